@@ -1,0 +1,13 @@
+import { z } from 'zod';
+
+/** A ULID: 26 characters of Crockford's base 32 that sort by creation time. The first character never passes 7. */
+export const Ulid = z.string().regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, 'must be a ULID (26 characters)');
+
+/** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
+export const Timestamp = z.iso.datetime();
+
+export const apiKeyPrefix = 'gen3d_';
+export const webhookSecretPrefix = 'whsec_';
+
+/** The public test key: its jobs succeed at once with a fixed sample model and cost nothing (API.md section 5). */
+export const publicTestKey = 'gen3d_test_public';

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import type { TaskErrorCode } from './errors.js';
+import { Timestamp, Ulid } from './ids.js';
+import { ImageUrl } from './image-url.js';
+import { limits } from './limits.js';
+
+export const jobType = 'image-to-3d';
+
+export const JobStatus = z.enum(['PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED']);
+export type JobStatus = z.infer<typeof JobStatus>;
+
+const successors: Record<JobStatus, readonly JobStatus[]> = {
+  PENDING: ['QUEUED', 'SUCCEEDED', 'FAILED', 'CANCELED'], // straight to SUCCEEDED: the test key's sample
+  QUEUED: ['IN_PROGRESS', 'FAILED', 'CANCELED'],
+  IN_PROGRESS: ['SUCCEEDED', 'FAILED'], // a second attempt stays here: status never goes back
+  SUCCEEDED: [],
+  FAILED: [],
+  CANCELED: [],
+};
+
+export const canMove = (from: JobStatus, to: JobStatus): boolean => successors[from].includes(to);
+export const isTerminal = (status: JobStatus): boolean => successors[status].length === 0;
+
+/** What each progress value means (API.md section 2.1). Advisory: `status` is the source of truth. */
+export const progress = { accepted: 0, preparing: 5, queued: 25, inferring: 30, inferred: 90, done: 100 } as const;
+
+export const ModelUrls = z.object({ glb: z.url() });
+
+export const TaskError = z.object({ code: z.string(), message: z.string() });
+export type TaskError = { code: TaskErrorCode; message: string };
+
+/** The task object (API.md section 2.1). */
+export const Task = z.object({
+  task_id: Ulid,
+  type: z.literal(jobType),
+  status: JobStatus,
+  progress: z.number().min(0).max(100),
+  model_urls: ModelUrls.nullish(),
+  thumbnail_url: z.url().nullish(),
+  error: TaskError.nullish(),
+  created_at: Timestamp,
+  finished_at: Timestamp.nullable(),
+});
+export type Task = z.infer<typeof Task>;
+
+/** `input` of an image-to-3d job. */
+export const ImageTo3dInput = z.object({
+  image_urls: z.array(ImageUrl).length(limits.imageUrls, `must hold exactly ${limits.imageUrls} image`),
+});
+export type ImageTo3dInput = z.infer<typeof ImageTo3dInput>;
+
+/**
+ * Body of `POST /v1/jobs`. `input` is checked against its type's rules by `refineInput`: a type that is not
+ * `image-to-3d` is accepted whatever its input holds, and fails during processing (API.md section 4.1).
+ */
+const jobRequestFields = {
+  options: z.unknown().optional().describe('Accepted for forward compatibility; has no effect'),
+  idempotency_key: z
+    .string()
+    .min(limits.idempotencyKeyLength.min)
+    .max(limits.idempotencyKeyLength.max)
+    .optional()
+    .describe('The same key again returns the original job instead of creating a second one'),
+};
+
+export const ImageTo3dRequest = z.object({ type: z.literal(jobType), input: ImageTo3dInput, ...jobRequestFields });
+export type ImageTo3dRequest = z.infer<typeof ImageTo3dRequest>;
+
+const ReservedTypeRequest = z.object({
+  type: z.string().refine((type) => type !== jobType),
+  input: z.record(z.string(), z.unknown()),
+  ...jobRequestFields,
+});
+
+const typeOf = z.object({ type: z.string() });
+
+/** Parses the body of `POST /v1/jobs`; the issues' paths name the offending field. */
+export function parseCreateJobRequest(
+  body: unknown,
+): z.ZodSafeParseResult<ImageTo3dRequest | z.infer<typeof ReservedTypeRequest>> {
+  const type = typeOf.safeParse(body);
+  // A union would report every branch's complaints; choosing the branch first keeps one message per mistake.
+  if (!type.success || type.data.type === jobType) return ImageTo3dRequest.safeParse(body);
+  return ReservedTypeRequest.safeParse(body);
+}
+
+export const CreateJobResponse = z.object({ job_id: Ulid });
+export type CreateJobResponse = z.infer<typeof CreateJobResponse>;
+
+/** Query of `GET /v1/jobs`; numbers arrive as text. */
+export const ListJobsQuery = z.object({
+  status: JobStatus.optional(),
+  limit: z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(limits.pageSize.min).max(limits.pageSize.max))
+    .default(limits.pageSize.default),
+  cursor: z.string().optional(),
+});
+export type ListJobsQuery = z.infer<typeof ListJobsQuery>;
+
+/** `next_cursor` is absent on the last page. */
+export const ListJobsResponse = z.object({ jobs: z.array(Task), next_cursor: z.string().optional() });
+export type ListJobsResponse = z.infer<typeof ListJobsResponse>;
