@@ -1,0 +1,94 @@
+import { cp, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { BundleError } from '../errors.js';
+import { bundleOfKind, findBundle, loadBundle, verifyBundle } from './load-bundle.js';
+
+const models = fileURLToPath(new URL('../../../../models', import.meta.url));
+
+let folder: string;
+let copy: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-bundle-'));
+  copy = join(folder, 'gen3d-tiny');
+  await cp(join(models, 'gen3d-tiny'), copy, { recursive: true });
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function editManifest(edit: (manifest: Record<string, unknown>) => void): Promise<void> {
+  const path = join(copy, 'manifest.json');
+  const manifest = JSON.parse(await readFile(path, 'utf8')) as Record<string, unknown>;
+  edit(manifest);
+  await writeFile(path, JSON.stringify(manifest));
+}
+
+test.each(['gen3d-tiny'])(
+  'the shipped bundle %s is complete and byte for byte what its manifest says',
+  async (name) => {
+    const bundle = await findBundle(name, [models]);
+    expect(bundle.manifest.name).toBe(name);
+    await verifyBundle(bundle);
+  },
+);
+
+test('the first folder that has the bundle wins, and folders that do not exist are passed over', async () => {
+  const bundle = await findBundle('gen3d-tiny', [join(folder, 'missing'), folder, models]);
+  expect(bundle.directory).toBe(copy);
+});
+
+test('a bundle that no folder has is an error that says where it was looked for', async () => {
+  await expect(findBundle('nobody', [models])).rejects.toThrow(`No bundle called nobody in ${models}`);
+});
+
+test('a name that could be a path is refused', async () => {
+  await expect(findBundle('../models/gen3d-tiny', [models])).rejects.toThrow(BundleError);
+});
+
+test('a file of the wrong size is named, with both sizes', async () => {
+  await truncate(join(copy, 'encoder.onnx'), 1000);
+  await expect(loadBundle(copy)).rejects.toThrow(/encoder\.onnx has 1000 bytes, its manifest says 15667262/);
+});
+
+test('a file that is not there is named', async () => {
+  await rm(join(copy, 'encoder.onnx'));
+  await expect(loadBundle(copy)).rejects.toThrow(/encoder\.onnx is missing/);
+});
+
+test('one changed byte passes loading and is found by verifyBundle', async () => {
+  const path = join(copy, 'encoder.onnx');
+  const bytes = await readFile(path);
+  bytes[5000] = bytes[5000]! ^ 1;
+  await writeFile(path, bytes);
+  const bundle = await loadBundle(copy);
+  await expect(verifyBundle(bundle)).rejects.toThrow(/encoder\.onnx is not the file its manifest describes/);
+});
+
+test('a manifest with a wrong field says which', async () => {
+  await editManifest((manifest) => {
+    manifest.input = { ...(manifest.input as object), channels: 5 };
+  });
+  await expect(loadBundle(copy)).rejects.toThrow(/input\.channels/);
+});
+
+test('a manifest whose graph is not among its files is refused', async () => {
+  await editManifest((manifest) => {
+    manifest.graph = 'other.onnx';
+  });
+  await expect(loadBundle(copy)).rejects.toThrow(/"other\.onnx" is not in files/);
+});
+
+test('a manifest cannot name a file outside its folder', async () => {
+  await editManifest((manifest) => {
+    manifest.graph = '../secret.onnx';
+  });
+  await expect(loadBundle(copy)).rejects.toThrow(/a plain file name inside the bundle folder/);
+});
+
+test('a bundle of one kind does not pass for the other', async () => {
+  const bundle = await loadBundle(copy);
+  expect(() => bundleOfKind(bundle, 'matte')).toThrow(
+    'gen3d-tiny is a reconstruction bundle, and a matte bundle is needed',
+  );
+});

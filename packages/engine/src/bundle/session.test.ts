@@ -1,0 +1,57 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { BundleError } from '../errors.js';
+import { type Bundle, bundleOfKind, findBundle } from './load-bundle.js';
+import type { ReconstructionManifest } from './manifest.js';
+import { openEncoder, openSession } from './session.js';
+
+const models = fileURLToPath(new URL('../../../../models', import.meta.url));
+const tiny = async () => bundleOfKind(await findBundle('gen3d-tiny', [models]), 'reconstruction');
+
+const withInput = (bundle: Bundle<ReconstructionManifest>, input: Partial<ReconstructionManifest['input']>) => ({
+  ...bundle,
+  manifest: { ...bundle.manifest, input: { ...bundle.manifest.input, ...input } },
+});
+
+test('the encoder of gen3d-tiny gives a front depth and 64 steps of occupancy for each pixel', async () => {
+  const session = await openEncoder(await tiny(), { threads: 1 });
+  const image = new Float32Array(4 * 64 * 64).fill(0.5);
+  const outputs = await session.run({ image: { shape: [1, 4, 64, 64], data: image } });
+  await session.release();
+
+  expect([...outputs.keys()]).toEqual(['front_depth', 'occupancy']);
+  expect(outputs.get('front_depth')).toHaveLength(64 * 64);
+  expect(outputs.get('occupancy')).toHaveLength(64 * 64 * 64);
+  expect(outputs.get('front_depth')!.every(Number.isFinite)).toBe(true);
+});
+
+test('an input the graph does not have is named, beside those it has', async () => {
+  const opening = openEncoder(withInput(await tiny(), { tensor: 'photo' }));
+  await expect(opening).rejects.toThrow(/encoder\.onnx has no input "photo", which its manifest names; it has image/);
+});
+
+test('a shape that differs from the manifest is named, with both shapes', async () => {
+  const opening = openEncoder(withInput(await tiny(), { size: 128 }));
+  await expect(opening).rejects.toThrow(
+    /input "image" has the shape \[1, 4, 64, 64\], its manifest says \[1, 4, 128, 128\]/,
+  );
+});
+
+test('a file that is no ONNX graph is a BundleError naming the file', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
+  await writeFile(join(directory, 'encoder.onnx'), 'not a graph');
+  const opening = openSession({ ...(await tiny()), directory }, 'encoder.onnx', [], []);
+  await expect(opening).rejects.toThrow(BundleError);
+  await expect(opening).rejects.toThrow(/encoder\.onnx cannot be loaded by onnxruntime/);
+  await rm(directory, { recursive: true });
+});
+
+test('a tensor of the wrong size is inference_failed, not a crash', async () => {
+  const session = await openEncoder(await tiny(), { threads: 1 });
+  const running = session.run({ image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } });
+  await expect(running).rejects.toMatchObject({ name: 'EngineError', code: 'inference_failed' });
+  await session.release();
+});

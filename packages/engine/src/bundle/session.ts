@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { BundleError, EngineError } from '../errors.js';
+import type { Bundle } from './load-bundle.js';
+import type { MatteManifest, ReconstructionManifest } from './manifest.js';
+
+/** A float32 tensor of an ONNX graph; `null` stands for a size that is free. */
+export interface TensorSpec {
+  readonly name: string;
+  readonly shape: readonly (number | null)[];
+}
+
+/** Values in and out of a graph, in the row-major order of `shape`. */
+export interface FloatTensor {
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+export interface SessionOptions {
+  /** Threads inside one operator. Default 0: one per physical core. */
+  readonly threads?: number;
+}
+
+/** A graph of a bundle, loaded and checked. Keep it: onnxruntime leaks when sessions are made again and again. */
+export interface Session {
+  /** Runs the graph; the result has exactly the outputs the session was opened with. @throws {EngineError} inference_failed */
+  run(inputs: Readonly<Record<string, FloatTensor>>): Promise<ReadonlyMap<string, Float32Array>>;
+  release(): Promise<void>;
+}
+
+/** Opens the graph of a reconstruction bundle that turns the framed photo into what its decoder needs. */
+export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: SessionOptions): Promise<Session> {
+  const { graph, input, decoder, elevation } = bundle.manifest;
+  const { size } = input;
+  const outputs: TensorSpec[] = [];
+  if (decoder.kind === 'columns') {
+    outputs.push({ name: decoder.frontDepth, shape: [1, size, size] });
+    outputs.push({ name: decoder.occupancy, shape: [1, decoder.steps, size, size] });
+    if (decoder.color) outputs.push({ name: decoder.color, shape: [1, 3, size, size] });
+  } else if (decoder.kind === 'planes') {
+    const { planeChannels, planeSize } = decoder;
+    outputs.push({ name: decoder.sceneCodes, shape: [1, 3, planeChannels, planeSize, planeSize] });
+  } else {
+    outputs.push({ name: decoder.sceneCodes, shape: [1, null, null, null, null] });
+  }
+  if (elevation) outputs.push({ name: elevation, shape: [1] });
+  const inputs = [{ name: input.tensor, shape: [1, input.channels, size, size] }];
+  return openSession(bundle, graph, inputs, outputs, options);
+}
+
+/** Opens the graph of a matting bundle. */
+export function openMatting(bundle: Bundle<MatteManifest>, options?: SessionOptions): Promise<Session> {
+  const { graph, input, output } = bundle.manifest;
+  const { size } = input;
+  const inputs = [{ name: input.tensor, shape: [1, 3, size, size] }];
+  return openSession(bundle, graph, inputs, [{ name: output, shape: [1, 1, size, size] }], options);
+}
+
+/**
+ * Opens one ONNX file of a bundle on the CPU and checks it against what the caller is going to feed and read.
+ *
+ * @throws {BundleError} if the runtime refuses the file, or a tensor is missing or has another shape or type
+ */
+export async function openSession(
+  bundle: Bundle,
+  file: string,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+  options: SessionOptions = {},
+): Promise<Session> {
+  const path = join(bundle.directory, file);
+  const session = await InferenceSession.create(path, {
+    executionProviders: ['cpu'],
+    graphOptimizationLevel: 'all',
+    intraOpNumThreads: options.threads ?? 0,
+    interOpNumThreads: 1,
+    // The arena grows to the sum of what all layers ever held and never gives it back.
+    enableCpuMemArena: false,
+    enableMemPattern: false,
+    // Idle workers that spin would take the cores from the process that answers the API.
+    extra: { session: { intra_op: { allow_spinning: '0' } } },
+    logSeverityLevel: 3,
+  }).catch((cause: unknown) => {
+    throw new BundleError(`${path} cannot be loaded by onnxruntime: ${reason(cause)}`, { cause });
+  });
+  check(path, 'input', inputs, session.inputMetadata);
+  check(path, 'output', outputs, session.outputMetadata);
+
+  const fetches = outputs.map(({ name }) => name);
+  return {
+    async run(values) {
+      const feeds = Object.fromEntries(
+        Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor('float32', data, shape)]),
+      );
+      const results = await session.run(feeds, fetches).catch((cause: unknown) => {
+        throw new EngineError('inference_failed', `${bundle.manifest.name} failed on this photo: ${reason(cause)}`, {
+          cause,
+        });
+      });
+      return new Map(fetches.map((name) => [name, float32(name, results[name])]));
+    },
+    release: () => session.release(),
+  };
+}
+
+function check(
+  path: string,
+  role: 'input' | 'output',
+  expected: readonly TensorSpec[],
+  actual: readonly InferenceSession.ValueMetadata[],
+): void {
+  for (const { name, shape } of expected) {
+    const found = actual.find((value) => value.name === name);
+    if (!found) {
+      const names = actual.map((value) => value.name).join(', ');
+      throw new BundleError(`${path} has no ${role} "${name}", which its manifest names; it has ${names}`);
+    }
+    if (!found.isTensor || found.type !== 'float32') {
+      const type = found.isTensor ? found.type : 'no tensor';
+      throw new BundleError(`${path}: ${role} "${name}" must be float32, and is ${type}`);
+    }
+    if (!fits(shape, found.shape)) {
+      throw new BundleError(
+        `${path}: ${role} "${name}" has the shape ${words(found.shape)}, its manifest says ${words(shape)}`,
+      );
+    }
+  }
+}
+
+/** A size the graph leaves open is a string, or -1; every size fits it. A graph that states no shape at all has []. */
+function fits(expected: TensorSpec['shape'], actual: readonly (number | string)[]): boolean {
+  if (actual.length === 0) return true;
+  return (
+    actual.length === expected.length &&
+    actual.every((size, axis) => typeof size === 'string' || size < 0 || (expected[axis] ?? size) === size)
+  );
+}
+
+const words = (shape: readonly (number | string | null)[]) => `[${shape.map((size) => size ?? 'any').join(', ')}]`;
+
+function float32(name: string, tensor: Tensor | undefined): Float32Array {
+  // The runtime types `data` as every array it could hold; `type` is what tells them apart.
+  if (tensor?.type !== 'float32') throw new BundleError(`expected "${name}" to be float32, got ${tensor?.type}`);
+  return tensor.data as Float32Array;
+}
+
+const reason = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));
