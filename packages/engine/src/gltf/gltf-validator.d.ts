@@ -1,0 +1,18 @@
+// Khronos' validator is compiled from Dart and ships no types; these are the parts its README promises that we use.
+declare module 'gltf-validator' {
+  export interface ValidationMessage {
+    readonly code: string;
+    readonly message: string;
+    /** 0 error, 1 warning, 2 information, 3 hint */
+    readonly severity: 0 | 1 | 2 | 3;
+    readonly pointer?: string;
+  }
+  export interface ValidationReport {
+    readonly issues: { readonly messages: readonly ValidationMessage[] };
+    readonly info: { readonly totalTriangleCount: number; readonly totalVertexCount: number };
+  }
+  export function validateBytes(
+    bytes: Uint8Array,
+    options?: { format?: 'glb' | 'gltf'; maxIssues?: number },
+  ): Promise<ValidationReport>;
+}

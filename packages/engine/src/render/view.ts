@@ -1,0 +1,126 @@
+import type { Camera } from '../camera.js';
+
+/**
+ * A pinhole camera anywhere in model space and the picture it takes, in pixels: what the rasteriser needs to know.
+ *
+ * `rotation` has three rows, the camera's right, up and back axes in model space (it looks along minus the third);
+ * `focalLength` and `principalPoint` are in pixels of a `width` x `height` picture whose rows run from the top and
+ * whose pixel [column, row] has its centre at [column + 0.5, row + 0.5].
+ */
+export interface View {
+  readonly width: number;
+  readonly height: number;
+  readonly eye: readonly [number, number, number];
+  readonly rotation: readonly [number, number, number, number, number, number, number, number, number];
+  readonly focalLength: number;
+  readonly principalPoint: readonly [number, number];
+}
+
+/** The view the photo was taken from, as a square picture of `size` pixels; model space is then the camera's own frame. */
+export function photoView(camera: Camera, size: number): View {
+  return {
+    width: size,
+    height: size,
+    eye: [0, 0, camera.distance],
+    rotation: [1, 0, 0, 0, 1, 0, 0, 0, 1],
+    focalLength: size / 2 / camera.halfTangent,
+    principalPoint: [size / 2, size / 2],
+  };
+}
+
+export interface OrbitOptions {
+  readonly width: number;
+  readonly height: number;
+  /** Around the Y axis: 0 looks at the front (+Z), a quarter turn at the +X side. */
+  readonly yawRadians: number;
+  /** Above the horizon, between -pi/2 and pi/2. */
+  readonly pitchRadians: number;
+  /** Of the picture's shorter side. */
+  readonly fovRadians: number;
+  /** Share of the picture kept free on each side, 0 .. 0.5. */
+  readonly margin: number;
+}
+
+/** A view that turns around the model, close enough that `positions` [3·V] fill the picture up to its margin, and in its middle. */
+export function orbitView(positions: Float32Array, options: OrbitOptions): View {
+  const { width, height, margin } = options;
+  const [sinYaw, cosYaw] = [Math.sin(options.yawRadians), Math.cos(options.yawRadians)];
+  const [sinPitch, cosPitch] = [Math.sin(options.pitchRadians), Math.cos(options.pitchRadians)];
+  const rotation: View['rotation'] = [
+    ...([cosYaw, 0, -sinYaw] as const),
+    ...([-sinYaw * sinPitch, cosPitch, -cosYaw * sinPitch] as const),
+    ...([sinYaw * cosPitch, sinPitch, cosYaw * cosPitch] as const),
+  ];
+  const focalLength = Math.min(width, height) / 2 / Math.tan(options.fovRadians / 2);
+  const target = middleOfBounds(positions);
+  const view = (distance: number, principalPoint: View['principalPoint']): View => {
+    const along = (axis: 0 | 1 | 2) => target[axis] + distance * rotation[6 + axis]!;
+    return { width, height, rotation, focalLength, principalPoint, eye: [along(0), along(1), along(2)] };
+  };
+
+  // Perspective draws near parts larger, so the picture of a centred object is not centred: moving the principal
+  // point mends that without turning the camera, and the room it gains is why the distance is found by bisection.
+  const [roomX, roomY] = [width * (1 - 2 * margin), height * (1 - 2 * margin)];
+  const radius = Math.max(farthestFrom(target, positions), Number.MIN_VALUE);
+  let tooNear = radius;
+  let farEnough = radius * (1 + (2 * focalLength) / Math.min(roomX, roomY));
+  for (let step = 0; step < 16; step++) {
+    const distance = (tooNear + farEnough) / 2;
+    const frame = boundsOnPicture(view(distance, [0, 0]), positions);
+    if (frame.right - frame.left > roomX || frame.bottom - frame.top > roomY) tooNear = distance;
+    else farEnough = distance;
+  }
+  const frame = boundsOnPicture(view(farEnough, [0, 0]), positions);
+  return view(farEnough, [(width - frame.left - frame.right) / 2, (height - frame.top - frame.bottom) / 2]);
+}
+
+/**
+ * Projects model-space points [3·N] onto the picture: x right, y DOWN, both in pixels, and the depth along the view
+ * axis in model units (not above 0 behind the camera), as Float32Array [3·N].
+ */
+export function projectPoints(view: View, points: Float32Array): Float32Array {
+  const { eye, rotation, focalLength, principalPoint } = view;
+  const projected = new Float32Array(points.length);
+  for (let i = 0; i < points.length; i += 3) {
+    const x = points[i]! - eye[0];
+    const y = points[i + 1]! - eye[1];
+    const z = points[i + 2]! - eye[2];
+    const depth = -(rotation[6] * x + rotation[7] * y + rotation[8] * z);
+    const scale = focalLength / depth;
+    projected[i] = principalPoint[0] + scale * (rotation[0] * x + rotation[1] * y + rotation[2] * z);
+    projected[i + 1] = principalPoint[1] - scale * (rotation[3] * x + rotation[4] * y + rotation[5] * z);
+    projected[i + 2] = depth;
+  }
+  return projected;
+}
+
+function boundsOnPicture(view: View, positions: Float32Array) {
+  const projected = projectPoints(view, positions);
+  const frame = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+  for (let i = 0; i < projected.length; i += 3) {
+    frame.left = Math.min(frame.left, projected[i]!);
+    frame.right = Math.max(frame.right, projected[i]!);
+    frame.top = Math.min(frame.top, projected[i + 1]!);
+    frame.bottom = Math.max(frame.bottom, projected[i + 1]!);
+  }
+  return frame;
+}
+
+function middleOfBounds(positions: Float32Array): [number, number, number] {
+  const low = [Infinity, Infinity, Infinity];
+  const high = [-Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < positions.length; i++) {
+    low[i % 3] = Math.min(low[i % 3]!, positions[i]!);
+    high[i % 3] = Math.max(high[i % 3]!, positions[i]!);
+  }
+  return [(low[0]! + high[0]!) / 2, (low[1]! + high[1]!) / 2, (low[2]! + high[2]!) / 2];
+}
+
+function farthestFrom(point: readonly [number, number, number], positions: Float32Array): number {
+  let farthest = 0;
+  for (let i = 0; i < positions.length; i += 3) {
+    const distance = Math.hypot(positions[i]! - point[0], positions[i + 1]! - point[1], positions[i + 2]! - point[2]);
+    farthest = Math.max(farthest, distance);
+  }
+  return farthest;
+}
