@@ -1,0 +1,184 @@
+import { crc32, deflateSync } from 'node:zlib';
+import sharp, { type Sharp } from 'sharp';
+import { describe, expect, test } from 'vitest';
+import { decode, maxDecodedSide } from './decode.js';
+import type { RgbaImage } from './image.js';
+
+const pixel = ({ width, data }: RgbaImage, x: number, y: number) => [
+  ...data.subarray(4 * (y * width + x)).subarray(0, 4),
+];
+
+/** Left half red, right half blue. */
+function halves(width = 64, height = 32, channels: 3 | 4 = 3): Sharp {
+  const data = new Uint8Array(width * height * channels);
+  for (let i = 0; i < width * height; i++) {
+    data[i * channels + (i % width < width / 2 ? 0 : 2)] = 255;
+    if (channels === 4) data[i * channels + 3] = 255;
+  }
+  return sharp(data, { raw: { width, height, channels } });
+}
+
+function expectHalves(image: RgbaImage): void {
+  const { width, height } = image;
+  const left = pixel(image, width >> 2, height >> 1);
+  const right = pixel(image, width - (width >> 2), height >> 1);
+  expect(left[0]! - left[2]!, `left is red, not ${left}`).toBeGreaterThan(100);
+  expect(right[2]! - right[0]!, `right is blue, not ${right}`).toBeGreaterThan(100);
+}
+
+describe('accepted', () => {
+  test.each(['png', 'jpeg', 'webp', 'gif', 'avif'] as const)(
+    '%s decodes to opaque RGBA of the same size',
+    async (format) => {
+      const { image, transparent } = await decode(await halves().toFormat(format).toBuffer());
+      expect(image).toMatchObject({ width: 64, height: 32 });
+      expect(image.data).toHaveLength(4 * 64 * 32);
+      expect(transparent).toBe(false);
+      expectHalves(image);
+    },
+  );
+
+  test('a photo that EXIF says was taken sideways stands upright', async () => {
+    // Orientation 6: the file's left is the picture's top.
+    const { image } = await decode(await halves().jpeg().withMetadata({ orientation: 6 }).toBuffer());
+    expect(image).toMatchObject({ width: 32, height: 64 });
+    expect(pixel(image, 16, 8)[0]).toBeGreaterThan(200);
+    expect(pixel(image, 16, 56)[2]).toBeGreaterThan(200);
+  });
+
+  test('a CMYK JPEG becomes sRGB', async () => {
+    const bytes = await halves().toColourspace('cmyk').jpeg().toBuffer();
+    expect((await sharp(bytes).metadata()).space).toBe('cmyk');
+    expectHalves((await decode(bytes)).image);
+  });
+
+  test('a 16-bit PNG becomes 8-bit, not its low bytes', async () => {
+    const bytes = await halves().toColourspace('rgb16').png().toBuffer();
+    expect((await sharp(bytes).metadata()).depth).toBe('ushort');
+    expectHalves((await decode(bytes)).image);
+  });
+
+  test('a grey picture becomes three equal channels', async () => {
+    const grey = sharp(new Uint8Array(32 * 32).fill(90), { raw: { width: 32, height: 32, channels: 1 } });
+    const { image } = await decode(await grey.toColourspace('b-w').png().toBuffer());
+    expect(pixel(image, 5, 5)).toEqual([90, 90, 90, 255]);
+  });
+
+  test('an embedded wide-gamut profile is converted, not ignored', async () => {
+    const green = sharp({ create: { width: 32, height: 32, channels: 3, background: { r: 60, g: 160, b: 60 } } });
+    const { image } = await decode(await green.withIccProfile('p3').png().toBuffer());
+    // The file holds other numbers (the same colour in P3's wider space); decoding brings the sRGB ones back.
+    for (const [channel, expected] of [60, 160, 60].entries()) {
+      expect(Math.abs(pixel(image, 9, 9)[channel]! - expected)).toBeLessThanOrEqual(3);
+    }
+  });
+
+  test('an animation gives its first frame', async () => {
+    const frames = [halves(), halves().rotate(180)].map((frame) => frame.png().toBuffer());
+    const animated = await sharp(await Promise.all(frames), { join: { animated: true } })
+      .webp({ lossless: true })
+      .toBuffer();
+    expect((await sharp(animated).metadata()).pages).toBe(2);
+    const { image } = await decode(animated);
+    expect(image).toMatchObject({ width: 64, height: 32 });
+    expectHalves(image);
+  });
+
+  test('alpha is kept, straight and not premultiplied', async () => {
+    const glass = sharp({
+      create: { width: 32, height: 32, channels: 4, background: { r: 200, g: 100, b: 50, alpha: 0.5 } },
+    });
+    const { image, transparent } = await decode(await glass.png().toBuffer());
+    expect(transparent).toBe(true);
+    expect(pixel(image, 3, 3)).toEqual([200, 100, 50, 128]);
+  });
+
+  test('a large photo is scaled down to the working size, keeping its proportions', async () => {
+    const { image } = await decode(await halves(5000, 2500).jpeg().toBuffer());
+    expect(image).toMatchObject({ width: maxDecodedSide, height: maxDecodedSide / 2 });
+    expectHalves(image);
+  });
+});
+
+describe('refused', () => {
+  test('a PNG bomb of 30000 x 30000 pixels is image_too_large before it is unpacked', async () => {
+    const started = performance.now();
+    await expect(decode(pngHeader(30_000, 30_000))).rejects.toMatchObject({
+      code: 'image_too_large',
+      message: 'The image is 30000 x 30000 pixels; at most 100 megapixels are accepted. Scale it down first.',
+    });
+    expect(performance.now() - started).toBeLessThan(1000);
+  });
+
+  test('a file with too many bytes is image_too_large', async () => {
+    const bytes = await halves().png().toBuffer();
+    await expect(decode(bytes, { maxBytes: bytes.length - 1 })).rejects.toMatchObject({ code: 'image_too_large' });
+    await expect(decode(bytes, { maxBytes: bytes.length })).resolves.toBeDefined();
+  });
+
+  test('26 MiB are image_too_large by default', async () => {
+    await expect(decode(new Uint8Array(26 * 1024 * 1024))).rejects.toMatchObject({ code: 'image_too_large' });
+  });
+
+  test.each(['png', 'jpeg', 'webp', 'gif', 'avif'] as const)('a %s cut short is image_invalid', async (format) => {
+    const bytes = await noise().toFormat(format).toBuffer();
+    const short = bytes.subarray(0, Math.floor(bytes.length * 0.6));
+    await expect(decode(short)).rejects.toMatchObject({ code: 'image_invalid' });
+  });
+
+  test('an SVG is image_invalid, whatever it is called', async () => {
+    const svg =
+      '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><rect width="64" height="64"/></svg>';
+    await expect(decode(Buffer.from(svg))).rejects.toMatchObject({
+      code: 'image_invalid',
+      message: expect.stringContaining('SVG, whatever its name says'),
+    });
+  });
+
+  test('a TIFF is image_invalid and named', async () => {
+    await expect(decode(await halves().tiff().toBuffer())).rejects.toMatchObject({
+      code: 'image_invalid',
+      message: expect.stringContaining('TIFF'),
+    });
+  });
+
+  test.each([
+    ['an empty file', ''],
+    ['an HTML page', '<!doctype html><title>Not found</title>'],
+    ['a PNG signature and nothing more', '\x89PNG\r\n\x1a\n'],
+  ])('%s is image_invalid', async (_, text) => {
+    await expect(decode(Buffer.from(text, 'latin1'))).rejects.toMatchObject({ code: 'image_invalid' });
+  });
+
+  test('a picture of one pixel is image_invalid', async () => {
+    await expect(decode(await halves(1, 1).png().toBuffer())).rejects.toMatchObject({
+      code: 'image_invalid',
+      message: 'The image is 1 x 1 pixels; each side must have 16 or more for an object to be seen.',
+    });
+  });
+});
+
+/** Something that compresses badly, so that cutting the file cuts picture and not a trailer. */
+function noise(): Sharp {
+  const data = Uint8Array.from({ length: 128 * 128 * 3 }, (_, i) => (Math.imul(i + 1, 2654435761) >>> 24) & 255);
+  return sharp(data, { raw: { width: 128, height: 128, channels: 3 } });
+}
+
+/** A PNG that says it is that big and goes on with a few rows of zeros, as a decompression bomb does. */
+function pngHeader(width: number, height: number): Uint8Array {
+  const chunk = (type: string, body: Buffer) => {
+    const typed = Buffer.concat([Buffer.from(type, 'latin1'), body]);
+    const framed = Buffer.alloc(typed.length + 8);
+    framed.writeUInt32BE(body.length, 0);
+    typed.copy(framed, 4);
+    framed.writeUInt32BE(crc32(typed), typed.length + 4);
+    return framed;
+  };
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 2, 0, 0, 0], 8); // 8 bits, RGB, deflate, no interlace
+  const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+  const rows = deflateSync(Buffer.alloc(1_000_000));
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', rows), chunk('IEND', Buffer.alloc(0))]);
+}

@@ -1,0 +1,27 @@
+/** What a picture's first bytes say it is. A name or a media type proves nothing: an SVG called .png is still an SVG. */
+export type ImageFormat = 'png' | 'jpeg' | 'webp' | 'gif' | 'avif' | 'tiff' | 'heic' | 'svg';
+
+/** The formats `decode` takes. TIFF has far too many dialects to trust from strangers, and no camera or browser sends one. */
+export const supportedFormats: ReadonlySet<ImageFormat> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
+
+const ascii = (bytes: Uint8Array, start: number, end: number) => String.fromCharCode(...bytes.subarray(start, end));
+
+/** @see https://mimesniff.spec.whatwg.org/#matching-an-image-type-pattern */
+export function sniffFormat(bytes: Uint8Array): ImageFormat | undefined {
+  const head = ascii(bytes, 0, 16);
+  if (head.startsWith('\x89PNG\r\n\x1a\n')) return 'png';
+  if (head.startsWith('\xff\xd8\xff')) return 'jpeg';
+  if (head.startsWith('RIFF') && head.slice(8, 12) === 'WEBP') return 'webp';
+  if (head.startsWith('GIF87a') || head.startsWith('GIF89a')) return 'gif';
+  if (head.startsWith('II*\0') || head.startsWith('MM\0*')) return 'tiff';
+  if (head.slice(4, 8) === 'ftyp') return isobmffFormat(bytes);
+  if (/<svg[\s>]/i.test(ascii(bytes, 0, 1024))) return 'svg';
+  return undefined;
+}
+
+/** AVIF and HEIC share one container: the major brand, or one of the compatible ones after it, tells them apart. */
+function isobmffFormat(bytes: Uint8Array): ImageFormat | undefined {
+  const brands = ascii(bytes, 8, Math.min(bytes[3] ?? 0, 64));
+  if (/avi[fs]/.test(brands)) return 'avif';
+  return /hei[cxms]|hev[cxms]|mif1|msf1/.test(brands) ? 'heic' : undefined;
+}
