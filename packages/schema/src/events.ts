@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Timestamp, Ulid } from './ids.js';
-import { JobStatus, jobType, ModelUrls, TaskError } from './job.js';
+import { JobStatus, ModelUrls, TaskError } from './job.js';
+import { jobType } from './lifecycle.js';
 
 const envelope = { event_id: Ulid, user_id: z.string(), timestamp: Timestamp };
 
@@ -24,7 +25,3 @@ export type PingEvent = z.infer<typeof PingEvent>;
 
 export const WebhookEvent = z.discriminatedUnion('event', [TaskUpdatedEvent, PingEvent]);
 export type WebhookEvent = z.infer<typeof WebhookEvent>;
-
-/** The headers of every delivery (API.md section 6.3). */
-export const timestampHeader = 'x-generate-timestamp';
-export const signatureHeader = 'x-generate-signature';

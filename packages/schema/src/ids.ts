@@ -5,9 +5,3 @@ export const Ulid = z.string().regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, 'must be a
 
 /** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
 export const Timestamp = z.iso.datetime();
-
-export const apiKeyPrefix = 'gen3d_';
-export const webhookSecretPrefix = 'whsec_';
-
-/** The public test key: its jobs succeed at once with a fixed sample model and cost nothing (API.md section 5). */
-export const publicTestKey = 'gen3d_test_public';

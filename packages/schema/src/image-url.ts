@@ -1,9 +1,6 @@
 import { z } from 'zod';
 import { limits } from './limits.js';
 
-/** The media types an inline image may have (API.md section 4.1). */
-export const inlineImageTypes = ['image/png', 'image/jpeg', 'image/webp'] as const;
-
 const dataUri = /^data:(image\/(?:png|jpeg|webp));base64,/;
 
 /** Size in bytes of canonical base64 once decoded. */

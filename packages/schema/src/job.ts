@@ -2,27 +2,11 @@ import { z } from 'zod';
 import type { TaskErrorCode } from './errors.js';
 import { Timestamp, Ulid } from './ids.js';
 import { ImageUrl } from './image-url.js';
+import { jobStatuses, jobType } from './lifecycle.js';
 import { limits } from './limits.js';
 
-export const jobType = 'image-to-3d';
-
-export const JobStatus = z.enum(['PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED']);
+export const JobStatus = z.enum(jobStatuses);
 export type JobStatus = z.infer<typeof JobStatus>;
-
-const successors: Record<JobStatus, readonly JobStatus[]> = {
-  PENDING: ['QUEUED', 'SUCCEEDED', 'FAILED', 'CANCELED'], // straight to SUCCEEDED: the test key's sample
-  QUEUED: ['IN_PROGRESS', 'FAILED', 'CANCELED'],
-  IN_PROGRESS: ['SUCCEEDED', 'FAILED'], // a second attempt stays here: status never goes back
-  SUCCEEDED: [],
-  FAILED: [],
-  CANCELED: [],
-};
-
-export const canMove = (from: JobStatus, to: JobStatus): boolean => successors[from].includes(to);
-export const isTerminal = (status: JobStatus): boolean => successors[status].length === 0;
-
-/** What each progress value means (API.md section 2.1). Advisory: `status` is the source of truth. */
-export const progress = { accepted: 0, preparing: 5, queued: 25, inferring: 30, inferred: 90, done: 100 } as const;
 
 export const ModelUrls = z.object({ glb: z.url() });
 
