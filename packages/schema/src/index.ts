@@ -1,9 +1,8 @@
 export * from './balance.js';
-export * from './constants.js';
 export * from './errors.js';
 export * from './events.js';
 export * from './ids.js';
-export { ImageUrl, parseImageDataUri } from './image-url.js';
+export { ImageUrl } from './image-url.js';
 export {
   CreateJobResponse,
   ImageTo3dInput,
@@ -16,4 +15,5 @@ export {
   Task,
   TaskError,
 } from './job.js';
+export * from './rules.js';
 export * from './webhook-endpoint.js';
