@@ -24,7 +24,7 @@ async function editManifest(edit: (manifest: Record<string, unknown>) => void): 
   await writeFile(path, JSON.stringify(manifest));
 }
 
-test.each(['gen3d-tiny'])(
+test.each(['gen3d-tiny', 'isnet'])(
   'the shipped bundle %s is complete and byte for byte what its manifest says',
   async (name) => {
     const bundle = await findBundle(name, [models]);

@@ -78,7 +78,7 @@ export async function openSession(
     enableCpuMemArena: false,
     enableMemPattern: false,
     // Idle workers that spin would take the cores from the process that answers the API.
-    extra: { session: { intra_op: { allow_spinning: '0' } } },
+    extra: { 'session.intra_op.allow_spinning': '0' },
     logSeverityLevel: 3,
   }).catch((cause: unknown) => {
     throw new BundleError(`${path} cannot be loaded by onnxruntime: ${reason(cause)}`, { cause });
