@@ -65,7 +65,12 @@ describe('the rasteriser', () => {
   test('a closed surface has no cracks: each row of a sphere is one run of pixels', () => {
     const ball = sphere(0.5, 40);
     const view = orbitView(ball.positions, {
-      ...{ width: 257, height: 257, yawRadians: 0.31, pitchRadians: 0.2, fovRadians: 0.5, margin: 0.05 },
+      width: 257,
+      height: 257,
+      yawRadians: 0.31,
+      pitchRadians: 0.2,
+      fovRadians: 0.5,
+      margin: 0.05,
     });
     const { triangle } = rasterise(ball, view, { cullBackFaces: true });
     for (let row = 0; row < 257; row++) {

@@ -23,7 +23,8 @@ const NEAR = 1e-4;
 
 /**
  * Corners are snapped to this share of a pixel. Edge functions of such numbers are exact in doubles, so a pixel
- * centre on the edge of two triangles belongs to both, and a closed surface shows no cracks.
+ * centre on the edge of two triangles belongs to both, and a closed surface shows no cracks. Float32 holds them
+ * exactly on pictures of up to 16,384 pixels.
  */
 const SUBPIXELS = 1024;
 
@@ -41,6 +42,10 @@ export function rasterise(mesh: TriangleMesh, view: View, { cullBackFaces = fals
     barycentrics: new Float32Array(2 * width * height),
   };
   const corners = projectPoints(view, mesh.positions);
+  for (let i = 0; i < corners.length; i += 3) {
+    corners[i] = Math.round(corners[i]! * SUBPIXELS) / SUBPIXELS;
+    corners[i + 1] = Math.round(corners[i + 1]! * SUBPIXELS) / SUBPIXELS;
+  }
   for (let triangle = 0; 3 * triangle < mesh.indices.length; triangle++) {
     drawTriangle(raster, corners, mesh.indices, triangle, cullBackFaces);
   }
@@ -57,30 +62,32 @@ function drawTriangle(
   const a = 3 * indices[3 * triangle]!;
   const b = 3 * indices[3 * triangle + 1]!;
   const c = 3 * indices[3 * triangle + 2]!;
-  // Written so that a NaN is skipped too.
-  if (!(corners[a + 2]! > NEAR && corners[b + 2]! > NEAR && corners[c + 2]! > NEAR)) return;
-
-  const ax = Math.round(corners[a]! * SUBPIXELS) / SUBPIXELS;
-  const ay = Math.round(corners[a + 1]! * SUBPIXELS) / SUBPIXELS;
-  const bx = Math.round(corners[b]! * SUBPIXELS) / SUBPIXELS;
-  const by = Math.round(corners[b + 1]! * SUBPIXELS) / SUBPIXELS;
-  const cx = Math.round(corners[c]! * SUBPIXELS) / SUBPIXELS;
-  const cy = Math.round(corners[c + 1]! * SUBPIXELS) / SUBPIXELS;
+  const ax = corners[a]!;
+  const ay = corners[a + 1]!;
+  const bx = corners[b]!;
+  const by = corners[b + 1]!;
+  const cx = corners[c]!;
+  const cy = corners[c + 1]!;
 
   // Positive for fronts: counter-clockwise turns clockwise to the eye of an axis that points down, hence this order.
   const doubleArea = (cx - ax) * (by - ay) - (bx - ax) * (cy - ay);
   if (doubleArea === 0 || (cullBackFaces && doubleArea < 0)) return;
-  const facing = doubleArea > 0 ? 1 : -1;
+  // Written so that a NaN is skipped too.
+  if (!(corners[a + 2]! > NEAR && corners[b + 2]! > NEAR && corners[c + 2]! > NEAR)) return;
 
+  // Most triangles of a small picture lie between pixel centres, and this is where they end.
   const left = Math.max(0, Math.ceil(Math.min(ax, bx, cx) - 0.5));
   const right = Math.min(raster.width - 1, Math.floor(Math.max(ax, bx, cx) - 0.5));
+  if (left > right) return;
   const top = Math.max(0, Math.ceil(Math.min(ay, by, cy) - 0.5));
   const bottom = Math.min(raster.height - 1, Math.floor(Math.max(ay, by, cy) - 0.5));
+  if (top > bottom) return;
 
   // 1/depth, not depth, is linear on the picture. Weights are edge functions; the sign makes insides positive.
   const scaleA = 1 / (Math.abs(doubleArea) * corners[a + 2]!);
   const scaleB = 1 / (Math.abs(doubleArea) * corners[b + 2]!);
   const scaleC = 1 / (Math.abs(doubleArea) * corners[c + 2]!);
+  const facing = doubleArea > 0 ? 1 : -1;
   const stepA = facing * (cy - by);
   const stepB = facing * (ay - cy);
   const stepC = facing * (by - ay);

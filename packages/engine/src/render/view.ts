@@ -1,4 +1,5 @@
 import type { Camera } from '../camera.js';
+import { ballAround } from './ball.js';
 
 /**
  * A pinhole camera anywhere in model space and the picture it takes, in pixels: what the rasteriser needs to know.
@@ -44,24 +45,17 @@ export interface OrbitOptions {
 /** A view that turns around the model, close enough that `positions` [3·V] fill the picture up to its margin, and in its middle. */
 export function orbitView(positions: Float32Array, options: OrbitOptions): View {
   const { width, height, margin } = options;
-  const [sinYaw, cosYaw] = [Math.sin(options.yawRadians), Math.cos(options.yawRadians)];
-  const [sinPitch, cosPitch] = [Math.sin(options.pitchRadians), Math.cos(options.pitchRadians)];
-  const rotation: View['rotation'] = [
-    ...([cosYaw, 0, -sinYaw] as const),
-    ...([-sinYaw * sinPitch, cosPitch, -cosYaw * sinPitch] as const),
-    ...([sinYaw * cosPitch, sinPitch, cosYaw * cosPitch] as const),
-  ];
+  const rotation = orbitRotation(options.yawRadians, options.pitchRadians);
   const focalLength = Math.min(width, height) / 2 / Math.tan(options.fovRadians / 2);
-  const target = middleOfBounds(positions);
+  const { middle, radius } = ballAround(positions);
   const view = (distance: number, principalPoint: View['principalPoint']): View => {
-    const along = (axis: 0 | 1 | 2) => target[axis] + distance * rotation[6 + axis]!;
+    const along = (axis: 0 | 1 | 2) => middle[axis] + distance * rotation[6 + axis]!;
     return { width, height, rotation, focalLength, principalPoint, eye: [along(0), along(1), along(2)] };
   };
 
   // Perspective draws near parts larger, so the picture of a centred object is not centred: moving the principal
   // point mends that without turning the camera, and the room it gains is why the distance is found by bisection.
   const [roomX, roomY] = [width * (1 - 2 * margin), height * (1 - 2 * margin)];
-  const radius = Math.max(farthestFrom(target, positions), Number.MIN_VALUE);
   let tooNear = radius;
   let farEnough = radius * (1 + (2 * focalLength) / Math.min(roomX, roomY));
   for (let step = 0; step < 16; step++) {
@@ -72,6 +66,18 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
   }
   const frame = boundsOnPicture(view(farEnough, [0, 0]), positions);
   return view(farEnough, [(width - frame.left - frame.right) / 2, (height - frame.top - frame.bottom) / 2]);
+}
+
+/** The axes of a camera that looks at the model from `yaw` around Y (0 is the front, +Z) and `pitch` above the horizon. */
+export function orbitRotation(yawRadians: number, pitchRadians: number): View['rotation'] {
+  const [sinYaw, cosYaw] = [Math.sin(yawRadians), Math.cos(yawRadians)];
+  const [sinPitch, cosPitch] = [Math.sin(pitchRadians), Math.cos(pitchRadians)];
+  // biome-ignore format: a matrix reads by its rows
+  return [
+    cosYaw, 0, -sinYaw,
+    -sinYaw * sinPitch, cosPitch, -cosYaw * sinPitch,
+    sinYaw * cosPitch, sinPitch, cosYaw * cosPitch,
+  ];
 }
 
 /**
@@ -104,23 +110,4 @@ function boundsOnPicture(view: View, positions: Float32Array) {
     frame.bottom = Math.max(frame.bottom, projected[i + 1]!);
   }
   return frame;
-}
-
-function middleOfBounds(positions: Float32Array): [number, number, number] {
-  const low = [Infinity, Infinity, Infinity];
-  const high = [-Infinity, -Infinity, -Infinity];
-  for (let i = 0; i < positions.length; i++) {
-    low[i % 3] = Math.min(low[i % 3]!, positions[i]!);
-    high[i % 3] = Math.max(high[i % 3]!, positions[i]!);
-  }
-  return [(low[0]! + high[0]!) / 2, (low[1]! + high[1]!) / 2, (low[2]! + high[2]!) / 2];
-}
-
-function farthestFrom(point: readonly [number, number, number], positions: Float32Array): number {
-  let farthest = 0;
-  for (let i = 0; i < positions.length; i += 3) {
-    const distance = Math.hypot(positions[i]! - point[0], positions[i + 1]! - point[1], positions[i + 2]! - point[2]);
-    farthest = Math.max(farthest, distance);
-  }
-  return farthest;
 }

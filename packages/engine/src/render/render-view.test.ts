@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import type { RgbaImage } from '../photo/image.js';
+import { type RenderOptions, renderView } from './render-view.js';
+import { box, sphere } from './shapes.fixture.js';
+
+const options: RenderOptions = { width: 96, height: 96, yawRadians: 0, pitchRadians: 0.1, supersample: 2 };
+
+/** A texture of `size` x `size` whose texel [column, row], row 0 on top, has the colour that `colorOf` gives. */
+function paint(size: number, colorOf: (column: number, row: number) => readonly [number, number, number]): RgbaImage {
+  const data = new Uint8Array(4 * size * size);
+  for (let texel = 0; texel < size * size; texel++) {
+    data.set([...colorOf(texel % size, Math.floor(texel / size)), 255], 4 * texel);
+  }
+  return { width: size, height: size, data };
+}
+
+const grey = paint(4, () => [128, 128, 128]);
+const white = paint(4, () => [255, 255, 255]);
+
+const pixel = (image: RgbaImage, column: number, row: number) =>
+  [...image.data.subarray(4 * (row * image.width + column), 4 * (row * image.width + column) + 3)] as const;
+const brightness = (image: RgbaImage, column: number, row: number) =>
+  pixel(image, column, row).reduce((sum, value) => sum + value, 0) / 3;
+
+/** The middle of all pixels that are clearly red. */
+function whereRed(image: RgbaImage): { column: number; row: number; count: number } {
+  const found = { column: 0, row: 0, count: 0 };
+  for (let at = 0; at < image.width * image.height; at++) {
+    const [red, green] = pixel(image, at % image.width, Math.floor(at / image.width));
+    if (red! < 2 * green!) continue;
+    found.column += at % image.width;
+    found.row += Math.floor(at / image.width);
+    found.count++;
+  }
+  return { column: found.column / found.count, row: found.row / found.count, count: found.count };
+}
+
+describe('the texture', () => {
+  test('has v down: its top left corner shows at the top left of the front', () => {
+    const corner = paint(8, (column, row) => (column < 3 && row < 3 ? [220, 20, 20] : [90, 90, 90]));
+    const red = whereRed(renderView(box(0.3), corner, { ...options, pitchRadians: 0 }));
+    expect(red.count).toBeGreaterThan(50);
+    expect(red.column).toBeLessThan(48);
+    expect(red.row).toBeLessThan(48);
+  });
+
+  test('of a flat colour keeps its hue under the lamps', () => {
+    const [red, green, blue] = pixel(
+      renderView(
+        sphere(0.4, 24),
+        paint(4, () => [200, 100, 50]),
+        options,
+      ),
+      48,
+      48,
+    );
+    expect(red! / green!).toBeGreaterThan(1.8);
+    expect(green! / blue!).toBeGreaterThan(1.6);
+  });
+});
+
+describe('the camera', () => {
+  // Red where the sphere of the fixture faces +Z: u around 0.5.
+  const redFront = paint(16, (column) => (column > 6 && column < 9 ? [220, 20, 20] : [90, 90, 90]));
+  const redAt = (yawRadians: number) => whereRed(renderView(sphere(0.4, 24), redFront, { ...options, yawRadians }));
+
+  test('sees the front, +Z, at yaw 0 and not from behind', () => {
+    expect(Math.abs(redAt(0).column - 48)).toBeLessThan(4);
+    expect(redAt(Math.PI).count).toBe(0);
+  });
+
+  test('walks to its right, towards +X, as yaw grows: the front moves to the left', () => {
+    expect(redAt(0.6).column).toBeLessThan(40);
+    expect(redAt(-0.6).column).toBeGreaterThan(56);
+  });
+
+  test('shows the whole object whatever its shape and the picture’s, with air around it', () => {
+    const tall = box(0.2);
+    for (let i = 1; i < tall.positions.length; i += 3) tall.positions[i]! *= 6;
+    const image = renderView(
+      tall,
+      paint(4, () => [220, 20, 20]),
+      { ...options, width: 120, height: 60 },
+    );
+    for (let column = 0; column < 120; column++) {
+      const [red, green] = pixel(image, column, 2);
+      expect(red! / green!).toBeLessThan(1.2);
+    }
+    expect(whereRed(image).count).toBeGreaterThan(250);
+  });
+});
+
+describe('the light', () => {
+  const ball = renderView(sphere(0.4, 32), grey, options);
+
+  test('comes from above and from the left', () => {
+    expect(brightness(ball, 48, 28)).toBeGreaterThan(brightness(ball, 48, 72) + 20);
+    expect(brightness(ball, 28, 48)).toBeGreaterThan(brightness(ball, 68, 48) + 20);
+  });
+
+  test('lays a shadow where the object meets the ground, and leaves the corners alone', () => {
+    const image = renderView(sphere(0.4, 32), white, { ...options, pitchRadians: 0.4 });
+    const lowest = Math.min(...Array.from({ length: 96 }, (_, column) => brightness(image, column, 84)));
+    expect(lowest).toBeLessThan(brightness(image, 2, 84) - 30);
+    expect(Math.abs(brightness(image, 2, 2) - brightness(image, 93, 2))).toBeLessThan(2);
+  });
+
+  test('turns with the camera: a ball looks the same from every side', () => {
+    const behind = renderView(sphere(0.4, 32), grey, { ...options, yawRadians: Math.PI });
+    for (const [column, row] of [
+      [48, 48],
+      [30, 40],
+      [60, 60],
+    ] as const) {
+      expect(Math.abs(brightness(ball, column, row) - brightness(behind, column, row))).toBeLessThan(4);
+    }
+  });
+
+  test('neither drowns a white object in white nor a black one in black', () => {
+    const share = (texture: RgbaImage, isLost: (value: number) => boolean) => {
+      const image = renderView(sphere(0.4, 32), texture, options);
+      const middle = Array.from({ length: 900 }, (_, i) => brightness(image, 33 + (i % 30), 33 + Math.floor(i / 30)));
+      return middle.filter(isLost).length / middle.length;
+    };
+    expect(share(white, (value) => value >= 254)).toBeLessThan(0.35);
+    expect(
+      share(
+        paint(4, () => [40, 40, 40]),
+        (value) => value < 12,
+      ),
+    ).toBe(0);
+  });
+});
+
+test('supersampling softens the silhouette: more shades lie between object and backdrop', () => {
+  const shades = (supersample: number) => {
+    const { data } = renderView(
+      sphere(0.4, 48),
+      paint(4, () => [0, 0, 0]),
+      { ...options, supersample },
+    );
+    return new Set(data.filter((_, i) => i % 4 === 0)).size;
+  };
+  expect(shades(3)).toBeGreaterThan(shades(1) + 5);
+});

@@ -1,0 +1,94 @@
+import type { RgbaImage } from '../photo/image.js';
+import type { TexturedMesh } from '../surface/mesh.js';
+import { type Raster, rasterise } from './rasterise.js';
+import { shadeObject } from './shade.js';
+import { byteOfLinear } from './srgb.js';
+import { floorShare, type Studio, setUpStudio } from './studio.js';
+import { orbitView, type View } from './view.js';
+
+export interface RenderOptions {
+  readonly width: number;
+  readonly height: number;
+  /** Around the Y axis: 0 shows the front (+Z), a quarter turn the +X side, a half turn the back. */
+  readonly yawRadians: number;
+  /** Above the horizon. */
+  readonly pitchRadians: number;
+  /** Samples a pixel along each axis: 1 is jagged, 3 is fit to show. */
+  readonly supersample: number;
+}
+
+/** A lens of a portrait: wide ones make an object in the hand look like a building. */
+const FOV_RADIANS = 0.42;
+const MARGIN = 0.13;
+const BACKDROP_TOP = 0.8;
+const BACKDROP_BOTTOM = 0.9;
+
+/**
+ * Photographs a model in a small studio: soft light, a contact shadow on a light seamless backdrop, the whole object
+ * in the frame. `baseColor` is the texture, v DOWN; the picture is opaque.
+ */
+export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: RenderOptions): RgbaImage {
+  const { width, height, yawRadians, pitchRadians, supersample } = options;
+  const fine = orbitView(mesh.positions, {
+    width: width * supersample,
+    height: height * supersample,
+    yawRadians,
+    pitchRadians,
+    fovRadians: FOV_RADIANS,
+    margin: MARGIN,
+  });
+  const raster = rasterise(mesh, fine, { cullBackFaces: true });
+  const studio = setUpStudio(mesh, yawRadians);
+  const object = shadeObject(mesh, baseColor, raster, studio, supersample);
+  return develop(object, raster, fine, studio, options);
+}
+
+/** Averages the samples of each pixel in linear light, over the backdrop. */
+function develop(object: Float32Array, raster: Raster, fine: View, studio: Studio, options: RenderOptions): RgbaImage {
+  const { width, height, supersample } = options;
+  const samples = supersample * supersample;
+  const data = new Uint8Array(4 * width * height);
+  for (let row = 0; row < height; row++) {
+    for (let column = 0; column < width; column++) {
+      let red = 0;
+      let green = 0;
+      let blue = 0;
+      let covered = 0;
+      for (let sample = 0; sample < samples; sample++) {
+        const fineRow = row * supersample + Math.floor(sample / supersample);
+        const at = fineRow * raster.width + column * supersample + (sample % supersample);
+        if (raster.triangle[at]! < 0) continue;
+        covered++;
+        red += object[3 * at]!;
+        green += object[3 * at + 1]!;
+        blue += object[3 * at + 2]!;
+      }
+      const free = samples - covered;
+      const behind =
+        free > 0 ? free * backdrop(fine, studio, (column + 0.5) * supersample, (row + 0.5) * supersample) : 0;
+      data[4 * (row * width + column)] = byteOfLinear((red + behind) / samples);
+      data[4 * (row * width + column) + 1] = byteOfLinear((green + behind) / samples);
+      data[4 * (row * width + column) + 2] = byteOfLinear((blue + behind) / samples);
+      data[4 * (row * width + column) + 3] = 255;
+    }
+  }
+  return { width, height, data };
+}
+
+/** Linear grey of the seamless paper behind and under the object, seen at a point of the fine picture. */
+function backdrop(
+  { eye, rotation, focalLength, principalPoint, height }: View,
+  studio: Studio,
+  x: number,
+  y: number,
+): number {
+  const paper = BACKDROP_TOP + ((BACKDROP_BOTTOM - BACKDROP_TOP) * y) / height;
+  const right = (x - principalPoint[0]) / focalLength;
+  const up = (principalPoint[1] - y) / focalLength;
+  const down = rotation[7] - right * rotation[1] - up * rotation[4];
+  if (down <= 0 || eye[1] <= 0) return paper;
+  const distance = eye[1] / down;
+  const floorX = eye[0] + distance * (right * rotation[0] + up * rotation[3] - rotation[6]);
+  const floorZ = eye[2] + distance * (right * rotation[2] + up * rotation[5] - rotation[8]);
+  return paper * floorShare(studio, floorX, floorZ);
+}
