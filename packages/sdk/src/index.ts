@@ -1,1 +1,31 @@
-export {};
+export type {
+  Balance,
+  CreateJobResponse,
+  JobStatus,
+  ListJobsResponse,
+  PingEvent,
+  Task,
+  TaskErrorCode,
+  TaskUpdatedEvent,
+  WebhookEndpoint,
+  WebhookEvent,
+} from '@gen3d/schema';
+export { isTerminal, limits, publicTestKey } from '@gen3d/schema/rules';
+export { type DownloadOptions, defaultBaseUrl, Gen3d, type Gen3dOptions, type GenerateOptions } from './client.js';
+export * from './errors.js';
+export type { ImageInput } from './image-input.js';
+export type { JobList } from './job-list.js';
+export type { CreateJobParams, ListJobsParams, RequestOptions } from './jobs.js';
+export type { WaitOptions } from './wait.js';
+export {
+  expressWebhookHandler,
+  type WebhookHandlerOptions,
+  webhookHandler,
+} from './webhook-handlers.js';
+export {
+  signWebhook,
+  type VerifyWebhookOptions,
+  verifyWebhook,
+  type WebhookPayload,
+  WebhookVerificationError,
+} from './webhook-signature.js';

@@ -1,0 +1,90 @@
+import type { CreateJobResponse, ImageTo3dRequest, JobStatus, Task } from '@gen3d/schema';
+import { jobType } from '@gen3d/schema/rules';
+import { expectBody, isCreated, isJobPage, isTask } from './answers.js';
+import { InvalidRequestError } from './errors.js';
+import { type ImageInput, toImageUrl } from './image-input.js';
+import { JobList } from './job-list.js';
+import { retryAfterMs } from './retry-after.js';
+import type { Transport } from './transport.js';
+import { type WaitOptions, waitForJob } from './wait.js';
+
+export interface RequestOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface CreateJobParams {
+  readonly image: ImageInput;
+  /** The same key again returns the first job instead of making a second. Default: a new one for every call. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ListJobsParams {
+  readonly status?: JobStatus | undefined;
+  /** Jobs on one page, 1-100. Default 20. */
+  readonly limit?: number | undefined;
+  /** A `next_cursor` to begin after. */
+  readonly cursor?: string | undefined;
+}
+
+export class Jobs {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /**
+   * Hands in a photo; the model is made later (`wait`, or a webhook).
+   *
+   * The idempotency key is made once here and goes with every retry, so that an answer lost on the way never makes a
+   * second job.
+   * @throws {InvalidRequestError} before anything is sent, if the image cannot be read or is too large
+   * @throws {InsufficientBalanceError} if the balance is below the minimum
+   */
+  async create(params: CreateJobParams, { signal }: RequestOptions = {}): Promise<CreateJobResponse> {
+    const json: ImageTo3dRequest = {
+      type: jobType,
+      input: { image_urls: [await toImageUrl(params.image)] },
+      idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
+    };
+    const { body } = await this.#transport.call('post', 'jobs', { json, signal });
+    return expectBody(body, isCreated, 'created job');
+  }
+
+  /** @throws {NotFoundError} if the account has no such job */
+  async retrieve(id: string, options: RequestOptions = {}): Promise<Task> {
+    return (await this.#read(id, options.signal)).task;
+  }
+
+  list({ cursor, ...query }: ListJobsParams = {}, { signal }: RequestOptions = {}): JobList {
+    return new JobList(async (at) => {
+      const searchParams = { ...query, cursor: at };
+      const { body } = await this.#transport.call('get', 'jobs', { searchParams, signal });
+      return expectBody(body, isJobPage, 'list of jobs');
+    }, cursor);
+  }
+
+  /**
+   * Reads the job every few seconds until it has its model.
+   *
+   * @throws {JobFailedError} with the task, if it ends without one
+   * @throws {WaitTimeoutError} if `timeoutMs` runs out; the job goes on
+   */
+  wait(id: string, options?: WaitOptions): Promise<Task> {
+    return waitForJob(id, (signal) => this.#read(id, signal), options);
+  }
+
+  async #read(id: string, signal: AbortSignal | undefined) {
+    // An empty id would read the list, and one with a slash another resource.
+    if (id === '') throw new InvalidRequestError('invalid_request', 'A job id is needed');
+    const { body, headers } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, { signal });
+    return { task: expectBody(body, isTask, 'task'), retryAfterMs: retryAfterMs(headers, Date.now()) };
+  }
+}
+
+// Not randomUUID: browsers have it only on https and localhost, and gen3d often runs at http://some-box.
+function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `sdk-${hex}`;
+}

@@ -1,0 +1,43 @@
+import type { PutWebhookEndpointResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d/schema';
+import { expectBody, isEndpoint, isPutEndpoint, isSecret } from './answers.js';
+import type { RequestOptions } from './jobs.js';
+import type { Transport } from './transport.js';
+
+const path = 'webhook-endpoint';
+
+/** Where the account's events go. One per account. */
+export class WebhookEndpointSettings {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  /** Registers or changes the https URL. The secret is in the answer only the first time; `get` always has it. */
+  async set(url: string | URL, { signal }: RequestOptions = {}): Promise<PutWebhookEndpointResponse> {
+    const { body } = await this.#transport.call('put', path, { json: { url: String(url) }, signal });
+    return expectBody(body, isPutEndpoint, 'webhook endpoint');
+  }
+
+  /** @throws {NotConfiguredError} if there is none */
+  async get({ signal }: RequestOptions = {}): Promise<WebhookEndpoint> {
+    const { body } = await this.#transport.call('get', path, { signal });
+    return expectBody(body, isEndpoint, 'webhook endpoint');
+  }
+
+  /** Deliveries stop at once. */
+  async delete({ signal }: RequestOptions = {}): Promise<void> {
+    await this.#transport.call('delete', path, { signal });
+  }
+
+  /** A new secret; the old one stops working at once. @throws {NotConfiguredError} if there is no endpoint */
+  async rotate({ signal }: RequestOptions = {}): Promise<RotateSecretResponse> {
+    const { body } = await this.#transport.call('post', `${path}/rotate`, { signal, repeatable: false });
+    return expectBody(body, isSecret, 'secret');
+  }
+
+  /** A signed `ping` arrives about 10 seconds later. @throws {NotConfiguredError} if there is no endpoint */
+  async test({ signal }: RequestOptions = {}): Promise<void> {
+    await this.#transport.call('post', `${path}/test`, { signal, repeatable: false });
+  }
+}
