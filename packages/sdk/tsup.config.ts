@@ -1,6 +1,6 @@
-import { defineConfig } from 'tsup';
+import { defineConfig, type Options } from 'tsup';
 
-const common = { entry: ['src/index.ts'], target: 'es2022', dts: true, sourcemap: true } as const;
+const common: Options = { entry: ['src/index.ts'], target: 'es2022', dts: true, sourcemap: true };
 
 export default defineConfig([
   { ...common, format: 'esm' },

@@ -1,0 +1,100 @@
+import { Buffer } from 'node:buffer';
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type ImageInput, toImageUrl } from '../src/image-input.js';
+import { jpeg } from './server.js';
+
+const MIB = 1024 ** 2;
+const uri = `data:image/jpeg;base64,${Buffer.from(jpeg).toString('base64')}`;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-sdk-'));
+  await writeFile(join(folder, 'photo.jpg'), jpeg);
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const jpegOf = (size: number) => {
+  const bytes = new Uint8Array(size);
+  bytes.set(jpeg);
+  return bytes;
+};
+
+describe('every way to give a photo leads to the same data URI', () => {
+  test.each<[string, () => ImageInput]>([
+    ['a path', () => join(folder, 'photo.jpg')],
+    ['a file URL', () => pathToFileURL(join(folder, 'photo.jpg'))],
+    ['a file URL as text', () => pathToFileURL(join(folder, 'photo.jpg')).href],
+    ['bytes', () => jpeg],
+    ["Node's Buffer", () => Buffer.from(jpeg)],
+    ['an ArrayBuffer', () => jpeg.slice().buffer],
+    ['a Blob', () => new Blob([jpeg])],
+    ['a File', () => new File([jpeg], 'photo.jpg', { type: 'image/png' })],
+    ['a web stream', () => new Blob([jpeg]).stream()],
+    ['a Node stream', () => Readable.from([jpeg.subarray(0, 3), jpeg.subarray(3)])],
+    ['a data URI', () => uri],
+  ])('%s', async (_, image) => {
+    expect(await toImageUrl(image())).toBe(uri);
+  });
+});
+
+test.each(['http://shop.example/cup.png', new URL('https://shop.example/cup.png')])(
+  'the URL %s is left to the server to fetch',
+  async (url) => {
+    expect(await toImageUrl(url)).toBe(String(url));
+  },
+);
+
+test('base64 of many bytes is what Node makes of them', async () => {
+  const bytes = jpegOf(100_001).map((value, index) => value || index % 251);
+  expect(await toImageUrl(bytes)).toBe(`data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`);
+});
+
+test.each([
+  ['image/png', '\x89PNG\r\n\x1a\n'],
+  ['image/webp', 'RIFF\x10\0\0\0WEBPVP8 '],
+])('%s is told by its first bytes', async (type, head) => {
+  expect(await toImageUrl(Buffer.from(head, 'latin1'))).toMatch(new RegExp(`^data:${type};base64,`));
+});
+
+test('exactly 4 MiB may travel inline', async () => {
+  expect((await toImageUrl(jpegOf(4 * MIB))).length).toBeGreaterThan(5 * MIB);
+});
+
+describe('refused before anything is sent', () => {
+  test.each<[string, () => ImageInput, RegExp]>([
+    ['one byte over 4 MiB', () => jpegOf(4 * MIB + 1), /4\.0 MiB.*may have 4 MiB.*http\(s\) URL/],
+    ['a Blob over 4 MiB', () => new Blob([jpegOf(5 * MIB)]), /5\.0 MiB/],
+    ['an endless stream', endless, /may have 4 MiB/],
+    ['a data URI over 4 MiB', () => `data:image/png;base64,${'A'.repeat(6 * MIB)}`, /4 MiB/],
+    ['a data URI of a GIF', () => 'data:image/gif;base64,AAAA', /data URI must be/],
+    ['no bytes', () => new Uint8Array(), /is empty/],
+    ['a GIF', () => Buffer.from('GIF89a'), /is a GIF; send a PNG, JPEG or WebP/],
+    ['an SVG called .png', () => new File(['<svg></svg>'], 'logo.png'), /logo\.png is an SVG/],
+    ['text', () => Buffer.from('hello'), /no picture/],
+    ['a path that is not there', () => join(folder, 'phoot.jpg'), /phoot\.jpg does not exist/],
+    ['a folder', () => folder, /is not a file/],
+    ['another scheme', () => 'ftp://host/cup.png', /is no http\(s\) URL/],
+    ['nothing', () => undefined as unknown as string, /image must be/],
+  ])('%s', async (_, image, message) => {
+    await expect(toImageUrl(image())).rejects.toMatchObject({
+      name: 'InvalidRequestError',
+      message: expect.stringMatching(message),
+    });
+  });
+
+  test('a film of 40 GB, without reading it', async () => {
+    const path = join(folder, 'film.mp4');
+    await writeFile(path, '');
+    await truncate(path, 40e9); // sparse: it takes no room
+    await expect(toImageUrl(path)).rejects.toThrow(/film\.mp4 has 38147\.0 MiB/);
+  });
+});
+
+async function* endless() {
+  for (;;) yield jpegOf(MIB);
+}
