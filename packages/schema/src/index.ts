@@ -4,9 +4,11 @@ export * from './events.js';
 export * from './ids.js';
 export { ImageUrl } from './image-url.js';
 export {
+  type CreateJobRequest,
   CreateJobResponse,
   ImageTo3dInput,
   ImageTo3dRequest,
+  isImageTo3d,
   JobStatus,
   ListJobsQuery,
   ListJobsResponse,

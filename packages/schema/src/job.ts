@@ -56,12 +56,13 @@ const ReservedTypeRequest = z.object({
   ...jobRequestFields,
 });
 
+export type CreateJobRequest = ImageTo3dRequest | z.infer<typeof ReservedTypeRequest>;
+export const isImageTo3d = (request: CreateJobRequest): request is ImageTo3dRequest => request.type === jobType;
+
 const typeOf = z.object({ type: z.string() });
 
 /** Parses the body of `POST /v1/jobs`; the issues' paths name the offending field. */
-export function parseCreateJobRequest(
-  body: unknown,
-): z.ZodSafeParseResult<ImageTo3dRequest | z.infer<typeof ReservedTypeRequest>> {
+export function parseCreateJobRequest(body: unknown): z.ZodSafeParseResult<CreateJobRequest> {
   const type = typeOf.safeParse(body);
   // A union would report every branch's complaints; choosing the branch first keeps one message per mistake.
   if (!type.success || type.data.type === jobType) return ImageTo3dRequest.safeParse(body);
