@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { cleanMatte } from './clean-matte.js';
+import type { Matte } from './image.js';
+
+type Disc = readonly [x: number, y: number, radius: number, value?: number];
+
+function discs(...all: readonly Disc[]): Matte {
+  const [width, height] = [200, 160];
+  const data = new Uint8Array(width * height);
+  for (const [cx, cy, radius, value = 255] of all) {
+    for (let y = 0; y < height; y++) {
+      for (let x = 0; x < width; x++) if (Math.hypot(x - cx, y - cy) <= radius) data[y * width + x] = value;
+    }
+  }
+  return { width, height, data };
+}
+
+const at = ({ width, data }: Matte, x: number, y: number) => data[y * width + x];
+
+test('a tiny speck far from the object goes, and the object stays as it was', () => {
+  const object = discs([100, 80, 40]);
+  expect(cleanMatte(discs([100, 80, 40], [190, 10, 2]))).toEqual(object);
+});
+
+test('a small part close to the object stays', () => {
+  expect(at(cleanMatte(discs([100, 80, 40], [144, 80, 2]))!, 144, 80)).toBe(255);
+});
+
+test('a second object stays, however far away', () => {
+  expect(at(cleanMatte(discs([60, 80, 40], [180, 20, 14]))!, 180, 20)).toBe(255);
+});
+
+test('of two objects the one in the middle is the main one: what is near it stays, what is near the other goes', () => {
+  const [middle, corner] = [
+    [100, 80, 30],
+    [168, 128, 31],
+  ] as const;
+  const cleaned = cleanMatte(discs(middle, corner, [100, 47, 1], [168, 93, 1]))!;
+  expect(at(cleaned, 168, 128)).toBe(255);
+  expect(at(cleaned, 100, 47)).toBe(255);
+  expect(at(cleaned, 168, 93)).toBe(0);
+});
+
+test('haze that never becomes solid goes, even when it is large', () => {
+  expect(at(cleanMatte(discs([150, 80, 30, 90], [50, 80, 30]))!, 150, 80)).toBe(0);
+});
+
+test('the soft edge of an object is kept', () => {
+  const cleaned = cleanMatte(discs([100, 80, 42, 20], [100, 80, 40]))!;
+  expect(at(cleaned, 141, 80)).toBe(20);
+});
+
+test('nothing but haze, or nothing but a speck, is no object', () => {
+  expect(cleanMatte(discs([100, 80, 60, 100]))).toBeUndefined();
+  expect(cleanMatte(discs([100, 80, 1]))).toBeUndefined();
+  expect(cleanMatte(discs())).toBeUndefined();
+});

@@ -1,0 +1,81 @@
+import { findPatches, type Patch } from './connected.js';
+import type { Matte } from './image.js';
+
+/** Where a pixel counts as part of a patch at all, and how strong one of them must be for the patch to be an object. */
+const patchThreshold = 32;
+const objectPeak = 128;
+
+/** The smallest share of the picture an object may cover: 23 x 23 pixels of 1024 x 1024. Below is noise. */
+const minObjectShare = 0.0005;
+
+/** A patch of this share of the main one is an object beside it (the second shoe) and not a speck, wherever it lies. */
+const companionShare = 0.05;
+
+/** Smaller patches stay when they are this near to the main one, in parts of its box's diagonal: a detached tip, a ball at a foot. */
+const nearbyDistance = 0.04;
+
+/** How far, in pixels, the soft edge of a kept patch may reach below `patchThreshold`. */
+const fringe = 3;
+
+/**
+ * Clears tiny specks far away from the main object, and haze; keeps its soft edges and everything that may belong to it.
+ *
+ * Returns undefined if nothing in the matte is an object.
+ */
+export function cleanMatte(matte: Matte): Matte | undefined {
+  const { width, height, data } = matte;
+  const { labels, patches } = findPatches(matte, patchThreshold);
+  const objects = patches.filter(({ peak }) => peak >= objectPeak);
+  if (objects.length === 0) return undefined;
+  const main = objects.reduce((best, patch) => (prominence(patch, matte) > prominence(best, matte) ? patch : best));
+  if (main.area < minObjectShare * width * height) return undefined;
+
+  const reach = nearbyDistance * Math.hypot(main.right - main.left, main.bottom - main.top);
+  const keeps = patches.map((patch) =>
+    patch.area >= companionShare * main.area ? patch.peak >= objectPeak : gap(patch, main) <= reach,
+  );
+  const kept = new Uint8Array(width * height);
+  for (let i = 0; i < kept.length; i++) kept[i] = keeps[labels[i]!] ? 1 : 0;
+  const near = dilate(kept, width, height, fringe);
+
+  const cleaned = new Uint8Array(width * height);
+  for (let i = 0; i < cleaned.length; i++) {
+    if (kept[i] === 1 || (near[i] === 1 && labels[i] === -1)) cleaned[i] = data[i]!;
+  }
+  return { width, height, data: cleaned };
+}
+
+/** Coverage, counted down to a third towards the corners: what people photograph is big and in the middle. */
+function prominence({ left, right, top, bottom, area }: Patch, { width, height }: Matte): number {
+  const x = (left + right) / width - 1;
+  const y = (top + bottom) / height - 1;
+  return area / (1 + x * x + y * y);
+}
+
+function gap(a: Patch, b: Patch): number {
+  const dx = Math.max(0, a.left - b.right, b.left - a.right);
+  const dy = Math.max(0, a.top - b.bottom, b.top - a.bottom);
+  return Math.hypot(dx, dy);
+}
+
+/** Sets every pixel within `radius` of a set one, in a square. */
+function dilate(mask: Uint8Array, width: number, height: number, radius: number): Uint8Array {
+  const rows = new Uint8Array(mask.length);
+  const both = new Uint8Array(mask.length);
+  for (let y = 0; y < height; y++) spread(mask, rows, y * width, 1, width, radius);
+  for (let x = 0; x < width; x++) spread(rows, both, x, width, height, radius);
+  return both;
+}
+
+function spread(from: Uint8Array, to: Uint8Array, start: number, step: number, length: number, radius: number): void {
+  let last = Number.NEGATIVE_INFINITY;
+  let next = 0;
+  for (let i = 0; i < length; i++) {
+    while (next < length && next <= i + radius) {
+      if (from[start + next * step] === 1) last = next;
+      next++;
+    }
+    // `last` is the nearest set pixel up to i + radius that was met; one further back can only be farther away.
+    if (last >= i - radius) to[start + i * step] = 1;
+  }
+}

@@ -1,0 +1,111 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { bundleOfKind, findBundle } from '../bundle/load-bundle.js';
+import { decode } from './decode.js';
+import type { Matte } from './image.js';
+import { type MattingModel, matte, openMattingModel } from './matte.js';
+
+const models = fileURLToPath(new URL('../../../../models', import.meta.url));
+const photo = new URL('./fixtures/coffee.jpg', import.meta.url);
+
+let model: MattingModel;
+beforeAll(async () => {
+  model = await openMattingModel(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
+});
+afterAll(() => model.release());
+
+const notCalled = () => expect.fail('the network must not run');
+const coverage = ({ data }: Matte) => data.reduce((sum, value) => sum + value, 0) / 255 / data.length;
+const at = ({ width, height, data }: Matte, x: number, y: number) =>
+  data[Math.floor(y * height) * width + Math.floor(x * width)]!;
+
+/** An RGBA PNG of a blue picture whose alpha is drawn by an SVG. */
+async function cutout(shapes: string, width = 200, height = 200): Promise<Buffer> {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${shapes}</svg>`;
+  return sharp(Buffer.from(svg)).ensureAlpha().png().toBuffer();
+}
+
+test('IS-Net cuts the cup and its saucer out of the photo, and leaves the table', async () => {
+  const decoded = await decode(await readFile(photo));
+  const result = await matte(decoded, model.predict);
+
+  expect(result).toMatchObject({ width: decoded.image.width, height: decoded.image.height });
+  expect(at(result, 0.47, 0.5), 'coffee').toBeGreaterThan(250);
+  expect(at(result, 0.45, 0.93), 'saucer').toBeGreaterThan(250);
+  for (const [x, y] of [
+    [0.02, 0.02],
+    [0.98, 0.02],
+    [0.02, 0.98],
+    [0.98, 0.98],
+    [0.9, 0.5],
+  ] as const) {
+    expect(at(result, x, y), `table at ${x}, ${y}`).toBe(0);
+  }
+  // The saucer is an ellipse of about two thirds of the picture's width by nine tenths of its height.
+  expect(coverage(result)).toBeGreaterThan(0.4);
+  expect(coverage(result)).toBeLessThan(0.55);
+  // A matte is nearly black and white: soft only along the outline.
+  const soft = result.data.filter((value) => value > 12 && value < 243).length / result.data.length;
+  expect(soft).toBeLessThan(0.04);
+});
+
+test('the same photo mirrored gives the mirrored matte', async () => {
+  const bytes = await readFile(photo);
+  const straight = await matte(await decode(bytes), model.predict);
+  const mirrored = await matte(await decode(await sharp(bytes).flop().png().toBuffer()), model.predict);
+  let difference = 0;
+  for (let y = 0; y < straight.height; y++) {
+    for (let x = 0; x < straight.width; x++) {
+      const a = straight.data[y * straight.width + x]!;
+      difference += Math.abs(a - mirrored.data[(y + 1) * straight.width - 1 - x]!);
+    }
+  }
+  expect(difference / straight.data.length / 255).toBeLessThan(0.01);
+});
+
+test.each(['#ffffff', '#66aa88', '#000000'])('a picture of nothing but %s is no_foreground', async (background) => {
+  const bytes = await sharp({ create: { width: 320, height: 240, channels: 3, background } })
+    .png()
+    .toBuffer();
+  await expect(matte(await decode(bytes), model.predict)).rejects.toMatchObject({ code: 'no_foreground' });
+});
+
+test('an alpha channel that cuts the object out is taken as it is, and no network runs', async () => {
+  const bytes = await cutout('<circle cx="100" cy="100" r="60" fill="#2468ac"/>');
+  const result = await matte(await decode(bytes), notCalled);
+  const alpha = await sharp(bytes).extractChannel(3).raw().toBuffer();
+  expect(result.data).toEqual(new Uint8Array(alpha));
+});
+
+test('a cut-out that stands on the lower edge, like a bust, is still a cut-out', async () => {
+  const bytes = await cutout('<rect x="30" y="40" width="140" height="160" fill="#2468ac"/>');
+  expect(coverage(await matte(await decode(bytes), notCalled))).toBeCloseTo(0.56, 2);
+});
+
+test('a fully transparent picture is no_foreground, and no network runs', async () => {
+  const decoded = await decode(await cutout(''));
+  await expect(matte(decoded, notCalled)).rejects.toMatchObject({
+    code: 'no_foreground',
+    message: expect.stringContaining('Send a photo of one thing'),
+  });
+});
+
+test('rounded corners are not a cut-out: the network looks inside, and the corners stay clear', async () => {
+  const { data, info } = await sharp(await readFile(photo))
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const corners = Buffer.from(
+    `<svg width="${info.width}" height="${info.height}"><rect width="100%" height="100%" rx="40" ry="40"/></svg>`,
+  );
+  const bytes = await sharp(data, { raw: info })
+    .ensureAlpha()
+    .composite([{ input: corners, blend: 'dest-in' }])
+    .png()
+    .toBuffer();
+  const result = await matte(await decode(bytes), model.predict);
+  expect(at(result, 0.47, 0.5)).toBeGreaterThan(250);
+  expect(at(result, 0.9, 0.5)).toBe(0);
+  expect(coverage(result)).toBeLessThan(0.55);
+});
