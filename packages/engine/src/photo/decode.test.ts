@@ -142,6 +142,14 @@ describe('refused', () => {
     });
   });
 
+  test('a HEIC photo, as some phones save them, is image_invalid and named', async () => {
+    const heic = Buffer.from('\0\0\0\x18ftypheic\0\0\0\0mif1heic', 'latin1');
+    await expect(decode(heic)).rejects.toMatchObject({
+      code: 'image_invalid',
+      message: expect.stringContaining('HEIC'),
+    });
+  });
+
   test.each([
     ['an empty file', ''],
     ['an HTML page', '<!doctype html><title>Not found</title>'],
