@@ -95,16 +95,16 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
 
 def shard(model: onnx.ModelProto, directory: Path) -> list[str]:
     """Moves the weights into weights-1.bin, weights-2.bin and so on; returns the files written."""
-    names, size, file = [], SHARD_BYTES, None
+    names, size = [], SHARD_BYTES
     for tensor in model.graph.initializer:
         if tensor.data_type != TensorProto.FLOAT16:
             continue
         data = numpy_helper.to_array(tensor).tobytes()
         if size + len(data) > SHARD_BYTES:
             names.append(f"weights-{len(names) + 1}.bin")
-            file, size = (directory / names[-1]).open("wb"), 0
-        file.write(data)
-        file.flush()
+            size = 0
+        with (directory / names[-1]).open("ab" if size else "wb") as file:
+            file.write(data)
         tensor.ClearField("raw_data")
         tensor.data_location = TensorProto.EXTERNAL
         for key, value in (("location", names[-1]), ("offset", size), ("length", len(data))):
