@@ -1,1 +1,13 @@
-export {};
+export {
+  type Admin,
+  type AdminAccount,
+  type AdminDeadLetter,
+  AdminError,
+  type AdminKey,
+  openAdmin,
+} from './admin.js';
+export { type Config, ConfigError, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
+export { createLog } from './log.js';
+export { modelDirs } from './model-dirs.js';
+export { RunnerStartError } from './runner/supervisor.js';
+export { type ServeOptions, type Server, serve, worker } from './serve.js';

@@ -1,0 +1,67 @@
+import { timingSafeEqual } from 'node:crypto';
+import { apiKeyPrefix } from '@gen3d/schema';
+import { hmac, subkey } from '../data-dir.js';
+import type { Queryable } from '../db/open.js';
+import { newUlid, randomToken } from '../ids.js';
+
+/**
+ * API keys, stored as an HMAC under the server key: a copy of the database alone lets nobody in, nor check a guess.
+ * Nothing is cached, so a key revoked by another process is refused from the next request on.
+ */
+export class ApiKeys {
+  readonly #hmacKey: Buffer;
+
+  constructor(serverKey: Buffer) {
+    this.#hmacKey = subkey(serverKey, 'api-keys');
+  }
+
+  #hash(apiKey: string): Buffer {
+    return hmac(this.#hmacKey, apiKey);
+  }
+
+  /** Makes a key for an account. This is the only time the key itself is known. */
+  async create(
+    db: Queryable,
+    accountId: string,
+    now: number,
+    apiKey: string = apiKeyPrefix + randomToken(40),
+  ): Promise<{ keyId: string; apiKey: string }> {
+    const keyId = newUlid();
+    await db
+      .insertInto('api_keys')
+      .values({
+        id: keyId,
+        account_id: accountId,
+        hash: this.#hash(apiKey).toString('hex'),
+        created_at: now,
+        revoked_at: null,
+      })
+      .execute();
+    return { keyId, apiKey };
+  }
+
+  /** The account a key belongs to, or undefined for a key that is unknown or revoked. */
+  async owner(db: Queryable, apiKey: string): Promise<string | undefined> {
+    const hash = this.#hash(apiKey);
+    const row = await db
+      .selectFrom('api_keys')
+      .select(['account_id', 'hash', 'revoked_at'])
+      .where('hash', '=', hash.toString('hex'))
+      .executeTakeFirst();
+    if (!row || row.revoked_at !== null) return undefined;
+    // The index compares byte by byte, but of an HMAC whose key a caller cannot know: its timing tells nothing.
+    return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row.account_id : undefined;
+  }
+}
+
+/** Revokes a key from now on. Returns false for an id that no key has. */
+export async function revokeKey(db: Queryable, keyId: string, now: number): Promise<boolean> {
+  const known = await db.selectFrom('api_keys').select('id').where('id', '=', keyId).executeTakeFirst();
+  await db
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('id', '=', keyId)
+    .where('revoked_at', 'is', null)
+    .execute();
+  return known !== undefined;
+}

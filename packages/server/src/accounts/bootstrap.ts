@@ -1,0 +1,25 @@
+import type { Config } from '../config.js';
+import type { Db } from '../db/open.js';
+import { createAccount } from './accounts.js';
+import type { ApiKeys } from './api-keys.js';
+import { credit } from './ledger.js';
+import { toMicroUsd } from './money.js';
+
+export interface Bootstrap {
+  accountId: string;
+  apiKey: string;
+  /** False when the key was given in the settings: whoever gave it knows it, so it is not printed. */
+  generated: boolean;
+}
+
+/** On an empty database makes the account `default` with a key and a balance; otherwise does nothing. */
+export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: number): Promise<Bootstrap | undefined> {
+  return db.transaction().execute(async (trx) => {
+    const any = await trx.selectFrom('accounts').select('id').where('sandbox', '=', 0).limit(1).executeTakeFirst();
+    if (any) return undefined;
+    const account = await createAccount(trx, 'default', now);
+    await credit(trx, account.id, toMicroUsd(config.bootstrapBalanceUsd), now);
+    const { apiKey } = await keys.create(trx, account.id, now, config.bootstrapApiKey);
+    return { accountId: account.id, apiKey, generated: config.bootstrapApiKey === undefined };
+  });
+}

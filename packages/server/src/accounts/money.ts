@@ -1,0 +1,9 @@
+/** Money is counted in whole millionths of a dollar: sums of floats would drift. */
+export type MicroUsd = number;
+
+export const toMicroUsd = (usd: number): MicroUsd => Math.round(usd * 1_000_000);
+export const toUsd = (amount: MicroUsd): number => amount / 1_000_000;
+
+/** What `inferenceMs` milliseconds cost at a rate in USD per second, to the nearest millionth of a dollar. */
+export const priceOf = (inferenceMs: number, rateUsdPerSecond: number): MicroUsd =>
+  toMicroUsd((inferenceMs / 1_000) * rateUsdPerSecond);

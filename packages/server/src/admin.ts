@@ -1,0 +1,162 @@
+import { createAccount, findAccount } from './accounts/accounts.js';
+import { revokeKey } from './accounts/api-keys.js';
+import { balanceOf, credit } from './accounts/ledger.js';
+import { toMicroUsd, toUsd } from './accounts/money.js';
+import type { Config } from './config.js';
+import type { Queryable } from './db/open.js';
+import type { OutboxRow } from './db/tables.js';
+import { cancel } from './jobs/lifecycle.js';
+import { openStore } from './store.js';
+import { listDeadLetters, replayDeadLetters } from './webhooks/dead-letters.js';
+
+export interface AdminAccount {
+  account_id: string;
+  name: string;
+  balance_usd: number;
+}
+
+export interface AdminKey {
+  key_id: string;
+  account_id: string;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+export interface AdminDeadLetter {
+  event_id: string;
+  account_id: string;
+  event: 'task.updated' | 'ping';
+  task_id: string | null;
+  attempts: number;
+  last_failure: string | null;
+  created_at: string;
+  dead_at: string;
+}
+
+/** An operator asked for something that is not there or cannot be done. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+}
+
+/** What `gen3d admin` does, on the database itself: the server may run meanwhile and sees every change at once. */
+export interface Admin {
+  createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
+  listAccounts(): Promise<AdminAccount[]>;
+  /** Adds money; a negative amount takes some back. */
+  creditAccount(accountId: string, usd: number): Promise<AdminAccount>;
+  /** The answer is the only place where the key is ever seen. */
+  createKey(accountId: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
+  listKeys(accountId?: string): Promise<AdminKey[]>;
+  revokeKey(keyId: string): Promise<void>;
+  /** Cancels a job that is not in inference or finished. */
+  cancelJob(jobId: string): Promise<void>;
+  listDeadLetters(): Promise<AdminDeadLetter[]>;
+  /** Delivers again one dead letter, or all that died since a time. Returns how many. */
+  replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
+  close(): Promise<void>;
+}
+
+const iso = (time: number) => new Date(time).toISOString();
+
+function deadLetter(row: OutboxRow): AdminDeadLetter {
+  const { event_id, account_id, event, attempts, last_failure, created_at } = row;
+  return {
+    event_id,
+    account_id,
+    event,
+    task_id: row.job_id,
+    attempts,
+    last_failure,
+    created_at: iso(created_at),
+    dead_at: iso(row.dead_at ?? created_at),
+  };
+}
+
+async function requireAccount(db: Queryable, accountId: string): Promise<{ id: string; name: string }> {
+  const account = await findAccount(db, accountId);
+  if (!account) throw new AdminError(`No account has the id ${accountId}; see: gen3d admin account list`);
+  return account;
+}
+
+function requireAmount(usd: number): number {
+  if (!Number.isFinite(usd) || Math.abs(usd) > 1_000_000) throw new AdminError(`${usd} is not an amount in USD`);
+  return toMicroUsd(usd);
+}
+
+/**
+ * Opens the data directory for administration. Every function throws an `AdminError` for an id that does not exist.
+ * Call `close()` when done.
+ */
+export async function openAdmin(config: Config): Promise<Admin> {
+  const { db, keys } = await openStore(config);
+  return {
+    createAccount: (name, balanceUsd = 0) =>
+      db.transaction().execute(async (trx) => {
+        const amount = requireAmount(balanceUsd);
+        const account = await createAccount(trx, name, Date.now());
+        if (amount !== 0) await credit(trx, account.id, amount, Date.now());
+        return { account_id: account.id, name, balance_usd: toUsd(amount) };
+      }),
+
+    async listAccounts() {
+      const rows = await db.selectFrom('accounts').select(['id', 'name', 'balance_microusd']).orderBy('id').execute();
+      return rows.map(({ id, name, balance_microusd }) => ({
+        account_id: id,
+        name,
+        balance_usd: toUsd(balance_microusd),
+      }));
+    },
+
+    creditAccount: (accountId, usd) =>
+      db.transaction().execute(async (trx) => {
+        const { id, name } = await requireAccount(trx, accountId);
+        await credit(trx, id, requireAmount(usd), Date.now());
+        return { account_id: id, name, balance_usd: toUsd(await balanceOf(trx, id)) };
+      }),
+
+    async createKey(accountId) {
+      const { id } = await requireAccount(db, accountId);
+      const { keyId, apiKey } = await keys.create(db, id, Date.now());
+      return { key_id: keyId, account_id: id, api_key: apiKey };
+    },
+
+    async listKeys(accountId) {
+      let query = db.selectFrom('api_keys').select(['id', 'account_id', 'created_at', 'revoked_at']).orderBy('id');
+      if (accountId !== undefined) query = query.where('account_id', '=', (await requireAccount(db, accountId)).id);
+      const rows = await query.execute();
+      return rows.map(({ id, account_id, created_at, revoked_at }) => ({
+        key_id: id,
+        account_id,
+        created_at: iso(created_at),
+        revoked_at: revoked_at === null ? null : iso(revoked_at),
+      }));
+    },
+
+    async revokeKey(keyId) {
+      if (!(await revokeKey(db, keyId, Date.now()))) {
+        throw new AdminError(`No key has the id ${keyId}; see: gen3d admin key list`);
+      }
+    },
+
+    async cancelJob(jobId) {
+      const outcome = await cancel(db, jobId, Date.now());
+      if (outcome === 'unknown') throw new AdminError(`No job has the id ${jobId}`);
+      if (outcome === 'too_late')
+        throw new AdminError(`Job ${jobId} is in inference or finished; it cannot be canceled`);
+    },
+
+    listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),
+
+    async replayDeadLetters(which) {
+      const now = Date.now();
+      if ('since' in which) return replayDeadLetters(db, { since: which.since.getTime() }, now);
+      const count = await replayDeadLetters(db, which, now);
+      if (count === 0) {
+        throw new AdminError(`${which.eventId} is no dead letter of an account with a webhook endpoint`);
+      }
+      return count;
+    },
+
+    close: () => db.destroy(),
+  };
+}

@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { limits } from '@gen3d/schema';
+import { z } from 'zod';
+
+/** Where gen3d keeps its data unless told otherwise: the platform's own place for an application's data. */
+export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
+  const home = homedir();
+  if (platform === 'win32') return join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'gen3d', 'Data');
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'gen3d');
+  return join(env.XDG_DATA_HOME || join(home, '.local', 'share'), 'gen3d');
+}
+
+const flag = z.union([z.boolean(), z.stringbool()]);
+const folder = z
+  .string()
+  .min(1)
+  .transform((path) => resolve(path));
+const baseUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
+const usd = z.coerce.number().min(0).max(1_000_000);
+const seconds = z.coerce.number().min(0);
+
+const rateLimit = z
+  .union([
+    z.literal('off'),
+    z
+      .string()
+      .regex(/^[1-9]\d{0,6}:[1-9]\d{0,6}$/, 'must be "off" or REQUESTS_PER_SECOND:BURST, such as 50:100')
+      .transform((text) => {
+        const [perSecond, burst] = text.split(':').map(Number) as [number, number];
+        return { perSecond, burst };
+      }),
+  ])
+  .describe('Requests per second and burst of the one bucket that the whole API shares, or off');
+
+/** Written as JSON in a variable, as an object in the file. */
+const rates = z
+  .union([
+    z.string().transform((text, context) => {
+      try {
+        return JSON.parse(text) as unknown;
+      } catch {
+        context.addIssue({ code: 'custom', message: 'must be JSON such as {"g6e":0.002}' });
+        return z.NEVER;
+      }
+    }),
+    z.record(z.string(), z.unknown()),
+  ])
+  .pipe(z.record(z.string().min(1), z.number().min(0)));
+
+const retryDelays = z
+  .union([
+    z.string().transform((text) => text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))),
+    z.array(z.number()),
+  ])
+  .pipe(z.array(z.number().min(0)).max(limits.webhookRetries));
+
+/** Every setting of the server, described once: `--help`, docs/configuration.md and the checks all read this. */
+const Config = z.strictObject({
+  host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
+  port: z.coerce.number().int().min(0).max(65535).default(8787).describe('Port of the API; 0 picks a free one'),
+  dataDir: folder.describe('Folder of the database, the stored inputs and the server key'),
+  publicUrl: baseUrl.optional().describe('Address under which clients reach this server; default: http://HOST:PORT'),
+  assetsUrl: baseUrl.optional().describe('Address under which clients reach the assets; default: PUBLIC_URL/assets'),
+  database: z
+    .string()
+    .regex(/^(sqlite$|postgres(ql)?:\/\/)/, 'must be sqlite or a postgres:// URL')
+    .refine((database) => database === 'sqlite', 'PostgreSQL is not available yet in this version; use sqlite')
+    .default('sqlite')
+    .describe('sqlite, or a postgres:// URL'),
+  assets: z
+    .string()
+    .min(1)
+    .refine((assets) => !assets.startsWith('s3://'), 'S3 is not available yet in this version; use a folder')
+    .transform((path) => resolve(path))
+    .optional()
+    .describe('Folder of the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),
+  workers: z.coerce.number().int().min(0).max(64).default(1).describe('Runner processes on this machine; 0: none'),
+  bundle: z.string().min(1).default('gen3d-tiny').describe('Model bundle: a name, a folder, or inflate'),
+  matte: z.string().min(1).default('isnet').describe('Matting model that cuts the object out of the photo'),
+  device: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'coreml', 'dml']).default('auto').describe('Where the networks run'),
+  rateLimit: rateLimit.default({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst }),
+  allowPrivateNetwork: flag
+    .default(false)
+    .describe('Let image and webhook URLs point to private, loopback and link-local addresses'),
+  noTestKey: flag.default(false).describe('Switch the public test key off'),
+  logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty on a terminal, else json'),
+
+  rates: rates.optional().describe('USD per second of inference by serving instance; default: this machine at 0'),
+  instance: z.string().min(1).optional().describe('Serving instance this machine counts as; default: its device'),
+  modelsDir: folder.optional().describe('One more folder to look for model bundles in'),
+  leaseSeconds: z.coerce
+    .number()
+    .min(0.5)
+    .max(3600)
+    .default(30)
+    .describe('How long a silent runner keeps its job before another may take it, in seconds'),
+  webhookRetryDelays: retryDelays
+    .default([5, 300, 1800, 7200, 18_000])
+    .describe('Pauses before the retries of a webhook delivery, in seconds, each varied by 20 %'),
+  webhookPingDelay: seconds.default(10).describe('Pause before the ping that a webhook test sends, in seconds'),
+  bootstrapApiKey: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without spaces')
+    .optional()
+    .describe('API key of the account made at the first start; default: a random one, printed once'),
+  bootstrapBalanceUsd: usd
+    // No job is accepted below the minimum balance, and at rate 0 nothing is ever spent.
+    .default(10 * limits.minBalanceUsd)
+    .describe('Balance in USD of the account made at the first start'),
+});
+
+export type Config = Readonly<z.infer<typeof Config>>;
+export type SettingKey = keyof Config;
+
+/** Settings that only a variable or the file can give. */
+const withoutFlag: ReadonlySet<SettingKey> = new Set([
+  'rates',
+  'instance',
+  'modelsDir',
+  'leaseSeconds',
+  'webhookRetryDelays',
+  'webhookPingDelay',
+  'bootstrapApiKey',
+  'bootstrapBalanceUsd',
+] as const);
+
+export interface Setting {
+  key: SettingKey;
+  /** `--data-dir`; absent for settings that have no flag. */
+  flag?: string;
+  /** `GEN3D_DATA_DIR` */
+  variable: string;
+  description: string;
+}
+
+const words = (key: string, joint: string) => key.replace(/[A-Z]/g, (letter) => joint + letter.toLowerCase());
+const variableOf = (key: string) => `GEN3D_${words(key, '_').toUpperCase()}`;
+
+/** Every setting in the order of the help, for `--help` and docs/configuration.md. */
+export const settings: readonly Setting[] = (Object.keys(Config.shape) as SettingKey[]).map((key) => ({
+  key,
+  ...(withoutFlag.has(key) ? {} : { flag: `--${words(key, '-')}` }),
+  variable: variableOf(key),
+  description: Config.shape[key].description ?? rateLimit.description ?? '',
+}));
+
+/** A setting that cannot be used. The message lists every problem and where it was set. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+function readConfigFile(path: string): Record<string, unknown> {
+  const problem = (why: string) => new ConfigError(`Cannot use the config file ${path}: ${why}`);
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (cause) {
+    throw problem(cause instanceof Error ? cause.message : String(cause));
+  }
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) throw problem('not a JSON object');
+  return content as Record<string, unknown>;
+}
+
+/**
+ * Merges and checks all settings: a flag beats a variable beats the file beats the default.
+ *
+ * `flags` uses the camelCase keys of `settings`; undefined values and foreign keys (another command's flags) are
+ * ignored, as are empty variables. Without `file`, the one that `--config` or `GEN3D_CONFIG` names is read.
+ * @throws {ConfigError} for a value that cannot be used, an unknown key in the file, or an unreadable file
+ */
+export function loadConfig(
+  flags: Readonly<Record<string, unknown>> = {},
+  env: NodeJS.ProcessEnv = process.env,
+  file?: Readonly<Record<string, unknown>>,
+): Config {
+  const configPath = typeof flags.config === 'string' ? flags.config : env.GEN3D_CONFIG;
+  const values: Record<string, unknown> = {
+    dataDir: defaultDataDir(env),
+    ...(file ?? (configPath ? readConfigFile(configPath) : {})),
+  };
+  for (const { key, variable } of settings) {
+    if (env[variable]) values[key] = env[variable];
+    if (flags[key] !== undefined) values[key] = flags[key];
+  }
+  const result = Config.safeParse(values);
+  if (!result.success) throw new ConfigError(`Invalid configuration\n${z.prettifyError(result.error)}`);
+  const { rates, instance } = result.data;
+  if (rates && instance && rates[instance] === undefined) {
+    throw new ConfigError(`Invalid configuration\nThe instance "${instance}" has no rate in ${variableOf('rates')}`);
+  }
+  return Object.freeze(result.data);
+}

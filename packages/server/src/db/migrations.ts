@@ -1,0 +1,130 @@
+import { type Kysely, type Migration, sql } from 'kysely';
+
+/**
+ * Forward only: a released migration is never edited and has no `down`; the next change is a new entry.
+ * Names sort in the order they run.
+ */
+export const migrations: Record<string, Migration> = {
+  '0001_first': { up: first },
+};
+
+async function first(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('accounts')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('sandbox', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('balance_microusd', 'bigint', (column) => column.notNull().defaultTo(0))
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+  // Two servers starting at once must not make two sandboxes.
+  await db.schema
+    .createIndex('accounts_one_sandbox')
+    .unique()
+    .on('accounts')
+    .column('sandbox')
+    .where(sql.ref('sandbox'), '=', sql.lit(1))
+    .execute();
+
+  await db.schema
+    .createTable('api_keys')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('hash', 'text', (column) => column.notNull().unique())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('revoked_at', 'bigint')
+    .execute();
+
+  await db.schema
+    .createTable('ledger')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('amount_microusd', 'bigint', (column) => column.notNull())
+    .addColumn('kind', 'text', (column) => column.notNull().check(sql`kind in ('credit', 'charge')`))
+    .addColumn('job_id', 'text')
+    .addColumn('instance', 'text')
+    .addColumn('inference_ms', 'bigint')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createIndex('ledger_one_charge_per_job')
+    .unique()
+    .on('ledger')
+    .column('job_id')
+    .where(sql.ref('kind'), '=', sql.lit('charge'))
+    .execute();
+  await db.schema.createIndex('ledger_account').on('ledger').columns(['account_id', 'id']).execute();
+
+  await db.schema
+    .createTable('jobs')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('type', 'text', (column) => column.notNull())
+    .addColumn('idempotency_key', 'text')
+    .addColumn('image_url', 'text')
+    .addColumn('status', 'text', (column) =>
+      column.notNull().check(sql`status in ('PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED')`),
+    )
+    .addColumn('progress', 'integer', (column) => column.notNull().check(sql`progress between 0 and 100`))
+    .addColumn('error_code', 'text')
+    .addColumn('error_message', 'text')
+    .addColumn('model_key', 'text')
+    .addColumn('thumbnail_key', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('finished_at', 'bigint')
+    .addColumn('attempt', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('lease_token', 'text')
+    .addColumn('lease_expires_at', 'bigint')
+    .addColumn('runner', 'text')
+    .execute();
+  await db.schema
+    .createIndex('jobs_idempotency')
+    .unique()
+    .on('jobs')
+    .columns(['account_id', 'idempotency_key'])
+    .where(sql.ref('idempotency_key'), 'is not', null)
+    .execute();
+  await db.schema.createIndex('jobs_of_account').on('jobs').columns(['account_id', 'id']).execute();
+  await db.schema.createIndex('jobs_of_account_by_status').on('jobs').columns(['account_id', 'status', 'id']).execute();
+  // The queue: open jobs only, however many finished ones are kept.
+  await db.schema.createIndex('jobs_open').on('jobs').column('id').where(sql.ref('finished_at'), 'is', null).execute();
+  await db.schema.createIndex('jobs_created').on('jobs').column('created_at').execute();
+
+  await db.schema
+    .createTable('webhook_endpoints')
+    .addColumn('account_id', 'text', (column) => column.primaryKey().references('accounts.id'))
+    .addColumn('url', 'text', (column) => column.notNull())
+    .addColumn('sealed_secret', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+
+  await db.schema
+    .createTable('outbox')
+    .addColumn('seq', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('event_id', 'text', (column) => column.notNull().unique())
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('event', 'text', (column) => column.notNull().check(sql`event in ('task.updated', 'ping')`))
+    .addColumn('job_id', 'text')
+    .addColumn('status', 'text')
+    .addColumn('progress', 'integer')
+    .addColumn('error_code', 'text')
+    .addColumn('error_message', 'text')
+    .addColumn('model_key', 'text')
+    .addColumn('thumbnail_key', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('attempts', 'integer', (column) => column.notNull().defaultTo(0))
+    .addColumn('due_at', 'bigint', (column) => column.notNull())
+    .addColumn('lease_token', 'text')
+    .addColumn('lease_expires_at', 'bigint')
+    .addColumn('last_failure', 'text')
+    .addColumn('dead_at', 'bigint')
+    .execute();
+  await db.schema
+    .createIndex('outbox_due')
+    .on('outbox')
+    .columns(['due_at', 'seq'])
+    .where(sql.ref('dead_at'), 'is', null)
+    .execute();
+  await db.schema.createIndex('outbox_of_job').on('outbox').columns(['job_id', 'seq']).execute();
+  await db.schema.createIndex('outbox_of_account').on('outbox').column('account_id').execute();
+}

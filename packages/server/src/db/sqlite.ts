@@ -1,0 +1,86 @@
+import Database from 'better-sqlite3';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  SqliteAdapter,
+  SqliteDialect,
+  SqliteDriver,
+} from 'kysely';
+
+/** Statements kept compiled; the code has far fewer, so this only bounds lists of varying length in `in (…)`. */
+const maxStatements = 500;
+
+/**
+ * The SQLite dialect over better-sqlite3, for a database that several processes write.
+ *
+ * Durable: WAL with synchronous=FULL, so a commit that was answered survives kill -9 and a power cut.
+ * Waits up to 5 s for another process's transaction; ours are a few statements and never span anything but queries.
+ */
+export function sqliteDialect(path: string): SqliteDialect {
+  const database = new Database(path, { timeout: 5_000 });
+  database.pragma('journal_mode = WAL');
+  database.pragma('synchronous = FULL');
+  database.pragma('foreign_keys = ON');
+  return new WalDialect(database);
+}
+
+class WalDialect extends SqliteDialect {
+  readonly #database: Database.Database;
+
+  constructor(database: Database.Database) {
+    super({ database });
+    this.#database = database;
+  }
+
+  override createDriver(): Driver {
+    return new WalDriver(this.#database);
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalDdlAdapter();
+  }
+}
+
+/** Kysely compiles a statement on every call; better-sqlite3 can keep it, which halves the time of a short read. */
+function keepingStatements(database: Database.Database) {
+  const statements = new Map<string, Database.Statement>();
+  return {
+    prepare(sql: string): Database.Statement {
+      let statement = statements.get(sql);
+      if (!statement) {
+        if (statements.size >= maxStatements) statements.clear();
+        statement = database.prepare(sql);
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+    close: () => void database.close(),
+  };
+}
+
+class WalDriver extends SqliteDriver {
+  readonly #database: Database.Database;
+
+  constructor(database: Database.Database) {
+    super({ database: keepingStatements(database) });
+    this.#database = database;
+  }
+
+  /** A deferred transaction that reads and then writes can fail at once with SQLITE_BUSY; an immediate one waits. */
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await connection.executeQuery(CompiledQuery.raw('begin immediate'));
+  }
+
+  /** SQLite has already rolled back by itself after a full disk; a second rollback would hide that error. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.inTransaction) await connection.executeQuery(CompiledQuery.raw('rollback'));
+  }
+}
+
+/** SQLite's DDL is transactional; kysely only says otherwise. With it, two processes that migrate at once take turns. */
+class TransactionalDdlAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}

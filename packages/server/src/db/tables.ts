@@ -1,0 +1,104 @@
+import type { JobStatus, TaskErrorCode } from '@gen3d/schema';
+import type { Generated, Insertable, Selectable } from 'kysely';
+
+/**
+ * The tables, in types that SQLite and PostgreSQL both have. Ids are ULIDs as text, times are milliseconds since 1970,
+ * money is whole millionths of a dollar (`MicroUsd`) so that no cent is lost to rounding, flags are 0 or 1.
+ */
+export interface Tables {
+  accounts: {
+    id: string;
+    name: string;
+    /** 1: the account behind the public test key. */
+    sandbox: number;
+    /** Sum of the account's ledger entries, kept in the same transaction as each entry. */
+    balance_microusd: number;
+    created_at: number;
+  };
+  api_keys: {
+    id: string;
+    account_id: string;
+    /** HMAC-SHA256 of the key under the server key, hexadecimal. The key itself is stored nowhere. */
+    hash: string;
+    created_at: number;
+    revoked_at: number | null;
+  };
+  /** Append-only: rows are never changed or removed. */
+  ledger: {
+    id: string;
+    account_id: string;
+    amount_microusd: number;
+    kind: 'credit' | 'charge';
+    /** Unique among charges, so a job is charged at most once whatever crashes. */
+    job_id: string | null;
+    instance: string | null;
+    inference_ms: number | null;
+    created_at: number;
+  };
+  jobs: JobTable;
+  webhook_endpoints: {
+    account_id: string;
+    url: string;
+    /** Encrypted under the server key; see webhooks/secret-box.ts. */
+    sealed_secret: string;
+    created_at: number;
+  };
+  outbox: OutboxTable;
+}
+
+interface JobTable {
+  /** Sorts by creation: the list and the queue both rely on it. */
+  id: string;
+  account_id: string;
+  /** As requested; the task object always says `image-to-3d`. */
+  type: string;
+  idempotency_key: string | null;
+  /** The remote photo's URL, or null when the photo's bytes are stored under the job's id (see inputs/store.ts). */
+  image_url: string | null;
+  status: JobStatus;
+  progress: number;
+  error_code: TaskErrorCode | null;
+  error_message: string | null;
+  /** Asset keys: paths below the assets URL. */
+  model_key: string | null;
+  thumbnail_key: string | null;
+  created_at: number;
+  finished_at: number | null;
+  /** How many times a runner has claimed the job. */
+  attempt: number;
+  /** The right to work on the job: every write of a runner names the token it was given. */
+  lease_token: string | null;
+  /** While in the future nobody may claim the job: a runner holds it, or a failed attempt is being waited out. */
+  lease_expires_at: number | null;
+  /** Which runner process holds the lease. */
+  runner: string | null;
+}
+
+interface OutboxTable {
+  /** Order of the events; per job it is the order of the changes. */
+  seq: Generated<number>;
+  event_id: string;
+  account_id: string;
+  event: 'task.updated' | 'ping';
+  /** The job's state when the event was recorded; null on a ping. */
+  job_id: string | null;
+  status: JobStatus | null;
+  progress: number | null;
+  error_code: string | null;
+  error_message: string | null;
+  model_key: string | null;
+  thumbnail_key: string | null;
+  created_at: number;
+  /** Attempts whose outcome is known. */
+  attempts: number;
+  due_at: number;
+  lease_token: string | null;
+  lease_expires_at: number | null;
+  last_failure: string | null;
+  /** Set when the last retry failed: the event is a dead letter from then on. */
+  dead_at: number | null;
+}
+
+export type JobRow = Selectable<JobTable>;
+export type OutboxRow = Selectable<OutboxTable>;
+export type NewOutboxRow = Insertable<OutboxTable>;

@@ -1,0 +1,53 @@
+import express, { type Express } from 'express';
+import helmet from 'helmet';
+import { assetRoutes } from './assets.js';
+import { authenticate } from './auth.js';
+import { balanceRoutes } from './balance.js';
+import { errorHandler, HttpError } from './errors.js';
+import { jobRoutes } from './jobs.js';
+import { rateLimit } from './rate-limit.js';
+import { requestLog } from './request-log.js';
+import type { Services } from './services.js';
+import { webhookEndpointRoutes } from './webhook-endpoint.js';
+
+/** The whole HTTP surface. The order is the contract's: nothing about a request is looked at before its key. */
+export function createApp(services: Services): Express {
+  const { config, metrics, log, db } = services;
+  const app = express();
+  app.disable('x-powered-by');
+  // An entity tag would turn polls into 304 answers, which the contract does not have.
+  app.disable('etag');
+  app.set('query parser', 'simple');
+
+  app.use(requestLog(log, metrics));
+  // An API answers with data: nothing in it may be run, framed or guessed at.
+  app.use(
+    helmet({
+      contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+    }),
+  );
+  app.get('/healthz', async (_request, response) => {
+    await db.selectFrom('accounts').select('id').limit(1).execute();
+    if (services.isReady()) response.json({ status: 'ok' });
+    else response.status(503).json({ status: 'starting' });
+  });
+  app.get('/metrics', async (_request, response) => {
+    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+  });
+  app.use('/assets', assetRoutes(services.assetsFolder));
+
+  app.use((_request, response, next) => {
+    response.set('cache-control', 'no-store');
+    next();
+  });
+  app.use(authenticate(services));
+  if (config.rateLimit !== 'off') app.use(rateLimit(config.rateLimit));
+  app.use('/v1/jobs', jobRoutes(services));
+  app.use('/v1/balance', balanceRoutes(services));
+  app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));
+  app.use(() => {
+    throw new HttpError(404, 'not_found', 'No such route');
+  });
+  app.use(errorHandler(log));
+  return app;
+}

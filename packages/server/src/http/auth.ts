@@ -1,0 +1,39 @@
+import { forbiddenBody, publicTestKey } from '@gen3d/schema';
+import type { Request, RequestHandler } from 'express';
+import type { Services } from './services.js';
+
+export interface Caller {
+  accountId: string;
+  /** Came with the public test key. */
+  sandbox: boolean;
+}
+
+function presentedKey({ headers }: Request): string | undefined {
+  const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
+  const header = headers['x-api-key'];
+  return bearer ?? (typeof header === 'string' ? header : undefined);
+}
+
+/** Lets nobody past without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
+export function authenticate({ db, keys, sandbox }: Services): RequestHandler {
+  return async (request, response, next) => {
+    const key = presentedKey(request);
+    if (key === publicTestKey && sandbox) {
+      response.locals.caller = { accountId: sandbox.accountId, sandbox: true } satisfies Caller;
+      return next();
+    }
+    const accountId = key === undefined ? undefined : await keys.owner(db, key);
+    if (accountId === undefined) return void response.status(403).json(forbiddenBody);
+    response.locals.caller = { accountId, sandbox: false } satisfies Caller;
+    next();
+  };
+}
+
+/** The sandbox belongs to everyone with the test key, so nobody may point its webhooks anywhere. */
+export const refuseSandbox: RequestHandler = (_request, response, next) => {
+  const { sandbox } = response.locals.caller as Caller;
+  if (sandbox) return void response.status(403).json(forbiddenBody);
+  next();
+};
+
+export const callerOf = (response: { locals: Record<string, unknown> }): Caller => response.locals.caller as Caller;

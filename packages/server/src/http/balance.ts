@@ -1,0 +1,24 @@
+import { type Balance, limits } from '@gen3d/schema';
+import { Router } from 'express';
+import { balanceOf } from '../accounts/ledger.js';
+import { toUsd } from '../accounts/money.js';
+import { callerOf } from './auth.js';
+import { onlyMethods } from './only-methods.js';
+import type { Services } from './services.js';
+
+/** `/v1/balance`: API.md section 4.4. */
+export function balanceRoutes({ db, rates }: Services): Router {
+  const router = Router();
+  router
+    .route('/')
+    .get(async (_request, response) => {
+      const balance = await balanceOf(db, callerOf(response).accountId);
+      response.json({
+        balance_usd: toUsd(balance),
+        min_balance_usd: limits.minBalanceUsd,
+        rates: { ...rates() },
+      } satisfies Balance);
+    })
+    .all(onlyMethods('GET'));
+  return router;
+}

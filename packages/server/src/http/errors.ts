@@ -1,0 +1,87 @@
+import { type ErrorBody, type ErrorCode, type InsufficientBalanceBody, limits } from '@gen3d/schema';
+import type { ErrorRequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import { toUsd } from '../accounts/money.js';
+import { InsufficientBalanceError } from '../jobs/create.js';
+
+/** A refusal in the contract's standard shape. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  constructor(
+    readonly status: number,
+    readonly code: ErrorCode,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** `input.image_urls[0]`, as a person would write it. */
+const fieldOf = (path: readonly PropertyKey[]) =>
+  path.reduce<string>(
+    (field, key) => (typeof key === 'number' ? `${field}[${key}]` : field ? `${field}.${String(key)}` : String(key)),
+    '',
+  );
+
+/** 400 for what a schema refused; the message names every field that is wrong. */
+export function invalidRequest(error: z.ZodError, whole = 'body'): HttpError {
+  const problems = error.issues.map(({ path, message }) => `${fieldOf(path) || whole}: ${message}`);
+  return new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));
+}
+
+const standard = (code: ErrorCode, message: string): ErrorBody => ({ error: { code, message } });
+
+function insufficientBalance({ balance, message }: InsufficientBalanceError): InsufficientBalanceBody {
+  return {
+    ...standard('insufficient_balance', message),
+    balance_usd: toUsd(balance),
+    min_balance_usd: limits.minBalanceUsd,
+  };
+}
+
+/** What body-parser calls its refusals, in words that name the body. */
+const bodyProblems: Readonly<Record<string, string>> = {
+  'entity.parse.failed': 'body: malformed JSON',
+  'entity.too.large': 'body: larger than this server accepts',
+  'encoding.unsupported': 'body: unsupported Content-Encoding',
+  'charset.unsupported': 'body: unsupported charset; send UTF-8',
+  'request.size.invalid': 'body: shorter or longer than its Content-Length',
+  'request.aborted': 'body: the connection closed before its end',
+};
+
+/** An error of Express or body-parser that is the request's fault. */
+function requestFault(error: unknown): HttpError | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { status, type, message } = error as { status?: unknown; type?: unknown; message?: unknown };
+  if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
+  const known = typeof type === 'string' ? bodyProblems[type] : undefined;
+  // V8's message says which character broke the JSON and where.
+  const detail = type === 'entity.parse.failed' ? `: ${String(message)}` : '';
+  // What is left of a refused body shall not be read just to keep the connection.
+  const headers: Record<string, string> = type === 'entity.too.large' ? { connection: 'close' } : {};
+  return new HttpError(400, 'invalid_request', known ? known + detail : 'The request is malformed', headers);
+}
+
+const isDiskFull = (error: unknown) =>
+  ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String((error as { code?: unknown } | null)?.code));
+
+/** The one place where what was thrown becomes what is sent. */
+export function errorHandler(log: Logger): ErrorRequestHandler {
+  return (error: unknown, _request, response, next) => {
+    if (response.headersSent) return next(error);
+    if (error instanceof InsufficientBalanceError) return void response.status(402).json(insufficientBalance(error));
+    const refusal = error instanceof HttpError ? error : requestFault(error);
+    if (refusal) return void send(response, refusal);
+    log.error({ err: error, requestId: response.locals.requestId }, 'request failed');
+    const failure = isDiskFull(error)
+      ? new HttpError(503, 'internal_error', 'The server has no space left; try again later', { 'retry-after': '60' })
+      : new HttpError(500, 'internal_error', 'Something failed on the service side; try again with backoff');
+    send(response, failure);
+  };
+}
+
+function send(response: Response, { status, code, message, headers }: HttpError): void {
+  response.status(status).set(headers).json(standard(code, message));
+}

@@ -1,0 +1,74 @@
+import {
+  type CreateJobResponse,
+  isTerminal,
+  ListJobsQuery,
+  type ListJobsResponse,
+  limits,
+  parseCreateJobRequest,
+} from '@gen3d/schema';
+import { Router } from 'express';
+import { createJob, createSandboxJob } from '../jobs/create.js';
+import { findTask, listTasks } from '../jobs/store.js';
+import { toTask } from '../jobs/task.js';
+import { callerOf } from './auth.js';
+import { HttpError, invalidRequest } from './errors.js';
+import { jsonBody } from './json-body.js';
+import { onlyMethods } from './only-methods.js';
+import type { Services } from './services.js';
+
+const invalidCursor = () =>
+  new HttpError(400, 'invalid_cursor', 'cursor: not a token this service issued; start again without it');
+
+/** `/v1/jobs`: API.md sections 4.1 to 4.3. */
+export function jobRoutes(services: Services): Router {
+  const { db, cursors, assetsUrl, sandbox, onJobCreated } = services;
+  const router = Router();
+
+  router
+    .route('/')
+    .post(jsonBody, async (request, response) => {
+      const parsed = parseCreateJobRequest(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const caller = callerOf(response);
+      let jobId: string;
+      if (caller.sandbox && sandbox) {
+        jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, Date.now());
+      } else {
+        const job = await createJob(services, caller.accountId, parsed.data, Date.now());
+        if (job.created) onJobCreated();
+        jobId = job.id;
+      }
+      response.locals.jobId = jobId;
+      response.status(202).json({ job_id: jobId } satisfies CreateJobResponse);
+    })
+    .get(async (request, response) => {
+      const parsed = ListJobsQuery.safeParse(request.query);
+      if (!parsed.success) {
+        if (parsed.error.issues.every(({ path }) => path[0] === 'cursor')) throw invalidCursor();
+        throw invalidRequest(parsed.error, 'query');
+      }
+      const { accountId } = callerOf(response);
+      const { status, limit, cursor } = parsed.data;
+      const before = cursor === undefined ? undefined : cursors.read(accountId, cursor);
+      if (cursor !== undefined && before === undefined) throw invalidCursor();
+      const { tasks, more } = await listTasks(db, accountId, { status, limit, before });
+      const last = tasks.at(-1);
+      response.json({
+        jobs: tasks.map((task) => toTask(task, assetsUrl())),
+        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+      } satisfies ListJobsResponse);
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  router
+    .route('/:id')
+    .get(async (request, response) => {
+      const task = await findTask(db, callerOf(response).accountId, request.params.id);
+      if (!task) throw new HttpError(404, 'not_found', 'No such job');
+      if (!isTerminal(task.status)) response.set('retry-after', String(limits.pollMs.min / 1_000));
+      response.json(toTask(task, assetsUrl()));
+    })
+    .all(onlyMethods('GET'));
+
+  return router;
+}

@@ -1,0 +1,31 @@
+import type { Logger } from 'pino';
+import type { ApiKeys } from '../accounts/api-keys.js';
+import type { Config } from '../config.js';
+import type { Db } from '../db/open.js';
+import type { InputStore } from '../inputs/store.js';
+import type { Sample } from '../jobs/create.js';
+import type { Metrics } from '../metrics.js';
+import type { Endpoints } from '../webhooks/endpoints.js';
+import type { Cursors } from './cursors.js';
+
+/** What the routes work with. */
+export interface Services {
+  config: Config;
+  db: Db;
+  keys: ApiKeys;
+  cursors: Cursors;
+  endpoints: Endpoints;
+  inputs: InputStore;
+  metrics: Metrics;
+  log: Logger;
+  assetsFolder: string;
+  /** Known once the server listens. No slash at the end. */
+  assetsUrl: () => string;
+  /** USD per second of inference by serving instance. */
+  rates: () => Readonly<Record<string, number>>;
+  /** Where the public test key leads; undefined when it is switched off. */
+  sandbox: { accountId: string; sample: Sample } | undefined;
+  isReady: () => boolean;
+  /** A job was created. */
+  onJobCreated: () => void;
+}

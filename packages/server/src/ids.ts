@@ -1,0 +1,11 @@
+import { randomBytes } from 'node:crypto';
+import { monotonicFactory } from 'ulid';
+
+/** A new ULID. Those made by one process in the same millisecond still sort in the order they were made. */
+export const newUlid: () => string = monotonicFactory();
+
+/** `length` random characters of base64url, 6 bits each. */
+export const randomToken = (length: number): string =>
+  randomBytes(Math.ceil(length * 0.75))
+    .toString('base64url')
+    .slice(0, length);

@@ -1,0 +1,86 @@
+import type { Db } from '../db/open.js';
+import type { JobRow } from '../db/tables.js';
+import { randomToken } from '../ids.js';
+import { type Lease, maxAttempts } from './lifecycle.js';
+
+export interface Claim {
+  /** Which runner process asks. */
+  runner: string;
+  now: number;
+  leaseMs: number;
+}
+
+export type ClaimedJob = Pick<JobRow, 'id' | 'account_id' | 'type' | 'image_url' | 'attempt'> & { lease: Lease };
+
+/**
+ * Claims the oldest job that nobody holds, or whose holder has let its lease run out. One statement, so two runners
+ * never get the same job.
+ */
+export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<ClaimedJob | undefined> {
+  const token = randomToken(22);
+  const job = await db
+    .updateTable('jobs')
+    .set((eb) => ({
+      attempt: eb('attempt', '+', 1),
+      lease_token: token,
+      lease_expires_at: now + leaseMs,
+      runner,
+    }))
+    .where('id', '=', (eb) =>
+      eb
+        .selectFrom('jobs')
+        .select('id')
+        .where('finished_at', 'is', null)
+        .where((e) => e.or([e('lease_expires_at', 'is', null), e('lease_expires_at', '<=', now)]))
+        .where('attempt', '<', maxAttempts)
+        .orderBy('id')
+        .limit(1),
+    )
+    .returning(['id', 'account_id', 'type', 'image_url', 'attempt'])
+    .executeTakeFirst();
+  return job && { ...job, lease: { jobId: job.id, token } };
+}
+
+/** Renews leases that are still held, and returns the tokens of those that are. */
+export async function renew(
+  db: Db,
+  leases: readonly Lease[],
+  { now, leaseMs }: Omit<Claim, 'runner'>,
+): Promise<Set<string>> {
+  const rows = await db
+    .updateTable('jobs')
+    .set({ lease_expires_at: now + leaseMs })
+    .where(
+      'lease_token',
+      'in',
+      leases.map(({ token }) => token),
+    )
+    .where(
+      'id',
+      'in',
+      leases.map(({ jobId }) => jobId),
+    )
+    .returning('lease_token')
+    .execute();
+  return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
+}
+
+/** Hands a job back as if it had not been claimed: the attempt does not count. Does nothing when the lease is lost. */
+export async function handBack(db: Db, { jobId, token }: Lease): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set((eb) => ({ attempt: eb('attempt', '-', 1), lease_token: null, lease_expires_at: null, runner: null }))
+    .where('id', '=', jobId)
+    .where('lease_token', '=', token)
+    .execute();
+}
+
+/** Ends the leases of a runner that is known to be dead, so that its jobs need not wait for them to run out. */
+export async function expireLeasesOf(db: Db, runner: string, now: number): Promise<void> {
+  await db
+    .updateTable('jobs')
+    .set({ lease_token: null, lease_expires_at: now, runner: null })
+    .where('finished_at', 'is', null)
+    .where('runner', '=', runner)
+    .execute();
+}

@@ -1,0 +1,118 @@
+import { type CreateJobRequest, isImageTo3d, limits, parseImageDataUri, progress } from '@gen3d/schema';
+import { balanceOf } from '../accounts/ledger.js';
+import { type MicroUsd, toMicroUsd } from '../accounts/money.js';
+import type { Db } from '../db/open.js';
+import { newUlid } from '../ids.js';
+import type { InputStore } from '../inputs/store.js';
+import { recordTaskUpdated } from '../webhooks/outbox.js';
+import { unsupportedType } from './failures.js';
+import { findByIdempotencyKey, insertJob } from './store.js';
+
+/** The balance is below the minimum, so no job is started. */
+export class InsufficientBalanceError extends Error {
+  override readonly name = 'InsufficientBalanceError';
+  constructor(readonly balance: MicroUsd) {
+    super('The balance is below the minimum for starting a job');
+  }
+}
+
+interface PhotoSource {
+  /** Where to fetch the photo, or null. */
+  url: string | null;
+  /** The photo itself, when it came with the request. */
+  bytes?: Buffer;
+}
+
+function photoSource(request: CreateJobRequest): PhotoSource {
+  // A reserved type's input is nothing we know how to read, and it will fail anyway.
+  if (!isImageTo3d(request)) return { url: null };
+  const [url] = request.input.image_urls as [string]; // the schema has counted them
+  const inline = parseImageDataUri(url);
+  return 'base64' in inline ? { url: null, bytes: Buffer.from(inline.base64, 'base64') } : { url };
+}
+
+/**
+ * Accepts a job and returns its id; the same idempotency key again returns the first job's.
+ * When this resolves the job survives a crash: its photo is on the disk and its row committed.
+ * @throws {InsufficientBalanceError}
+ */
+export async function createJob(
+  { db, inputs }: { db: Db; inputs: InputStore },
+  accountId: string,
+  request: CreateJobRequest,
+  now: number,
+): Promise<{ id: string; created: boolean }> {
+  const key = request.idempotency_key ?? null;
+  // Before the balance: a repeat must learn about the job it already has, however little money is left.
+  const earlier = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
+  if (earlier) return { id: earlier, created: false };
+  const balance = await balanceOf(db, accountId);
+  if (balance < toMicroUsd(limits.minBalanceUsd)) throw new InsufficientBalanceError(balance);
+
+  const photo = photoSource(request);
+  const id = newUlid();
+  // Before the row: a job without its photo could never run, while a photo without a job is swept away.
+  if (photo.bytes) await inputs.put(id, photo.bytes);
+  // One transaction: a 202 whose event was lost would leave a webhook user waiting for ever.
+  const inserted = await db.transaction().execute(async (trx) => {
+    const job = await insertJob(trx, {
+      id,
+      account_id: accountId,
+      type: request.type,
+      idempotency_key: key,
+      image_url: photo.url,
+      created_at: now,
+    });
+    if (job) await recordTaskUpdated(trx, job, now);
+    return job;
+  });
+  if (inserted) return { id, created: true };
+
+  // The same key came twice at once and the other request won.
+  if (photo.bytes) await inputs.remove(id);
+  const winner = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
+  if (!winner) throw new Error(`job ${id} was neither inserted nor a repeat`);
+  return { id: winner, created: false };
+}
+
+export interface Sample {
+  modelKey: string;
+  thumbnailKey: string;
+}
+
+/** A job of the public test key: finished when it is created, with the fixed sample model, for nothing. */
+export async function createSandboxJob(
+  db: Db,
+  accountId: string,
+  request: CreateJobRequest,
+  sample: Sample,
+  now: number,
+): Promise<string> {
+  const key = request.idempotency_key ?? null;
+  const outcome = isImageTo3d(request)
+    ? {
+        status: 'SUCCEEDED' as const,
+        progress: progress.done,
+        model_key: sample.modelKey,
+        thumbnail_key: sample.thumbnailKey,
+      }
+    : {
+        status: 'FAILED' as const,
+        error_code: unsupportedType(request.type).code,
+        error_message: unsupportedType(request.type).message,
+      };
+  const id = newUlid();
+  const job = await insertJob(db, {
+    id,
+    account_id: accountId,
+    type: request.type,
+    idempotency_key: key,
+    image_url: null,
+    created_at: now,
+    finished_at: now,
+    ...outcome,
+  });
+  const jobId = job?.id ?? (key === null ? undefined : await findByIdempotencyKey(db, accountId, key));
+  if (!jobId) throw new Error(`sandbox job ${id} was neither inserted nor a repeat`);
+  return jobId;
+}

@@ -1,0 +1,181 @@
+import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/schema';
+import { charge } from '../accounts/ledger.js';
+import { priceOf } from '../accounts/money.js';
+import type { Db, Queryable } from '../db/open.js';
+import type { JobRow } from '../db/tables.js';
+import { recordTaskUpdated } from '../webhooks/outbox.js';
+import { type JobFailure, outOfAttempts } from './failures.js';
+
+/** The right to work on one job for one attempt. */
+export interface Lease {
+  jobId: string;
+  token: string;
+}
+
+/** The lease is no longer ours: it ran out and somebody else took the job, or the job was canceled. Stop working on it. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+  constructor(jobId: string) {
+    super(`the lease on job ${jobId} was lost`);
+  }
+}
+
+/** A job is claimed at most this often; a job that breaks its runner every time must not do so for ever. */
+export const maxAttempts = 3;
+
+/** Reads the job for writing under its lease. Must run in the transaction that writes. */
+async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> {
+  const job = await trx
+    .selectFrom('jobs')
+    .selectAll()
+    .where('id', '=', jobId)
+    .where('lease_token', '=', token)
+    .where('finished_at', 'is', null)
+    .executeTakeFirst();
+  if (!job) throw new LeaseLostError(jobId);
+  return job;
+}
+
+type Change = Partial<
+  Pick<
+    JobRow,
+    | 'status'
+    | 'progress'
+    | 'error_code'
+    | 'error_message'
+    | 'model_key'
+    | 'thumbnail_key'
+    | 'finished_at'
+    | 'lease_token'
+    | 'lease_expires_at'
+    | 'runner'
+  >
+>;
+
+/** The one place where a job's status or progress is written: the event goes out in the same transaction. */
+async function write(trx: Queryable, job: JobRow, change: Change, now: number): Promise<void> {
+  const status = change.status ?? job.status;
+  if (status !== job.status && !canMove(job.status, status)) {
+    throw new Error(`job ${job.id} cannot move from ${job.status} to ${status}`);
+  }
+  await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+  await recordTaskUpdated(trx, { ...job, ...change }, now);
+}
+
+const finished = (now: number) => ({ finished_at: now, lease_token: null, lease_expires_at: null, runner: null });
+
+const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }, now: number): Change => ({
+  status: 'FAILED',
+  error_code: code,
+  error_message: message,
+  ...finished(now),
+});
+
+/**
+ * Moves a job forward. A second attempt passes stages that the first has already reported; there the status stays where
+ * it is and the progress does not fall, and if nothing is left to change no event is sent.
+ * @throws {LeaseLostError}
+ */
+export async function advance(
+  db: Db,
+  lease: Lease,
+  to: { status: Extract<JobStatus, 'PENDING' | 'QUEUED' | 'IN_PROGRESS'>; progress: number },
+  now: number,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const job = await leased(trx, lease);
+    const change = {
+      status: canMove(job.status, to.status) ? to.status : job.status,
+      progress: Math.max(job.progress, to.progress),
+    };
+    if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
+  });
+}
+
+export interface Success {
+  modelKey: string;
+  thumbnailKey: string;
+  inferenceMs: number;
+  instance: string;
+  rateUsdPerSecond: number;
+}
+
+/**
+ * Finishes a job with its model and charges for it, both or neither.
+ * @throws {LeaseLostError}
+ */
+export async function succeed(db: Db, lease: Lease, success: Success, now: number): Promise<void> {
+  const { modelKey, thumbnailKey, inferenceMs, instance } = success;
+  await db.transaction().execute(async (trx) => {
+    const job = await leased(trx, lease);
+    const change: Change = {
+      status: 'SUCCEEDED',
+      progress: progress.done,
+      model_key: modelKey,
+      thumbnail_key: thumbnailKey,
+      ...finished(now),
+    };
+    await write(trx, job, change, now);
+    const price = priceOf(inferenceMs, success.rateUsdPerSecond);
+    await charge(trx, { accountId: job.account_id, jobId: job.id, price, instance, inferenceMs }, now);
+  });
+}
+
+/**
+ * Finishes a job that cannot succeed.
+ * @throws {LeaseLostError}
+ */
+export async function fail(db: Db, lease: Lease, failure: JobFailure, now: number): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    const job = await leased(trx, lease);
+    await write(trx, job, failedWith(failure, now), now);
+  });
+}
+
+/**
+ * Ends an attempt that broke off unexpectedly: the job may be claimed again after `pauseMs`, or fails when this was its
+ * last attempt. Returns whether another attempt will follow.
+ * @throws {LeaseLostError}
+ */
+export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: number): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const job = await leased(trx, lease);
+    const again = job.attempt < maxAttempts;
+    if (again) {
+      const change = { lease_token: null, lease_expires_at: now + pauseMs, runner: null };
+      await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+    } else {
+      await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
+    }
+    return again;
+  });
+}
+
+/** Fails the jobs whose last attempt ended without a word: their runner is gone and so is their lease. Returns how many. */
+export async function reap(db: Db, now: number): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    const jobs = await trx
+      .selectFrom('jobs')
+      .selectAll()
+      .where('finished_at', 'is', null)
+      .where('attempt', '>=', maxAttempts)
+      .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
+      .limit(100)
+      .execute();
+    for (const job of jobs) await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
+    return jobs.length;
+  });
+}
+
+export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
+
+/** Cancels a job that inference has not started on. A runner that was preparing it loses its lease. */
+export async function cancel(db: Db, jobId: string, now: number): Promise<CancelOutcome> {
+  return db.transaction().execute(async (trx) => {
+    const job = await trx.selectFrom('jobs').selectAll().where('id', '=', jobId).executeTakeFirst();
+    if (!job) return 'unknown';
+    if (!canMove(job.status, 'CANCELED')) return 'too_late';
+    await write(trx, job, { status: 'CANCELED', ...finished(now) }, now);
+    return 'canceled';
+  });
+}

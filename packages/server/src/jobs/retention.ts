@@ -1,0 +1,27 @@
+import { limits } from '@gen3d/schema';
+import type { Db } from '../db/open.js';
+
+const dayMs = 24 * 60 * 60 * 1_000;
+/** Few enough that no reader waits for the deleting transaction. */
+const batch = 1_000;
+
+/** Deletes the records of jobs that are past their keeping time; their files stay, since their URLs are permanent. */
+export async function deleteOldJobs(db: Db, now: number): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const { numDeletedRows } = await db
+      .deleteFrom('jobs')
+      .where('id', 'in', (eb) =>
+        eb
+          .selectFrom('jobs')
+          .select('id')
+          .where('created_at', '<', now - limits.taskRetentionDays * dayMs)
+          .where('finished_at', 'is not', null)
+          .limit(batch),
+      )
+      .executeTakeFirstOrThrow();
+    total += Number(numDeletedRows);
+    if (numDeletedRows < BigInt(batch)) return total;
+    await new Promise(setImmediate);
+  }
+}

@@ -1,0 +1,76 @@
+import type { JobStatus } from '@gen3d/schema';
+import type { Queryable } from '../db/open.js';
+import type { JobRow } from '../db/tables.js';
+import { type TaskRow, taskColumns } from './task.js';
+
+/** One job of an account, or undefined for an unknown id and for another account's alike. */
+export async function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
+  return db
+    .selectFrom('jobs')
+    .select(taskColumns)
+    .where('id', '=', id)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+}
+
+export interface Page {
+  status?: JobStatus | undefined;
+  limit: number;
+  /** Only jobs older than this id: the last one of the page before. */
+  before?: string | undefined;
+}
+
+/**
+ * Jobs of an account, newest first, and whether older ones follow.
+ * A page is cut at an id, not at an offset: jobs created meanwhile neither repeat nor hide any.
+ */
+export async function listTasks(
+  db: Queryable,
+  accountId: string,
+  { status, limit, before }: Page,
+): Promise<{ tasks: TaskRow[]; more: boolean }> {
+  let query = db.selectFrom('jobs').select(taskColumns).where('account_id', '=', accountId);
+  if (status) query = query.where('status', '=', status);
+  if (before) query = query.where('id', '<', before);
+  const rows = await query
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  return { tasks: rows.slice(0, limit), more: rows.length > limit };
+}
+
+export async function findByIdempotencyKey(db: Queryable, accountId: string, key: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('jobs')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('idempotency_key', '=', key)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+export type NewJob = Pick<JobRow, 'id' | 'account_id' | 'type' | 'idempotency_key' | 'image_url' | 'created_at'> &
+  Partial<JobRow>;
+
+/** Inserts a job, or returns undefined when the account already has one with the same idempotency key. */
+export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
+  return db
+    .insertInto('jobs')
+    .values({
+      status: 'PENDING',
+      progress: 0,
+      error_code: null,
+      error_message: null,
+      model_key: null,
+      thumbnail_key: null,
+      finished_at: null,
+      attempt: 0,
+      lease_token: null,
+      lease_expires_at: null,
+      runner: null,
+      ...job,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .executeTakeFirst();
+}

@@ -1,0 +1,20 @@
+import ipaddr from 'ipaddr.js';
+
+/**
+ * Whether an IP address is an ordinary public one. Everything special is not: private, loopback, link-local (where cloud
+ * machines keep their metadata), carrier NAT, multicast, reserved, and forms that carry another address inside.
+ */
+export function isPublicAddress(address: string): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  // `process` turns ::ffff:10.0.0.1 into 10.0.0.1 first.
+  const parsed = ipaddr.process(address);
+  if (parsed.range() !== 'unicast') return false;
+  // Global unicast is 2000::/3. The rest holds old forms such as ::10.0.0.1 and fec0::/10 that some systems still route.
+  return parsed.kind() === 'ipv4' || ((parsed as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000;
+}
+
+/** The address in a URL's host, or undefined when the host is a name. */
+export function literalAddress(host: string): string | undefined {
+  const bare = host.replace(/^\[|\]$/g, '');
+  return ipaddr.isValid(bare) ? bare : undefined;
+}

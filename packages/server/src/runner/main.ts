@@ -1,0 +1,98 @@
+/** The runner process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
+import { setPriority } from 'node:os';
+import { Engine } from '@gen3d/engine';
+import { AssetStore } from '../assets/store.js';
+import type { Config } from '../config.js';
+import { openDataDir } from '../data-dir.js';
+import { openDatabase } from '../db/open.js';
+import { InputStore } from '../inputs/store.js';
+import { createLog } from '../log.js';
+import { modelDirs } from '../model-dirs.js';
+import { guardedAgent } from '../net/guarded-agent.js';
+import type { FromRunner, ToRunner } from './messages.js';
+import { Runner } from './runner.js';
+
+const gib = 1024 ** 3;
+
+function tell(news: FromRunner): void {
+  // The parent may be gone; then 'disconnect' ends this process.
+  if (process.connected) process.send?.(news, undefined, undefined, () => {});
+}
+
+/** Sends the last word and leaves; the callback runs when it is on its way. */
+function leave(code: number, news: FromRunner): void {
+  process.send?.(news, undefined, undefined, () => process.exit(code));
+}
+
+/**
+ * Sessions of native code may grow from job to job. Twice what the first job left behind, and some room, is not the
+ * bundle's own size any more: a fresh process costs less than the machine running out of memory.
+ */
+function memoryWatch(): () => boolean {
+  let afterFirstJob: number | undefined;
+  return () => {
+    const { rss } = process.memoryUsage();
+    afterFirstJob ??= rss;
+    return rss > 2 * afterFirstJob + gib;
+  };
+}
+
+/** The serving instance of this machine and its rate in USD per second. */
+function pricing({ instance, rates }: Config, device: string): { instance: string; rateUsdPerSecond: number } {
+  const name = instance ?? device;
+  const rate = rates ? rates[name] : 0;
+  if (rate === undefined) throw new Error(`The rates name no price for this instance, "${name}"; set GEN3D_INSTANCE`);
+  return { instance: name, rateUsdPerSecond: rate };
+}
+
+async function start({ runner: name, config, logLevel }: Extract<ToRunner, { type: 'start' }>): Promise<void> {
+  const log = createLog(config, logLevel).child({ runner: name });
+  const dirs = openDataDir(config);
+  const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
+  let engine: Engine;
+  let price: ReturnType<typeof pricing>;
+  try {
+    engine = await Engine.open({ bundle, matte, device, modelDirs: modelDirs(config) });
+    price = pricing(config, engine.device);
+  } catch (error) {
+    leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
+    return;
+  }
+  const db = openDatabase(dirs.database);
+  const runner = new Runner({
+    name,
+    db,
+    engine,
+    inputs: new InputStore(dirs.inputs),
+    assets: new AssetStore(dirs.assets),
+    dispatcher: guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 10_000 }),
+    leaseMs: leaseSeconds * 1_000,
+    ...price,
+    isWornOut: memoryWatch(),
+    tell,
+    log,
+  });
+  process.on('message', (message: ToRunner) => {
+    if (message.type === 'wake') runner.wake();
+    if (message.type === 'drain') runner.drain(message.graceMs);
+  });
+  tell({ type: 'ready', device: engine.device });
+  await runner.run();
+  await db.destroy();
+  process.exit(0);
+}
+
+// Ctrl-C reaches the whole process group; when to stop is the parent's decision, told over IPC.
+process.on('SIGINT', () => {});
+process.on('SIGTERM', () => {});
+process.on('disconnect', () => process.exit(1));
+// Inference may take every core; the API beside it must still answer at once.
+if (process.platform !== 'win32') setPriority(10);
+
+process.once('message', (message: ToRunner) => {
+  if (message.type !== 'start') throw new Error(`the first message must be start, not ${message.type}`);
+  start(message).catch((error: unknown) => {
+    console.error(error);
+    process.exit(1);
+  });
+});

@@ -1,0 +1,18 @@
+import type { Config } from '../config.js';
+
+/** What the server says to a runner process. */
+export type ToRunner =
+  | { type: 'start'; runner: string; config: Config; logLevel: string }
+  /** A job was created: look now instead of at the next poll. */
+  | { type: 'wake' }
+  /** Claim nothing more, finish the inference under way if it takes no longer than `graceMs`, hand the rest back, exit. */
+  | { type: 'drain'; graceMs: number };
+
+/** What a runner process says to the server. Only news; the truth is in the database. */
+export type FromRunner =
+  | { type: 'ready'; device: string }
+  /** The engine cannot be opened; trying again will not help until somebody changes something. */
+  | { type: 'failed'; message: string }
+  /** A job changed, so an event may be waiting to be delivered. */
+  | { type: 'changed' }
+  | { type: 'finished'; status: 'SUCCEEDED' | 'FAILED'; inferenceMs: number };

@@ -1,0 +1,253 @@
+import { type DecodedPhoto, decode, type Engine, EngineError } from '@gen3d/engine';
+import { jobType, progress } from '@gen3d/schema';
+import type { Logger } from 'pino';
+import type { Dispatcher } from 'undici';
+import type { AssetStore } from '../assets/store.js';
+import type { Db } from '../db/open.js';
+import { fetchImage } from '../inputs/fetch-image.js';
+import { describeNonImage, sniffImage } from '../inputs/sniff.js';
+import type { InputStore } from '../inputs/store.js';
+import { type ClaimedJob, claim, handBack, renew } from '../jobs/claim.js';
+import { JobFailure, unsupportedType } from '../jobs/failures.js';
+import { advance, breakOff, fail, LeaseLostError, succeed } from '../jobs/lifecycle.js';
+import type { FromRunner } from './messages.js';
+
+/** How often an idle runner looks for jobs that nobody woke it for. */
+const pollMs = 1_000;
+/** Pause before another attempt at a job that broke off unexpectedly. */
+const breakOffPauseMs = 2_000;
+/** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
+const progressStep = 10;
+
+export interface RunnerOptions {
+  /** Name of this runner in the leases it takes. */
+  name: string;
+  db: Db;
+  engine: Engine;
+  inputs: InputStore;
+  assets: AssetStore;
+  dispatcher: Dispatcher;
+  leaseMs: number;
+  /** Serving instance, and what a second of its inference costs in USD. */
+  instance: string;
+  rateUsdPerSecond: number;
+  /** Asked after every job: true ends the run, so that a fresh process takes over. */
+  isWornOut: () => boolean;
+  tell: (news: FromRunner) => void;
+  log: Logger;
+}
+
+/** One job in the hands of this runner. */
+interface Work {
+  job: ClaimedJob;
+  /** Aborted with a `LeaseLostError` or `HandBack` when the work must stop. */
+  abort: AbortController;
+}
+
+/** Why work stopped before its end: the runner is leaving and somebody else shall do it. */
+class HandBack extends Error {
+  override readonly name = 'HandBack';
+}
+
+/**
+ * Works through the queue: prepares a job, waits for the inference slot, runs the engine, stores the assets, finishes the
+ * job. While one job is in inference the next is being prepared, and no more than that is held.
+ */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #works = new Set<Work>();
+  #inference: Promise<void> = Promise.resolve();
+  #inferring: Work | undefined;
+  #draining = false;
+  #wake: () => void = () => {};
+  #endGrace: () => void = () => {};
+  readonly #graceOver = new Promise<void>((resolve) => {
+    this.#endGrace = resolve;
+  });
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for a job now. */
+  wake(): void {
+    this.#wake();
+  }
+
+  /** Works until `drain` is called or the process is worn out. */
+  async run(): Promise<void> {
+    const { leaseMs, log } = this.#options;
+    // Four chances to renew before a lease runs out, since a step of the engine may hold up this thread for seconds.
+    const heartbeat = setInterval(() => {
+      this.#renewLeases().catch((error: unknown) => log.error({ err: error }, 'cannot renew leases'));
+    }, leaseMs / 4);
+    try {
+      while (!this.#draining) {
+        const job = await this.#claim();
+        if (job) await this.#take(job);
+        else await this.#idle();
+      }
+      await Promise.race([this.#inference, this.#graceOver]);
+    } finally {
+      clearInterval(heartbeat);
+    }
+  }
+
+  /** Claims nothing more, gives the inference under way `graceMs` to finish, and hands everything else back. */
+  drain(graceMs: number): void {
+    this.#draining = true;
+    this.#wake();
+    for (const work of this.#works) if (work !== this.#inferring) work.abort.abort(new HandBack());
+    setTimeout(() => this.#handBackAll().finally(this.#endGrace), graceMs).unref();
+  }
+
+  /** Does not wait for the engine to notice: what it still makes will find the lease gone. */
+  async #handBackAll(): Promise<void> {
+    for (const { job, abort } of this.#works) {
+      abort.abort(new HandBack());
+      await handBack(this.#options.db, job.lease);
+    }
+  }
+
+  async #claim(): Promise<ClaimedJob | undefined> {
+    const { db, name, leaseMs, log } = this.#options;
+    try {
+      return await claim(db, { runner: name, now: Date.now(), leaseMs });
+    } catch (error) {
+      log.error({ err: error }, 'cannot claim a job');
+      return undefined;
+    }
+  }
+
+  #idle(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, pollMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Prepares the job, then starts its inference as soon as the slot is free, without waiting for its end. */
+  async #take(job: ClaimedJob): Promise<void> {
+    const work: Work = { job, abort: new AbortController() };
+    this.#works.add(work);
+    try {
+      const photo = await this.#prepare(work);
+      await this.#inference;
+      work.abort.signal.throwIfAborted();
+      this.#inferring = work;
+      this.#inference = this.#infer(work, photo)
+        .catch((error: unknown) => this.#end(work, error))
+        .finally(() => {
+          this.#inferring = undefined;
+          this.#works.delete(work);
+          if (this.#options.isWornOut()) this.drain(0);
+        });
+    } catch (error) {
+      await this.#end(work, error);
+      this.#works.delete(work);
+    }
+  }
+
+  async #prepare({ job, abort }: Work): Promise<DecodedPhoto> {
+    const { inputs, assets, dispatcher } = this.#options;
+    if (job.type !== jobType) throw unsupportedType(job.type);
+    await this.#advance(job, 'PENDING', progress.preparing);
+    if (job.attempt > 1) await assets.discardAll(job.id);
+    const bytes =
+      job.image_url === null ? await inputs.read(job.id) : await fetchImage(job.image_url, dispatcher, abort.signal);
+    if (sniffImage(bytes) === undefined) {
+      throw new JobFailure('image_invalid', `The image is no photo in a known format but ${describeNonImage(bytes)}`);
+    }
+    const photo = await decode(bytes);
+    abort.signal.throwIfAborted();
+    await this.#advance(job, 'QUEUED', progress.queued);
+    return photo;
+  }
+
+  async #infer({ job, abort }: Work, photo: DecodedPhoto): Promise<void> {
+    const { db, engine, inputs, assets, instance, rateUsdPerSecond, tell, log } = this.#options;
+    await this.#advance(job, 'IN_PROGRESS', progress.inferring);
+
+    let reported: number = progress.inferring;
+    let writing: Promise<void> = Promise.resolve();
+    const report = (fraction: number) => {
+      const span = progress.inferred - progress.inferring;
+      const now = progress.inferring + Math.floor((fraction * span) / progressStep) * progressStep;
+      if (now <= reported || now > progress.inferred) return;
+      reported = now;
+      writing = writing
+        .then(() => this.#advance(job, 'IN_PROGRESS', now))
+        .catch((error: unknown) => abort.abort(error));
+    };
+    const started = performance.now();
+    const { glb, thumbnail } = await engine.generate(photo, { onProgress: report, signal: abort.signal });
+    const inferenceMs = Math.round(performance.now() - started);
+    report(1);
+    await writing;
+    abort.signal.throwIfAborted();
+
+    const keys = await assets.put(job.id, glb, thumbnail);
+    try {
+      await succeed(db, job.lease, { ...keys, inferenceMs, instance, rateUsdPerSecond }, Date.now());
+    } catch (error) {
+      await assets.discard(keys);
+      throw error;
+    }
+    tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs });
+    log.info({ jobId: job.id, attempt: job.attempt, inferenceMs }, 'job succeeded');
+    await inputs.remove(job.id);
+  }
+
+  async #advance(job: ClaimedJob, status: 'PENDING' | 'QUEUED' | 'IN_PROGRESS', to: number): Promise<void> {
+    await advance(this.#options.db, job.lease, { status, progress: to }, Date.now());
+    this.#options.tell({ type: 'changed' });
+  }
+
+  /** What becomes of a job whose work stopped before its end. */
+  async #end({ job, abort }: Work, thrown: unknown): Promise<void> {
+    const { db, inputs, tell, log } = this.#options;
+    // What an aborted engine or fetch throws is only an echo of why we aborted it.
+    const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
+    const about = { jobId: job.id, attempt: job.attempt };
+    try {
+      if (error instanceof LeaseLostError) {
+        log.warn(about, 'lost the lease; somebody else has the job');
+      } else if (error instanceof HandBack) {
+        await handBack(db, job.lease);
+        log.info(about, 'handed the job back');
+      } else if (error instanceof JobFailure || error instanceof EngineError) {
+        const failure =
+          error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
+        await fail(db, job.lease, failure, Date.now());
+        tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
+        log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
+        await inputs.remove(job.id);
+      } else {
+        log.error({ ...about, err: error }, 'the attempt broke off');
+        const again = await breakOff(db, job.lease, breakOffPauseMs, Date.now());
+        if (!again) tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
+        tell({ type: 'changed' });
+      }
+    } catch (ending) {
+      // The lease stays and runs out; then the job is claimed again or reaped.
+      log.error({ ...about, err: ending }, 'cannot end the attempt');
+    }
+  }
+
+  async #renewLeases(): Promise<void> {
+    if (this.#works.size === 0) return;
+    const { db, leaseMs } = this.#options;
+    const works = [...this.#works];
+    const held = await renew(
+      db,
+      works.map(({ job }) => job.lease),
+      { now: Date.now(), leaseMs },
+    );
+    for (const { job, abort } of works) {
+      if (!held.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));
+    }
+  }
+}

@@ -1,0 +1,203 @@
+import { createServer, type Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { limits } from '@gen3d/schema';
+import type { Logger } from 'pino';
+import { sandboxAccount } from './accounts/accounts.js';
+import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
+import type { Config } from './config.js';
+import { startHousekeeping } from './housekeeping.js';
+import { createApp } from './http/app.js';
+import { Cursors } from './http/cursors.js';
+import type { Services } from './http/services.js';
+import { expireLeasesOf } from './jobs/claim.js';
+import { createLog } from './log.js';
+import { Metrics } from './metrics.js';
+import { guardedAgent } from './net/guarded-agent.js';
+import { Supervisor } from './runner/supervisor.js';
+import { installSample } from './sample.js';
+import { openStore, type Store } from './store.js';
+import { Delivery } from './webhooks/delivery.js';
+import { Endpoints } from './webhooks/endpoints.js';
+import { SecretBox } from './webhooks/secret-box.js';
+
+/** How long a running inference may take to finish when the server stops. */
+const drainGraceMs = 30_000;
+
+export interface Output {
+  write(text: string): unknown;
+}
+
+export interface ServeOptions {
+  /** Default: stderr, in the configured format. */
+  log?: Logger;
+  /** Where the ready line goes. */
+  stdout?: Output;
+  /** Where the first API key is shown, once. */
+  stderr?: Output;
+}
+
+export interface Server {
+  /** Address for clients: the public URL, or http://HOST:PORT. */
+  url: string;
+  port: number;
+  /** The account made just now, on the first start with this data directory. */
+  bootstrap?: Bootstrap;
+  /** Stops accepting, lets running jobs finish for up to `graceMs` (30 s), hands the rest back, closes everything. */
+  close(options?: { graceMs?: number }): Promise<void>;
+}
+
+function listen(server: HttpServer, { host, port }: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** An address that a client on this machine can use. */
+function localUrl(host: string, port: number): string {
+  const everywhere = host === '0.0.0.0' || host === '::';
+  const reachable = everywhere ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+async function openSandbox({ db, assets }: Store, { noTestKey }: Config, log: Logger): Promise<Services['sandbox']> {
+  if (noTestKey) return undefined;
+  const sample = await installSample(assets);
+  if (!sample) {
+    log.warn('the public test key is off: this build carries no sample model');
+    return undefined;
+  }
+  return { accountId: (await sandboxAccount(db, Date.now())).id, sample };
+}
+
+/**
+ * Starts the whole service and resolves when it accepts jobs: database, first account, HTTP, runners, webhooks.
+ * Writes `gen3d is listening on http://HOST:PORT` to stdout then.
+ * @throws {RunnerStartError} when the engine cannot be opened, and the system's error when the port cannot be had
+ */
+export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
+  const { log = createLog(config), stdout = process.stdout, stderr = process.stderr } = options;
+  const store = await openStore(config);
+  const { db, dirs, keys } = store;
+  const metrics = new Metrics(db);
+  const endpoints = new Endpoints(db, new SecretBox(dirs.serverKey));
+  const dispatcher = guardedAgent({
+    allowPrivateNetwork: config.allowPrivateNetwork,
+    connectTimeoutMs: limits.webhookTimeoutMs,
+  });
+
+  let url = '';
+  let rates: Readonly<Record<string, number>> = config.rates ?? {};
+  let ready = false;
+  const assetsUrl = () => config.assetsUrl ?? `${url}/assets`;
+  const delivery = new Delivery({
+    db,
+    endpoints,
+    dispatcher,
+    assetsUrl,
+    retryDelays: config.webhookRetryDelays,
+    log,
+    onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
+  });
+  const supervisor = new Supervisor({
+    config,
+    log,
+    onNews: (news) => {
+      if (news.type === 'finished') {
+        metrics.jobsFinished.inc({ status: news.status });
+        if (news.status === 'SUCCEEDED') metrics.inferenceDuration.observe(news.inferenceMs / 1_000);
+      }
+      delivery.wake();
+    },
+    onExit: (runner) => expireLeasesOf(db, runner, Date.now()),
+  });
+  let http: HttpServer | undefined;
+  let stopHousekeeping = () => {};
+
+  const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
+    ready = false;
+    const closed = new Promise<void>((resolve) => (http?.listening ? http.close(() => resolve()) : resolve()));
+    http?.closeIdleConnections();
+    stopHousekeeping();
+    await supervisor.drain(graceMs);
+    await delivery.stop();
+    // Who is still connected now is only keeping a connection warm, or is too slow to wait for.
+    http?.closeAllConnections();
+    await closed;
+    await dispatcher.close();
+    await db.destroy();
+  };
+
+  try {
+    const sandbox = await openSandbox(store, config, log);
+    const app = createApp({
+      ...store,
+      config,
+      cursors: new Cursors(dirs.serverKey),
+      endpoints,
+      metrics,
+      log,
+      assetsFolder: dirs.assets,
+      assetsUrl,
+      rates: () => rates,
+      sandbox,
+      isReady: () => ready,
+      onJobCreated: () => {
+        supervisor.wake();
+        delivery.wake();
+      },
+    });
+    // Slow clients are cut off: 10 s for the headers, a minute for the largest body.
+    http = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 65_000 }, app);
+    const port = await listen(http, config);
+    const address = localUrl(config.host, port);
+    url = config.publicUrl ?? address;
+
+    const device = await supervisor.start();
+    // Whoever has set no prices is not charged: one instance, named for what it runs on, at 0.
+    const instance = config.instance ?? device;
+    if (!config.rates && instance) rates = { [instance]: 0 };
+    delivery.start();
+    stopHousekeeping = startHousekeeping(store, log);
+    ready = true;
+
+    // Last, so that a start that fails does not make a key that nobody gets to see.
+    const first = await bootstrap(db, keys, config, Date.now());
+    if (first?.generated) {
+      stderr.write(`Made the account "default". Its API key, shown only this once: ${first.apiKey}\n`);
+    }
+    stdout.write(`gen3d is listening on ${address}\n`);
+    return { url, port, ...(first ? { bootstrap: first } : {}), close };
+  } catch (error) {
+    await close({ graceMs: 0 });
+    throw error;
+  }
+}
+
+/** More runners for the same database: on this machine now. Resolves when they work. */
+export async function worker(
+  config: Config,
+  { log = createLog(config) }: { log?: Logger } = {},
+): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
+  const { db } = await openStore(config);
+  const supervisor = new Supervisor({
+    config,
+    log,
+    onNews: () => {},
+    onExit: (runner) => expireLeasesOf(db, runner, Date.now()),
+  });
+  const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
+    await supervisor.drain(graceMs);
+    await db.destroy();
+  };
+  try {
+    await supervisor.start();
+  } catch (error) {
+    await close({ graceMs: 0 });
+    throw error;
+  }
+  return { close };
+}

@@ -1,0 +1,37 @@
+import { limits } from '@gen3d/schema';
+import type { Db } from '../db/open.js';
+import type { OutboxRow } from '../db/tables.js';
+
+const keptMs = limits.deadLetterDays * 24 * 60 * 60 * 1_000;
+
+/** Events whose every delivery failed, oldest first. */
+export async function listDeadLetters(db: Db): Promise<OutboxRow[]> {
+  return db.selectFrom('outbox').selectAll().where('dead_at', 'is not', null).orderBy('seq').execute();
+}
+
+/**
+ * Puts dead letters back in the queue with a fresh set of attempts and the same event ids: one by its event id, or all
+ * that died since a time. Those whose account has no endpoint now stay dead. Returns how many were put back.
+ */
+export async function replayDeadLetters(
+  db: Db,
+  which: { eventId: string } | { since: number },
+  now: number,
+): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('outbox')
+    .set({ dead_at: null, attempts: 0, due_at: now })
+    .where('dead_at', 'is not', null)
+    .where('account_id', 'in', (eb) => eb.selectFrom('webhook_endpoints').select('account_id'))
+    .where((eb) => ('eventId' in which ? eb('event_id', '=', which.eventId) : eb('dead_at', '>=', which.since)))
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}
+
+/** Deletes the dead letters that have been kept long enough. */
+export async function deleteOldDeadLetters(db: Db, now: number): Promise<void> {
+  await db
+    .deleteFrom('outbox')
+    .where('dead_at', '<', now - keptMs)
+    .execute();
+}
