@@ -1,1 +1,18 @@
-export {};
+import { failureOf } from './failure.js';
+import { program } from './program.js';
+import { say } from './terminal.js';
+
+// `gen3d list | head -1`: who reads no further is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+try {
+  await program().parseAsync();
+} catch (error) {
+  const { exitCode, message } = failureOf(error);
+  if (message) say(`error: ${message}`);
+  // Not process.exit: what was written to a pipe may still be on its way.
+  process.exitCode = exitCode;
+}

@@ -5,11 +5,12 @@ import type {
   PutWebhookEndpointResponse,
   RotateSecretResponse,
   Task,
+  TestWebhookResponse,
   WebhookEndpoint,
 } from '@gen3d/schema';
 import { ServerError } from './errors.js';
 
-// Only what the callers below and above rely on is checked: an answer of a newer server must not be refused for what
+// Only what this client and its callers rely on is checked: an answer of a newer server must not be refused for what
 // it adds, and zod would be most of the browser bundle.
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -35,6 +36,8 @@ export const isEndpoint = (value: unknown): value is WebhookEndpoint =>
 
 export const isSecret = (value: unknown): value is RotateSecretResponse =>
   isRecord(value) && typeof value.secret === 'string';
+
+export const isQueued = (value: unknown): value is TestWebhookResponse => isRecord(value) && value.queued === true;
 
 /** The answer's body, once it is known to be what was asked for. @throws {ServerError} invalid_response */
 export function expectBody<T>(body: unknown, is: (value: unknown) => value is T, what: string): T {

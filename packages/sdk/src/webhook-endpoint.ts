@@ -1,5 +1,10 @@
-import type { PutWebhookEndpointResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d/schema';
-import { expectBody, isEndpoint, isPutEndpoint, isSecret } from './answers.js';
+import type {
+  PutWebhookEndpointResponse,
+  RotateSecretResponse,
+  TestWebhookResponse,
+  WebhookEndpoint,
+} from '@gen3d/schema';
+import { expectBody, isEndpoint, isPutEndpoint, isQueued, isSecret } from './answers.js';
 import type { RequestOptions } from './jobs.js';
 import type { Transport } from './transport.js';
 
@@ -37,7 +42,8 @@ export class WebhookEndpointSettings {
   }
 
   /** A signed `ping` arrives about 10 seconds later. @throws {NotConfiguredError} if there is no endpoint */
-  async test({ signal }: RequestOptions = {}): Promise<void> {
-    await this.#transport.call('post', `${path}/test`, { signal, repeatable: false });
+  async test({ signal }: RequestOptions = {}): Promise<TestWebhookResponse> {
+    const { body } = await this.#transport.call('post', `${path}/test`, { signal, repeatable: false });
+    return expectBody(body, isQueued, 'queued test');
   }
 }

@@ -1,0 +1,167 @@
+import type { Admin } from '@gen3d/server';
+import { type Command, InvalidArgumentError } from 'commander';
+import { UsageError } from '../failure.js';
+import { count, table } from '../format.js';
+import { serverConfig } from '../server-options.js';
+import { print, printJson, say } from '../terminal.js';
+
+/** Runs one administrative act on the database of the chosen data directory. */
+async function administer(command: Command, act: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {
+  const config = await serverConfig(command);
+  const { openAdmin } = await import('@gen3d/server');
+  const admin = await openAdmin(config);
+  try {
+    await act(admin, command.optsWithGlobals().json === true);
+  } finally {
+    await admin.close();
+  }
+}
+
+export function addAdmin(program: Command): void {
+  const admin = program
+    .command('admin')
+    .summary('accounts, keys, jobs and dead letters')
+    .description(
+      "Act on a server's database, whether the server is running or not. For the operator: no key is needed.",
+    )
+    .option('--json', 'print JSON');
+  addAccounts(admin.command('account').summary('accounts and their balance'));
+  addKeys(admin.command('key').summary('API keys'));
+  addJobs(admin.command('job').summary("anybody's jobs"));
+  addDeadLetters(admin.command('dead-letter').summary('webhook deliveries that were given up'));
+}
+
+function addAccounts(account: Command): void {
+  account
+    .command('create')
+    .argument('<name>')
+    .option('--balance <usd>', 'what it begins with', usd, 0)
+    .action((name: string, options: { balance: number }, command: Command) =>
+      administer(command, async (admin, json) => {
+        const created = await admin.createAccount(name, options.balance);
+        if (json) return printJson(created);
+        print(created.account_id);
+        say(
+          `Made the account "${name}" with ${created.balance_usd} USD. A key for it: gen3d admin key create ${created.account_id}`,
+        );
+      }),
+    );
+  account.command('list').action((_: unknown, command: Command) =>
+    administer(command, async (admin, json) => {
+      const accounts = await admin.listAccounts();
+      if (json) printJson(accounts);
+      else print(table(accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name])));
+    }),
+  );
+  account
+    .command('credit')
+    .summary('add money; a negative amount takes some back')
+    .argument('<account-id>')
+    .argument('<usd>', 'an amount in USD', usd)
+    .action((id: string, amount: number, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const credited = await admin.creditAccount(id, amount);
+        if (json) printJson(credited);
+        else print(`${credited.balance_usd} USD`);
+      }),
+    );
+}
+
+function addKeys(key: Command): void {
+  key
+    .command('create')
+    .summary('make a key; it is shown only this once')
+    .argument('<account-id>')
+    .action((id: string, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const created = await admin.createKey(id);
+        if (json) return printJson(created);
+        print(created.api_key);
+        say(`Shown only this once. To revoke it: gen3d admin key revoke ${created.key_id}`);
+      }),
+    );
+  key
+    .command('list')
+    .argument('[account-id]')
+    .action((id: string | undefined, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const keys = await admin.listKeys(id);
+        if (json) return printJson(keys);
+        const row = ({ key_id, account_id, created_at, revoked_at }: (typeof keys)[number]) => [
+          key_id,
+          account_id,
+          created_at,
+          revoked_at ? `revoked ${revoked_at}` : '',
+        ];
+        print(table(keys.map(row)));
+      }),
+    );
+  key
+    .command('revoke')
+    .argument('<key-id>')
+    .action((id: string, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        await admin.revokeKey(id);
+        if (json) printJson({ key_id: id });
+        else say(`The key ${id} no longer works`);
+      }),
+    );
+}
+
+function addJobs(job: Command): void {
+  job
+    .command('cancel')
+    .summary('cancel a job that is not in inference or finished')
+    .argument('<job-id>')
+    .action((id: string, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        await admin.cancelJob(id);
+        if (json) printJson({ job_id: id });
+        else say(`Job ${id} is canceled`);
+      }),
+    );
+}
+
+function addDeadLetters(deadLetter: Command): void {
+  deadLetter.command('list').action((_: unknown, command: Command) =>
+    administer(command, async (admin, json) => {
+      const letters = await admin.listDeadLetters();
+      if (json) return printJson(letters);
+      const row = ({ event_id, account_id, event, task_id, dead_at, last_failure }: (typeof letters)[number]) => [
+        event_id,
+        dead_at,
+        account_id,
+        event,
+        task_id ?? '',
+        last_failure ?? '',
+      ];
+      print(table(letters.map(row)));
+    }),
+  );
+  deadLetter
+    .command('replay')
+    .summary('deliver again')
+    .argument('[event-id]')
+    .option('--since <time>', 'all that were given up since then: an ISO 8601 time', time)
+    .action((eventId: string | undefined, options: { since?: Date }, command: Command) => {
+      const { since } = options;
+      if ((eventId === undefined) === (since === undefined)) throw new UsageError('Give either an event id or --since');
+      return administer(command, async (admin, json) => {
+        const replayed = await admin.replayDeadLetters(since ? { since } : { eventId: eventId ?? '' });
+        if (json) printJson({ replayed });
+        else say(`${count(replayed, 'delivery', 'deliveries')} on the way again`);
+      });
+    });
+}
+
+function usd(text: string): number {
+  const amount = Number(text);
+  if (text.trim() !== '' && Number.isFinite(amount)) return amount;
+  throw new InvalidArgumentError('It must be an amount in USD, such as 10 or 2.5.');
+}
+
+function time(text: string): Date {
+  const date = new Date(text);
+  if (!Number.isNaN(date.getTime())) return date;
+  throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00:00Z.');
+}

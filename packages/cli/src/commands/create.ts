@@ -1,0 +1,188 @@
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { addAbortSignal } from 'node:stream';
+import { AuthenticationError, ConnectionError, type Gen3d, type ImageInput, JobFailedError } from '@gen3d/sdk';
+import type { Command } from 'commander';
+import { type ServerOptions, withClient } from '../connection.js';
+import { exitCode } from '../exit-code.js';
+import { Failed, failureOf, Interrupted, UsageError } from '../failure.js';
+import { bytes, count, duration } from '../format.js';
+import { fetchModel } from '../model-file.js';
+import { isUrl, modelPath, planOutputs } from '../output-file.js';
+import { type ProgressDisplay, showProgress, stateOf } from '../progress.js';
+import { cross, isWatched, paint, print, printJson, say, tick } from '../terminal.js';
+
+interface CreateOptions extends ServerOptions {
+  readonly wait?: boolean;
+  readonly output?: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** One photo of the call, and how far it has come. */
+interface Item {
+  readonly image: string;
+  readonly name: string;
+  /** Where its model goes; undefined when nobody waits for it. */
+  readonly path: string | undefined;
+  /** While its job is running. */
+  openJob?: string | undefined;
+}
+
+// Enough to keep a box's queue full, and far below the 50 requests a second that all clients share.
+const concurrency = 8;
+
+export function addCreate(program: Command): void {
+  program
+    .command('create')
+    .summary('turn photos into 3D models')
+    .description('Hand in photos, one job each. With --wait, stay until they are done and write the models.')
+    .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
+    .option('-w, --wait', 'show progress, then write photo.glb beside photo.jpg')
+    .option('-o, --output <path>', 'with --wait: the file to write; a folder for several photos')
+    .option('-f, --force', 'overwrite files that exist')
+    .option('--json', "print the API's object, one a line: the job's id, or with --wait the finished task")
+    .action((images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()));
+}
+
+async function create(images: readonly string[], options: CreateOptions): Promise<void> {
+  if (!options.wait && (options.output !== undefined || options.force)) {
+    throw new UsageError('-o and --force need --wait: without it nothing is written yet');
+  }
+  await refuseMissing(images);
+  const paths = options.wait ? await planOutputs(images.map(modelPath), options) : [];
+  const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index] }));
+  await withClient(options, (client, signal) =>
+    options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal),
+  );
+}
+
+/** All photos are looked for before the first is sent: a typo in the last name must not cost the jobs before it. */
+async function refuseMissing(images: readonly string[]): Promise<void> {
+  if (images.filter((image) => image === '-').length > 1) throw new UsageError('- (stdin) can be given only once');
+  for (const image of images) {
+    if (image === '-' || isUrl(image) || isDataUri(image)) continue;
+    const found = await stat(image).catch((cause: unknown) => {
+      throw new UsageError(`${image} does not exist: give the path of a photo, an http(s) URL, or - for stdin`, {
+        cause,
+      });
+    });
+    if (!found.isFile()) throw new UsageError(`${image} is not a file: give the photos in it, such as ${image}/*.jpg`);
+  }
+}
+
+const isDataUri = (image: string) => /^data:/i.test(image);
+
+function nameOf(image: string): string {
+  if (image === '-') return 'stdin';
+  if (isDataUri(image)) return 'data URI';
+  return isUrl(image) ? image : basename(image);
+}
+
+const inputOf = (image: string, signal: AbortSignal): ImageInput =>
+  image === '-' ? addAbortSignal(signal, process.stdin) : image;
+
+const pickUp = (jobId: string, path?: string) =>
+  `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${/^[\w./-]+$/.test(path) ? path : `'${path}'`}`}`;
+
+async function createOnly(client: Gen3d, items: readonly Item[], { json }: CreateOptions, signal: AbortSignal) {
+  const failures = await forEach(items, signal, say, async (item, stop) => {
+    const created = await client.jobs.create({ image: inputOf(item.image, stop) }, { signal: stop });
+    if (json) printJson(created);
+    else print(created.job_id);
+    if (isWatched() && items.length === 1) say(paint('dim', `\`${pickUp(created.job_id)}\` waits for it`));
+  });
+  if (failures) throw new Failed(exitCode.failed);
+}
+
+async function createAndWait(client: Gen3d, items: readonly Item[], options: CreateOptions, signal: AbortSignal) {
+  const startedAt = Date.now();
+  const display = await showProgress(items.length);
+  let failures: number;
+  try {
+    const report = (line: string, { name }: Item) => display.finish(name, line);
+    failures = await forEach(items, signal, report, (item, stop) => finish(client, item, options, display, stop));
+  } catch (error) {
+    display.stop();
+    const open = items.flatMap(({ openJob, path }) => (openJob ? [`  ${pickUp(openJob, path)}`] : []));
+    if (open.length === 0) throw error;
+    const hint = `${open.length === 1 ? 'The job goes on' : 'The jobs go on'}. To pick up the result:\n${open.join('\n')}`;
+    if (error instanceof Interrupted) throw new Interrupted(hint);
+    say(hint);
+    throw error;
+  } finally {
+    display.stop();
+  }
+  if (items.length > 1) {
+    const made = count(items.length - failures, 'model');
+    say(`${made}${failures ? `, ${failures} failed` : ''}, in ${duration(Date.now() - startedAt)}`);
+  }
+  if (failures) throw new Failed(exitCode.failed);
+}
+
+async function finish(
+  client: Gen3d,
+  item: Item,
+  options: CreateOptions,
+  display: ProgressDisplay,
+  signal: AbortSignal,
+) {
+  const startedAt = Date.now();
+  const path = item.path ?? modelPath(item.image);
+  display.update(item.name, 'sending');
+  const { job_id } = await client.jobs.create({ image: inputOf(item.image, signal) }, { signal });
+  item.openJob = job_id;
+  try {
+    const onProgress = (task: Parameters<typeof stateOf>[0]) => display.update(item.name, stateOf(task));
+    const task = await client.jobs.wait(job_id, { signal, onProgress });
+    const size = await fetchModel(client, task, path, { force: options.force, signal });
+    item.openJob = undefined;
+    display.finish(item.name, `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);
+    if (options.json) printJson(task);
+    else print(path);
+  } catch (error) {
+    if (error instanceof JobFailedError) {
+      item.openJob = undefined;
+      if (options.json) printJson(error.task);
+    }
+    throw error;
+  }
+}
+
+/**
+ * Works on the items, a few at a time. One that fails by itself is reported, and the others go on; what would stop
+ * them all (Ctrl-C, a refused key, no server) stops them at once. A single item's error is simply thrown.
+ *
+ * @returns how many failed
+ */
+async function forEach(
+  items: readonly Item[],
+  signal: AbortSignal,
+  report: (line: string, item: Item) => void,
+  work: (item: Item, signal: AbortSignal) => Promise<void>,
+): Promise<number> {
+  const stopAll = new AbortController();
+  const stop = AbortSignal.any([signal, stopAll.signal]);
+  const waiting = items.values();
+  let failures = 0;
+  const worker = async () => {
+    for (const item of waiting) {
+      try {
+        stop.throwIfAborted();
+        await work(item, stop);
+      } catch (thrown) {
+        // What was cut off in the middle rejects in its own way; the reason is why it was.
+        const error: unknown = stop.aborted ? stop.reason : thrown;
+        const forAll = [Interrupted, AuthenticationError, ConnectionError].some((type) => error instanceof type);
+        if (forAll || items.length === 1) {
+          stopAll.abort(error);
+          throw error;
+        }
+        failures += 1;
+        report(`${cross()} ${item.name}  ${failureOf(error).message}`, item);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+  return failures;
+}

@@ -1,0 +1,171 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { arch, availableParallelism, cpus, freemem, platform, release, totalmem } from 'node:os';
+import { dirname } from 'node:path';
+import type { Config } from '@gen3d/server';
+import type { Command } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../connection.js';
+import { exitCode } from '../exit-code.js';
+import { Failed } from '../failure.js';
+import { bytes } from '../format.js';
+import { type InstalledModel, installedModels, sizeOf } from '../installed-models.js';
+import { profilePath, readProfile } from '../profile.js';
+import { serverConfig } from '../server-options.js';
+import { cross, paint, print, printJson, tick } from '../terminal.js';
+import { describeModel } from './models.js';
+
+/** `problem` is something that keeps gen3d from working here; `note` is worth knowing and no more. */
+interface Finding {
+  readonly topic: string;
+  readonly level: 'ok' | 'note' | 'problem';
+  readonly text: string;
+}
+
+// One job's peak, and what the API and the system need beside it.
+const comfortableMemory = 4 * 1024 ** 3;
+
+export function addDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .summary('check this machine, and say which models and licences are in use')
+    .option('--json', 'print JSON')
+    .action((_: unknown, command: Command) => doctor(command));
+}
+
+async function doctor(command: Command): Promise<void> {
+  const { modelDirs } = await import('@gen3d/server');
+  const options: ServerOptions & { json?: boolean } = command.optsWithGlobals();
+  const config = await serverConfig(command);
+  const models = await installedModels(modelDirs(config));
+  const findings = [
+    ...machine(),
+    await dataDirectory(config.dataDir),
+    ...(await server(options)),
+    ...modelFindings(models, config),
+  ];
+  const healthy = findings.every(({ level }) => level !== 'problem');
+  if (options.json) {
+    printJson({ healthy, version: packageJson.version, findings, models: models.map(describeModel) });
+  } else {
+    print(report(findings, models, config));
+  }
+  if (!healthy) throw new Failed(exitCode.failed);
+}
+
+function machine(): Finding[] {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  const supported = major > 20 || (major === 20 && minor >= 19);
+  const memory = totalmem();
+  const cpu = cpus()[0]?.model.trim() || arch();
+  return [
+    { topic: 'gen3d', level: 'ok', text: packageJson.version },
+    {
+      topic: 'node',
+      level: supported ? 'ok' : 'problem',
+      text: `${process.versions.node}${supported ? '' : ': gen3d needs 20.19 or later'}`,
+    },
+    { topic: 'system', level: 'ok', text: `${platform()} ${release()} ${arch()}` },
+    {
+      topic: 'memory',
+      level: memory >= comfortableMemory ? 'ok' : 'note',
+      text: `${bytes(memory)}, ${bytes(freemem())} free${memory >= comfortableMemory ? '' : ': 4 GB are comfortable'}`,
+    },
+    {
+      topic: 'device',
+      level: 'ok',
+      text: `cpu: ${cpu}, ${availableParallelism()} cores. This version runs on the CPU only`,
+    },
+  ];
+}
+
+async function dataDirectory(dataDir: string): Promise<Finding> {
+  const topic = 'data';
+  const there = await stat(dataDir).catch(() => undefined);
+  const writable = await access(there ? dataDir : await nearestFolder(dataDir), constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!writable) {
+    return {
+      topic,
+      level: 'problem',
+      text: `${dataDir} cannot be written: choose another with --data-dir or GEN3D_DATA_DIR`,
+    };
+  }
+  return { topic, level: 'ok', text: there ? dataDir : `${dataDir} (the first \`gen3d serve\` makes it)` };
+}
+
+/** The folder in which the missing ones would be made. */
+async function nearestFolder(path: string): Promise<string> {
+  const parent = dirname(path);
+  if (parent === path) return path;
+  return (await stat(parent).catch(() => undefined)) ? parent : nearestFolder(parent);
+}
+
+async function server(options: ServerOptions): Promise<Finding[]> {
+  const profile = await readProfile();
+  const baseUrl = chooseServer(options, profile);
+  const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
+  const health = await healthOf(baseUrl);
+  const known = Object.keys(profile.servers).length;
+  return [
+    {
+      topic: 'profile',
+      level: 'ok',
+      text: known
+        ? `${profilePath()}, ${known === 1 ? 'a key for one server' : `keys for ${known} servers`}`
+        : 'none yet',
+    },
+    // Not running is a state, not a fault: doctor is what one runs before the first start.
+    health === undefined
+      ? { topic: 'server', level: 'note', text: `nothing answers at ${baseUrl}: start it with \`gen3d serve\`` }
+      : {
+          topic: 'server',
+          level: health === 200 ? 'ok' : 'note',
+          text: `${baseUrl} answers (health ${health})${hasKey ? '' : ', and there is no key for it: `gen3d login`'}`,
+        },
+  ];
+}
+
+function modelFindings(models: readonly InstalledModel[], { bundle, matte }: Config): Finding[] {
+  const found = models.map((model): Finding => {
+    const topic = `model ${model.name}`;
+    if ('problem' in model) return { topic, level: 'problem', text: model.problem };
+    const { kind, title } = model.bundle.manifest;
+    const use = [bundle, matte].includes(model.name) ? ', in use' : '';
+    return { topic, level: 'ok', text: `${kind}, ${title}, ${bytes(sizeOf(model.bundle))}${use} (${model.directory})` };
+  });
+  // A path is the engine's to look at, and `inflate` needs no files.
+  const missing = [bundle, matte].filter(
+    (name) => /^[a-z0-9.-]+$/.test(name) && name !== 'inflate' && !models.some((model) => model.name === name),
+  );
+  return [
+    ...found,
+    ...missing.map(
+      (name): Finding => ({
+        topic: `model ${name}`,
+        level: 'problem',
+        text: 'is configured and is not on this machine: `gen3d models list` shows those there are',
+      }),
+    ),
+  ];
+}
+
+function report(findings: readonly Finding[], models: readonly InstalledModel[], { bundle, matte }: Config): string {
+  const width = Math.max(...findings.map(({ topic }) => topic.length));
+  const marks = { ok: tick(), note: paint('yellow', '•'), problem: cross() };
+  const lines = findings.map(({ topic, level, text }) => `${marks[level]} ${topic.padEnd(width)}  ${text}`);
+  // Whoever uses a model for money must see all three parts of its terms, and what its NOTICE adds.
+  const licences = models.flatMap((model) => {
+    if ('problem' in model) return [];
+    const { code, weights, trainingData } = model.bundle.manifest.licence;
+    const terms = [`code: ${code.licence}`, `weights: ${weights.licence}`, `training data: ${trainingData.licence}`];
+    const notice = [bundle, matte].includes(model.name) && model.notice ? model.notice.trim().split('\n') : [];
+    return [
+      '',
+      `Licences of ${model.name}`,
+      ...[...terms, ...(notice.length ? ['', ...notice] : [])].map((line) => `  ${line}`.trimEnd()),
+    ];
+  });
+  return [...lines, ...licences].join('\n');
+}

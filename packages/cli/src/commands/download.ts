@@ -1,0 +1,33 @@
+import type { Command } from 'commander';
+import { type ServerOptions, withClient } from '../connection.js';
+import { fetchModel } from '../model-file.js';
+import { planOutputs } from '../output-file.js';
+import { print } from '../terminal.js';
+
+interface DownloadOptions extends ServerOptions {
+  readonly output?: string;
+  readonly thumbnail?: boolean;
+  readonly force?: boolean;
+}
+
+export function addDownload(program: Command): void {
+  program
+    .command('download')
+    .summary("write a finished job's model into a file")
+    .description("Write a finished job's model into ID.glb, or its thumbnail into ID.jpg.")
+    .argument('<id>', "the job's id")
+    .option('-o, --output <path>', 'the file to write, or a folder')
+    .option('--thumbnail', 'the JPEG thumbnail instead of the model')
+    .option('-f, --force', 'overwrite a file that exists')
+    .action((id: string, _: unknown, command: Command) => download(id, command.optsWithGlobals()));
+}
+
+async function download(id: string, { thumbnail, ...options }: DownloadOptions): Promise<void> {
+  const [path = id] = await planOutputs([`${id}.${thumbnail ? 'jpg' : 'glb'}`], options);
+  await withClient(options, async (client, signal) => {
+    const task = await client.jobs.retrieve(id, { signal });
+    const asset = thumbnail ? 'thumbnail' : 'glb';
+    await fetchModel(client, task, path, { asset, force: options.force, signal });
+    print(path);
+  });
+}

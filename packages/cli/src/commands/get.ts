@@ -1,0 +1,72 @@
+import { isTerminal, JobFailedError, type Task } from '@gen3d/sdk';
+import type { Command } from 'commander';
+import { type ServerOptions, withClient } from '../connection.js';
+import { Interrupted, UsageError } from '../failure.js';
+import { duration, table } from '../format.js';
+import { fetchModel } from '../model-file.js';
+import { planOutputs } from '../output-file.js';
+import { showProgress, stateOf } from '../progress.js';
+import { print, printJson, say } from '../terminal.js';
+
+interface GetOptions extends ServerOptions {
+  readonly wait?: boolean;
+  readonly output?: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export function addGet(program: Command): void {
+  program
+    .command('get')
+    .summary('show a job, or wait for it')
+    .description('Show a job. With --wait, stay until it is done; with -o too, write its model.')
+    .argument('<id>', "the job's id")
+    .option('-w, --wait', 'show progress until the job is done')
+    .option('-o, --output <path>', 'with --wait: write the model into this file')
+    .option('-f, --force', 'overwrite a file that exists')
+    .option('--json', "print the API's task object")
+    .action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
+}
+
+async function get(id: string, options: GetOptions): Promise<void> {
+  if (options.output !== undefined && !options.wait) throw new UsageError('-o needs --wait (or use `gen3d download`)');
+  const [path] = options.output === undefined ? [] : await planOutputs([`${id}.glb`], options);
+  await withClient(options, async (client, signal) => {
+    // Read once before waiting: `wait` is patient with a server that is away, and here nobody wants that.
+    let task = await client.jobs.retrieve(id, { signal });
+    if (options.wait && task.status !== 'SUCCEEDED') {
+      const display = await showProgress(1);
+      try {
+        display.update(id, stateOf(task));
+        task = await client.jobs.wait(id, { signal, onProgress: (state) => display.update(id, stateOf(state)) });
+      } catch (error) {
+        display.stop();
+        if (error instanceof JobFailedError && options.json) printJson(error.task);
+        if (error instanceof Interrupted) throw new Interrupted(`The job goes on: \`gen3d get ${id} --wait\``);
+        throw error;
+      } finally {
+        display.stop();
+      }
+    }
+    if (path !== undefined) await fetchModel(client, task, path, { force: options.force, signal });
+    if (options.json) printJson(task);
+    else print(path ?? describe(task));
+    if (path !== undefined && options.json) say(path);
+  });
+}
+
+function describe(task: Task): string {
+  const { model_urls, thumbnail_url, error, created_at, finished_at } = task;
+  const rows = [
+    ['job', task.task_id],
+    ['status', isTerminal(task.status) ? task.status : `${task.status} ${task.progress} %`],
+    ...(error ? [['error', `${error.code}: ${error.message}`]] : []),
+    ...(model_urls ? [['model', model_urls.glb]] : []),
+    ...(thumbnail_url ? [['thumbnail', thumbnail_url]] : []),
+    ['created', created_at],
+    ...(finished_at
+      ? [['finished', `${finished_at} (after ${duration(Date.parse(finished_at) - Date.parse(created_at))})`]]
+      : []),
+  ];
+  return table(rows);
+}

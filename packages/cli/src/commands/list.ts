@@ -1,0 +1,52 @@
+import { type JobStatus, jobStatuses, limits } from '@gen3d/sdk';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type ServerOptions, withClient } from '../connection.js';
+import { table } from '../format.js';
+import { isWatched, paint, print, printJson, say } from '../terminal.js';
+
+interface ListOptions extends ServerOptions {
+  readonly status?: JobStatus;
+  readonly limit: number;
+  readonly cursor?: string;
+  readonly json?: boolean;
+}
+
+const { min, max } = limits.pageSize;
+
+export function addList(program: Command): void {
+  program
+    .command('list')
+    .summary('show jobs, newest first')
+    .description('Show one page of your jobs, newest first.')
+    .addOption(new Option('--status <status>', 'only jobs in this status').choices(jobStatuses))
+    .option('--limit <number>', `jobs on the page, ${min}-${max}`, pageSize, limits.pageSize.default)
+    .option('--cursor <cursor>', 'go on where another page ended')
+    .option('--json', "print the API's object: { jobs, next_cursor }")
+    .action((_: unknown, command: Command) => list(command.optsWithGlobals()));
+}
+
+function pageSize(text: string): number {
+  const size = Number(text);
+  if (Number.isInteger(size) && size >= min && size <= max) return size;
+  throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+}
+
+async function list({ status, limit, cursor, json, ...options }: ListOptions): Promise<void> {
+  await withClient(options, async (client, signal) => {
+    const page = await client.jobs.list({ status, limit, cursor }, { signal }).page();
+    if (json) return printJson(page);
+    if (page.jobs.length > 0) {
+      const rows = page.jobs.map((task) => [
+        task.task_id,
+        task.status,
+        `${task.progress} %`.padStart(5),
+        task.created_at,
+        task.error?.code ?? '',
+      ]);
+      print(table(rows));
+    } else if (isWatched()) {
+      say(paint('dim', status ? `No job is ${status}` : 'No jobs yet: `gen3d create photo.jpg --wait` makes one'));
+    }
+    if (page.next_cursor) say(paint('dim', `More: gen3d list --cursor ${page.next_cursor}`));
+  });
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import { chooseServer, type ServerOptions } from '../connection.js';
+import { readProfile, withoutServer, writeProfile } from '../profile.js';
+import { say } from '../terminal.js';
+
+export function addLogout(program: Command): void {
+  program
+    .command('logout')
+    .summary('forget the API key of a server')
+    .action((_: unknown, command: Command) => logout(command.optsWithGlobals()));
+}
+
+async function logout(options: ServerOptions): Promise<void> {
+  const profile = await readProfile();
+  const baseUrl = chooseServer(options, profile);
+  if (!profile.servers[baseUrl]) return say(`There is no key for ${baseUrl}`);
+  await writeProfile(withoutServer(profile, baseUrl));
+  say(
+    `Forgot the key for ${baseUrl}. It still works elsewhere: the operator revokes it with \`gen3d admin key revoke\``,
+  );
+}

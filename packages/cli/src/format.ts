@@ -1,0 +1,25 @@
+/** Words for people. Decimal units, as file managers show them. */
+export function bytes(count: number): string {
+  if (count < 1000) return `${count} B`;
+  if (count < 1_000_000) return `${(count / 1000).toFixed(0)} kB`;
+  return `${(count / 1_000_000).toFixed(1)} MB`;
+}
+
+export function duration(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+export const count = (amount: number, one: string, many = `${one}s`): string =>
+  `${amount} ${amount === 1 ? one : many}`;
+
+/** Rows in aligned columns, two spaces apart. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  }
+  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  return rows.map((row) => line(row).trimEnd()).join('\n');
+}

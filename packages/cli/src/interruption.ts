@@ -1,0 +1,31 @@
+import { once } from 'node:events';
+import { Interrupted } from './failure.js';
+
+/**
+ * Runs `work` with a signal that Ctrl-C or SIGTERM aborts, so that it can leave tidily; a second Ctrl-C ends at once.
+ *
+ * The signal's reason, and so what aborted calls reject with, is an `Interrupted`.
+ */
+export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const interrupt = () => {
+    stopListening();
+    controller.abort(new Interrupted());
+  };
+  const stopListening = () => {
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
+  };
+  process.on('SIGINT', interrupt);
+  process.on('SIGTERM', interrupt);
+  try {
+    return await work(controller.signal);
+  } finally {
+    stopListening();
+  }
+}
+
+/** Resolves when the signal is aborted: for commands that run until they are told to stop. */
+export async function stopped(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}

@@ -1,0 +1,80 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import envPaths from 'env-paths';
+import { UsageError } from './failure.js';
+
+/** A server this machine has a key for. */
+export interface KnownServer {
+  readonly apiKey: string;
+  /** Of a server that was started on this machine: it keeps its key when it comes back on another port. */
+  readonly dataDir?: string;
+}
+
+/**
+ * What `login` and the first `serve` write, so that other commands need no key.
+ *
+ * Keys are kept by server: a key must never be sent to a server it is not for.
+ */
+export interface Profile {
+  /** The server that is meant when none is named: the last one served or logged in to. */
+  readonly current?: string;
+  readonly servers: Readonly<Record<string, KnownServer>>;
+}
+
+const empty: Profile = { servers: {} };
+
+/** The platform's folder for settings; GEN3D_CONFIG_DIR sets another, e.g. for tests and throw-away servers. */
+const folder = () => process.env.GEN3D_CONFIG_DIR || envPaths('gen3d', { suffix: '' }).config;
+
+export const profilePath = (): string => join(folder(), 'profile.json');
+
+export async function readProfile(): Promise<Profile> {
+  const path = profilePath();
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return empty;
+    throw error;
+  }
+  const profile = parse(text);
+  if (!profile) throw new UsageError(`${path} is damaged. Delete it and run \`gen3d login\``);
+  return profile;
+}
+
+function parse(text: string): Profile | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isProfile = typeof value === 'object' && value !== null && 'servers' in value;
+    // Only this program writes the file; the check is for a half-written or a foreign one.
+    return isProfile && typeof value.servers === 'object' && value.servers !== null ? (value as Profile) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Replaces the file whole; only its owner can read it, because keys are in it. */
+export async function writeProfile(profile: Profile): Promise<void> {
+  const path = profilePath();
+  await mkdir(folder(), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}`;
+  try {
+    await writeFile(draft, `${JSON.stringify(profile, undefined, 2)}\n`, { mode: 0o600 });
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+/** The profile with this server known, and meant by default. */
+export function withServer(profile: Profile, baseUrl: string, server: KnownServer): Profile {
+  const others = Object.entries(profile.servers).filter(
+    ([url, { dataDir }]) => url !== baseUrl && (dataDir === undefined || dataDir !== server.dataDir),
+  );
+  return { current: baseUrl, servers: { ...Object.fromEntries(others), [baseUrl]: server } };
+}
+
+export function withoutServer({ current, servers }: Profile, baseUrl: string): Profile {
+  const others = Object.fromEntries(Object.entries(servers).filter(([url]) => url !== baseUrl));
+  return current === undefined || current === baseUrl ? { servers: others } : { current, servers: others };
+}

@@ -1,0 +1,44 @@
+import type { Config, Setting } from '@gen3d/server';
+import { type Command, Option } from 'commander';
+
+type Key = Setting['key'];
+
+const switches: ReadonlySet<Key> = new Set(['allowPrivateNetwork', 'noTestKey'] as const);
+
+// What is not here reads <value>.
+const placeholders: Partial<Record<Key, string>> = {
+  host: 'address',
+  port: 'number',
+  dataDir: 'dir',
+  publicUrl: 'url',
+  assetsUrl: 'url',
+  assets: 'dir',
+  workers: 'number',
+  bundle: 'name',
+  matte: 'name',
+  device: 'name',
+  rateLimit: 'rate:burst',
+  logFormat: 'pretty|json',
+};
+
+/**
+ * Adds the server's settings to a command as options. They are described once, in the server's configuration, which
+ * is loaded only for the commands that need it.
+ */
+export async function addServerOptions(command: Command, keys?: readonly Key[]): Promise<void> {
+  const { settings } = await import('@gen3d/server');
+  for (const { key, flag, variable, description } of settings) {
+    if (flag === undefined || (keys && !keys.includes(key))) continue;
+    const value = switches.has(key) ? '' : ` <${placeholders[key] ?? 'value'}>`;
+    command.addOption(new Option(`${flag}${value}`, `${description} (${variable})`));
+  }
+  command.option('--config <file>', 'JSON file with these settings (GEN3D_CONFIG)');
+}
+
+/** The configuration of a command whose options `addServerOptions` made. @throws ConfigError naming the setting */
+export async function serverConfig(command: Command): Promise<Config> {
+  const { loadConfig } = await import('@gen3d/server');
+  const { testKey, ...flags } = command.optsWithGlobals();
+  // Commander reads --no-test-key as "testKey is false".
+  return loadConfig({ ...flags, ...(testKey === false && { noTestKey: true }) });
+}

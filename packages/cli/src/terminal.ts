@@ -1,0 +1,24 @@
+import { styleText } from 'node:util';
+
+/** A result: the one thing that goes to stdout, so that it can be piped. */
+export const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+/** One object a line, exactly as the API gave it. */
+export const printJson = (value: unknown): void => print(JSON.stringify(value));
+
+/** Everything that is not the result: hints, progress, errors. */
+export const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Whether a person is watching, so that lines may be drawn over and hints are welcome. */
+export const isWatched = (): boolean => process.stderr.isTTY === true && process.env.TERM !== 'dumb';
+
+/** https://no-color.org: set and not empty means no colours, whatever its value. */
+export const hasColor = (): boolean => isWatched() && !process.env.NO_COLOR;
+
+export function paint(color: 'green' | 'red' | 'yellow' | 'dim', text: string): string {
+  // stderr has been asked above; left to itself, styleText would ask stdout.
+  return hasColor() ? styleText(color, text, { validateStream: false }) : text;
+}
+
+export const tick = (): string => paint('green', '✔');
+export const cross = (): string => paint('red', '✖');
