@@ -5,6 +5,7 @@ import {
   InsufficientBalanceError,
   InvalidRequestError,
   NotConfiguredError,
+  ServerError,
 } from '@gen3d/sdk';
 import { CommanderError } from 'commander';
 import { exitCode } from './exit-code.js';
@@ -70,7 +71,10 @@ function sentence(error: Gen3dError): string {
   }
   if (error instanceof NotConfiguredError)
     return 'No webhook endpoint is configured. Set one with `gen3d webhook set URL`';
-  return error.requestId ? `${error.message} (request ${error.requestId})` : error.message;
+  // The operator finds it in the server's log.
+  return error instanceof ServerError && error.requestId
+    ? `${error.message} (request ${error.requestId})`
+    : error.message;
 }
 
 const usd = (amount: number) => `${amount.toFixed(2)} USD`;

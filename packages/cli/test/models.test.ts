@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { discPng, workplace } from './run.js';
+
+// The real thing end to end: command line, SDK, HTTP, SQLite, runner, engine. `inflate` and cut-out photos keep it quick.
+const { gen3d, path, serve } = workplace();
+
+beforeAll(async () => {
+  await mkdir(path('photos'));
+  for (const name of ['cup.png', 'photos/bowl.png', 'photos/hat.png']) await writeFile(path(name), discPng());
+  await writeFile(path('empty.png'), discPng(64, 0));
+  await serve('--bundle', 'inflate', '--allow-private-network');
+});
+
+const isGlb = async (...names: string[]) => (await readFile(path(...names))).subarray(0, 4).toString() === 'glTF';
+const leftovers = async () => (await readdir(path())).filter((name) => name.endsWith('.part'));
+
+describe('create --wait', () => {
+  test('writes the model beside its photo and prints its path', async () => {
+    const { code, stdout, stderr } = await gen3d(['create', 'photos/bowl.png', '--wait']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'photos/bowl.glb\n' });
+    expect(stderr).toMatch(/bowl\.png {2}[\d.]+ [kM]B, [\d.]+ s/);
+    expect(await isGlb('photos/bowl.glb')).toBe(true);
+    expect(await leftovers()).toEqual([]);
+  });
+
+  test('overwrites only with --force', async () => {
+    await writeFile(path('cup.glb'), 'precious');
+    expect((await gen3d(['create', 'cup.png', '--wait'])).code).toBe(2);
+    expect(await readFile(path('cup.glb'), 'utf8')).toBe('precious');
+    expect((await gen3d(['create', 'cup.png', '--wait', '--force'])).code).toBe(0);
+    expect(await isGlb('cup.glb')).toBe(true);
+  });
+
+  test('--json prints the task alone, and stdin becomes model.glb', async () => {
+    const { code, stdout } = await gen3d(['create', '-', '--wait', '--json'], { input: discPng() });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
+    expect(await isGlb('model.glb')).toBe(true);
+  });
+
+  test('a URL is fetched by the server, and its name names the model', async () => {
+    const pictures = createServer((_, response) => response.end(discPng()));
+    await new Promise<void>((resolve) => pictures.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(pictures.address() as AddressInfo).port}/shop/tea%20pot.png?size=large`;
+    const { code, stdout } = await gen3d(['create', url, '--wait']);
+    pictures.close();
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tea-pot.glb\n' });
+  });
+
+  test('several photos go into a folder; one that fails is named, and the others are made', async () => {
+    const { code, stdout, stderr } = await gen3d([
+      'create',
+      'photos/bowl.png',
+      'empty.png',
+      'photos/hat.png',
+      '--wait',
+      '-o',
+      'out',
+    ]);
+    expect(stderr).toMatch(/empty\.png.*\n/);
+    expect(stderr).toMatch(/2 models, 1 failed/);
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(['out/bowl.glb', 'out/hat.glb']);
+    expect(code).toBe(1);
+    expect(existsSync(path('out/empty.glb'))).toBe(false);
+  });
+
+  test('a photo with no object ends with 1 and says so', async () => {
+    const { code, stdout, stderr } = await gen3d(['create', 'empty.png', '--wait', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'FAILED', error: { code: 'no_foreground' } });
+    expect(stderr).toMatch(/error: Job \S+ failed: /);
+    expect(code).toBe(1);
+  });
+});
+
+test('get --wait picks a job up, and download fetches model and thumbnail again', async () => {
+  const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
+  expect(await gen3d(['get', id, '--wait', '-o', 'picked-up.glb'])).toMatchObject({
+    code: 0,
+    stdout: 'picked-up.glb\n',
+  });
+  expect(await isGlb('picked-up.glb')).toBe(true);
+  expect(await gen3d(['download', id])).toMatchObject({ code: 0, stdout: `${id}.glb\n` });
+  expect(await gen3d(['download', id, '--thumbnail'])).toMatchObject({ code: 0, stdout: `${id}.jpg\n` });
+  expect((await readFile(path(`${id}.jpg`))).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
+});

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { deflateSync } from 'node:zlib';
+import { afterAll, beforeAll } from 'vitest';
+
+const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
+
+export interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface RunOptions {
+  readonly env?: Record<string, string>;
+  readonly input?: Uint8Array | string;
+}
+
+/** A folder of its own for each test file: photos, profile and data, gone afterwards. */
+export function workplace() {
+  let folder = '';
+  const children: ChildProcess[] = [];
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gen3d-cli-'));
+  });
+  afterAll(async () => {
+    for (const child of children) if (child.exitCode === null) child.kill('SIGKILL');
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const path = (...names: string[]) => join(folder, ...names);
+  const start = (args: readonly string[], env: Record<string, string> = {}) => {
+    const child = spawn(process.execPath, [bin, ...args], { cwd: folder, env: { ...environment(), ...env } });
+    children.push(child);
+    return child;
+  };
+  const environment = () => ({
+    PATH: process.env.PATH,
+    HOME: folder,
+    GEN3D_CONFIG_DIR: path('config'),
+    GEN3D_DATA_DIR: path('data'),
+  });
+
+  /** Runs `gen3d` to its end. */
+  const gen3d = async (args: readonly string[], { env, input }: RunOptions = {}): Promise<Result> => {
+    const child = start(args, env);
+    child.stdin.end(input);
+    return result(child);
+  };
+
+  /** Starts `gen3d serve` on a free port and resolves with its address once it listens. */
+  const serve = async (...args: string[]): Promise<{ url: string; child: ChildProcess; ended: Promise<Result> }> => {
+    const child = start(['serve', '--port', '0', ...args]);
+    const ended = result(child);
+    const url = await new Promise<string>((resolve, reject) => {
+      createInterface(child.stdout).on('line', (line) => {
+        const [, found] = /listening on (\S+)$/.exec(line) ?? [];
+        if (found) resolve(found);
+      });
+      ended.then(({ stderr }) => reject(new Error(`gen3d serve ended: ${stderr}`)), reject);
+    });
+    return { url, child, ended };
+  };
+
+  return { path, start, gen3d, serve };
+}
+
+/** Collects what a process says until it ends. */
+export function result(child: ChildProcess): Promise<Result> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr?.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
+}
+
+/** Resolves when the process has said something that fits. */
+export function says(child: ChildProcess, words: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = '';
+    const hear = (chunk: unknown) => {
+      said += chunk;
+      if (words.test(said)) resolve(said);
+    };
+    child.stdout?.on('data', hear);
+    child.stderr?.on('data', hear);
+    child.once('close', () => reject(new Error(`ended without saying ${words}: ${said}`)));
+  });
+}
+
+/** A red disc with nothing around it: a photo that is cut out already, so that no matting model is needed. */
+export function discPng(size = 96, radius = 0.4 * size): Buffer {
+  const rows = Buffer.alloc(size * (1 + 4 * size));
+  for (let y = 0; y < size; y += 1) {
+    for (let x = 0; x < size; x += 1) {
+      const inside = Math.hypot(x - size / 2, y - size / 2) < radius;
+      rows.set(inside ? [200, 40 + x, 40 + y, 255] : [0, 0, 0, 0], y * (1 + 4 * size) + 1 + 4 * x);
+    }
+  }
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(size, 0);
+  header.writeUInt32BE(size, 4);
+  header.set([8, 6, 0, 0, 0], 8); // 8 bits, RGBA
+  const parts = [chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))];
+  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), ...parts]);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const framed = Buffer.alloc(body.length + 8);
+  framed.writeUInt32BE(data.length, 0);
+  framed.set(body, 4);
+  framed.writeUInt32BE(crc32(body), body.length + 4);
+  return framed;
+}
+
+// node:zlib has one since 20.15 and 22.2, but @types/node 20 does not know it.
+function crc32(bytes: Buffer): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit += 1) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { discPng, workplace } from './run.js';
+
+const { gen3d, path } = workplace();
+
+// A port nobody listens on; privileged, so that nobody starts to.
+const nowhere = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
+const withKey = { ...nowhere, GEN3D_API_KEY: 'gen3d_key' };
+
+beforeAll(async () => {
+  await writeFile(path('cup.png'), discPng());
+  await writeFile(path('bowl.png'), discPng());
+  await writeFile(path('notes.txt'), 'not a picture');
+});
+
+describe('no server', () => {
+  test.each([
+    ['with a key', withKey],
+    ['and no key either', nowhere],
+  ])('%s', async (_, env) => {
+    const { code, stdout, stderr } = await gen3d(['create', 'cup.png', '--wait'], { env });
+    expect(stderr).toContain(
+      'error: cannot reach http://127.0.0.1:1: is the server running? Start it with `gen3d serve`\n',
+    );
+    expect(stdout).toBe('');
+    expect(code).toBe(3);
+    expect(existsSync(path('cup.glb'))).toBe(false);
+  });
+
+  test('on another machine the advice is another', async () => {
+    const { code, stderr } = await gen3d(['list', '--api-key', 'gen3d_key', '--base-url', 'http://gpu-box.invalid']);
+    expect(stderr).toMatch(/gpu-box\.invalid.*Check --base-url/);
+    expect(code).toBe(3);
+  });
+});
+
+describe('what cannot be done as it was typed ends with 2 and a sentence, before anything is sent', () => {
+  beforeAll(() => writeFile(path('bowl.glb'), 'precious'));
+
+  test.each<[string, string[], RegExp]>([
+    ['a photo that is not there', ['create', 'cupp.png'], /cupp\.png does not exist/],
+    ['one of several that is not there', ['create', 'cup.png', 'cupp.png'], /cupp\.png does not exist/],
+    ['a folder', ['create', '.'], /is not a file/],
+    ['a file that is no picture', ['create', 'notes.txt'], /notes\.txt is no picture/],
+    ['a model that is there already', ['create', 'bowl.png', '--wait'], /bowl\.glb exists already.*--force/],
+    ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force need --wait/],
+    [
+      'an output folder that is not there',
+      ['create', 'cup.png', '--wait', '-o', 'no/x.glb'],
+      /Nothing can be written into no/,
+    ],
+    ['two photos for one model', ['create', 'cup.png', './cup.png', '--wait'], /would both be cup\.glb/],
+    ['one file for two models', ['create', 'cup.png', 'bowl.png', '--wait', '-o', 'notes.txt'], /notes\.txt is a file/],
+    ['stdin twice', ['create', '-', '-'], /only once/],
+    ['a status that is none', ['list', '--status', 'DONE'], /Allowed choices are PENDING/],
+    ['a page of 101', ['list', '--limit', '101'], /from 1 to 100/],
+    ['a base URL without http', ['list', '--base-url', 'gpu-box:8787'], /is no server's address/],
+    ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
+    ['an option with a typo', ['create', '--wiat', 'cup.png'], /Did you mean --wait\?/],
+    ['no photo', ['create'], /missing required argument 'image'/],
+    ['no command', [], /Usage: gen3d/],
+    ['a port that is none', ['serve', '--port', '70000'], /port/],
+  ])('%s', async (_, args, words) => {
+    const { code, stdout, stderr } = await gen3d(args, args.includes('--base-url') ? {} : { env: withKey });
+    expect(stderr).toMatch(words);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+});
+
+test('--version and --help end with 0 and speak on stdout', async () => {
+  expect(await gen3d(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+  const help = await gen3d(['serve', '--help']);
+  expect(help).toMatchObject({ code: 0, stderr: '' });
+  expect(help.stdout).toMatch(
+    /--allow-private-network[\s\S]*GEN3D_DATA_DIR|GEN3D_DATA_DIR[\s\S]*--allow-private-network/,
+  );
+});
+
+test('doctor says what is here, and the terms of the matting model word for word', async () => {
+  const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
+  expect(stdout).toMatch(/node +\d+\.\d+/);
+  expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
+  expect(stdout).toContain('available for non-commercial use in research or educational purpose');
+  expect(code).toBe(0);
+});
+
+test('doctor --json says the same for programs', async () => {
+  const { stdout } = await gen3d(['doctor', '--json'], { env: nowhere });
+  const names = (JSON.parse(stdout) as { models: Array<{ name: string }> }).models.map(({ name }) => name);
+  expect(names).toEqual(expect.arrayContaining(['gen3d-tiny', 'isnet']));
+});
+
+test('models verify reads every weight', async () => {
+  expect(await gen3d(['models', 'verify', 'gen3d-tiny'])).toMatchObject({ code: 0, stderr: '✔ gen3d-tiny\n' });
+  expect(await gen3d(['models', 'verify', 'gen3d-huge'])).toMatchObject({ code: 2 });
+});
