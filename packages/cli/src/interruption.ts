@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { exitCode } from './exit-code.js';
 import { Interrupted } from './failure.js';
 
 /**
@@ -9,19 +10,17 @@ import { Interrupted } from './failure.js';
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const interrupt = () => {
-    stopListening();
+    // Stays registered until the end: ora's own handler kills the process when it finds itself alone.
+    if (controller.signal.aborted) process.exit(exitCode.interrupted);
     controller.abort(new Interrupted());
-  };
-  const stopListening = () => {
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
   };
   process.on('SIGINT', interrupt);
   process.on('SIGTERM', interrupt);
   try {
     return await work(controller.signal);
   } finally {
-    stopListening();
+    process.off('SIGINT', interrupt);
+    process.off('SIGTERM', interrupt);
   }
 }
 

@@ -1,4 +1,4 @@
-import { failureOf } from './failure.js';
+import { failureOf, Interrupted } from './failure.js';
 import { program } from './program.js';
 import { say } from './terminal.js';
 
@@ -12,7 +12,7 @@ try {
   await program().parseAsync();
 } catch (error) {
   const { exitCode, message } = failureOf(error);
-  if (message) say(`error: ${message}`);
+  if (message) say(error instanceof Interrupted ? message : `error: ${message}`);
   // Not process.exit: what was written to a pipe may still be on its way.
   process.exitCode = exitCode;
 }

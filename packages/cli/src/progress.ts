@@ -1,3 +1,4 @@
+import { progress as milestones } from '@gen3d/schema/rules';
 import type { Task } from '@gen3d/sdk';
 import type { Ora } from 'ora';
 import { duration } from './format.js';
@@ -65,14 +66,19 @@ class Redrawn implements ProgressDisplay {
   }
 }
 
-const words = {
-  PENDING: 'preparing the photo',
-  QUEUED: 'waiting for its turn',
-  IN_PROGRESS: 'making the model',
-  SUCCEEDED: 'done',
-  FAILED: 'failed',
-  CANCELED: 'canceled',
-} satisfies Record<Task['status'], string>;
+/** `making the model, 45 %`; what each progress value means is in the contract. */
+export const stateOf = (task: Task): string => `${phase(task)}, ${Math.round(task.progress)} %`;
 
-/** `making the model, 45 %` */
-export const stateOf = ({ status, progress }: Task): string => `${words[status] ?? status}, ${Math.round(progress)} %`;
+function phase({ status, progress }: Task): string {
+  switch (status) {
+    case 'PENDING':
+      return progress < milestones.preparing ? 'waiting for its turn' : 'preparing the photo';
+    case 'QUEUED':
+      return 'prepared, waiting for the model';
+    case 'IN_PROGRESS':
+      return progress < milestones.inferred ? 'making the model' : 'finishing';
+    default:
+      // Also a status of a server newer than this program.
+      return status.toLowerCase();
+  }
+}

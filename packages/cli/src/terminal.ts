@@ -10,7 +10,11 @@ export const printJson = (value: unknown): void => print(JSON.stringify(value));
 export const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
 /** Whether a person is watching, so that lines may be drawn over and hints are welcome. */
-export const isWatched = (): boolean => process.stderr.isTTY === true && process.env.TERM !== 'dumb';
+export function isWatched(): boolean {
+  const { isTTY, columns } = process.stderr;
+  // Some recorders and containers give a terminal of no width, on which every line wraps for ever.
+  return isTTY === true && columns > 0 && process.env.TERM !== 'dumb';
+}
 
 /** https://no-color.org: set and not empty means no colours, whatever its value. */
 export const hasColor = (): boolean => isWatched() && !process.env.NO_COLOR;

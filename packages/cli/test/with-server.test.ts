@@ -106,7 +106,7 @@ describe('waiting for a job that does not end', () => {
   test('Ctrl-C ends with 130, leaves no file, and says how to pick the job up', async () => {
     const child = start(['create', 'cup.png', '--wait']);
     const ended = result(child);
-    await says(child, /preparing the photo/);
+    await says(child, /waiting for its turn/);
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
     expect(stderr).toMatch(/Interrupted\. The job goes on.*\n {2}gen3d get [0-9A-Z]{26} --wait -o cup\.glb\n$/);
@@ -126,7 +126,7 @@ describe('waiting for a job that does not end', () => {
   test('a job that the operator cancels ends with 1, and --json prints its task', async () => {
     const child = start(['create', 'cup.png', '--wait', '--json']);
     const ended = result(child);
-    await says(child, /preparing the photo/);
+    await says(child, /waiting for its turn/);
     const { jobs } = await json('list', '--limit', '1');
     await json('admin', 'job', 'cancel', jobs[0].task_id);
     const { code, stdout, stderr } = await ended;

@@ -1,5 +1,5 @@
 import { access, constants, stat } from 'node:fs/promises';
-import { arch, availableParallelism, cpus, freemem, platform, release, totalmem } from 'node:os';
+import { arch, availableParallelism, cpus, platform, release, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
@@ -55,7 +55,8 @@ async function doctor(command: Command): Promise<void> {
 function machine(): Finding[] {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const supported = major > 20 || (major === 20 && minor >= 19);
-  const memory = totalmem();
+  // In a container what counts is its limit; 0, or more than there is, stands for none.
+  const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
   const cpu = cpus()[0]?.model.trim() || arch();
   return [
     { topic: 'gen3d', level: 'ok', text: packageJson.version },
@@ -68,7 +69,7 @@ function machine(): Finding[] {
     {
       topic: 'memory',
       level: memory >= comfortableMemory ? 'ok' : 'note',
-      text: `${bytes(memory)}, ${bytes(freemem())} free${memory >= comfortableMemory ? '' : ': 4 GB are comfortable'}`,
+      text: `${bytes(memory)}, ${bytes(process.availableMemory())} available${memory >= comfortableMemory ? '' : ': 4 GB are comfortable'}`,
     },
     {
       topic: 'device',
