@@ -24,12 +24,16 @@ export class Interrupted extends Error {
   }
 }
 
-/** A command whose parts have already said what went wrong, each in its own line. */
+/** A failure whose exit code is known where it happens. No message: the parts have said theirs, each in its own line. */
 export class Failed extends Error {
   override readonly name = 'Failed';
 
-  constructor(readonly exitCode: number) {
-    super('');
+  constructor(
+    readonly exitCode: number,
+    message = '',
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
   }
 }
 
@@ -42,7 +46,7 @@ export interface Failure {
 export function failureOf(error: unknown): Failure {
   // Commander has printed its message, or the help that was asked for.
   if (error instanceof CommanderError) return { exitCode: error.exitCode === 0 ? 0 : exitCode.usage, message: '' };
-  if (error instanceof Failed) return { exitCode: error.exitCode, message: '' };
+  if (error instanceof Failed) return { exitCode: error.exitCode, message: error.message };
   if (error instanceof Interrupted) {
     return { exitCode: exitCode.interrupted, message: ['Interrupted.', error.hint].filter(Boolean).join(' ') };
   }

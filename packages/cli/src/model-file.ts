@@ -1,12 +1,13 @@
-import { type Gen3d, Gen3dError, type Task } from '@gen3d/sdk';
-import { UsageError } from './failure.js';
+import type { Gen3d, Task } from '@gen3d/sdk';
+import { exitCode } from './exit-code.js';
+import { Failed } from './failure.js';
 import { writeOutput } from './output-file.js';
 
 /**
  * Downloads a finished job's model (or thumbnail) into a file.
  *
  * @returns its size in bytes
- * @throws {UsageError} if the file cannot be written; the model is still on the server, and the message says how to get it
+ * @throws {Failed} if the file cannot be written; the model is still on the server, and the message says how to get it
  */
 export async function fetchModel(
   client: Gen3d,
@@ -18,11 +19,9 @@ export async function fetchModel(
   try {
     await writeOutput(path, content, options.force);
   } catch (error) {
-    if (error instanceof Gen3dError || !(error instanceof Error)) throw error;
-    throw new UsageError(
-      `${error.message}. The model is finished: \`gen3d download ${task.task_id} -o OTHER.glb\` fetches it again`,
-      { cause: error },
-    );
+    if (!(error instanceof Error)) throw error;
+    const again = `The model is finished: \`gen3d download ${task.task_id} -o OTHER.glb\` fetches it again`;
+    throw new Failed(exitCode.failed, `${error.message}. ${again}`, { cause: error });
   }
   return content.length;
 }
