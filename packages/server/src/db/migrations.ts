@@ -76,6 +76,7 @@ async function first(db: Kysely<unknown>): Promise<void> {
     .addColumn('lease_token', 'text')
     .addColumn('lease_expires_at', 'bigint')
     .addColumn('runner', 'text')
+    .addColumn('parked', 'integer', (column) => column.notNull().defaultTo(0))
     .execute();
   await db.schema
     .createIndex('jobs_idempotency')

@@ -72,6 +72,11 @@ interface JobTable {
   lease_expires_at: number | null;
   /** Which runner process holds the lease. */
   runner: string | null;
+  /**
+   * 1 while the job lies prepared in a runner and waits for the inference slot. Whatever ends that runner then is not this
+   * job's doing, so the attempt will not count; otherwise a job that crashes every runner would take its neighbour along.
+   */
+  parked: number;
 }
 
 interface OutboxTable {

@@ -1,7 +1,7 @@
 import type { Db } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import { randomToken } from '../ids.js';
-import { type Lease, maxAttempts } from './lifecycle.js';
+import { countedAttempts, type Lease, maxAttempts } from './lifecycle.js';
 
 export interface Claim {
   /** Which runner process asks. */
@@ -21,10 +21,11 @@ export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<Cl
   const job = await db
     .updateTable('jobs')
     .set((eb) => ({
-      attempt: eb('attempt', '+', 1),
+      attempt: eb(countedAttempts(), '+', 1),
       lease_token: token,
       lease_expires_at: now + leaseMs,
       runner,
+      parked: 0,
     }))
     .where('id', '=', (eb) =>
       eb
@@ -32,7 +33,7 @@ export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<Cl
         .select('id')
         .where('finished_at', 'is', null)
         .where((e) => e.or([e('lease_expires_at', 'is', null), e('lease_expires_at', '<=', now)]))
-        .where('attempt', '<', maxAttempts)
+        .where(countedAttempts(), '<', maxAttempts)
         .orderBy('id')
         .limit(1),
     )
@@ -69,7 +70,13 @@ export async function renew(
 export async function handBack(db: Db, { jobId, token }: Lease): Promise<void> {
   await db
     .updateTable('jobs')
-    .set((eb) => ({ attempt: eb('attempt', '-', 1), lease_token: null, lease_expires_at: null, runner: null }))
+    .set((eb) => ({
+      attempt: eb('attempt', '-', 1),
+      lease_token: null,
+      lease_expires_at: null,
+      runner: null,
+      parked: 0,
+    }))
     .where('id', '=', jobId)
     .where('lease_token', '=', token)
     .execute();
@@ -79,7 +86,7 @@ export async function handBack(db: Db, { jobId, token }: Lease): Promise<void> {
 export async function expireLeasesOf(db: Db, runner: string, now: number): Promise<void> {
   await db
     .updateTable('jobs')
-    .set({ lease_token: null, lease_expires_at: now, runner: null })
+    .set({ attempt: countedAttempts(), lease_token: null, lease_expires_at: now, runner: null, parked: 0 })
     .where('finished_at', 'is', null)
     .where('runner', '=', runner)
     .execute();

@@ -1,4 +1,5 @@
 import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/schema';
+import { sql } from 'kysely';
 import { charge } from '../accounts/ledger.js';
 import { priceOf } from '../accounts/money.js';
 import type { Db, Queryable } from '../db/open.js';
@@ -23,6 +24,9 @@ export class LeaseLostError extends Error {
 /** A job is claimed at most this often; a job that breaks its runner every time must not do so for ever. */
 export const maxAttempts = 3;
 
+/** The attempts that count against a job once its present lease is over. */
+export const countedAttempts = () => sql<number>`attempt - parked`;
+
 /** Reads the job for writing under its lease. Must run in the transaction that writes. */
 async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> {
   const job = await trx
@@ -35,6 +39,8 @@ async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> 
   if (!job) throw new LeaseLostError(jobId);
   return job;
 }
+
+const unleased = { lease_token: null, lease_expires_at: null, runner: null, parked: 0 };
 
 type Change = Partial<
   Pick<
@@ -49,6 +55,7 @@ type Change = Partial<
     | 'lease_token'
     | 'lease_expires_at'
     | 'runner'
+    | 'parked'
   >
 >;
 
@@ -62,7 +69,7 @@ async function write(trx: Queryable, job: JobRow, change: Change, now: number): 
   await recordTaskUpdated(trx, { ...job, ...change }, now);
 }
 
-const finished = (now: number) => ({ finished_at: now, lease_token: null, lease_expires_at: null, runner: null });
+const finished = (now: number) => ({ finished_at: now, ...unleased });
 
 const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }, now: number): Change => ({
   status: 'FAILED',
@@ -87,8 +94,10 @@ export async function advance(
     const change = {
       status: canMove(job.status, to.status) ? to.status : job.status,
       progress: Math.max(job.progress, to.progress),
+      parked: to.status === 'QUEUED' ? 1 : 0,
     };
     if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
+    else await trx.updateTable('jobs').set({ parked: change.parked }).where('id', '=', job.id).execute();
   });
 }
 
@@ -142,7 +151,7 @@ export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: numbe
     const job = await leased(trx, lease);
     const again = job.attempt < maxAttempts;
     if (again) {
-      const change = { lease_token: null, lease_expires_at: now + pauseMs, runner: null };
+      const change = { ...unleased, lease_expires_at: now + pauseMs };
       await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
     } else {
       await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
@@ -158,7 +167,7 @@ export async function reap(db: Db, now: number): Promise<number> {
       .selectFrom('jobs')
       .selectAll()
       .where('finished_at', 'is', null)
-      .where('attempt', '>=', maxAttempts)
+      .where(countedAttempts(), '>=', maxAttempts)
       .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
       .limit(100)
       .execute();

@@ -68,6 +68,7 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
       lease_token: null,
       lease_expires_at: null,
       runner: null,
+      parked: 0,
       ...job,
     })
     .onConflict((conflict) => conflict.doNothing())

@@ -1,0 +1,144 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { onTestFinished } from 'vitest';
+import { createAccount } from '../src/accounts/accounts.js';
+import { credit } from '../src/accounts/ledger.js';
+import { toMicroUsd } from '../src/accounts/money.js';
+import { type Config, loadConfig } from '../src/config.js';
+import { type Db, migrate, openDatabase } from '../src/db/open.js';
+import { newUlid } from '../src/ids.js';
+import { insertJob, type NewJob } from '../src/jobs/store.js';
+import { type Server, serve } from '../src/serve.js';
+
+export const silent = pino({ level: 'silent' });
+
+/** A folder that lives as long as the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-server-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** A fresh SQLite file with the real migrations. */
+export async function temporaryDatabase(): Promise<Db> {
+  const folder = temporaryFolder();
+  const db = openDatabase(join(folder, 'test.sqlite'));
+  onTestFinished(() => db.destroy());
+  await migrate(db);
+  return db;
+}
+
+/** An account with 10 USD. */
+export async function newAccount(db: Db, name = 'test'): Promise<string> {
+  return db.transaction().execute(async (trx) => {
+    const { id } = await createAccount(trx, name, 0);
+    await credit(trx, id, toMicroUsd(10), 0);
+    return id;
+  });
+}
+
+/** A PENDING job of the account. */
+export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
+  const id = newUlid();
+  await insertJob(db, {
+    id,
+    account_id: accountId,
+    type: 'image-to-3d',
+    idempotency_key: null,
+    image_url: 'https://example.com/photo.jpg',
+    created_at: 0,
+    ...fields,
+  });
+  return id;
+}
+
+/** An endpoint whose deliveries nobody makes: enough for events to be recorded. */
+export async function withEndpoint(db: Db, accountId: string): Promise<void> {
+  await db
+    .insertInto('webhook_endpoints')
+    .values({ account_id: accountId, url: 'https://example.com/hook', sealed_secret: 'v1.', created_at: 0 })
+    .execute();
+}
+
+/** What was recorded for the account, in order: `[status, progress]` of each event. */
+export async function eventsOf(db: Db, accountId: string): Promise<[string | null, number | null][]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['status', 'progress'])
+    .where('account_id', '=', accountId)
+    .orderBy('seq')
+    .execute();
+  return rows.map(({ status, progress }) => [status, progress]);
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by comparing it
+  body: any;
+}
+
+export interface TestServer extends Server {
+  config: Config;
+  apiKey: string;
+  stdout: string;
+  /** Calls the API with the first account's key, or another (null: none). A string body is sent as it is. */
+  call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
+}
+
+export async function callServer(url: string, method: string, path: string, body: unknown, key: string | null) {
+  const response = await fetch(url + path, {
+    method,
+    redirect: 'manual',
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  let parsed: unknown = text;
+  if (response.headers.get('content-type')?.includes('json')) parsed = JSON.parse(text);
+  return { status: response.status, headers: response.headers, body: parsed } as Answer;
+}
+
+/** A whole server on a free port. Without `workers` it has no runners, and jobs stay PENDING. */
+export async function startServer(settings: Record<string, unknown> = {}): Promise<TestServer> {
+  const defaults = { port: 0, workers: 0, rateLimit: 'off' };
+  // Settings without a flag can only come from the file; all of them may.
+  const config = loadConfig({}, {}, { ...defaults, dataDir: settings.dataDir ?? temporaryFolder(), ...settings });
+  let stdout = '';
+  const server = await serve(config, {
+    log: silent,
+    stdout: { write: (text) => (stdout += text) },
+    stderr: { write: () => {} },
+  });
+  let open = true;
+  const close: Server['close'] = async (options) => {
+    if (open) await server.close(options);
+    open = false;
+  };
+  onTestFinished(() => close({ graceMs: 0 }));
+  const apiKey = server.bootstrap?.apiKey ?? '';
+  return {
+    ...server,
+    close,
+    config,
+    apiKey,
+    stdout,
+    call: (method, path, body, key = apiKey) => callServer(server.url, method, path, body, key),
+  };
+}
+
+/** Waits until `check` returns something, asking every 50 ms. */
+export async function until<T>(check: () => Promise<T | undefined | false>, timeoutMs = 20_000): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await check();
+    if (value) return value;
+    if (Date.now() > deadline) throw new Error(`nothing came of it within ${timeoutMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
