@@ -76,8 +76,8 @@ export async function eventsOf(db: Db, accountId: string): Promise<[string | nul
 export interface Answer {
   status: number;
   headers: Headers;
-  // biome-ignore lint/suspicious/noExplicitAny: a test says what it expects of an answer by comparing it
-  body: any;
+  /** Parsed when it is JSON, else text. */
+  body: unknown;
 }
 
 export interface TestServer extends Server {
@@ -88,7 +88,13 @@ export interface TestServer extends Server {
   call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
 }
 
-export async function callServer(url: string, method: string, path: string, body: unknown, key: string | null) {
+export async function callServer(
+  url: string,
+  method: string,
+  path: string,
+  body: unknown,
+  key: string | null,
+): Promise<Answer> {
   const response = await fetch(url + path, {
     method,
     redirect: 'manual',
@@ -101,7 +107,7 @@ export async function callServer(url: string, method: string, path: string, body
   const text = await response.text();
   let parsed: unknown = text;
   if (response.headers.get('content-type')?.includes('json')) parsed = JSON.parse(text);
-  return { status: response.status, headers: response.headers, body: parsed } as Answer;
+  return { status: response.status, headers: response.headers, body: parsed };
 }
 
 /** A whole server on a free port. Without `workers` it has no runners, and jobs stay PENDING. */

@@ -1,0 +1,112 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../test/kit.js';
+import { ConfigError, defaultDataDir, loadConfig, settings } from './config.js';
+
+describe('settings', () => {
+  test('have the defaults that the design names', () => {
+    expect(loadConfig({}, { XDG_DATA_HOME: '/data' })).toMatchObject({
+      host: '127.0.0.1',
+      port: 8787,
+      database: 'sqlite',
+      workers: 1,
+      bundle: 'gen3d-tiny',
+      matte: 'isnet',
+      device: 'auto',
+      rateLimit: { perSecond: 50, burst: 100 },
+      allowPrivateNetwork: false,
+      noTestKey: false,
+      webhookRetryDelays: [5, 300, 1800, 7200, 18_000],
+      webhookPingDelay: 10,
+    });
+  });
+
+  test('from a flag beat those from a variable, which beat those from the file', () => {
+    const file = { port: 1, host: 'file', bundle: 'file' };
+    const env = { GEN3D_PORT: '2', GEN3D_HOST: 'variable' };
+    expect(loadConfig({ port: '3', host: undefined }, env, file)).toMatchObject({
+      port: 3,
+      host: 'variable',
+      bundle: 'file',
+    });
+  });
+
+  test('are read from the file that a flag or a variable names', () => {
+    const path = join(temporaryFolder(), 'gen3d.json');
+    writeFileSync(path, '{ "port": 1234 }');
+    expect(loadConfig({ config: path }, {}).port).toBe(1234);
+    expect(loadConfig({}, { GEN3D_CONFIG: path }).port).toBe(1234);
+    writeFileSync(path, '{ "port": ');
+    expect(() => loadConfig({ config: path }, {})).toThrow(ConfigError);
+  });
+
+  test('in variables are read by their kind', () => {
+    const env = {
+      GEN3D_RATES: '{"g6e":0.002}',
+      GEN3D_INSTANCE: 'g6e',
+      GEN3D_WEBHOOK_RETRY_DELAYS: '0.1,1, 2',
+      GEN3D_ALLOW_PRIVATE_NETWORK: 'true',
+      GEN3D_NO_TEST_KEY: '1',
+      GEN3D_RATE_LIMIT: '10:20',
+      GEN3D_ASSETS_URL: 'https://cdn.example.com/models/',
+      GEN3D_BUNDLE: '',
+    };
+    expect(loadConfig({}, env)).toMatchObject({
+      rates: { g6e: 0.002 },
+      webhookRetryDelays: [0.1, 1, 2],
+      allowPrivateNetwork: true,
+      noTestKey: true,
+      rateLimit: { perSecond: 10, burst: 20 },
+      assetsUrl: 'https://cdn.example.com/models',
+      bundle: 'gen3d-tiny',
+    });
+    expect(loadConfig({ rateLimit: 'off' }, env).rateLimit).toBe('off');
+  });
+
+  test.each([
+    ['port', '70000'],
+    ['port', 'http'],
+    ['rateLimit', '50'],
+    ['device', 'abacus'],
+    ['rates', '{"g6e":-1}'],
+    ['rates', 'cheap'],
+    ['webhookRetryDelays', '1,,2'],
+    ['webhookRetryDelays', '1,2,3,4,5,6'],
+    ['publicUrl', 'ftp://example.com'],
+    ['bootstrapApiKey', 'short'],
+  ])('refuse %s=%s and name it', (key, value) => {
+    expect(() => loadConfig({ [key]: value }, {})).toThrow(key);
+  });
+
+  test('that belong to a later version are refused with a sentence', () => {
+    expect(() => loadConfig({ database: 'postgres://db/gen3d' }, {})).toThrow('not available yet in this version');
+    expect(() => loadConfig({ assets: 's3://bucket/prefix' }, {})).toThrow('not available yet in this version');
+  });
+
+  test('that nobody knows are refused in the file and ignored among the flags', () => {
+    expect(() => loadConfig({}, {}, { prot: 1 })).toThrow('prot');
+    expect(loadConfig({ json: true }, {})).not.toHaveProperty('json');
+  });
+
+  test('name an instance that the rates know', () => {
+    expect(() => loadConfig({}, {}, { rates: { g6e: 1 }, instance: 'g7e' })).toThrow('g7e');
+  });
+
+  test('are all described, and have a variable of the same name as their flag', () => {
+    for (const { description, flag, variable } of settings) {
+      expect(description).not.toBe('');
+      if (flag) expect(variable).toBe(`GEN3D_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`);
+    }
+    expect(settings.find(({ key }) => key === 'dataDir')).toMatchObject({
+      flag: '--data-dir',
+      variable: 'GEN3D_DATA_DIR',
+    });
+  });
+});
+
+test('the data directory is where each platform keeps the data of applications', () => {
+  expect(defaultDataDir({ XDG_DATA_HOME: '/data' }, 'linux')).toBe('/data/gen3d');
+  expect(defaultDataDir({}, 'linux')).toMatch(/\.local\/share\/gen3d$/);
+  expect(defaultDataDir({}, 'darwin')).toMatch(/Library\/Application Support\/gen3d$/);
+});
