@@ -1,0 +1,232 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { newAccount, newJob, silent, temporaryDatabase, until } from '../../test/kit.js';
+import type { Db } from '../db/open.js';
+import { claim } from '../jobs/claim.js';
+import { advance } from '../jobs/lifecycle.js';
+import { guardedAgent } from '../net/guarded-agent.js';
+import { deleteOldDeadLetters, listDeadLetters, replayDeadLetters } from './dead-letters.js';
+import { Delivery, type DeliveryOptions } from './delivery.js';
+import { Endpoints } from './endpoints.js';
+import { claimDue, recordPing } from './outbox.js';
+import { SecretBox } from './secret-box.js';
+import { sign } from './signature.js';
+
+interface Received {
+  path: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  event: WebhookEvent;
+}
+
+/** A receiver on loopback that keeps what it gets and answers as told, 200 by default. */
+async function receiver(answer: (response: ServerResponse, received: Received) => void = (response) => response.end()) {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const event = WebhookEvent.parse(JSON.parse(body.toString()));
+    const one = { path: request.url, headers: request.headers, body, event };
+    received.push(one);
+    answer(response, one);
+  }).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+}
+
+async function setUp(options: Partial<DeliveryOptions> = {}) {
+  const db = await temporaryDatabase();
+  const endpoints = new Endpoints(db, new SecretBox(randomBytes(32)));
+  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 1_000 });
+  const delivery = new Delivery({
+    db,
+    endpoints,
+    dispatcher,
+    assetsUrl: () => 'https://cdn.example.com',
+    retryDelays: [0, 0],
+    log: silent,
+    onOutcome: () => {},
+    ...options,
+  });
+  onTestFinished(async () => {
+    await delivery.stop();
+    await dispatcher.destroy();
+  });
+  return { db, endpoints, delivery, account: await newAccount(db) };
+}
+
+const waiting = async (db: Db) =>
+  (await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).execute()).length;
+const outboxIsEmpty = (db: Db) => until(async () => (await waiting(db)) === 0);
+
+describe('a delivery', () => {
+  test('is signed over the bytes it carries with the secret that is current when it goes out', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    const { received, url } = await receiver();
+    const { secret: old } = await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    const secret = (await endpoints.rotate(account))!;
+    expect(secret).not.toBe(old);
+    delivery.start();
+    await outboxIsEmpty(db);
+    const [{ headers, body, event }] = received as [Received];
+    expect(event).toMatchObject({ event: 'ping', user_id: account });
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers[signatureHeader]).toBe(sign(secret, String(headers[timestampHeader]), body));
+  });
+
+  test('that fails is retried with the same event id and body, then dead, then delivered when replayed', async () => {
+    let healthy = false;
+    const { db, endpoints, delivery, account } = await setUp();
+    const { received, url } = await receiver((response) => response.writeHead(healthy ? 204 : 500).end());
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    delivery.start();
+    const [dead] = await until(async () => {
+      const letters = await listDeadLetters(db);
+      return letters.length > 0 && letters;
+    });
+    expect(received).toHaveLength(3);
+    expect(new Set(received.map(({ body }) => body.toString())).size).toBe(1);
+    expect(dead).toMatchObject({ attempts: 3, last_failure: 'HTTP 500' });
+
+    healthy = true;
+    expect(await replayDeadLetters(db, { eventId: dead!.event_id }, Date.now())).toBe(1);
+    delivery.wake();
+    await outboxIsEmpty(db);
+    expect(await listDeadLetters(db)).toEqual([]);
+    expect(received.at(-1)?.event.event_id).toBe(dead!.event_id);
+  });
+
+  test('does not follow a redirect, which counts as a failure', async () => {
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [] });
+    const { received, url } = await receiver((response) => response.writeHead(302, { location: '/other' }).end());
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    delivery.start();
+    await until(async () => (await listDeadLetters(db)).length === 1);
+    expect(received.map(({ path }) => path)).toEqual(['/hook']);
+  });
+
+  test('is not made to a private address unless the server allows it', async () => {
+    const guarded = guardedAgent({ allowPrivateNetwork: false, connectTimeoutMs: 1_000 });
+    onTestFinished(() => guarded.destroy());
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [], dispatcher: guarded });
+    const { received, url } = await receiver();
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    delivery.start();
+    const [dead] = await until(async () => {
+      const letters = await listDeadLetters(db);
+      return letters.length > 0 && letters;
+    });
+    expect(dead?.last_failure).toContain('not a public address');
+    expect(received).toEqual([]);
+  });
+
+  test('waits for its time', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    const { received, url } = await receiver();
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 1_000, Date.now());
+    delivery.start();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(received).toEqual([]);
+    await outboxIsEmpty(db);
+    expect(received).toHaveLength(1);
+  });
+});
+
+describe('the events of a job', () => {
+  test('arrive in order at the first attempt, also when one of them fails', async () => {
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [1, 1] });
+    let failures = 1;
+    const { received, url } = await receiver((response, { event }) => {
+      const fails = event.event === 'task.updated' && event.progress === 25 && failures-- > 0;
+      // The slower the earlier ones are, the more they would be overtaken.
+      setTimeout(() => response.writeHead(fails ? 503 : 200).end(), 100 - ('progress' in event ? event.progress : 0));
+    });
+    await endpoints.put(account, url, 0);
+    const id = await newJob(db, account);
+    const { lease } = (await claim(db, { runner: 'a', now: 0, leaseMs: 60_000 }))!;
+    await advance(db, lease, { status: 'PENDING', progress: 5 }, Date.now());
+    await advance(db, lease, { status: 'QUEUED', progress: 25 }, Date.now());
+    for (const progress of [30, 60, 90]) await advance(db, lease, { status: 'IN_PROGRESS', progress }, Date.now());
+    delivery.start();
+    await outboxIsEmpty(db);
+    const seen = received.map(({ event }) => (event.event === 'task.updated' ? event.progress : undefined));
+    expect(seen).toEqual([5, 25, 30, 60, 90, 25]);
+    expect(received.every(({ event }) => event.event === 'task.updated' && event.task_id === id)).toBe(true);
+    expect(new Set(received.map(({ event }) => event.event_id)).size).toBe(5);
+  });
+});
+
+describe('DELETE of the endpoint', () => {
+  test('drops what waits, and what is in flight is not retried', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    let answerLate: (() => void) | undefined;
+    const { received, url } = await receiver((response) => {
+      answerLate = () => response.writeHead(500).end();
+    });
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    await recordPing(db, account, 60_000, Date.now());
+    delivery.start();
+    await until(async () => answerLate !== undefined);
+    await endpoints.remove(account);
+    expect(await waiting(db)).toBe(0);
+    answerLate?.();
+    await delivery.stop();
+    expect(received).toHaveLength(1);
+    expect(await waiting(db)).toBe(0);
+  });
+});
+
+describe('a slow receiver', () => {
+  test('holds up its own account and nobody else', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    const hanging = await receiver(() => {});
+    const quick = await receiver();
+    const other = await newAccount(db, 'other');
+    await endpoints.put(account, hanging.url, 0);
+    await endpoints.put(other, quick.url, 0);
+    for (let i = 0; i < 100; i++) await recordPing(db, account, 0, Date.now() - 1_000);
+    await recordPing(db, other, 0, Date.now());
+    delivery.start();
+    await until(async () => quick.received.length === 1, 3_000);
+    expect(hanging.received.length).toBeLessThanOrEqual(8);
+    await endpoints.remove(account);
+  });
+
+  test('does not get the same event twice at once from two servers', async () => {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    for (let i = 0; i < 10; i++) await recordPing(db, account, 0, 0);
+    const query = { now: 1, leaseMs: 30_000, limit: 64, perAccount: 8, inFlight: new Map<string, number>() };
+    const [a, b] = await Promise.all([claimDue(db, query), claimDue(db, query)]);
+    const claimed = [...a, ...b].map(({ seq }) => seq);
+    expect(new Set(claimed).size).toBe(claimed.length);
+    // A server that dies leaves its deliveries to the others once its lease is over.
+    expect(await claimDue(db, { ...query, now: 30_001 })).toHaveLength(8);
+  });
+});
+
+test('a dead letter is kept for 14 days', async () => {
+  const { db, endpoints, account } = await setUp();
+  await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+  await recordPing(db, account, 0, 0);
+  await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+  const fortnight = 14 * 24 * 60 * 60 * 1_000;
+  await deleteOldDeadLetters(db, fortnight + 1_000);
+  expect(await listDeadLetters(db)).toHaveLength(1);
+  await deleteOldDeadLetters(db, fortnight + 1_001);
+  expect(await listDeadLetters(db)).toHaveLength(0);
+});

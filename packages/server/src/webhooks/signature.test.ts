@@ -1,0 +1,12 @@
+import { createHmac } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { sign } from './signature.js';
+
+test('the signature is the HMAC-SHA256 over timestamp, dot and raw body, in hexadecimal after sha256=', () => {
+  const timestamp = '2026-01-02T03:04:05.678Z';
+  const body = Buffer.from('{"event":"ping","text":"\u00fc"}');
+  const expected = createHmac('sha256', 'whsec_x')
+    .update(Buffer.concat([Buffer.from(`${timestamp}.`), body]))
+    .digest('hex');
+  expect(sign('whsec_x', timestamp, body)).toBe(`sha256=${expected}`);
+});
