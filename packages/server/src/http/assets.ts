@@ -1,4 +1,4 @@
-import express, { type RequestHandler, Router } from 'express';
+import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
 import { HttpError } from './errors.js';
 
 /** Read from any page: a viewer in a browser loads models cross-origin, and part by part. */
@@ -19,6 +19,15 @@ const open: RequestHandler = (request, response, next) => {
     .end();
 };
 
+/** A part beyond the end of the file: 416 with its size, as a reader of ranges expects. */
+const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next) => {
+  if (error?.status !== 416) return next(error);
+  response
+    .status(416)
+    .set(error.headers ?? {})
+    .end();
+};
+
 /**
  * The finished models: no key, no listing, content that never changes under its URL. Names that start with a dot are files
  * still being written, and are not there yet.
@@ -31,6 +40,7 @@ export function assetRoutes(folder: string): Router {
     () => {
       throw new HttpError(404, 'not_found', 'No such file');
     },
+    unsatisfiableRange,
   );
   return router;
 }
