@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { AssetKeys, AssetStore } from './assets/store.js';
 
 /** The same place seen from `src/` and from `dist/`. */
-const shipped = {
-  model: fileURLToPath(new URL('../sample/model.glb', import.meta.url)),
-  thumbnail: fileURLToPath(new URL('../sample/thumbnail.jpg', import.meta.url)),
-};
+const shippedSample = fileURLToPath(new URL('../sample', import.meta.url));
 
-/** Puts the sample model of the public test key among the assets. Undefined when this build carries none. */
-export async function installSample(assets: AssetStore): Promise<AssetKeys | undefined> {
-  if (!existsSync(shipped.model) || !existsSync(shipped.thumbnail)) return undefined;
-  return assets.putSample(await readFile(shipped.model), await readFile(shipped.thumbnail));
+/** Puts the sample of the public test key among the assets. Undefined when `folder` does not hold one. */
+export async function installSample(assets: AssetStore, folder = shippedSample): Promise<AssetKeys | undefined> {
+  const model = join(folder, 'model.glb');
+  const thumbnail = join(folder, 'thumbnail.jpg');
+  if (!existsSync(model) || !existsSync(thumbnail)) return undefined;
+  return assets.putSample(await readFile(model), await readFile(thumbnail));
 }

@@ -34,6 +34,8 @@ export interface ServeOptions {
   stdout?: Output;
   /** Where the first API key is shown, once. */
   stderr?: Output;
+  /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
+  sampleFolder?: string;
 }
 
 export interface Server {
@@ -63,9 +65,12 @@ function localUrl(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-async function openSandbox({ db, assets }: Store, { noTestKey }: Config, log: Logger): Promise<Services['sandbox']> {
-  if (noTestKey) return undefined;
-  const sample = await installSample(assets);
+async function openSandbox(
+  { db, assets }: Store,
+  sampleFolder: string | undefined,
+  log: Logger,
+): Promise<Services['sandbox']> {
+  const sample = await installSample(assets, sampleFolder);
   if (!sample) {
     log.warn('the public test key is off: this build carries no sample model');
     return undefined;
@@ -79,7 +84,7 @@ async function openSandbox({ db, assets }: Store, { noTestKey }: Config, log: Lo
  * @throws {RunnerStartError} when the engine cannot be opened, and the system's error when the port cannot be had
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
-  const { log = createLog(config), stdout = process.stdout, stderr = process.stderr } = options;
+  const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
   const store = await openStore(config);
   const { db, dirs, keys } = store;
   const metrics = new Metrics(db);
@@ -132,7 +137,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   };
 
   try {
-    const sandbox = await openSandbox(store, config, log);
+    const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
       ...store,
       config,

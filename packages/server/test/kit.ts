@@ -10,7 +10,7 @@ import { type Config, loadConfig } from '../src/config.js';
 import { type Db, migrate, openDatabase } from '../src/db/open.js';
 import { newUlid } from '../src/ids.js';
 import { insertJob, type NewJob } from '../src/jobs/store.js';
-import { type Server, serve } from '../src/serve.js';
+import { type ServeOptions, type Server, serve } from '../src/serve.js';
 
 export const silent = pino({ level: 'silent' });
 
@@ -111,7 +111,10 @@ export async function callServer(
 }
 
 /** A whole server on a free port. Without `workers` it has no runners, and jobs stay PENDING. */
-export async function startServer(settings: Record<string, unknown> = {}): Promise<TestServer> {
+export async function startServer(
+  settings: Record<string, unknown> = {},
+  options: Pick<ServeOptions, 'sampleFolder'> = {},
+): Promise<TestServer> {
   const defaults = { port: 0, workers: 0, rateLimit: 'off' };
   // Settings without a flag can only come from the file; all of them may.
   const config = loadConfig({}, {}, { ...defaults, dataDir: settings.dataDir ?? temporaryFolder(), ...settings });
@@ -120,6 +123,7 @@ export async function startServer(settings: Record<string, unknown> = {}): Promi
     log: silent,
     stdout: { write: (text) => (stdout += text) },
     stderr: { write: () => {} },
+    ...options,
   });
   let open = true;
   const close: Server['close'] = async (options) => {

@@ -20,7 +20,10 @@ export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
       const route = typeof path === 'string' ? (baseUrl + path).replace(/(.)\/$/, '$1') : 'other';
       metrics.requestDuration.observe({ method, route, status }, ms / 1_000);
       const { jobId, caller } = response.locals;
-      log.info(
+      // Polls that went well would drown everything else.
+      const level = method === 'GET' && status < 400 ? 'debug' : 'info';
+      if (!log.isLevelEnabled(level)) return;
+      log[level](
         {
           requestId,
           method,

@@ -1,0 +1,73 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
+import { expect, test } from 'vitest';
+import { startServer, type TestServer, temporaryFolder } from './kit.js';
+
+function sampleFolder(): string {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'model.glb'), 'glTF sample');
+  writeFileSync(join(folder, 'thumbnail.jpg'), 'jpeg sample');
+  return folder;
+}
+
+const photo = { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } };
+const withTestKey = (server: TestServer, method: string, path: string, body?: unknown) =>
+  server.call(method, path, body, publicTestKey);
+
+async function create(server: TestServer, body: unknown): Promise<Task> {
+  const created = await withTestKey(server, 'POST', '/v1/jobs', body);
+  expect(created.status).toBe(202);
+  const { job_id } = CreateJobResponse.parse(created.body);
+  return Task.parse((await withTestKey(server, 'GET', `/v1/jobs/${job_id}`)).body);
+}
+
+test('a job of the test key is SUCCEEDED when first read, with the sample, for nothing', async () => {
+  const server = await startServer({}, { sampleFolder: sampleFolder() });
+  const before = await withTestKey(server, 'GET', '/v1/balance');
+  const task = await create(server, photo);
+  expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
+  expect(task.finished_at).not.toBeNull();
+  expect(await (await fetch(task.model_urls!.glb)).text()).toBe('glTF sample');
+  expect(await (await fetch(task.thumbnail_url!)).text()).toBe('jpeg sample');
+  expect((await withTestKey(server, 'GET', '/v1/balance')).body).toEqual(before.body);
+});
+
+test('the test key keeps the rules: validation, idempotency, types that are not supported', async () => {
+  const server = await startServer({}, { sampleFolder: sampleFolder() });
+  expect((await withTestKey(server, 'POST', '/v1/jobs', { type: 'image-to-3d' })).status).toBe(400);
+  const keyed = { ...photo, idempotency_key: 'k' };
+  expect((await create(server, keyed)).task_id).toBe((await create(server, keyed)).task_id);
+  expect(await create(server, { type: 'other', input: {} })).toMatchObject({
+    status: 'FAILED',
+    error: { code: 'unsupported_type' },
+  });
+});
+
+test('the test key sees no other account\u2019s jobs, and no other account its jobs', async () => {
+  const server = await startServer({}, { sampleFolder: sampleFolder() });
+  const { task_id } = await create(server, photo);
+  expect((await server.call('GET', `/v1/jobs/${task_id}`)).status).toBe(404);
+  const own = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
+  expect((await withTestKey(server, 'GET', `/v1/jobs/${own.job_id}`)).status).toBe(404);
+});
+
+test('the test key may not touch webhooks: 403 with the gateway\u2019s body', async () => {
+  const server = await startServer({}, { sampleFolder: sampleFolder() });
+  for (const [method, path] of [
+    ['GET', ''],
+    ['PUT', ''],
+    ['DELETE', ''],
+    ['POST', '/rotate'],
+    ['POST', '/test'],
+  ] as const) {
+    const { status, body } = await withTestKey(server, method, `/v1/webhook-endpoint${path}`);
+    expect(status).toBe(403);
+    expect(body).toEqual({ message: 'Forbidden' });
+  }
+});
+
+test('the test key can be switched off', async () => {
+  const server = await startServer({ noTestKey: true }, { sampleFolder: sampleFolder() });
+  expect((await withTestKey(server, 'GET', '/v1/balance')).status).toBe(403);
+});
