@@ -14,7 +14,7 @@ export async function installedModels(directories: readonly string[]): Promise<I
   for (const searched of directories) {
     const entries = await readdir(searched, { withFileTypes: true }).catch(() => []);
     for (const { name } of entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink())) {
-      const names = await readdir(join(searched, name)).catch(() => []);
+      const names: string[] = await readdir(join(searched, name)).catch(() => []);
       // A folder without a manifest is no model: models/training is the code that made ours.
       if (names.includes('manifest.json') && !found.has(name)) found.set(name, join(searched, name));
     }
