@@ -14,7 +14,7 @@ export interface DataDir {
 }
 
 /** Makes the data directory on first use. Safe when several processes start at once. */
-export function openDataDir(config: Config): DataDir {
+export function openDataDir(config: Pick<Config, 'dataDir' | 'assets'>): DataDir {
   const { dataDir } = config;
   // Owner only: it holds customers' photos, and the database holds what the server key can decrypt.
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });

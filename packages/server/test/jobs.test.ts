@@ -98,6 +98,14 @@ describe('POST /v1/jobs', () => {
     expect((await server.call('GET', `/v1/jobs/${id}`)).body).toMatchObject({ type: 'image-to-3d' });
   });
 
+  test('is not brought down by a body that is nested a million deep', async () => {
+    const server = await startServer();
+    const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
+    const { status } = await server.call('POST', '/v1/jobs', `{"type":"x","input":{},"options":${deep}}`);
+    expect([202, 400]).toContain(status);
+    await create(server);
+  });
+
   test('refuses a body over the limit without reading it, and goes on', async () => {
     const server = await startServer();
     const { status, body } = await server.call('POST', '/v1/jobs', `"${'x'.repeat(8 * 1024 * 1024)}"`);

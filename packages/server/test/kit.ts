@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -113,7 +116,7 @@ export async function callServer(
 /** A whole server on a free port. Without `workers` it has no runners, and jobs stay PENDING. */
 export async function startServer(
   settings: Record<string, unknown> = {},
-  options: Pick<ServeOptions, 'sampleFolder'> = {},
+  options: Pick<ServeOptions, 'log' | 'sampleFolder'> = {},
 ): Promise<TestServer> {
   const defaults = { port: 0, workers: 0, rateLimit: 'off' };
   // Settings without a flag can only come from the file; all of them may.
@@ -140,6 +143,17 @@ export async function startServer(
     stdout,
     call: (method, path, body, key = apiKey) => callServer(server.url, method, path, body, key),
   };
+}
+
+/** A web server on loopback for the length of the test; returns its address. */
+export async function site(listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 /** Waits until `check` returns something, asking every 50 ms. */

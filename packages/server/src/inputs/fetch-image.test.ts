@@ -1,8 +1,7 @@
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { limits } from '@gen3d/schema';
 import type { Agent } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { site } from '../../test/kit.js';
 import { guardedAgent } from '../net/guarded-agent.js';
 import { fetchImage } from './fetch-image.js';
 
@@ -10,17 +9,6 @@ function agent(allowPrivateNetwork: boolean): Agent {
   const made = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 1_000 });
   onTestFinished(() => made.destroy());
   return made;
-}
-
-/** A web server on loopback; returns its address. */
-async function site(listener: RequestListener): Promise<string> {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
 const get = (url: string, signal = new AbortController().signal) => fetchImage(url, agent(true), signal);

@@ -84,6 +84,7 @@ export class Supervisor {
       child.on('message', (message: FromRunner) => {
         if (message.type === 'ready') {
           ready = true;
+          log.info({ runner, pid: child.pid, device: message.device }, 'runner is ready');
           resolve(message.device);
           // The first one was lost: until now nobody listened.
           if (this.#draining) send(child, { type: 'drain', graceMs: 0 });

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { newAccount, newJob, silent, temporaryDatabase, until } from '../../test/kit.js';
+import { newAccount, newJob, silent, site, temporaryDatabase, until } from '../../test/kit.js';
 import type { Db } from '../db/open.js';
 import { claim } from '../jobs/claim.js';
 import { advance } from '../jobs/lifecycle.js';
@@ -25,7 +24,7 @@ interface Received {
 /** A receiver on loopback that keeps what it gets and answers as told, 200 by default. */
 async function receiver(answer: (response: ServerResponse, received: Received) => void = (response) => response.end()) {
   const received: Received[] = [];
-  const server = createServer(async (request, response) => {
+  const address = await site(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
@@ -33,13 +32,8 @@ async function receiver(answer: (response: ServerResponse, received: Received) =
     const one = { path: request.url, headers: request.headers, body, event };
     received.push(one);
     answer(response, one);
-  }).listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
   });
-  return { received, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook` };
+  return { received, url: `${address}/hook` };
 }
 
 async function setUp(options: Partial<DeliveryOptions> = {}) {

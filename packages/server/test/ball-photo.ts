@@ -1,0 +1,56 @@
+import { deflateSync } from 'node:zlib';
+
+function crc32(bytes: Uint8Array): number {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return ~crc >>> 0;
+}
+
+function chunk(type: string, data: Uint8Array): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const framed = Buffer.alloc(body.length + 8);
+  framed.writeUInt32BE(data.length, 0);
+  body.copy(framed, 4);
+  framed.writeUInt32BE(crc32(body), body.length + 4);
+  return framed;
+}
+
+/** An RGBA PNG of `size` x `size` pixels, of which `pixel` gives [r, g, b, a]. */
+function png(size: number, pixel: (x: number, y: number) => [number, number, number, number]): Buffer {
+  const stride = size * 4 + 1;
+  const rows = Buffer.alloc(size * stride);
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) rows.set(pixel(x, y), y * stride + 1 + x * 4);
+  }
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(size, 0);
+  header.writeUInt32BE(size, 4);
+  header.set([8, 6, 0, 0, 0], 8); // 8 bits, RGBA
+  return Buffer.concat([
+    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(rows)),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+/** A shaded red ball that is already cut out: the engine needs no matting model for it. */
+export function ballPhoto(size = 160): Buffer {
+  const radius = size * 0.4;
+  return png(size, (x, y) => {
+    const dx = (x - size / 2) / radius;
+    const dy = (y - size / 2) / radius;
+    const z = Math.sqrt(Math.max(0, 1 - dx * dx - dy * dy));
+    const light = Math.round(80 + 150 * Math.max(0, z * 0.8 - dy * 0.4 - dx * 0.3));
+    return dx * dx + dy * dy < 1 ? [Math.min(255, light), light >> 2, light >> 2, 255] : [0, 0, 0, 0];
+  });
+}
+
+/** A photo with nothing on it. */
+export const transparentPhoto = (size = 64): Buffer => png(size, () => [0, 0, 0, 0]);
+
+export const asDataUri = (photo: Uint8Array, type = 'image/png'): string =>
+  `data:${type};base64,${Buffer.from(photo).toString('base64')}`;

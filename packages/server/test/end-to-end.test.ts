@@ -1,0 +1,188 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import pino from 'pino';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openDataDir } from '../src/data-dir.js';
+import { openDatabase } from '../src/db/open.js';
+import { RunnerStartError, worker } from '../src/index.js';
+import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
+import { callServer, silent, site, startServer, temporaryFolder, until } from './kit.js';
+
+/** A server with a real runner and the built-in reconstructor, which needs no weights. */
+const real = { workers: 1, bundle: 'inflate', device: 'cpu', leaseSeconds: 2 };
+
+type Call = (method: string, path: string, body?: unknown) => Promise<{ status: number; body: unknown }>;
+
+async function create(call: Call, imageUrl: string): Promise<string> {
+  const { body } = await call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: [imageUrl] } });
+  return CreateJobResponse.parse(body).job_id;
+}
+
+const read = async (call: Call, id: string) => Task.parse((await call('GET', `/v1/jobs/${id}`)).body);
+
+const finished = (call: Call, id: string) =>
+  until(async () => {
+    const task = await read(call, id);
+    return task.finished_at !== null && task;
+  }, 50_000);
+
+async function bytesAt(url: string): Promise<Buffer> {
+  return Buffer.from(await (await fetch(url)).arrayBuffer());
+}
+
+async function rowsOf(dataDir: string) {
+  const db = openDatabase(openDataDir({ dataDir }).database);
+  const jobs = await db.selectFrom('jobs').selectAll().orderBy('id').execute();
+  const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
+  await db.destroy();
+  return { jobs, charges };
+}
+
+describe('a photo', () => {
+  test('becomes a GLB and a thumbnail at permanent URLs, and is charged for its seconds', async () => {
+    const server = await startServer({ ...real, rates: { g6e: 0.002 }, instance: 'g6e' });
+    const task = await finished(server.call, await create(server.call, asDataUri(ballPhoto())));
+    expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
+    expect((await bytesAt(task.model_urls!.glb)).toString('latin1', 0, 4)).toBe('glTF');
+    expect((await bytesAt(task.thumbnail_url!)).toString('hex', 0, 3)).toBe('ffd8ff');
+
+    const { charges } = await rowsOf(server.config.dataDir);
+    expect(charges).toMatchObject([{ job_id: task.task_id, instance: 'g6e' }]);
+    const { inference_ms, amount_microusd } = charges[0]!;
+    expect(amount_microusd).toBe(-inference_ms! * 2);
+    expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10 + amount_microusd / 1e6 });
+  });
+
+  test('at a URL is fetched, and the rates default to this machine at 0', async () => {
+    const at = await site((_request, response) => response.end(ballPhoto()));
+    const server = await startServer({ ...real, allowPrivateNetwork: true });
+    expect((await finished(server.call, await create(server.call, `${at}/ball`))).status).toBe('SUCCEEDED');
+    expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10, rates: { cpu: 0 } });
+  });
+
+  test('that is none fails with the code that says why, and the server goes on', async () => {
+    const pages: Record<string, string> = { '/page': '<!doctype html><html></html>' };
+    const at = await site((request, response) => {
+      const page = pages[request.url ?? ''];
+      response.writeHead(page ? 200 : 404).end(page);
+    });
+    const server = await startServer({ ...real, allowPrivateNetwork: true });
+    const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"></svg>');
+    const jobs = {
+      no_foreground: asDataUri(transparentPhoto()),
+      image_invalid: asDataUri(ballPhoto().subarray(0, 300)),
+      'image_invalid, an SVG': asDataUri(svg),
+      'image_invalid, a page': `${at}/page`,
+      'image_fetch_failed, a 404': `${at}/nothing`,
+    };
+    for (const [expected, imageUrl] of Object.entries(jobs)) {
+      const task = await finished(server.call, await create(server.call, imageUrl));
+      expect(task.status).toBe('FAILED');
+      expect(task.error?.code).toBe(expected.split(',')[0]);
+    }
+    const other = await server.call('POST', '/v1/jobs', { type: 'other', input: {} });
+    const unsupported = await finished(server.call, CreateJobResponse.parse(other.body).job_id);
+    expect(unsupported).toMatchObject({ status: 'FAILED', progress: 0, error: { code: 'unsupported_type' } });
+    const good = await finished(server.call, await create(server.call, asDataUri(ballPhoto())));
+    expect(good.status).toBe('SUCCEEDED');
+    expect((await rowsOf(server.config.dataDir)).charges).toHaveLength(1);
+  });
+});
+
+describe('when a runner is killed', () => {
+  test('its job is done by the next one, once, and neither status nor progress falls', async () => {
+    const pids: number[] = [];
+    const log = pino(
+      { level: 'info', base: null },
+      { write: (line) => void pids.push(...[JSON.parse(line).pid].filter(Boolean)) },
+    );
+    const server = await startServer(real, { log });
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) ids.push(await create(server.call, asDataUri(ballPhoto())));
+    await until(async () => (await read(server.call, ids[0]!)).status === 'IN_PROGRESS');
+    const before = await read(server.call, ids[0]!);
+    process.kill(pids[0]!, 'SIGKILL');
+    expect((await read(server.call, ids[0]!)).progress).toBeGreaterThanOrEqual(before.progress);
+    for (const id of ids) expect((await finished(server.call, id)).status).toBe('SUCCEEDED');
+    const { jobs, charges } = await rowsOf(server.config.dataDir);
+    expect(jobs[0]?.attempt).toBe(2);
+    expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
+  });
+});
+
+describe('close', () => {
+  test('lets the job in inference finish, and hands the rest back without counting an attempt', async () => {
+    const server = await startServer(real);
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) ids.push(await create(server.call, asDataUri(ballPhoto())));
+    await until(async () => (await read(server.call, ids[0]!)).status === 'IN_PROGRESS');
+    await server.close();
+    const { jobs } = await rowsOf(server.config.dataDir);
+    expect(jobs[0]).toMatchObject({ status: 'SUCCEEDED' });
+    expect(jobs.slice(1)).toMatchObject([
+      { finished_at: null, attempt: 0, lease_token: null },
+      { finished_at: null, attempt: 0, lease_token: null },
+    ]);
+  });
+});
+
+test('a worker of its own takes jobs from a server that has none', async () => {
+  const server = await startServer({ ...real, workers: 0 });
+  const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
+  onTestFinished(() => close({ graceMs: 0 }));
+  const id = await create(server.call, asDataUri(ballPhoto()));
+  expect((await finished(server.call, id)).status).toBe('SUCCEEDED');
+});
+
+test('a bundle that is not there stops the start with a sentence that names it', async () => {
+  await expect(startServer({ ...real, bundle: 'no-such-bundle' })).rejects.toThrow(RunnerStartError);
+  await expect(startServer({ ...real, bundle: 'no-such-bundle' })).rejects.toThrow('no-such-bundle');
+});
+
+describe('when everything is killed at once', () => {
+  const apiKey = 'gen3d_0123456789012345678901234567890123456789';
+
+  /** The built server in a process of its own, as `gen3d serve` runs it. */
+  async function serveElsewhere(dataDir: string) {
+    const settings = { ...real, port: 0, dataDir, bootstrapApiKey: apiKey, rateLimit: 'off' };
+    const script = `
+      import { loadConfig, serve } from '@gen3d/server';
+      await serve(loadConfig({}, {}, ${JSON.stringify(settings)}));`;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: fileURLToPath(new URL('..', import.meta.url)),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const kill = () =>
+      new Promise<void>((resolve) => {
+        if (child.exitCode !== null || child.signalCode !== null) return resolve();
+        child.once('exit', () => resolve());
+        child.kill('SIGKILL');
+      });
+    onTestFinished(kill);
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = /listening on (http:\S+)/.exec(line)?.[1];
+      if (url) {
+        const call: Call = (method, path, body) => callServer(url, method, path, body, apiKey);
+        return { call, kill };
+      }
+    }
+    throw new Error('the server ended before it listened');
+  }
+
+  test('every job that was answered 202 is done after the next start, and charged once', async () => {
+    const dataDir = temporaryFolder();
+    const first = await serveElsewhere(dataDir);
+    const ids: string[] = [];
+    for (let i = 0; i < 3; i++) ids.push(await create(first.call, asDataUri(ballPhoto())));
+    await until(async () => (await read(first.call, ids[0]!)).status === 'IN_PROGRESS');
+    // Its runner notices that its parent is gone and leaves by itself.
+    await first.kill();
+    const second = await serveElsewhere(dataDir);
+    for (const id of ids) expect((await finished(second.call, id)).status).toBe('SUCCEEDED');
+    await second.kill();
+    const { charges } = await rowsOf(dataDir);
+    expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
+  });
+});
