@@ -1,0 +1,70 @@
+import { CreateJobResponse } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { openAdmin } from '../src/admin.js';
+import { loadConfig } from '../src/config.js';
+import { startServer, temporaryFolder } from './kit.js';
+
+async function newAdmin() {
+  const admin = await openAdmin(loadConfig({ dataDir: temporaryFolder() }, {}));
+  onTestFinished(() => admin.close());
+  return admin;
+}
+
+const nobody = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+
+test('accounts are made, listed and credited to the millionth of a dollar', async () => {
+  const admin = await newAdmin();
+  const empty = await admin.createAccount('empty');
+  const rich = await admin.createAccount('rich', 0.1);
+  expect(empty).toEqual({ account_id: expect.stringMatching(/^[0-9A-Z]{26}$/), name: 'empty', balance_usd: 0 });
+  expect(await admin.creditAccount(rich.account_id, 0.2)).toMatchObject({ balance_usd: 0.3 });
+  expect(await admin.creditAccount(rich.account_id, -0.3)).toMatchObject({ balance_usd: 0 });
+  expect(await admin.listAccounts()).toEqual([empty, { ...rich, balance_usd: 0 }]);
+});
+
+test('a key is shown when it is made and never again', async () => {
+  const admin = await newAdmin();
+  const { account_id } = await admin.createAccount('one');
+  const { account_id: other } = await admin.createAccount('other');
+  const key = await admin.createKey(account_id);
+  await admin.createKey(other);
+  expect(key.api_key).toMatch(/^gen3d_[\w-]{32,}$/);
+  await admin.revokeKey(key.key_id);
+  expect(await admin.listKeys()).toHaveLength(2);
+  expect(await admin.listKeys(account_id)).toEqual([
+    { key_id: key.key_id, account_id, created_at: expect.any(String), revoked_at: expect.any(String) },
+  ]);
+});
+
+test('an id that does not exist, or an amount that is none, is refused with a sentence', async () => {
+  const admin = await newAdmin();
+  const { account_id } = await admin.createAccount('one');
+  const attempts = [
+    admin.creditAccount(nobody, 1),
+    admin.creditAccount(account_id, Number.NaN),
+    admin.createKey(nobody),
+    admin.listKeys(nobody),
+    admin.revokeKey(nobody),
+    admin.cancelJob(nobody),
+    admin.replayDeadLetters({ eventId: nobody }),
+  ];
+  for (const attempt of attempts) await expect(attempt).rejects.toMatchObject({ name: 'AdminError' });
+  expect(await admin.replayDeadLetters({ since: new Date(0) })).toBe(0);
+  expect(await admin.listDeadLetters()).toEqual([]);
+});
+
+test('a waiting job can be canceled while the server runs', async () => {
+  const server = await startServer();
+  const created = await server.call('POST', '/v1/jobs', {
+    type: 'image-to-3d',
+    input: { image_urls: ['https://example.com/a.jpg'] },
+  });
+  const { job_id } = CreateJobResponse.parse(created.body);
+  const admin = await openAdmin(server.config);
+  await admin.cancelJob(job_id);
+  await expect(admin.cancelJob(job_id)).rejects.toMatchObject({ name: 'AdminError' });
+  await admin.close();
+  const { headers, body } = await server.call('GET', `/v1/jobs/${job_id}`);
+  expect(body).toMatchObject({ status: 'CANCELED', finished_at: expect.any(String), error: null });
+  expect(headers.get('retry-after')).toBeNull();
+});
