@@ -21,18 +21,16 @@ const baseUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/
 const usd = z.coerce.number().min(0).max(1_000_000);
 const seconds = z.coerce.number().min(0);
 
-const rateLimit = z
-  .union([
-    z.literal('off'),
-    z
-      .string()
-      .regex(/^[1-9]\d{0,6}:[1-9]\d{0,6}$/, 'must be "off" or REQUESTS_PER_SECOND:BURST, such as 50:100')
-      .transform((text) => {
-        const [perSecond, burst] = text.split(':').map(Number) as [number, number];
-        return { perSecond, burst };
-      }),
-  ])
-  .describe('Requests per second and burst of the one bucket that the whole API shares, or off');
+const rateLimit = z.union([
+  z.literal('off'),
+  z
+    .string()
+    .regex(/^[1-9]\d{0,6}:[1-9]\d{0,6}$/, 'must be "off" or REQUESTS_PER_SECOND:BURST, such as 50:100')
+    .transform((text) => {
+      const [perSecond, burst] = text.split(':').map(Number) as [number, number];
+      return { perSecond, burst };
+    }),
+]);
 
 /** Written as JSON in a variable, as an object in the file. */
 const rates = z
@@ -80,7 +78,9 @@ const Config = z.strictObject({
   bundle: z.string().min(1).default('gen3d-tiny').describe('Model bundle: a name, a folder, or inflate'),
   matte: z.string().min(1).default('isnet').describe('Matting model that cuts the object out of the photo'),
   device: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'coreml', 'dml']).default('auto').describe('Where the networks run'),
-  rateLimit: rateLimit.default({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst }),
+  rateLimit: rateLimit
+    .default({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst })
+    .describe('Requests per second and burst of the one bucket that the whole API shares, or off'),
   allowPrivateNetwork: flag
     .default(false)
     .describe('Let image and webhook URLs point to private, loopback and link-local addresses'),
@@ -143,7 +143,7 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
   key,
   ...(withoutFlag.has(key) ? {} : { flag: `--${words(key, '-')}` }),
   variable: variableOf(key),
-  description: Config.shape[key].description ?? rateLimit.description ?? '',
+  description: Config.shape[key].description ?? '',
 }));
 
 /** A setting that cannot be used. The message lists every problem and where it was set. */
@@ -186,8 +186,8 @@ export function loadConfig(
   }
   const result = Config.safeParse(values);
   if (!result.success) throw new ConfigError(`Invalid configuration\n${z.prettifyError(result.error)}`);
-  const { rates, instance } = result.data;
-  if (rates && instance && rates[instance] === undefined) {
+  const { rates: prices, instance } = result.data;
+  if (prices && instance && prices[instance] === undefined) {
     throw new ConfigError(`Invalid configuration\nThe instance "${instance}" has no rate in ${variableOf('rates')}`);
   }
   return Object.freeze(result.data);

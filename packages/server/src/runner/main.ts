@@ -77,7 +77,9 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
     if (message.type === 'drain') runner.drain(message.graceMs);
   });
   tell({ type: 'ready', device: engine.device });
-  await runner.run();
+  const idle = await runner.run();
+  // Taking the networks away under a running inference could crash what shall end quietly.
+  if (idle) await engine.close();
   await db.destroy();
   process.exit(0);
 }

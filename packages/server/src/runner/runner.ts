@@ -74,8 +74,8 @@ export class Runner {
     this.#wake();
   }
 
-  /** Works until `drain` is called or the process is worn out. */
-  async run(): Promise<void> {
+  /** Works until `drain` is called or the process is worn out. Returns whether the engine is idle then. */
+  async run(): Promise<boolean> {
     const { leaseMs, log } = this.#options;
     // Four chances to renew before a lease runs out, since a step of the engine may hold up this thread for seconds.
     const heartbeat = setInterval(() => {
@@ -87,7 +87,7 @@ export class Runner {
         if (job) await this.#take(job);
         else await this.#idle();
       }
-      await Promise.race([this.#inference, this.#graceOver]);
+      return await Promise.race([this.#inference.then(() => true), this.#graceOver.then(() => false)]);
     } finally {
       clearInterval(heartbeat);
     }
@@ -112,6 +112,8 @@ export class Runner {
   async #claim(): Promise<ClaimedJob | undefined> {
     const { db, name, leaseMs, log } = this.#options;
     try {
+      // First: after a step of the engine that held up this thread for long, the oldest free job might be our own.
+      await this.#renewLeases();
       return await claim(db, { runner: name, now: Date.now(), leaseMs });
     } catch (error) {
       log.error({ err: error }, 'cannot claim a job');
