@@ -44,7 +44,7 @@ export async function newAccount(db: Db, name = 'test'): Promise<string> {
 
 /** A PENDING job of the account. */
 export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
-  const id = newUlid();
+  const id = fields.id ?? newUlid();
   await insertJob(db, {
     id,
     account_id: accountId,

@@ -89,7 +89,6 @@ async function first(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex('jobs_of_account_by_status').on('jobs').columns(['account_id', 'status', 'id']).execute();
   // The queue: open jobs only, however many finished ones are kept.
   await db.schema.createIndex('jobs_open').on('jobs').column('id').where(sql.ref('finished_at'), 'is', null).execute();
-  await db.schema.createIndex('jobs_created').on('jobs').column('created_at').execute();
 
   await db.schema
     .createTable('webhook_endpoints')

@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import type { RequestHandler } from 'express';
 import type { Logger } from 'pino';
-import { newUlid } from '../ids.js';
 import type { Metrics } from '../metrics.js';
 
 /** Gives every request an id, its own if it brought a harmless one, and notes its end. No header or body is logged. */
@@ -8,7 +8,7 @@ export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
   return (request, response, next) => {
     const started = performance.now();
     const brought = request.headers['x-request-id'];
-    const requestId = typeof brought === 'string' && /^[\w.-]{1,64}$/.test(brought) ? brought : newUlid();
+    const requestId = typeof brought === 'string' && /^[\w.-]{1,64}$/.test(brought) ? brought : randomUUID();
     response.locals.requestId = requestId;
     response.set('x-request-id', requestId);
     response.on('close', () => {

@@ -1,4 +1,5 @@
 import { limits } from '@gen3d/schema';
+import { encodeTime } from 'ulid';
 import type { Db } from '../db/open.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
@@ -15,7 +16,8 @@ export async function deleteOldJobs(db: Db, now: number): Promise<number> {
         eb
           .selectFrom('jobs')
           .select('id')
-          .where('created_at', '<', now - limits.taskRetentionDays * dayMs)
+          // An id starts with its time of creation, so the primary key finds the old ones.
+          .where('id', '<', encodeTime(now - limits.taskRetentionDays * dayMs))
           .where('finished_at', 'is not', null)
           .limit(batch),
       )
