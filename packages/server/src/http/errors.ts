@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { toUsd } from '../accounts/money.js';
+import { isDiskFull } from '../disk-full.js';
 import { InsufficientBalanceError } from '../jobs/create.js';
 
 /** A refusal in the contract's standard shape. */
@@ -63,9 +64,6 @@ function requestFault(error: unknown): HttpError | undefined {
   const headers: Record<string, string> = type === 'entity.too.large' ? { connection: 'close' } : {};
   return new HttpError(400, 'invalid_request', known ? known + detail : 'The request is malformed', headers);
 }
-
-const isDiskFull = (error: unknown) =>
-  ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(String((error as { code?: unknown } | null)?.code));
 
 /** The one place where what was thrown becomes what is sent. */
 export function errorHandler(log: Logger): ErrorRequestHandler {

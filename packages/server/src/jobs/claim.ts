@@ -66,14 +66,17 @@ export async function renew(
   return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
 }
 
-/** Hands a job back as if it had not been claimed: the attempt does not count. Does nothing when the lease is lost. */
-export async function handBack(db: Db, { jobId, token }: Lease): Promise<void> {
+/**
+ * Hands a job back as if it had not been claimed: the attempt does not count. Nobody may claim it before `notBefore`, if
+ * that is given. Does nothing when the lease is lost.
+ */
+export async function handBack(db: Db, { jobId, token }: Lease, notBefore: number | null = null): Promise<void> {
   await db
     .updateTable('jobs')
     .set((eb) => ({
       attempt: eb('attempt', '-', 1),
       lease_token: null,
-      lease_expires_at: null,
+      lease_expires_at: notBefore,
       runner: null,
       parked: 0,
     }))

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import type { AssetStore } from '../assets/store.js';
 import type { Db } from '../db/open.js';
+import { isDiskFull } from '../disk-full.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import { describeNonImage, sniffImage } from '../inputs/sniff.js';
 import type { InputStore } from '../inputs/store.js';
@@ -16,6 +17,8 @@ import type { FromRunner } from './messages.js';
 const pollMs = 1_000;
 /** Pause before another attempt at a job that broke off unexpectedly. */
 const breakOffPauseMs = 2_000;
+/** Pause before a job is tried again that failed only because the disk is full. */
+const diskFullPauseMs = 15_000;
 /** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
 const progressStep = 10;
 
@@ -220,6 +223,9 @@ export class Runner {
       } else if (error instanceof HandBack) {
         await handBack(db, job.lease);
         log.info(about, 'handed the job back');
+      } else if (isDiskFull(error)) {
+        await handBack(db, job.lease, Date.now() + diskFullPauseMs);
+        log.error({ ...about, err: error }, 'no space left; the job waits');
       } else if (error instanceof JobFailure || error instanceof EngineError) {
         const failure =
           error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });

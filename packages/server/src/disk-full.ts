@@ -1,0 +1,6 @@
+const codes = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
+
+/** Whether an error says that there is no space left: nobody's fault, and over when somebody makes room. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && codes.has(String(error.code));
+}
