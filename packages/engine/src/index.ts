@@ -1,1 +1,19 @@
-export {};
+export { Catalogue } from './bundle/catalogue.js';
+export { type Bundle, bundleOfKind, findBundle, loadBundle, verifyBundle } from './bundle/load-bundle.js';
+export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
+export {
+  builtInBundle,
+  type Device,
+  Engine,
+  type EngineOptions,
+  type Generated,
+  type GenerateOptions,
+  type GenerateStats,
+  type Stage,
+} from './engine.js';
+export { BundleError, EngineError, type EngineErrorCode } from './errors.js';
+export { readGlb } from './gltf/read-glb.js';
+export { type DecodedPhoto, decode } from './photo/decode.js';
+export type { RgbaImage } from './photo/image.js';
+export { type RenderOptions, renderView } from './render/render-view.js';
+export type { TexturedMesh } from './surface/mesh.js';

@@ -1,8 +1,8 @@
 import type { RgbaImage } from '../photo/image.js';
 import type { TexturedMesh } from '../surface/mesh.js';
+import { byteOfLinear } from '../texture/srgb.js';
 import { type Raster, rasterise } from './rasterise.js';
 import { shadeObject } from './shade.js';
-import { byteOfLinear } from './srgb.js';
 import { floorShare, type Studio, setUpStudio } from './studio.js';
 import { orbitView, type View } from './view.js';
 

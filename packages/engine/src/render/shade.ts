@@ -1,7 +1,7 @@
 import type { RgbaImage } from '../photo/image.js';
 import type { TexturedMesh } from '../surface/mesh.js';
+import { linearOfByte } from '../texture/srgb.js';
 import type { Raster } from './rasterise.js';
-import { linearOfByte } from './srgb.js';
 import { gatherLight, type Studio } from './studio.js';
 
 /** Samples whose normals differ by less than this and whose depths differ by less than the next lie on one surface. */

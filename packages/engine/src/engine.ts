@@ -1,0 +1,234 @@
+import sharp from 'sharp';
+import { type Bundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
+import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
+import { openEncoder } from './bundle/session.js';
+import { BundleError, EngineError } from './errors.js';
+import { type ColumnsManifest, encodeColumns } from './field/columns.js';
+import type { DensityField } from './field/density-field.js';
+import { inflate } from './field/inflate.js';
+import { sampleGrid } from './field/sample-grid.js';
+import { writeGlb } from './gltf/write-glb.js';
+import { type DecodedPhoto, decode } from './photo/decode.js';
+import { frame } from './photo/frame.js';
+import type { Cutout } from './photo/image.js';
+import { type MattingModel, matte, openMattingModel } from './photo/matte.js';
+import { thumbnail } from './render/thumbnail.js';
+import { clean } from './surface/clean.js';
+import { marchingCubes } from './surface/marching-cubes.js';
+import { vertexNormals } from './surface/normals.js';
+import { pose } from './surface/pose.js';
+import { simplify } from './surface/simplify.js';
+import { smooth } from './surface/smooth.js';
+import { bake } from './texture/bake.js';
+import { unwrap } from './texture/unwrap.js';
+import { version } from './version.js';
+
+/** The reconstructor without weights, which every machine has. */
+export const builtInBundle = 'inflate';
+
+export interface EngineOptions {
+  /** A bundle's name, or `inflate`. */
+  readonly bundle: string;
+  /** The matting bundle's name. It is opened when the first photo needs it. */
+  readonly matte: string;
+  readonly device: Device;
+  /** Folders that hold bundles; the first that has the name wins. */
+  readonly modelDirs: readonly string[];
+}
+
+export type Device = 'auto' | 'cpu' | 'webgpu' | 'cuda' | 'coreml' | 'dml';
+
+export interface GenerateOptions {
+  /** Called with the share of the work done, 0..1, as it grows. */
+  readonly onProgress?: (fraction: number) => void;
+  readonly signal?: AbortSignal;
+  /** Cells along the longest side of the model. Default 160. */
+  readonly resolution?: number;
+  /** Triangles the mesh is simplified to, about. Default 30,000. */
+  readonly maxTriangles?: number;
+  /** Pixels a side of the base color texture. Default 1024. */
+  readonly textureSize?: number;
+}
+
+export type Stage = 'matte' | 'frame' | 'encode' | 'field' | 'surface' | 'unwrap' | 'bake' | 'write' | 'thumbnail';
+
+export interface GenerateStats {
+  /** Wall-clock milliseconds of each stage. */
+  readonly stageMs: Readonly<Record<Stage, number>>;
+  readonly vertices: number;
+  readonly triangles: number;
+  readonly elevationRadians: number;
+}
+
+export interface Generated {
+  /** A binary glTF 2.0 file: metres, Y up, the photographed side towards +Z, standing on y = 0. */
+  readonly glb: Uint8Array;
+  /** A JPEG of 512 x 512 pixels. */
+  readonly thumbnail: Uint8Array;
+  readonly stats: GenerateStats;
+}
+
+/** Share of the whole that is done after each stage, about, on a CPU. */
+const doneAfter: Record<Stage, number> = {
+  matte: 0.45,
+  frame: 0.5,
+  encode: 0.55,
+  field: 0.62,
+  surface: 0.7,
+  unwrap: 0.8,
+  bake: 0.92,
+  write: 0.95,
+  thumbnail: 1,
+};
+
+const paddingTexels = 4;
+const smoothingPasses = 8;
+
+/** What a photo without a better clue was taken from: the usual view of a thing on a table, a little from above. */
+const usualElevationRadians = 0.2;
+
+interface Reconstructor {
+  readonly name: string;
+  readonly licence: string;
+  readonly foregroundRatio: number;
+  reconstruct(cutout: Cutout): Promise<DensityField>;
+  release(): Promise<void>;
+}
+
+/** Turns photos into models. Open one and keep it: the networks stay loaded between photos. */
+export class Engine {
+  /** What computes, which is also the default name of the serving instance. */
+  readonly device = 'cpu';
+  readonly #reconstructor: Reconstructor;
+  readonly #matteBundle: () => Promise<Bundle<MatteManifest>>;
+  #matting: Promise<MattingModel> | undefined;
+
+  private constructor(reconstructor: Reconstructor, matteBundle: () => Promise<Bundle<MatteManifest>>) {
+    this.#reconstructor = reconstructor;
+    this.#matteBundle = matteBundle;
+  }
+
+  /**
+   * Finds the bundles and loads the reconstruction network.
+   *
+   * @throws {BundleError} if a bundle is missing, damaged or of another kind, or this version cannot use the device
+   */
+  static async open({ bundle, matte, device, modelDirs }: EngineOptions): Promise<Engine> {
+    if (device !== 'auto' && device !== 'cpu') {
+      throw new BundleError(
+        `This version of gen3d computes on the CPU only. Start it with --device cpu or auto, not ${device}.`,
+      );
+    }
+    const reconstructor = bundle === builtInBundle ? inflateReconstructor : await openReconstructor(bundle, modelDirs);
+    const matteBundle = async () => bundleOfKind(await findBundle(matte, modelDirs), 'matte');
+    // The network itself is loaded for the first photo that needs it, but that it is there is known at the start.
+    // A cut-out needs none, so `inflate` also works where no bundle is installed at all.
+    if (bundle !== builtInBundle) await matteBundle();
+    return new Engine(reconstructor, matteBundle);
+  }
+
+  /**
+   * Makes a textured model of the one object on a photo.
+   *
+   * @throws {EngineError} for what is wrong with this photo
+   * @throws the signal's reason, once aborted: between stages, not in the middle of one
+   */
+  async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
+    const { onProgress, signal, resolution = 160, maxTriangles = 30_000, textureSize = 1024 } = options;
+    const stageMs = {} as Record<Stage, number>;
+    const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
+      signal?.throwIfAborted();
+      const start = performance.now();
+      const result = await work();
+      stageMs[name] = performance.now() - start;
+      onProgress?.(doneAfter[name]);
+      return result;
+    };
+
+    const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
+    const coverage = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
+    const { foregroundRatio } = this.#reconstructor;
+    const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
+    const field = await stage('encode', () => this.#reconstructor.reconstruct(cutout));
+    const grid = await stage('field', () => sampleGrid(field, resolution, signal));
+    const closed = await stage('surface', () => {
+      const surface = clean(marchingCubes(grid, field.threshold));
+      if (surface.indices.length === 0) {
+        throw new EngineError(
+          'inference_failed',
+          'The network found no solid shape in this photo. Try another view of the object.',
+        );
+      }
+      return simplify(smooth(surface, smoothingPasses), maxTriangles);
+    });
+    const normals = vertexNormals(closed);
+    const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));
+    const baseColor = await stage('bake', () => bake(mesh, closed, normals, cutout, field.camera, textureSize));
+    const elevationRadians = field.elevationRadians ?? usualElevationRadians;
+    const model = pose(mesh, elevationRadians);
+    const glb = await stage('write', async () => {
+      const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });
+      const bytes = await texture.removeAlpha().jpeg({ quality: 90 }).toBuffer();
+      const { name, licence } = this.#reconstructor;
+      return writeGlb(
+        model,
+        { bytes, mimeType: 'image/jpeg' },
+        { generator: `gen3d ${version}`, bundles: [{ name, licence }] },
+      );
+    });
+    const picture = await stage('thumbnail', () => thumbnail(model, baseColor));
+    return {
+      glb,
+      thumbnail: picture,
+      stats: {
+        stageMs,
+        vertices: model.positions.length / 3,
+        triangles: model.indices.length / 3,
+        elevationRadians,
+      },
+    };
+  }
+
+  /** Frees the networks. */
+  async close(): Promise<void> {
+    await this.#reconstructor.release();
+    await (await this.#matting)?.release();
+  }
+
+  async #predictMatte(image: Parameters<MattingModel['predict']>[0]) {
+    this.#matting ??= this.#matteBundle().then((bundle) => openMattingModel(bundle));
+    // A bundle that could not be opened may have been repaired by the time of the next photo.
+    this.#matting.catch(() => {
+      this.#matting = undefined;
+    });
+    return (await this.#matting).predict(image);
+  }
+}
+
+const inflateReconstructor: Reconstructor = {
+  name: builtInBundle,
+  licence: 'MIT',
+  foregroundRatio: 0.86,
+  reconstruct: async (cutout) => inflate(cutout),
+  release: async () => {},
+};
+
+async function openReconstructor(name: string, modelDirs: readonly string[]): Promise<Reconstructor> {
+  const bundle = bundleOfKind(await findBundle(name, modelDirs), 'reconstruction');
+  if (!isColumns(bundle)) {
+    throw new BundleError(
+      `${name} has a decoder of the kind "${bundle.manifest.decoder.kind}"; this version of gen3d runs "columns" only.`,
+    );
+  }
+  const session = await openEncoder(bundle);
+  return {
+    name,
+    licence: bundle.manifest.licence.weights.licence,
+    foregroundRatio: bundle.manifest.input.foregroundRatio,
+    reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
+    release: () => session.release(),
+  };
+}
+
+const isColumns = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<ColumnsManifest> =>
+  bundle.manifest.decoder.kind === 'columns';

@@ -1,0 +1,210 @@
+import type { Bundle } from '../bundle/load-bundle.js';
+import type { ReconstructionManifest } from '../bundle/manifest.js';
+import type { Session } from '../bundle/session.js';
+import { toInput } from '../photo/frame.js';
+import type { Cutout } from '../photo/image.js';
+import type { DensityField } from './density-field.js';
+import { signedDistance } from './distance-transform.js';
+import { mattePlane } from './matte-plane.js';
+import { sampleBilinear } from './plane.js';
+
+type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
+export type ColumnsManifest = ReconstructionManifest & { readonly decoder: ColumnsDecoder };
+
+/** Pixels a side of the outline and of the front's depth: finer than any network's, so the silhouette is the photo's. */
+const outlineSize = 256;
+
+/** What is seen is at least this many steps thick, or a thin part would break up wherever the network doubts it. */
+const minThicknessSteps = 3;
+
+/** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
+const seamRounding = 1.2;
+
+/**
+ * Runs a `columns` encoder on a framed cut-out and composes its field: in front of the predicted front nothing, behind
+ * it what the occupancy says, outside the matte nothing.
+ *
+ * The network is asked twice, once about the mirrored picture, and the answers are averaged: its errors are not
+ * symmetric, the world nearly is.
+ */
+export async function encodeColumns(
+  { manifest }: Bundle<ColumnsManifest>,
+  session: Session,
+  cutout: Cutout,
+): Promise<DensityField> {
+  const { input, decoder, elevation } = manifest;
+  const { size } = input;
+  const run = async (data: Float32Array) => {
+    const outputs = await session.run({ [input.tensor]: { shape: [1, input.channels, size, size], data } });
+    return {
+      frontDepth: outputs.get(decoder.frontDepth)!,
+      occupancy: outputs.get(decoder.occupancy)!,
+      elevation: elevation === undefined ? undefined : outputs.get(elevation)![0]!,
+    };
+  };
+  const photo = toInput(cutout, input);
+  const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, size))];
+  return columnsField(manifest, mattePlane(cutout, size), mattePlane(cutout, outlineSize), {
+    frontDepth: mean(seen.frontDepth, mirrorRows(mirrored.frontDepth, size)),
+    occupancy: mean(seen.occupancy, mirrorRows(mirrored.occupancy, size)),
+    elevation: seen.elevation === undefined ? undefined : (seen.elevation + mirrored.elevation!) / 2,
+  });
+}
+
+interface Columns {
+  /** [S·S], -1 (near face of the box) .. 1 (far face). */
+  readonly frontDepth: Float32Array;
+  /** [steps·S·S] logits. */
+  readonly occupancy: Float32Array;
+  readonly elevation: number | undefined;
+}
+
+/** The field of a network's answer. `coarseMatte` is [S·S], `fineMatte` [outlineSize·outlineSize]. */
+export function columnsField(
+  { input, decoder, camera, threshold }: ColumnsManifest,
+  coarseMatte: Float32Array,
+  fineMatte: Float32Array,
+  { frontDepth, occupancy, elevation }: Columns,
+): DensityField {
+  const { size } = input;
+  const { steps } = decoder;
+  const count = size * size;
+  const halfDepth = decoder.halfWidth * decoder.halfDepth;
+  const halfTangent = decoder.halfWidth / camera.distance;
+  const front = upsampleInside(smoothDepth(frontDepth, coarseMatte, size), coarseMatte, size);
+  const outline = signedDistance(fineMatte, outlineSize);
+  // One logit a pixel of the network: the slope at which its own occupancy changes across an edge, about.
+  const outlineScale = size / outlineSize;
+
+  const density = (x: number, y: number, z: number): number => {
+    const scale = 1 / ((camera.distance - z) * halfTangent);
+    const u = x * scale;
+    const v = -y * scale;
+    const silhouette = clamp(sampleBilinear(outline, outlineSize, u, v) * outlineScale, -3, 3);
+    if (silhouette <= -3) return -3;
+    const behind = ((-z / halfDepth - sampleBilinear(front, outlineSize, u, v)) * steps) / 2;
+    const step = clamp(behind, 0, steps - 1);
+    const k = Math.min(Math.floor(step), steps - 2);
+    const near = sampleBilinear(occupancy, size, u, v, k * count);
+    const far = sampleBilinear(occupancy, size, u, v, (k + 1) * count);
+    let inside = clamp(near + (far - near) * (step - k), -6, 6);
+    if (behind < minThicknessSteps) inside = Math.max(inside, 0.5);
+    return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside), silhouette);
+  };
+
+  const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, steps);
+  const [zMax, zMin] = [-near * halfDepth, -far * halfDepth];
+  const [uMax, vMax] = extentOf(coarseMatte, size);
+  const widest = (camera.distance - zMin) * halfTangent;
+  return {
+    threshold,
+    camera: { distance: camera.distance, halfTangent },
+    elevationRadians: elevation,
+    bounds: { min: [-uMax * widest, -vMax * widest, zMin], max: [uMax * widest, vMax * widest, zMax] },
+    async evaluate(points, values) {
+      for (let i = 0, p = 0; i < values.length; i++, p += 3) {
+        values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);
+      }
+    },
+  };
+}
+
+const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
+
+/** The lesser of two, the corner between them rounded; never above either. */
+function smoothMin(a: number, b: number): number {
+  const overlap = Math.max(seamRounding - Math.abs(a - b), 0) / seamRounding;
+  return Math.min(a, b) - overlap * overlap * seamRounding * 0.25;
+}
+
+/** Each row of each [size·size] plane from right to left. */
+function mirrorRows(planes: Float32Array, size: number): Float32Array {
+  const mirrored = planes.slice();
+  for (let row = 0; row < mirrored.length; row += size) mirrored.subarray(row, row + size).reverse();
+  return mirrored;
+}
+
+const mean = (a: Float32Array, b: Float32Array) => a.map((value, i) => (value + b[i]!) / 2);
+
+/**
+ * Evens out the staircase that a depth learnt from voxels has on slanted faces, and keeps steps between parts: a
+ * bilateral filter whose range is a few voxels.
+ */
+function smoothDepth(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
+  const range = 0.08;
+  let current = depth;
+  for (let pass = 0; pass < 3; pass++) {
+    const next = current.slice();
+    for (let y = 1; y < size - 1; y++) {
+      for (let x = 1; x < size - 1; x++) {
+        const i = y * size + x;
+        let sum = 0;
+        let total = 0;
+        for (let dy = -1; dy <= 1; dy++) {
+          for (let dx = -1; dx <= 1; dx++) {
+            const j = i + dy * size + dx;
+            const apart = (current[j]! - current[i]!) / range;
+            const weight = (0.02 + matte[j]!) * Math.exp(-apart * apart);
+            sum += weight * current[j]!;
+            total += weight;
+          }
+        }
+        next[i] = sum / total;
+      }
+    }
+    current = next;
+  }
+  return current;
+}
+
+/**
+ * Scales a depth map up to `outlineSize`, mixing only pixels inside the matte: a network's depth outside the object is
+ * arbitrary, and mixing it in pulls the rim of the surface into a rubber sheet.
+ */
+function upsampleInside(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
+  const weight = matte.map((coverage) => (coverage > 0.5 ? 1 : 1e-4 + 0.01 * coverage));
+  const weighted = depth.map((value, i) => value * weight[i]!);
+  const scaled = new Float32Array(outlineSize * outlineSize);
+  for (let y = 0; y < outlineSize; y++) {
+    const v = ((y + 0.5) / outlineSize) * 2 - 1;
+    for (let x = 0; x < outlineSize; x++) {
+      const u = ((x + 0.5) / outlineSize) * 2 - 1;
+      scaled[y * outlineSize + x] = sampleBilinear(weighted, size, u, v) / sampleBilinear(weight, size, u, v);
+    }
+  }
+  return scaled;
+}
+
+/** The slab of normalised depth that anything occupied lies in, with a few steps of margin. */
+function depthRange(
+  frontDepth: Float32Array,
+  occupancy: Float32Array,
+  matte: Float32Array,
+  size: number,
+  steps: number,
+): { near: number; far: number } {
+  const count = size * size;
+  let [near, far] = [1, -1];
+  for (let i = 0; i < count; i++) {
+    if (matte[i]! < 0.2) continue;
+    let last = minThicknessSteps;
+    for (let k = steps - 1; k > last; k--) if (occupancy[k * count + i]! > 0) last = k;
+    near = Math.min(near, frontDepth[i]!);
+    far = Math.max(far, frontDepth[i]! + (2 * last) / steps);
+  }
+  const margin = 6 / steps;
+  return { near: Math.max(near - margin, -1.2), far: Math.min(far + margin, 1.4) };
+}
+
+/** How far the matte reaches from the middle of the frame, in -1..1 coordinates, with two pixels of margin. */
+function extentOf(matte: Float32Array, size: number): [u: number, v: number] {
+  let [u, v] = [0, 0];
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) {
+      if (matte[y * size + x]! < 0.05) continue;
+      u = Math.max(u, Math.abs(((x + 0.5) / size) * 2 - 1));
+      v = Math.max(v, Math.abs(((y + 0.5) / size) * 2 - 1));
+    }
+  }
+  return [Math.min(u + 4 / size, 1), Math.min(v + 4 / size, 1)];
+}

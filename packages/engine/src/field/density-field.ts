@@ -1,0 +1,28 @@
+import type { Camera } from '../camera.js';
+
+/** An axis-aligned box: corners `min` and `max`, each [x, y, z]. */
+export interface Box {
+  readonly min: readonly [number, number, number];
+  readonly max: readonly [number, number, number];
+}
+
+/**
+ * A scalar density over the photo camera's space (see `Camera`): every reconstructor, learned or not, ends as one of
+ * these, and everything after it only knows this.
+ */
+export interface DensityField {
+  /** The value at which the surface lies; inside is above. */
+  readonly threshold: number;
+  /** The density is below the threshold everywhere outside this box. Camera space. */
+  readonly bounds: Box;
+  readonly camera: Camera;
+  /** How far the camera looked down on the object, if the reconstructor can tell; 0 is level, positive from above. */
+  readonly elevationRadians: number | undefined;
+  /**
+   * Evaluates the density.
+   *
+   * @param points [3·N] camera-space positions
+   * @param density [N], filled in the points' order
+   */
+  evaluate(points: Float32Array, density: Float32Array): Promise<void>;
+}

@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest';
+import { marchingCubes } from './marching-cubes.js';
+import type { TriangleMesh } from './mesh.js';
+import type { ScalarGrid } from './scalar-grid.js';
+import { enclosedVolume, topologyProblems } from './topology.js';
+
+/** A grid over -1..1 with `n` samples a side, its border forced outside. */
+function gridOf(n: number, density: (x: number, y: number, z: number) => number): ScalarGrid {
+  const cell = 2 / (n - 1);
+  const values = new Float32Array(n ** 3);
+  for (let k = 0; k < n; k++)
+    for (let j = 0; j < n; j++)
+      for (let i = 0; i < n; i++) {
+        const border = [i, j, k].some((index) => index === 0 || index === n - 1);
+        values[i + n * (j + n * k)] = border ? -1 : density(-1 + i * cell, -1 + j * cell, -1 + k * cell);
+      }
+  return { values, size: [n, n, n], origin: [-1, -1, -1], cell };
+}
+
+/** Mulberry32: noise that is the same on every run. */
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const components = (mesh: TriangleMesh) => mesh.positions.length / 3 - mesh.indices.length / 6;
+
+describe('marching cubes', () => {
+  test('a sphere of radius 0.5 encloses its true volume within 1 % and winds outwards', () => {
+    const mesh = marchingCubes(
+      gridOf(48, (x, y, z) => 0.5 - Math.hypot(x, y, z)),
+      0,
+    );
+    expect(enclosedVolume(mesh) / ((4 / 3) * Math.PI * 0.5 ** 3)).toBeCloseTo(1, 2);
+    expect(components(mesh)).toBe(2); // Euler characteristic of a sphere
+  });
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    'white noise, where every ambiguous cell occurs, gives a closed 2-manifold (seed %i)',
+    (seed) => {
+      const noise = random(seed);
+      const mesh = marchingCubes(
+        gridOf(20, () => noise() - 0.5),
+        0,
+      );
+      expect(mesh.indices.length).toBeGreaterThan(10_000);
+      expect(topologyProblems(mesh)).toEqual([]);
+    },
+  );
+
+  test('a density that never crosses gives an empty mesh', () => {
+    expect(
+      marchingCubes(
+        gridOf(5, () => -1),
+        0,
+      ).indices,
+    ).toHaveLength(0);
+  });
+
+  test('a NaN is refused rather than meshed', () => {
+    expect(() =>
+      marchingCubes(
+        gridOf(5, () => Number.NaN),
+        0,
+      ),
+    ).toThrow(RangeError);
+  });
+});

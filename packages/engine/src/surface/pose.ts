@@ -1,0 +1,34 @@
+import type { TexturedMesh } from './mesh.js';
+
+/**
+ * Turns a model out of the photo camera's frame into glTF's: Y up, the side the camera saw towards +Z, standing on
+ * y = 0 in the middle of x and z.
+ *
+ * A photo cannot tell size, so the longest side becomes one metre.
+ * @param elevationRadians how far the camera looked down on the object
+ */
+export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number): M {
+  const positions = tilt(mesh.positions, elevationRadians);
+  const min = [Infinity, Infinity, Infinity];
+  const max = [-Infinity, -Infinity, -Infinity];
+  positions.forEach((value, i) => {
+    min[i % 3] = Math.min(min[i % 3]!, value);
+    max[i % 3] = Math.max(max[i % 3]!, value);
+  });
+  const longest = Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!);
+  const origin = [(min[0]! + max[0]!) / 2, min[1]!, (min[2]! + max[2]!) / 2];
+  for (let i = 0; i < positions.length; i++) positions[i] = (positions[i]! - origin[i % 3]!) / longest;
+  return { ...mesh, positions, normals: tilt(mesh.normals, elevationRadians) };
+}
+
+/** Rotates about X by minus the elevation: a camera that looks down sees the top lean towards itself. */
+function tilt(vectors: Float32Array, elevationRadians: number): Float32Array {
+  const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
+  const tilted = vectors.slice();
+  for (let i = 0; i < tilted.length; i += 3) {
+    const [y, z] = [vectors[i + 1]!, vectors[i + 2]!];
+    tilted[i + 1] = cos * y + sin * z;
+    tilted[i + 2] = cos * z - sin * y;
+  }
+  return tilted;
+}

@@ -1,0 +1,11 @@
+/**
+ * A density sampled on a regular grid.
+ *
+ * Shape: `values` is Float32Array[nx·ny·nz], x fastest. Sample (i, j, k) lies at `origin + cell · (i, j, k)`.
+ */
+export interface ScalarGrid {
+  readonly values: Float32Array;
+  readonly size: readonly [nx: number, ny: number, nz: number];
+  readonly origin: readonly [x: number, y: number, z: number];
+  readonly cell: number;
+}

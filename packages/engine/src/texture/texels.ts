@@ -1,0 +1,100 @@
+import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+
+/** The texels that a mesh's charts cover, each a point on the surface. */
+export interface Texels {
+  readonly count: number;
+  /** [count] index into the texture, row-major from the top. */
+  readonly pixels: Uint32Array;
+  /** [3·count] in the mesh's space. */
+  readonly positions: Float32Array;
+  /** [3·count], not exactly of unit length between vertices. */
+  readonly normals: Float32Array;
+  /** [3·count] the vertices' colours, interpolated. */
+  readonly colors: Float32Array;
+}
+
+/**
+ * Finds the surface point of every texel whose centre a triangle covers, or passes within half a texel of.
+ *
+ * @param closed the mesh before its seams were split: its triangles in the same order, and `closedColors` [3·V] are its
+ *   vertices'
+ */
+export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedColors: Float32Array, size: number): Texels {
+  const triangleOf = new Int32Array(size * size).fill(-1);
+  const cornerWeights = new Float32Array(2 * size * size);
+  // Covered texels first: a rim texel must never take the place of one that is really inside another triangle.
+  const count = cover(mesh, size, 0, triangleOf, cornerWeights) + cover(mesh, size, rim, triangleOf, cornerWeights);
+
+  const pixels = new Uint32Array(count);
+  const positions = new Float32Array(3 * count);
+  const normals = new Float32Array(3 * count);
+  const colors = new Float32Array(3 * count);
+  let i = 0;
+  for (let pixel = 0; pixel < triangleOf.length; pixel++) {
+    const t = triangleOf[pixel]!;
+    if (t < 0) continue;
+    const [wb, wc] = [cornerWeights[2 * pixel]!, cornerWeights[2 * pixel + 1]!];
+    const wa = 1 - wb - wc;
+    const [a, b, c] = [3 * mesh.indices[3 * t]!, 3 * mesh.indices[3 * t + 1]!, 3 * mesh.indices[3 * t + 2]!];
+    const [ca, cb, cc] = [3 * closed.indices[3 * t]!, 3 * closed.indices[3 * t + 1]!, 3 * closed.indices[3 * t + 2]!];
+    for (let axis = 0; axis < 3; axis++) {
+      const mix = (values: Float32Array, p: number, q: number, r: number) =>
+        wa * values[p + axis]! + wb * values[q + axis]! + wc * values[r + axis]!;
+      positions[3 * i + axis] = mix(mesh.positions, a, b, c);
+      normals[3 * i + axis] = mix(mesh.normals, a, b, c);
+      colors[3 * i + axis] = mix(closedColors, ca, cb, cc);
+    }
+    pixels[i++] = pixel;
+  }
+  return { count, pixels, positions, normals, colors };
+}
+
+/** Texels; half a texel's diagonal, so that thin triangles which no centre falls into are painted too. */
+const rim = 0.71;
+
+/** Assigns the free texels within `reach` of each triangle; returns how many it took. */
+function cover(
+  { indices, uvs }: TexturedMesh,
+  size: number,
+  reach: number,
+  triangleOf: Int32Array,
+  cornerWeights: Float32Array,
+): number {
+  let taken = 0;
+  for (let t = 0; t < indices.length / 3; t++) {
+    const [a, b, c] = [2 * indices[3 * t]!, 2 * indices[3 * t + 1]!, 2 * indices[3 * t + 2]!];
+    const [ax, ay] = [uvs[a]! * size, uvs[a + 1]! * size];
+    const [bx, by] = [uvs[b]! * size, uvs[b + 1]! * size];
+    const [cx, cy] = [uvs[c]! * size, uvs[c + 1]! * size];
+    const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
+    if (Math.abs(area) < 1e-9) continue;
+    const [bcLength, caLength, abLength] = [
+      Math.hypot(cx - bx, cy - by),
+      Math.hypot(ax - cx, ay - cy),
+      Math.hypot(bx - ax, by - ay),
+    ];
+    // A barycentric weight falls by this much over `reach` texels: the height of a triangle is its area over its base.
+    const slack = reach / Math.abs(area);
+    const x0 = Math.max(0, Math.floor(Math.min(ax, bx, cx) - reach));
+    const x1 = Math.min(size - 1, Math.floor(Math.max(ax, bx, cx) + reach));
+    const y0 = Math.max(0, Math.floor(Math.min(ay, by, cy) - reach));
+    const y1 = Math.min(size - 1, Math.floor(Math.max(ay, by, cy) + reach));
+    for (let y = y0; y <= y1; y++) {
+      for (let x = x0; x <= x1; x++) {
+        const pixel = y * size + x;
+        if (triangleOf[pixel]! >= 0) continue;
+        const [px, py] = [x + 0.5, y + 0.5];
+        const wa = ((bx - px) * (cy - py) - (by - py) * (cx - px)) / area;
+        const wb = ((cx - px) * (ay - py) - (cy - py) * (ax - px)) / area;
+        const wc = 1 - wa - wb;
+        if (wa < -slack * bcLength || wb < -slack * caLength || wc < -slack * abLength) continue;
+        triangleOf[pixel] = t;
+        const [ka, kb, kc] = [Math.max(wa, 0), Math.max(wb, 0), Math.max(wc, 0)];
+        cornerWeights[2 * pixel] = kb / (ka + kb + kc);
+        cornerWeights[2 * pixel + 1] = kc / (ka + kb + kc);
+        taken++;
+      }
+    }
+  }
+  return taken;
+}

@@ -1,0 +1,84 @@
+import * as watlas from 'watlas';
+import type { Camera } from '../camera.js';
+import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+import { cutCharts } from './charts.js';
+
+let initialised: Promise<void> | undefined;
+
+/**
+ * Lays a mesh out in a square texture: vertices on the seams between charts are split, UVs are 0..1 with v down.
+ *
+ * @param camera the photo's, in the mesh's space: what it saw gets most of the room
+ * @param paddingTexels kept free between charts when the texture has `textureSize` pixels a side
+ * @see https://github.com/jpcy/xatlas, through watlas, which packs the charts
+ */
+export async function unwrap(
+  mesh: TriangleMesh,
+  normals: Float32Array,
+  camera: Camera,
+  { textureSize, paddingTexels }: { textureSize: number; paddingTexels: number },
+): Promise<TexturedMesh> {
+  const { chartOfTriangle, flat } = cutCharts(mesh, camera);
+  const split = splitBySeams(mesh, chartOfTriangle, flat);
+  initialised ??= watlas.Initialize();
+  await initialised;
+  const atlas = new watlas.Atlas();
+  try {
+    atlas.addUvMesh({
+      vertexUvData: split.flat,
+      vertexCount: split.source.length,
+      vertexStride: 8,
+      indexData: split.indices,
+      indexCount: split.indices.length,
+      faceMaterialData: Uint32Array.from(chartOfTriangle),
+    });
+    atlas.computeCharts({});
+    atlas.packCharts({ resolution: textureSize, padding: paddingTexels, bilinear: true, rotateCharts: true });
+    const packed = atlas.getMesh(0);
+    const indices = new Uint32Array(packed.indexCount);
+    packed.getIndexArray(indices);
+    const count = packed.vertexCount;
+    const uvs = new Float32Array(2 * count);
+    const source = new Uint32Array(count);
+    // xatlas may come out a little larger than asked for; the texture is square all the same.
+    const side = Math.max(atlas.width, atlas.height);
+    for (let i = 0; i < count; i++) {
+      const { uv, xref } = packed.getVertex(i);
+      source[i] = split.source[xref]!;
+      uvs[2 * i] = uv[0] / side;
+      uvs[2 * i + 1] = uv[1] / side;
+    }
+    return { positions: pick3(mesh.positions, source), indices, normals: pick3(normals, source), uvs };
+  } finally {
+    atlas.delete();
+  }
+}
+
+/** One vertex for each pair of a mesh's vertex and a chart it appears in; `source` is the mesh's vertex. */
+function splitBySeams({ indices }: TriangleMesh, chartOfTriangle: Int32Array, flat: Float32Array) {
+  const ids = new Map<number, number>();
+  const vertexCount = indices.reduce((most, vertex) => Math.max(most, vertex + 1), 0);
+  const source: number[] = [];
+  const coordinates: number[] = [];
+  const splitIndices = new Uint32Array(indices.length);
+  indices.forEach((vertex, i) => {
+    const key = chartOfTriangle[Math.floor(i / 3)]! * vertexCount + vertex;
+    let id = ids.get(key);
+    if (id === undefined) {
+      id = source.length;
+      ids.set(key, id);
+      source.push(vertex);
+      coordinates.push(flat[2 * i]!, flat[2 * i + 1]!);
+    }
+    splitIndices[i] = id;
+  });
+  return { source, flat: Float32Array.from(coordinates), indices: splitIndices };
+}
+
+function pick3(values: Float32Array, source: Uint32Array): Float32Array {
+  const picked = new Float32Array(3 * source.length);
+  source.forEach((from, i) => {
+    picked.set(values.subarray(3 * from, 3 * from + 3), 3 * i);
+  });
+  return picked;
+}
