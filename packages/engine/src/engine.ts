@@ -19,6 +19,7 @@ import { vertexNormals } from './surface/normals.js';
 import { pose } from './surface/pose.js';
 import { simplify } from './surface/simplify.js';
 import { smooth } from './surface/smooth.js';
+import { estimateElevation } from './surface/upright.js';
 import { bake } from './texture/bake.js';
 import { unwrap } from './texture/unwrap.js';
 import { version } from './version.js';
@@ -82,10 +83,7 @@ const doneAfter: Record<Stage, number> = {
 };
 
 const paddingTexels = 4;
-const smoothingPasses = 8;
-
-/** What a photo without a better clue was taken from: the usual view of a thing on a table, a little from above. */
-const usualElevationRadians = 0.2;
+const smoothingPasses = 10;
 
 interface Reconstructor {
   readonly name: string;
@@ -164,7 +162,7 @@ export class Engine {
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));
     const baseColor = await stage('bake', () => bake(mesh, closed, normals, cutout, field.camera, textureSize));
-    const elevationRadians = field.elevationRadians ?? usualElevationRadians;
+    const elevationRadians = field.elevationRadians ?? estimateElevation(closed.positions);
     const model = pose(mesh, elevationRadians);
     const glb = await stage('write', async () => {
       const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });

@@ -64,14 +64,17 @@ export function columnsField(
   { input, decoder, camera, threshold }: ColumnsManifest,
   coarseMatte: Float32Array,
   fineMatte: Float32Array,
-  { frontDepth, occupancy, elevation }: Columns,
+  raw: Columns,
 ): DensityField {
   const { size } = input;
   const { steps } = decoder;
   const count = size * size;
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
   const halfTangent = decoder.halfWidth / camera.distance;
-  const front = upsampleInside(smoothDepth(frontDepth, coarseMatte, size), coarseMatte, size);
+  const weights = smoothingWeights(raw.frontDepth, coarseMatte, size);
+  const frontDepth = smoothed(raw.frontDepth, weights, size, 3);
+  const occupancy = smoothed(raw.occupancy, weights, size, 3);
+  const front = upsampleInside(frontDepth, coarseMatte, size);
   const outline = signedDistance(fineMatte, outlineSize);
   // One logit a pixel of the network: the slope at which its own occupancy changes across an edge, about.
   const outlineScale = size / outlineSize;
@@ -99,7 +102,7 @@ export function columnsField(
   return {
     threshold,
     camera: { distance: camera.distance, halfTangent },
-    elevationRadians: elevation,
+    elevationRadians: raw.elevation,
     bounds: { min: [-uMax * widest, -vMax * widest, zMin], max: [uMax * widest, vMax * widest, zMax] },
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
@@ -127,29 +130,44 @@ function mirrorRows(planes: Float32Array, size: number): Float32Array {
 const mean = (a: Float32Array, b: Float32Array) => a.map((value, i) => (value + b[i]!) / 2);
 
 /**
- * Evens out the staircase that a depth learnt from voxels has on slanted faces, and keeps steps between parts: a
- * bilateral filter whose range is a few voxels.
+ * How much each pixel takes from its 3x3 neighbourhood, [9·S·S]: a bilateral filter whose range is a few voxels of depth.
+ * It evens out the staircase that a network learns from voxels, and keeps the steps between parts.
  */
-function smoothDepth(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
+function smoothingWeights(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
   const range = 0.08;
-  let current = depth;
-  for (let pass = 0; pass < 3; pass++) {
-    const next = current.slice();
-    for (let y = 1; y < size - 1; y++) {
-      for (let x = 1; x < size - 1; x++) {
-        const i = y * size + x;
+  const weights = new Float32Array(9 * size * size);
+  for (let i = 0; i < depth.length; i++) {
+    let total = 0;
+    for (let n = 0; n < 9; n++) {
+      const j = neighbour(i, n, size);
+      const apart = (depth[j]! - depth[i]!) / range;
+      weights[9 * i + n] = (0.02 + matte[j]!) * Math.exp(-apart * apart);
+      total += weights[9 * i + n]!;
+    }
+    for (let n = 0; n < 9; n++) weights[9 * i + n]! /= total;
+  }
+  return weights;
+}
+
+/** The n-th pixel around i, itself among them; beyond the border, i again. */
+function neighbour(i: number, n: number, size: number): number {
+  const x = (i % size) + (n % 3) - 1;
+  const y = Math.floor(i / size) + Math.floor(n / 3) - 1;
+  return x < 0 || y < 0 || x >= size || y >= size ? i : y * size + x;
+}
+
+/** Filters each [S·S] plane `passes` times. */
+function smoothed(planes: Float32Array, weights: Float32Array, size: number, passes: number): Float32Array {
+  const count = size * size;
+  const around = Int32Array.from({ length: 9 * count }, (_, k) => neighbour(Math.floor(k / 9), k % 9, size));
+  let current = planes;
+  for (let pass = 0; pass < passes; pass++) {
+    const next = new Float32Array(planes.length);
+    for (let plane = 0; plane < planes.length; plane += count) {
+      for (let i = 0; i < count; i++) {
         let sum = 0;
-        let total = 0;
-        for (let dy = -1; dy <= 1; dy++) {
-          for (let dx = -1; dx <= 1; dx++) {
-            const j = i + dy * size + dx;
-            const apart = (current[j]! - current[i]!) / range;
-            const weight = (0.02 + matte[j]!) * Math.exp(-apart * apart);
-            sum += weight * current[j]!;
-            total += weight;
-          }
-        }
-        next[i] = sum / total;
+        for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * current[plane + around[k]!]!;
+        next[plane + i] = sum;
       }
     }
     current = next;
