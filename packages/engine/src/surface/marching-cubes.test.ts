@@ -1,21 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { marchingCubes } from './marching-cubes.js';
 import type { TriangleMesh } from './mesh.js';
-import type { ScalarGrid } from './scalar-grid.js';
+import { ball, gridOf } from './shapes.fixture.js';
 import { enclosedVolume, topologyProblems } from './topology.js';
-
-/** A grid over -1..1 with `n` samples a side, its border forced outside. */
-function gridOf(n: number, density: (x: number, y: number, z: number) => number): ScalarGrid {
-  const cell = 2 / (n - 1);
-  const values = new Float32Array(n ** 3);
-  for (let k = 0; k < n; k++)
-    for (let j = 0; j < n; j++)
-      for (let i = 0; i < n; i++) {
-        const border = [i, j, k].some((index) => index === 0 || index === n - 1);
-        values[i + n * (j + n * k)] = border ? -1 : density(-1 + i * cell, -1 + j * cell, -1 + k * cell);
-      }
-  return { values, size: [n, n, n], origin: [-1, -1, -1], cell };
-}
 
 /** Mulberry32: noise that is the same on every run. */
 function random(seed: number): () => number {
@@ -28,16 +15,13 @@ function random(seed: number): () => number {
   };
 }
 
-const components = (mesh: TriangleMesh) => mesh.positions.length / 3 - mesh.indices.length / 6;
+const eulerCharacteristic = (mesh: TriangleMesh) => mesh.positions.length / 3 - mesh.indices.length / 6;
 
 describe('marching cubes', () => {
   test('a sphere of radius 0.5 encloses its true volume within 1 % and winds outwards', () => {
-    const mesh = marchingCubes(
-      gridOf(48, (x, y, z) => 0.5 - Math.hypot(x, y, z)),
-      0,
-    );
+    const mesh = marchingCubes(gridOf(48, ball(0.5)), 0);
     expect(enclosedVolume(mesh) / ((4 / 3) * Math.PI * 0.5 ** 3)).toBeCloseTo(1, 2);
-    expect(components(mesh)).toBe(2); // Euler characteristic of a sphere
+    expect(eulerCharacteristic(mesh)).toBe(2);
   });
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(

@@ -33,20 +33,33 @@ export async function unwrap(
       faceMaterialData: Uint32Array.from(chartOfTriangle),
     });
     atlas.computeCharts({});
-    atlas.packCharts({ resolution: textureSize, padding: paddingTexels, bilinear: true, rotateCharts: true });
+    const packing = { padding: paddingTexels, bilinear: true, rotateCharts: true };
+    atlas.packCharts({ ...packing, resolution: textureSize });
+    // xatlas only estimates the scale that fills a resolution; packing again at the scale that would have been right
+    // keeps the padding what was asked for.
+    const scale = textureSize / Math.max(atlas.width, atlas.height);
+    atlas.packCharts({ ...packing, texelsPerUnit: atlas.texelsPerUnit * scale });
     const packed = atlas.getMesh(0);
     const indices = new Uint32Array(packed.indexCount);
     packed.getIndexArray(indices);
     const count = packed.vertexCount;
     const uvs = new Float32Array(2 * count);
     const source = new Uint32Array(count);
-    // xatlas may come out a little larger than asked for; the texture is square all the same.
+    const placed = new Map<number, number>();
+    const leftOut: number[] = [];
     const side = Math.max(atlas.width, atlas.height);
     for (let i = 0; i < count; i++) {
-      const { uv, xref } = packed.getVertex(i);
+      const { uv, xref, chartIndex } = packed.getVertex(i);
       source[i] = split.source[xref]!;
       uvs[2 * i] = uv[0] / side;
       uvs[2 * i + 1] = uv[1] / side;
+      if (chartIndex < 0) leftOut.push(i);
+      else placed.set(source[i]!, i);
+    }
+    // xatlas places no triangle without area; its corners borrow the place they have in a neighbour's chart.
+    for (const vertex of leftOut) {
+      const twin = placed.get(source[vertex]!) ?? 0;
+      uvs.set(uvs.subarray(2 * twin, 2 * twin + 2), 2 * vertex);
     }
     return { positions: pick3(mesh.positions, source), indices, normals: pick3(normals, source), uvs };
   } finally {

@@ -1,0 +1,129 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import validator from 'gltf-validator';
+import sharp from 'sharp';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Engine } from './engine.js';
+import { BundleError } from './errors.js';
+import { readGlb } from './gltf/read-glb.js';
+import type { TexturedMesh, TriangleMesh } from './surface/mesh.js';
+import { topologyProblems } from './surface/topology.js';
+
+const models = join(import.meta.dirname, '../../../models');
+const options = { matte: 'isnet', device: 'auto', modelDirs: [models] } as const;
+
+/** A vase with a striped belly, cut out: wide at the bottom, so that up can be told from down. */
+const vase = () =>
+  sharp(
+    Buffer.from(
+      `<svg xmlns="http://www.w3.org/2000/svg" width="400" height="600">
+         <path d="M150 40 h100 v120 q110 120 90 380 h-280 q-20 -260 90 -380 z" fill="#2a7fb8"/>
+         <path d="M70 380 h260 v40 h-260 z" fill="#f0c040"/>
+       </svg>`,
+    ),
+  )
+    .png()
+    .toBuffer();
+
+/** The mesh with the vertices that UV seams split joined again: by position, which splitting leaves as it is. */
+function welded({ positions, indices }: TexturedMesh): TriangleMesh {
+  const ids = new Map<string, number>();
+  const source = Array.from({ length: positions.length / 3 }, (_, i) => {
+    const key = positions.subarray(3 * i, 3 * i + 3).join(' ');
+    if (!ids.has(key)) ids.set(key, ids.size);
+    return ids.get(key)!;
+  });
+  const unique = new Float32Array(3 * ids.size);
+  source.forEach((id, i) => {
+    unique.set(positions.subarray(3 * i, 3 * i + 3), 3 * id);
+  });
+  return { positions: unique, indices: indices.map((vertex) => source[vertex]!) };
+}
+
+describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
+  let engine: Engine;
+  let generated: Awaited<ReturnType<Engine['generate']>>;
+  const progress: number[] = [];
+  beforeAll(async () => {
+    engine = await Engine.open({ ...options, bundle });
+    generated = await engine.generate(await vase(), { onProgress: (fraction) => progress.push(fraction) });
+  });
+  afterAll(() => engine.close());
+
+  test("makes a GLB in which Khronos' validator finds nothing to say", async () => {
+    const { issues } = await validator.validateBytes(generated.glb);
+    expect(issues.messages).toEqual([]);
+    expect(generated.glb.byteLength).toBeLessThan(4 * 1024 * 1024);
+  });
+
+  test('makes a surface without holes: every edge has exactly two triangles', async () => {
+    const { mesh } = await readGlb(generated.glb);
+    expect(topologyProblems(welded(mesh))).toEqual([]);
+    expect(mesh.indices.length / 3).toBe(generated.stats.triangles);
+  });
+
+  test('stands the model on y = 0, one metre long, wide end down, its photographed side to +Z', async () => {
+    const { mesh, baseColor } = await readGlb(generated.glb);
+    const [heights, widths] = [1, 0].map((axis) => mesh.positions.filter((_, i) => i % 3 === axis)) as [
+      Float32Array,
+      Float32Array,
+    ];
+    expect(heights.reduce((a, b) => Math.min(a, b))).toBeCloseTo(0);
+    expect(heights.reduce((a, b) => Math.max(a, b))).toBeGreaterThan(0.9);
+    const widthAround = (height: number) =>
+      widths.reduce(
+        (most, x, i) => (Math.abs(heights[i]! - height) < 0.08 ? Math.max(most, 2 * Math.abs(x)) : most),
+        0,
+      );
+    expect(widthAround(0.25)).toBeGreaterThan(1.5 * widthAround(0.9));
+
+    // The stripe is a quarter up on the front, and yellow.
+    const yellow = mesh.normals.reduce((count, nz, i) => {
+      if (i % 3 !== 2 || nz < 0.8) return count;
+      const vertex = (i - 2) / 3;
+      const column = Math.floor(mesh.uvs[2 * vertex]! * (baseColor.width - 1));
+      const row = Math.floor(mesh.uvs[2 * vertex + 1]! * (baseColor.height - 1));
+      const [red, , blue] = baseColor.data.subarray(4 * (row * baseColor.width + column));
+      return count + (red! > 180 && blue! < 110 ? 1 : 0);
+    }, 0);
+    expect(yellow).toBeGreaterThan(20);
+  });
+
+  test('makes a thumbnail of 512 x 512 pixels', async () => {
+    const { format, width, height } = await sharp(generated.thumbnail).metadata();
+    expect({ format, width, height }).toEqual({ format: 'jpeg', width: 512, height: 512 });
+  });
+
+  test('reports progress that only grows, up to 1', () => {
+    expect(progress).toEqual([...progress].sort((a, b) => a - b));
+    expect(progress.at(-1)).toBe(1);
+  });
+
+  test('stops between stages when it is told to', async () => {
+    const abort = new AbortController();
+    const onProgress = () => abort.abort(new Error('enough'));
+    await expect(engine.generate(await vase(), { onProgress, signal: abort.signal })).rejects.toThrow('enough');
+  });
+
+  test('fails with no_foreground on a picture in which nothing is visible', async () => {
+    const empty = await sharp({ create: { width: 300, height: 300, channels: 4, background: '#0000' } })
+      .png()
+      .toBuffer();
+    await expect(engine.generate(empty)).rejects.toMatchObject({ code: 'no_foreground' });
+  });
+});
+
+test('a real photograph with a background becomes a closed, valid model', async () => {
+  const engine = await Engine.open({ ...options, bundle: 'gen3d-tiny' });
+  const { glb } = await engine.generate(await readFile(join(import.meta.dirname, 'photo/fixtures/coffee.jpg')));
+  await engine.close();
+  const { issues } = await validator.validateBytes(glb);
+  expect(issues.messages).toEqual([]);
+  expect(topologyProblems(welded((await readGlb(glb)).mesh))).toEqual([]);
+});
+
+test('an unknown bundle, a bundle of the wrong kind and a device it cannot use are refused in words', async () => {
+  await expect(Engine.open({ ...options, bundle: 'no-such' })).rejects.toThrow(BundleError);
+  await expect(Engine.open({ ...options, bundle: 'isnet' })).rejects.toThrow(/isnet/);
+  await expect(Engine.open({ ...options, bundle: 'inflate', device: 'cuda' })).rejects.toThrow(/CPU/);
+});

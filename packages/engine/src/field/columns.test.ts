@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loadBundle } from '../bundle/load-bundle.js';
+import { type ColumnsManifest, columnsField } from './columns.js';
+
+const { manifest } = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-tiny'));
+const columns = manifest as ColumnsManifest;
+const { size } = columns.input;
+const { steps, halfWidth, halfDepth } = columns.decoder;
+
+/** A disc of 0.5 of the frame, its front everywhere at depth 0, so many steps thick. */
+function slab(thickSteps: number) {
+  const disc = (n: number) =>
+    Float32Array.from({ length: n * n }, (_, i) => {
+      const [u, v] = [((i % n) + 0.5) / n - 0.5, (Math.floor(i / n) + 0.5) / n - 0.5];
+      return Math.hypot(u, v) < 0.25 ? 1 : 0;
+    });
+  const occupancy = Float32Array.from({ length: steps * size * size }, (_, i) =>
+    Math.floor(i / (size * size)) < thickSteps ? 5 : -5,
+  );
+  const frontDepth = new Float32Array(size * size);
+  return columnsField(columns, disc(size), disc(256), { frontDepth, occupancy, elevation: undefined });
+}
+
+async function densityAt(field: ReturnType<typeof slab>, ...point: [number, number, number]): Promise<number> {
+  const density = new Float32Array(1);
+  await field.evaluate(Float32Array.from(point), density);
+  return density[0]!;
+}
+
+/** Depth of one step of the occupancy, in the camera's units. */
+const step = (2 / steps) * halfWidth * halfDepth;
+
+describe('a columns field', () => {
+  test('is empty in front of the front, solid behind it, empty again behind the last occupied step', async () => {
+    const field = slab(20);
+    expect(await densityAt(field, 0, 0, 2 * step)).toBeLessThan(0);
+    expect(await densityAt(field, 0, 0, -2 * step)).toBeGreaterThan(0);
+    expect(await densityAt(field, 0, 0, -17 * step)).toBeGreaterThan(0);
+    expect(await densityAt(field, 0, 0, -23 * step)).toBeLessThan(0);
+  });
+
+  test('is empty outside the matte, whatever the network says', async () => {
+    const field = slab(steps);
+    expect(await densityAt(field, 0.45 * halfWidth, 0, -5 * step)).toBeGreaterThan(0);
+    expect(await densityAt(field, 0.55 * halfWidth, 0, -5 * step)).toBeLessThan(0);
+    expect(await densityAt(field, 0, 0.55 * halfWidth, -5 * step)).toBeLessThan(0);
+  });
+
+  test('gives what is seen some thickness even where the network doubts it', async () => {
+    expect(await densityAt(slab(0), 0, 0, -1.5 * step)).toBeGreaterThan(0);
+  });
+
+  test('has bounds that hold everything occupied', async () => {
+    const field = slab(20);
+    expect(field.bounds.max[2]).toBeGreaterThan(0);
+    expect(field.bounds.min[2]).toBeLessThan(-20 * step);
+    expect(field.bounds.max[0]).toBeGreaterThan(0.5 * halfWidth);
+  });
+});

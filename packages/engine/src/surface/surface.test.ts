@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest';
+import { clean } from './clean.js';
+import type { TriangleMesh } from './mesh.js';
+import { vertexNormals } from './normals.js';
+import { pose } from './pose.js';
+import { ball, meshOf, torus } from './shapes.fixture.js';
+import { simplify } from './simplify.js';
+import { smooth } from './smooth.js';
+import { enclosedVolume, topologyProblems } from './topology.js';
+import { estimateElevation } from './upright.js';
+
+const triangles = (mesh: TriangleMesh) => mesh.indices.length / 3;
+
+describe('clean', () => {
+  test('drops a speck beside the object and a bubble inside it, and nothing else', () => {
+    const object = ball(0.5, -0.3);
+    const [speck, bubble, second] = [ball(0.06, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
+    const dirty = meshOf(64, (x, y, z) =>
+      Math.max(Math.min(object(x, y, z), -bubble(x, y, z)), speck(x, y, z), second(x, y, z)),
+    );
+    const wanted = meshOf(64, (x, y, z) => Math.max(object(x, y, z), second(x, y, z)));
+    expect(triangles(clean(dirty))).toBe(triangles(wanted));
+    expect(clean(dirty).positions).toHaveLength(wanted.positions.length);
+  });
+});
+
+describe('smooth', () => {
+  test('takes the roughness off a ball and keeps its volume within 1 %', () => {
+    const rough = meshOf(48, (x, y, z) => ball(0.6)(x, y, z) + 0.02 * Math.sin(60 * x) * Math.sin(60 * y));
+    const fair = smooth(rough, 10);
+    const roughness = ({ positions }: TriangleMesh) => {
+      const radii = Array.from({ length: positions.length / 3 }, (_, i) =>
+        Math.hypot(...positions.subarray(3 * i, 3 * i + 3)),
+      );
+      const mean = radii.reduce((a, b) => a + b) / radii.length;
+      return Math.sqrt(radii.reduce((sum, radius) => sum + (radius - mean) ** 2, 0) / radii.length);
+    };
+    expect(roughness(fair)).toBeLessThan(roughness(rough) / 2);
+    expect(enclosedVolume(fair) / enclosedVolume(rough)).toBeCloseTo(1, 2);
+  });
+});
+
+describe('simplify', () => {
+  test('reaches its budget on a ball, closed and of the same volume within 1 %', async () => {
+    const mesh = meshOf(64, ball(0.8));
+    const simplified = await simplify(mesh, 2000);
+    expect(triangles(simplified)).toBeLessThanOrEqual(2000);
+    expect(topologyProblems(simplified)).toEqual([]);
+    expect(Math.abs(enclosedVolume(simplified) / enclosedVolume(mesh) - 1)).toBeLessThan(0.01);
+  });
+
+  test.each([0.04, 0.06, 0.09])(
+    'never tears or folds a thin ring of thickness %f, however small the budget',
+    async (thickness) => {
+      const simplified = await simplify(meshOf(80, torus(0.7, thickness)), 150);
+      expect(topologyProblems(simplified)).toEqual([]);
+      expect(simplified.positions.length / 3 - simplified.indices.length / 6).toBe(0); // still a ring
+    },
+  );
+
+  test('leaves a mesh within its budget alone', async () => {
+    const mesh = meshOf(16, ball(0.8));
+    expect(await simplify(mesh, 100_000)).toBe(mesh);
+  });
+});
+
+describe('vertexNormals', () => {
+  test("point away from a ball's centre within 3 degrees", () => {
+    const { positions, indices } = smooth(meshOf(48, ball(0.7)), 5);
+    const normals = vertexNormals({ positions, indices });
+    for (let i = 0; i < positions.length; i += 3) {
+      const length = Math.hypot(positions[i]!, positions[i + 1]!, positions[i + 2]!);
+      const cosine =
+        (positions[i]! * normals[i]! + positions[i + 1]! * normals[i + 1]! + positions[i + 2]! * normals[i + 2]!) /
+        length;
+      expect(cosine).toBeGreaterThan(Math.cos((3 * Math.PI) / 180));
+    }
+  });
+});
+
+/** A stool: a seat on four legs, seen by a camera that looks down on it by `elevation`. */
+function stoolSeenFrom(elevation: number): TriangleMesh {
+  const [sin, cos] = [Math.sin(elevation), Math.cos(elevation)];
+  return meshOf(96, (x, cameraY, cameraZ) => {
+    const [y, z] = [cos * cameraY + sin * cameraZ, cos * cameraZ - sin * cameraY];
+    const seat = 0.5 - Math.max(Math.abs(x), Math.abs(z), 8 * Math.abs(y - 0.3));
+    const leg = Math.min(
+      0.07 - Math.max(Math.abs(Math.abs(x) - 0.4), Math.abs(Math.abs(z) - 0.4)),
+      0.6 - Math.abs(y + 0.1) - 0.1,
+    );
+    return Math.max(seat, leg);
+  });
+}
+
+describe('upright', () => {
+  test.each([5, 15, 30])('a stool photographed from %i degrees above is found to be, within 4 degrees', (degrees) => {
+    const found = estimateElevation(stoolSeenFrom((degrees * Math.PI) / 180).positions);
+    expect(Math.abs((found * 180) / Math.PI - degrees)).toBeLessThan(4);
+  });
+
+  test('a posed model stands on y = 0, in the middle of x and z, one metre long, its legs upright', () => {
+    const elevation = (20 * Math.PI) / 180;
+    const mesh = stoolSeenFrom(elevation);
+    const { positions } = pose({ ...mesh, normals: vertexNormals(mesh), uvs: new Float32Array() }, elevation);
+    const along = (axis: number) => positions.filter((_, i) => i % 3 === axis).sort();
+    const [x, y, z] = [along(0), along(1), along(2)];
+    expect(y[0]).toBeCloseTo(0);
+    expect(x[0]! + x.at(-1)!).toBeCloseTo(0);
+    expect(z[0]! + z.at(-1)!).toBeCloseTo(0);
+    expect(Math.max(x.at(-1)! - x[0]!, y.at(-1)!, z.at(-1)! - z[0]!)).toBeCloseTo(1);
+    // All four feet touch the ground.
+    const feet = new Set<string>();
+    for (let i = 0; i < positions.length; i += 3) {
+      if (positions[i + 1]! < 0.03) feet.add(`${Math.sign(positions[i]!)} ${Math.sign(positions[i + 2]!)}`);
+    }
+    expect(feet.size).toBe(4);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'vitest';
+import { inflate } from '../field/inflate.js';
+import { sampleGrid } from '../field/sample-grid.js';
+import { paintCutout } from '../photo/cutout.fixture.js';
+import type { Cutout } from '../photo/image.js';
+import { clean } from '../surface/clean.js';
+import { marchingCubes } from '../surface/marching-cubes.js';
+import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+import { vertexNormals } from '../surface/normals.js';
+import { ball, meshOf, torus } from '../surface/shapes.fixture.js';
+import { smooth } from '../surface/smooth.js';
+import { bake } from './bake.js';
+import { padSeams } from './pad-seams.js';
+import { unwrap } from './unwrap.js';
+
+const camera = { distance: 3.5, halfTangent: 0.3 };
+const layout = { textureSize: 512, paddingTexels: 3 };
+
+/** How many triangles cover each texel centre of a 1024 texture. */
+function coverage({ indices, uvs }: TexturedMesh, size: number): Uint8Array {
+  const covered = new Uint8Array(size * size);
+  for (let t = 0; t < indices.length; t += 3) {
+    const [ax, ay, bx, by, cx, cy] = [0, 1, 2].flatMap((c) => [
+      uvs[2 * indices[t + c]!]! * size,
+      uvs[2 * indices[t + c]! + 1]! * size,
+    ]) as [number, number, number, number, number, number];
+    for (let y = Math.floor(Math.min(ay, by, cy)); y <= Math.max(ay, by, cy); y++) {
+      for (let x = Math.floor(Math.min(ax, bx, cx)); x <= Math.max(ax, bx, cx); x++) {
+        const [px, py] = [x + 0.5, y + 0.5];
+        const sides = [
+          (bx - ax) * (py - ay) - (by - ay) * (px - ax),
+          (cx - bx) * (py - by) - (cy - by) * (px - bx),
+          (ax - cx) * (py - cy) - (ay - cy) * (px - cx),
+        ];
+        if (sides.every((side) => side > 1e-3) || sides.every((side) => side < -1e-3)) covered[y * size + x]!++;
+      }
+    }
+  }
+  return covered;
+}
+
+const shapes: [string, TriangleMesh][] = [
+  ['a ball', meshOf(40, ball(0.8))],
+  ['a ring', meshOf(48, torus(0.6, 0.2))],
+  [
+    'a handle in front of a body',
+    meshOf(56, (x, y, z) => Math.max(ball(0.5, 0, 0, -0.2)(x, y, z), torus(0.4, 0.09)(z - 0.2, y, x))),
+  ],
+  [
+    'a corkscrew that hides behind itself',
+    meshOf(64, (x, y, z) => {
+      const turn = Math.atan2(z, x);
+      const rise = y - 0.1 * turn;
+      const pitch = 0.2 * Math.PI;
+      return 0.1 - Math.hypot(Math.hypot(x, z) - 0.5, rise - pitch * Math.round(rise / pitch));
+    }),
+  ],
+];
+
+describe.each(shapes)('unwrapping %s', (_, shape) => {
+  const closed = clean(shape);
+
+  test('keeps every triangle, and gives no two the same place in the texture', async () => {
+    const mesh = await unwrap(closed, vertexNormals(closed), camera, layout);
+    expect(mesh.indices).toHaveLength(closed.indices.length);
+    expect(mesh.uvs.every((value) => value >= 0 && value <= 1)).toBe(true);
+    const covered = coverage(mesh, 1024);
+    const used = covered.filter((count) => count > 0).length;
+    expect(covered.filter((count) => count > 1).length).toBeLessThan(used * 2e-3);
+    expect(used / covered.length).toBeGreaterThan(0.3);
+  });
+
+  test('splits vertices on seams only, without moving them', async () => {
+    const mesh = await unwrap(closed, vertexNormals(closed), camera, layout);
+    mesh.indices.forEach((vertex, i) => {
+      const original = closed.indices[i]!;
+      expect(mesh.positions.subarray(3 * vertex, 3 * vertex + 3)).toEqual(
+        closed.positions.subarray(3 * original, 3 * original + 3),
+      );
+    });
+    expect(mesh.positions.length).toBeLessThan(1.6 * closed.positions.length);
+  });
+});
+
+/** Bakes a cut-out's inflated shape and says what colour is at the vertex nearest to a direction. */
+async function bakedBall(cutout: Cutout) {
+  const field = inflate(cutout);
+  const closed = smooth(clean(marchingCubes(await sampleGrid(field, 64), field.threshold)), 5);
+  const normals = vertexNormals(closed);
+  const mesh = await unwrap(closed, normals, field.camera, layout);
+  const texture = bake(mesh, closed, normals, cutout, field.camera, layout.textureSize);
+  return (x: number, y: number, z: number): number[] => {
+    let [best, nearest] = [-Infinity, 0];
+    for (let i = 0; i < mesh.normals.length; i += 3) {
+      const cosine = mesh.normals[i]! * x + mesh.normals[i + 1]! * y + mesh.normals[i + 2]! * z;
+      if (cosine > best) [best, nearest] = [cosine, i / 3];
+    }
+    const column = Math.min(Math.floor(mesh.uvs[2 * nearest]! * texture.width), texture.width - 1);
+    const row = Math.min(Math.floor(mesh.uvs[2 * nearest + 1]! * texture.height), texture.height - 1);
+    return [...texture.data.subarray(4 * (row * texture.width + column), 4 * (row * texture.width + column) + 3)];
+  };
+}
+
+describe('the base color texture', () => {
+  const red = [200, 30, 30] as const;
+  const blue = [30, 30, 200] as const;
+  const twoHalves = paintCutout(256, (u, v) => [...(u < 0 ? red : blue), Math.hypot(u, v) < 0.8 ? 255 : 0]);
+
+  test("shows the photo's left on the left and its right on the right of the side the camera saw", async () => {
+    const colorAt = await bakedBall(twoHalves);
+    for (const [direction, wanted] of [
+      [-0.5, red],
+      [0.5, blue],
+    ] as const) {
+      colorAt(direction, 0, 0.87).forEach((value, c) => {
+        expect(Math.abs(value - wanted[c]!)).toBeLessThan(6);
+      });
+    }
+  });
+
+  test('continues the same colours on the far side, where the photo saw nothing', async () => {
+    const colorAt = await bakedBall(twoHalves);
+    for (const [direction, wanted] of [
+      [-0.5, red],
+      [0.5, blue],
+    ] as const) {
+      colorAt(direction, 0, -0.87).forEach((value, c) => {
+        expect(Math.abs(value - wanted[c]!)).toBeLessThan(25);
+      });
+    }
+  });
+
+  test('never lets the background into the rim of the object', async () => {
+    // The background is white where the matte ends, and the object's colour reaches a little beyond, as `frame` makes it.
+    const ringed = paintCutout(256, (u, v) =>
+      Math.hypot(u, v) < 0.85 ? [...red, Math.hypot(u, v) < 0.8 ? 255 : 0] : [255, 255, 255, 0],
+    );
+    const colorAt = await bakedBall(ringed);
+    for (const direction of [
+      [1, 0, 0],
+      [-1, 0, 0],
+      [0, 1, 0],
+      [0, -1, 0],
+      [0.7, 0.7, 0],
+    ] as const) {
+      expect(colorAt(direction[0], direction[1], 0)[1]).toBeLessThan(60);
+    }
+  });
+});
+
+test('texels between charts take the colour of the nearest chart, and charts keep theirs', () => {
+  const size = 16;
+  const colors = Float32Array.from([0.2, 0.4, 0.6, 0.9, 0.8, 0.7]);
+  const filled = padSeams(Uint32Array.from([0, size * size - 1]), colors, size);
+  expect([...filled.subarray(0, 3)]).toEqual([...colors.subarray(0, 3)]);
+  expect([...filled.subarray(3, 6)]).toEqual([...colors.subarray(0, 3)]);
+  expect([...filled.subarray(-6, -3)]).toEqual([...colors.subarray(3, 6)]);
+});
