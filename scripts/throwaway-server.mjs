@@ -36,6 +36,8 @@ export async function startThrowawayServer(atEnd, flags = []) {
   const { servers } = JSON.parse(readFileSync(join(env.GEN3D_CONFIG_DIR, 'profile.json'), 'utf8'));
 
   return {
+    /** Temporary: removed with everything in it when the script ends. */
+    folder,
     url,
     apiKey: servers[url].apiKey,
     pid: server.child.pid,

@@ -1,0 +1,149 @@
+// How long a photo takes, how much memory, and how quickly the API answers meanwhile.
+//
+//   npm run bench             each demo photo through a real server and the real command line
+//   npm run bench engine      the engine alone, stage by stage
+//
+// Both print Markdown: docs/benchmarks.md is what they printed.
+import { readdirSync, readFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { basename, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { demoPhotos } from './photos.mjs';
+import { Failed, main } from './processes.mjs';
+import { requireNode } from './require-node.mjs';
+import { startThrowawayServer } from './throwaway-server.mjs';
+
+requireNode();
+const root = fileURLToPath(new URL('..', import.meta.url));
+const pollEveryMs = 50;
+
+const benches = { server: benchServer, engine: benchEngine };
+const bench = benches[process.argv[2] ?? 'server'];
+
+await main(async (atEnd) => {
+  if (!bench) throw new Failed(`There is no bench ${process.argv[2]}: npm run bench, or npm run bench engine`);
+  const cpu = cpus();
+  console.log(
+    `${cpu[0].model}, ${cpu.length} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}, ` +
+      `${process.platform} ${process.arch}, ${new Date().toISOString().slice(0, 10)}\n`,
+  );
+  await bench(atEnd);
+});
+
+async function benchServer(atEnd) {
+  // 20 reads a second from here and the command line's own would fit the default limit; without one nothing is hidden.
+  const server = await startThrowawayServer(atEnd, ['--rate-limit', 'off']);
+  const all = [];
+  row('photo', 'photo to GLB on disk', 'GET /v1/jobs/{id} p50', 'p99', 'longest', 'reads');
+  row('---', '--:', '--:', '--:', '--:', '--:');
+  for (const photo of demoPhotos()) {
+    const { seconds, latencies } = await measureJob(server, photo);
+    all.push(...latencies);
+    row(basename(photo), `${seconds.toFixed(1)} s`, ...latencyCells(latencies));
+  }
+  row('all', '', ...latencyCells(all));
+  const peaks = childrenOf(server.pid).map(peakMemory);
+  console.log(`\nPeak memory of the runner process: ${peaks.length ? `${peaks.join(', ')} MB` : 'not known here'}`);
+  console.log(`Peak memory of the API process: ${peakMemory(server.pid) ?? 'not known here'} MB`);
+  await server.close();
+}
+
+/** Runs `gen3d create --wait` while this process, which has nothing else to do, reads the job's state. */
+async function measureJob({ url, apiKey, folder, gen3d }, photo) {
+  const glb = join(folder, 'model.glb');
+  const headers = { authorization: `Bearer ${apiKey}` };
+  const read = async (path) => (await fetch(`${url}${path}`, { headers })).json();
+  const newest = async () => (await read('/v1/jobs?limit=1')).jobs[0]?.task_id;
+
+  const before = await newest();
+  const startedAt = performance.now();
+  let seconds;
+  const created = gen3d(['create', photo, '--wait', '-o', glb, '--force']).then(({ code, stderr }) => {
+    seconds = (performance.now() - startedAt) / 1000;
+    if (code !== 0) throw new Failed(`gen3d create failed: ${stderr}`);
+  });
+
+  const latencies = [];
+  let id;
+  while (seconds === undefined) {
+    const wake = sleep(pollEveryMs);
+    if (id === undefined) {
+      const found = await newest();
+      if (found !== before) id = found;
+    } else {
+      const asked = performance.now();
+      await read(`/v1/jobs/${id}`);
+      latencies.push(performance.now() - asked);
+    }
+    await wake;
+  }
+  await created;
+  return { seconds, latencies };
+}
+
+function latencyCells(latencies) {
+  const sorted = latencies.toSorted((a, b) => a - b);
+  const quantile = (share) => `${sorted[Math.ceil(share * sorted.length) - 1].toFixed(1)} ms`;
+  return [quantile(0.5), quantile(0.99), quantile(1), String(sorted.length)];
+}
+
+/** On Linux; elsewhere none are found. */
+function childrenOf(pid) {
+  try {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .filter((name) => field(name, 'PPid') === String(pid));
+  } catch {
+    return [];
+  }
+}
+
+/** In MB. */
+function peakMemory(pid) {
+  const kilobytes = field(pid, 'VmHWM')?.split(' ')[0];
+  return kilobytes && Math.round(kilobytes / 1024);
+}
+
+function field(pid, name) {
+  try {
+    return new RegExp(`^${name}:\\s*(.+)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+async function benchEngine() {
+  const { Engine } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
+  const options = { bundle: 'gen3d-tiny', matte: 'isnet', device: 'auto', modelDirs: [join(root, 'models')] };
+  const startedAt = performance.now();
+  const engine = await Engine.open(options);
+  console.log(`Loading the reconstruction network: ${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`);
+  let headed = false;
+  for (const photo of demoPhotos()) {
+    const bytes = readFileSync(photo);
+    const began = performance.now();
+    const { stats, glb } = await engine.generate(bytes);
+    const total = (performance.now() - began) / 1000;
+    const stages = Object.entries(stats.stageMs);
+    if (!headed) {
+      row('photo', 'total', ...stages.map(([name]) => name), 'GLB', 'triangles');
+      row('---', '--:', ...stages.map(() => '--:'), '--:', '--:');
+      headed = true;
+    }
+    const times = stages.map(([, ms]) => (ms / 1000).toFixed(2));
+    row(
+      basename(photo),
+      `${total.toFixed(1)} s`,
+      ...times,
+      `${(glb.length / 1e6).toFixed(1)} MB`,
+      stats.triangles.toLocaleString('en'),
+    );
+  }
+  await engine.close();
+  console.log(`\nPeak memory: ${Math.round(process.resourceUsage().maxRSS / 1024)} MB`);
+}
+
+function row(...cells) {
+  console.log(`| ${cells.join(' | ')} |`);
+}
