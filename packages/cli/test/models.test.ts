@@ -42,6 +42,21 @@ describe('create --wait', () => {
     expect(await isGlb('model.glb')).toBe(true);
   });
 
+  test('a photo too large for a request is scaled down and made all the same', async () => {
+    const photo = discPng(1200, 480, 0);
+    expect(photo.byteLength).toBeGreaterThan(4 * 1024 * 1024);
+    await writeFile(path('phone.png'), photo);
+    const { code, stdout } = await gen3d(['create', 'phone.png', '--wait']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'phone.glb\n' });
+  });
+
+  test('a file that is large and no photo, or larger than any photo may be, is refused before anything is sent', async () => {
+    await writeFile(path('junk.jpg'), Buffer.alloc(5_000_000, 'no photo '));
+    await writeFile(path('huge.png'), Buffer.concat([discPng(), Buffer.alloc(26 * 1024 * 1024)]));
+    expect(await gen3d(['create', 'junk.jpg'])).toMatchObject({ code: 2, stderr: expect.stringContaining('junk.jpg') });
+    expect(await gen3d(['create', 'huge.png'])).toMatchObject({ code: 2, stderr: expect.stringContaining('25 MiB') });
+  });
+
   test('a URL is fetched by the server, and its name names the model', async () => {
     const pictures = createServer((_, response) => response.end(discPng()));
     await new Promise<void>((resolve) => pictures.listen(0, '127.0.0.1', resolve));

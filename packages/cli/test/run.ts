@@ -97,7 +97,7 @@ export function says(child: ChildProcess, words: RegExp): Promise<string> {
 }
 
 /** A red disc with nothing around it: a photo that is cut out already, so that no matting model is needed. */
-export function discPng(size = 96, radius = 0.4 * size): Buffer {
+export function discPng(size = 96, radius = 0.4 * size, compressionLevel = 6): Buffer {
   const rows = Buffer.alloc(size * (1 + 4 * size));
   for (let y = 0; y < size; y += 1) {
     for (let x = 0; x < size; x += 1) {
@@ -109,7 +109,11 @@ export function discPng(size = 96, radius = 0.4 * size): Buffer {
   header.writeUInt32BE(size, 0);
   header.writeUInt32BE(size, 4);
   header.set([8, 6, 0, 0, 0], 8); // 8 bits, RGBA
-  const parts = [chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))];
+  const parts = [
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(rows, { level: compressionLevel })),
+    chunk('IEND', Buffer.alloc(0)),
+  ];
   return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), ...parts]);
 }
 

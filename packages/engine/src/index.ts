@@ -15,5 +15,6 @@ export { BundleError, EngineError, type EngineErrorCode } from './errors.js';
 export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export type { RgbaImage } from './photo/image.js';
+export { shrinkPhoto } from './photo/shrink.js';
 export { type RenderOptions, renderView } from './render/render-view.js';
 export type { TexturedMesh } from './surface/mesh.js';

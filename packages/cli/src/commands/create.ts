@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { addAbortSignal } from 'node:stream';
-import { AuthenticationError, ConnectionError, type Gen3d, type ImageInput, JobFailedError } from '@gen3d/sdk';
+import { AuthenticationError, ConnectionError, type Gen3d, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { exitCode } from '../exit-code.js';
@@ -9,6 +8,7 @@ import { Failed, failureOf, Interrupted, UsageError } from '../failure.js';
 import { bytes, count, duration } from '../format.js';
 import { fetchModel } from '../model-file.js';
 import { isUrl, modelPath, planOutputs } from '../output-file.js';
+import { isDataUri, photoInput } from '../photo-input.js';
 import { type ProgressDisplay, showProgress, stateOf } from '../progress.js';
 import { cross, isWatched, paint, print, printJson, say, tick } from '../terminal.js';
 
@@ -71,23 +71,18 @@ async function refuseMissing(images: readonly string[]): Promise<void> {
   }
 }
 
-const isDataUri = (image: string) => /^data:/i.test(image);
-
 function nameOf(image: string): string {
   if (image === '-') return 'stdin';
   if (isDataUri(image)) return 'data URI';
   return isUrl(image) ? image : basename(image);
 }
 
-const inputOf = (image: string, signal: AbortSignal): ImageInput =>
-  image === '-' ? addAbortSignal(signal, process.stdin) : image;
-
 const pickUp = (jobId: string, path?: string) =>
   `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${/^[\w./-]+$/.test(path) ? path : `'${path}'`}`}`;
 
 async function createOnly(client: Gen3d, items: readonly Item[], { json }: CreateOptions, signal: AbortSignal) {
   const failures = await forEach(items, signal, say, async (item, stop) => {
-    const created = await client.jobs.create({ image: inputOf(item.image, stop) }, { signal: stop });
+    const created = await client.jobs.create({ image: await photoInput(item.image, stop) }, { signal: stop });
     if (json) printJson(created);
     else print(created.job_id);
     if (isWatched() && items.length === 1) say(paint('dim', `\`${pickUp(created.job_id)}\` waits for it`));
@@ -130,7 +125,7 @@ async function finish(
   const startedAt = Date.now();
   const path = item.path ?? modelPath(item.image);
   display.update(item.name, 'sending');
-  const { job_id } = await client.jobs.create({ image: inputOf(item.image, signal) }, { signal });
+  const { job_id } = await client.jobs.create({ image: await photoInput(item.image, signal) }, { signal });
   item.openJob = job_id;
   try {
     const onProgress = (task: Parameters<typeof stateOf>[0]) => display.update(item.name, stateOf(task));
