@@ -7,6 +7,7 @@ import {
   parseCreateJobRequest,
 } from '@gen3d/schema';
 import { Router } from 'express';
+import { GroupCommit } from '../db/group-commit.js';
 import { createJob, createSandboxJob } from '../jobs/create.js';
 import { findTask, listTasks } from '../jobs/store.js';
 import { toTask } from '../jobs/task.js';
@@ -21,7 +22,8 @@ const invalidCursor = () =>
 
 /** `/v1/jobs`: API.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { db, cursors, assetsUrl, sandbox, onJobCreated } = services;
+  const { db, inputs, cursors, assetsUrl, sandbox, onJobCreated } = services;
+  const commits = new GroupCommit(db);
   const router = Router();
 
   router
@@ -34,7 +36,7 @@ export function jobRoutes(services: Services): Router {
       if (caller.sandbox && sandbox) {
         jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, Date.now());
       } else {
-        const job = await createJob(services, caller.accountId, parsed.data, Date.now());
+        const job = await createJob({ db, inputs, commits }, caller.accountId, parsed.data, Date.now());
         if (job.created) onJobCreated();
         jobId = job.id;
       }

@@ -1,6 +1,7 @@
 import { type CreateJobRequest, isImageTo3d, limits, parseImageDataUri, progress } from '@gen3d/schema';
 import { balanceOf } from '../accounts/ledger.js';
 import { type MicroUsd, toMicroUsd } from '../accounts/money.js';
+import type { GroupCommit } from '../db/group-commit.js';
 import type { Db } from '../db/open.js';
 import { newUlid } from '../ids.js';
 import type { InputStore } from '../inputs/store.js';
@@ -37,7 +38,7 @@ function photoSource(request: CreateJobRequest): PhotoSource {
  * @throws {InsufficientBalanceError}
  */
 export async function createJob(
-  { db, inputs }: { db: Db; inputs: InputStore },
+  { db, inputs, commits }: { db: Db; inputs: InputStore; commits: GroupCommit },
   accountId: string,
   request: CreateJobRequest,
   now: number,
@@ -54,7 +55,7 @@ export async function createJob(
   // Before the row: a job without its photo could never run, while a photo without a job is swept away.
   if (photo.bytes) await inputs.put(id, photo.bytes);
   // One transaction: a 202 whose event was lost would leave a webhook user waiting for ever.
-  const inserted = await db.transaction().execute(async (trx) => {
+  const inserted = await commits.run(async (trx) => {
     const job = await insertJob(trx, {
       id,
       account_id: accountId,

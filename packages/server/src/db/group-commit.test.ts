@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest';
+import { newAccount, temporaryDatabase } from '../../test/kit.js';
+import { insertJob } from '../jobs/store.js';
+import { GroupCommit } from './group-commit.js';
+
+const job = (account: string, id: string, key: string | null = null) => ({
+  id,
+  account_id: account,
+  type: 'image-to-3d',
+  idempotency_key: key,
+  image_url: null,
+  created_at: 0,
+});
+
+async function setUp() {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  const ids = async () => (await db.selectFrom('jobs').select('id').orderBy('id').execute()).map(({ id }) => id);
+  return { db, account, ids, commits: new GroupCommit(db) };
+}
+
+test('works that arrive together share a transaction, and each gets its own result', async () => {
+  const { commits, account, ids } = await setUp();
+  const transactions = new Set<unknown>();
+  const insert = (id: string) =>
+    commits.run(async (trx) => {
+      transactions.add(trx);
+      return insertJob(trx, job(account, id));
+    });
+  const made = await Promise.all(['a', 'b', 'c'].map(insert));
+  expect(made.map((row) => row?.id)).toEqual(['a', 'b', 'c']);
+  expect(transactions.size).toBe(1);
+  expect(await ids()).toEqual(['a', 'b', 'c']);
+});
+
+test('a work that fails fails alone, and leaves nothing behind', async () => {
+  const { commits, account, ids } = await setUp();
+  const outcomes = await Promise.allSettled([
+    commits.run((trx) => insertJob(trx, job(account, 'a'))),
+    commits.run(async (trx) => {
+      await insertJob(trx, job(account, 'b'));
+      throw new Error('b has changed its mind');
+    }),
+    commits.run((trx) => insertJob(trx, job(account, 'c'))),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+  expect(await ids()).toEqual(['a', 'c']);
+});
+
+test('of two with one idempotency key in one transaction, the first is made', async () => {
+  const { commits, account, ids } = await setUp();
+  const insert = (id: string) => commits.run((trx) => insertJob(trx, job(account, id, 'order-1')));
+  const [first, second] = await Promise.all([insert('a'), insert('b')]);
+  expect(first?.id).toBe('a');
+  expect(second).toBeUndefined();
+  expect(await ids()).toEqual(['a']);
+});
+
+test('works that arrive during a commit go with the next', async () => {
+  const { commits, account, ids } = await setUp();
+  const made: Promise<unknown>[] = [];
+  const insert = (id: string) => made.push(commits.run((trx) => insertJob(trx, job(account, id))));
+  made.push(
+    commits.run(async (trx) => {
+      insert('b');
+      return insertJob(trx, job(account, 'a'));
+    }),
+  );
+  await made[0];
+  await Promise.all(made);
+  expect(await ids()).toEqual(['a', 'b']);
+});

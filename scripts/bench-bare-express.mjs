@@ -1,0 +1,28 @@
+// What Express 5 itself costs: a route that only sends a finished job's JSON. `npm run bench api` starts it.
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const server = fileURLToPath(new URL('../packages/server/package.json', import.meta.url));
+const express = createRequire(server)('express');
+
+const id = '01J9ZC3W8Q4V5N6M7P8R9S0T1A';
+const app = express();
+app.get('/bare/:id', (_request, response) => {
+  response.json({
+    task_id: id,
+    type: 'image-to-3d',
+    status: 'SUCCEEDED',
+    progress: 100,
+    model_urls: { glb: `http://127.0.0.1:8787/assets/${id}/model.glb` },
+    thumbnail_url: `http://127.0.0.1:8787/assets/${id}/thumbnail.jpg`,
+    error: null,
+    created_at: '2026-01-02T03:04:05.000Z',
+    finished_at: '2026-01-02T03:04:15.000Z',
+  });
+});
+app.post('/v1/jobs', express.json(), (_request, response) => {
+  response.status(202).json({ job_id: id });
+});
+const listener = app.listen(0, '127.0.0.1', () => {
+  console.log(`listening on http://127.0.0.1:${listener.address().port}`);
+});
