@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { limits, signatureHeader, timestampHeader } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { type Dispatcher, request } from 'undici';
@@ -12,7 +13,7 @@ import { sign } from './signature.js';
 /** A slow receiver fills its own account's places and nobody else's. */
 const maxPerAccount = 8;
 const maxInFlight = 64;
-/** A delivery takes at most `limits.webhookTimeoutMs`; one that is silent for longer died with its process. */
+/** A delivery takes at most the time to connect and to answer, 10 s each; one that is silent for longer died with its process. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
 /** Events that other processes record are seen at the latest after this. */
 const pollMs = 500;
@@ -129,19 +130,26 @@ export class Delivery {
 /** POSTs one signed delivery. Returns undefined for any 2xx, else what went wrong, in words for an operator. */
 async function post(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): Promise<string | undefined> {
   const timestamp = new Date().toISOString();
-  const timeout = AbortSignal.timeout(limits.webhookTimeoutMs);
+  const waiting = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  // Read when the connection stands: a slow handshake shall not eat into the receiver's time to answer.
+  function* sending(): Generator<Buffer> {
+    timer = setTimeout(() => waiting.abort(), limits.webhookTimeoutMs);
+    yield body;
+  }
   try {
     const response = await request(endpoint.url, {
       dispatcher,
       method: 'POST',
       headers: {
         'content-type': 'application/json',
+        'content-length': String(body.length),
         'user-agent': 'gen3d-webhooks',
         [timestampHeader]: timestamp,
         [signatureHeader]: sign(endpoint.secret, timestamp, body),
       },
-      body,
-      signal: timeout,
+      body: Readable.from(sending()),
+      signal: waiting.signal,
       // A connection of its own: a kept one may be closed under the request, and skips the address check.
       reset: true,
     });
@@ -149,7 +157,9 @@ async function post(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): P
     response.body.on('error', () => {}).destroy();
     return response.statusCode >= 200 && response.statusCode < 300 ? undefined : `HTTP ${response.statusCode}`;
   } catch (error) {
-    if (timeout.aborted) return `no response within ${limits.webhookTimeoutMs / 1_000} s`;
+    if (waiting.signal.aborted) return `no response within ${limits.webhookTimeoutMs / 1_000} s`;
     return error instanceof Error ? error.message : String(error);
+  } finally {
+    clearTimeout(timer);
   }
 }

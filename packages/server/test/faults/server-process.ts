@@ -1,0 +1,59 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Answer, callServer } from '../kit.js';
+
+export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
+
+export interface ServerProcess {
+  /** Resolves with the address when it accepts jobs, and rejects when the process ends before that. */
+  ready: Promise<string>;
+  /** The runner that was last seen ready, if any. */
+  runnerPid(): number | undefined;
+  call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
+  /** `kill -9`; resolves when the process is gone. */
+  kill(): Promise<void>;
+  /** What the process logged and was alarmed about, for a test that failed. */
+  troubles(): string[];
+}
+
+/** The built server in a process of its own, as `gen3d serve` runs it. */
+export function spawnServer(settings: Record<string, unknown>, env: NodeJS.ProcessEnv = {}): ServerProcess {
+  const all = { port: 0, rateLimit: 'off', logFormat: 'json', bootstrapApiKey: firstApiKey, ...settings };
+  const script = `
+    import { loadConfig, serve } from '@gen3d/server';
+    await serve(loadConfig({}, {}, ${JSON.stringify(all)}));`;
+  const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  let runnerPid: number | undefined;
+  const troubles: string[] = [];
+  createInterface({ input: child.stderr! }).on('line', (line) => {
+    const entry = line.startsWith('{') ? JSON.parse(line) : { level: 60 };
+    if (entry.msg === 'runner is ready') runnerPid = entry.pid;
+    if (entry.level >= 50) troubles.push(line);
+  });
+  const ready = new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const url = /listening on (http:\S+)/.exec(line)?.[1];
+      if (url) resolve(url);
+    });
+    exited.then(() => reject(new Error(`the server ended before it listened: ${troubles.join('\n')}`)));
+  });
+  // Who kills a server that is still starting need not ask for its address.
+  ready.catch(() => {});
+  return {
+    ready,
+    runnerPid: () => runnerPid,
+    call: async (method, path, body, key = firstApiKey) => callServer(await ready, method, path, body, key),
+    async kill() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+    troubles: () => troubles,
+  };
+}

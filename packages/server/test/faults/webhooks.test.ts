@@ -1,0 +1,250 @@
+// Deliveries over real HTTPS, to receivers that misbehave. The slow cases wait beside each other.
+import { writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CreateJobResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d/schema';
+import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
+import { type Admin, openAdmin } from '../../src/admin.js';
+import { loadConfig } from '../../src/config.js';
+import { until } from '../kit.js';
+import { makePrivateCa, type PrivateCa } from './private-ca.js';
+import { type Answering, openReceiver, type Receiver, signedWith } from './receiver.js';
+import { type ServerProcess, spawnServer } from './server-process.js';
+
+const retryDelaySeconds = 0.4;
+const pingDelaySeconds = 0.1;
+const attempts = 6;
+const endpoint = '/v1/webhook-endpoint';
+
+let dataDir: string;
+let ca: PrivateCa;
+let server: ServerProcess;
+let admin: Admin;
+
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'gen3d-webhooks-'));
+  ca = await makePrivateCa();
+  const caFile = join(dataDir, 'ca.pem');
+  writeFileSync(caFile, ca.ca);
+  const settings = {
+    dataDir,
+    bundle: 'inflate',
+    device: 'cpu',
+    allowPrivateNetwork: true,
+    webhookRetryDelays: Array.from({ length: attempts - 1 }, () => retryDelaySeconds),
+    webhookPingDelay: pingDelaySeconds,
+  };
+  server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
+  await server.ready;
+  admin = await openAdmin(loadConfig({}, {}, { dataDir }));
+});
+
+afterAll(async () => {
+  await admin?.close();
+  await server?.kill();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+interface Customer {
+  accountId: string;
+  /** The secret that signs at first. */
+  secret: string;
+  receiver: Receiver;
+  call: ServerProcess['call'];
+  ping(): Promise<void>;
+  /** Waits until so many requests have arrived. */
+  arrivals(count: number, timeoutMs?: number): Promise<Receiver['received']>;
+}
+
+/** An account of its own with a receiver of its own. */
+async function customer({ onTestFinished }: TestContext, answer?: Answering, shownCa = ca): Promise<Customer> {
+  const { account_id } = await admin.createAccount('customer', 10);
+  const { api_key } = await admin.createKey(account_id);
+  const receiver = await openReceiver(shownCa, answer);
+  onTestFinished(() => receiver.close());
+  const call: Customer['call'] = (method, path, body) => server.call(method, path, body, api_key);
+  const { secret } = WebhookEndpoint.parse((await call('PUT', endpoint, { url: receiver.url })).body);
+  return {
+    accountId: account_id,
+    secret,
+    receiver,
+    call,
+    async ping() {
+      await call('POST', `${endpoint}/test`);
+    },
+    arrivals: (count, timeoutMs) =>
+      until(async () => receiver.received.length >= count && receiver.received, timeoutMs),
+  };
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Long enough for a retry that must not come. */
+const aWhile = () => pause(4 * retryDelaySeconds * 1_000);
+
+/** The dead letters of one account, as soon as there is one. */
+const deadLetters = ({ accountId }: Customer, timeoutMs?: number) =>
+  until(async () => {
+    const letters = (await admin.listDeadLetters()).filter(({ account_id }) => account_id === accountId);
+    return letters.length > 0 && letters;
+  }, timeoutMs);
+
+describe.concurrent('a delivery over HTTPS', () => {
+  test('that meets 500 twice is retried after its pauses with the same event, and signed anew each time', async (context) => {
+    const { expect } = context;
+    const one = await customer(context, (response, _delivered, count) =>
+      response.writeHead(count < 3 ? 500 : 200).end(),
+    );
+    await one.ping();
+    await one.arrivals(3);
+    await aWhile();
+    const { received } = one.receiver;
+    expect(received).toHaveLength(3);
+    expect(new Set(received.map(({ body }) => body.toString())).size).toBe(1);
+    for (const delivered of received) expect(signedWith(one.secret, delivered)).toBe(true);
+    const pauses = received.slice(1).map(({ at }, i) => at - received[i]!.at);
+    for (const ms of pauses) expect(ms).toBeGreaterThan(retryDelaySeconds * 1_000 * 0.75);
+  });
+
+  test('that meets silence is given up after 10 s and retried', async (context) => {
+    const { expect } = context;
+    const one = await customer(context, (response, _delivered, count) => count > 1 && response.end());
+    await one.ping();
+    const [first, second] = await one.arrivals(2, 30_000);
+    expect(second!.event.event_id).toBe(first!.event.event_id);
+    expect(second!.at - first!.at).toBeGreaterThan(9_900);
+    expect(second!.at - first!.at).toBeLessThan(15_000);
+  });
+
+  test('that is answered after 9.9 s has succeeded', async (context) => {
+    const { expect } = context;
+    const one = await customer(context, (response) => setTimeout(() => response.end(), 9_900));
+    await one.ping();
+    await one.arrivals(1);
+    await pause(12_000);
+    expect(one.receiver.received).toHaveLength(1);
+  });
+
+  test('that is cut off by a reset is retried', async (context) => {
+    const { expect } = context;
+    const one = await customer(context, (response, _delivered, count, request) => {
+      if (count === 1) request.socket.destroy();
+      else response.end();
+    });
+    await one.ping();
+    const [first, second] = await one.arrivals(2);
+    expect(second!.body.equals(first!.body)).toBe(true);
+  });
+
+  test('that is redirected has failed, and nobody goes where it points', async (context) => {
+    const { expect } = context;
+    const elsewhere = await openReceiver(ca);
+    context.onTestFinished(() => elsewhere.close());
+    const one = await customer(context, (response) => response.writeHead(307, { location: elsewhere.url }).end());
+    await one.ping();
+    const [letter] = await deadLetters(one);
+    expect(letter).toMatchObject({ last_failure: 'HTTP 307', attempts });
+    expect(elsewhere.received).toEqual([]);
+    expect(one.receiver.received.every(({ path }) => path === '/hook')).toBe(true);
+  });
+
+  test('is not made to a receiver whose certificate nobody vouches for', async (context) => {
+    const { expect } = context;
+    const one = await customer(context, undefined, await makePrivateCa());
+    await one.ping();
+    const [letter] = await deadLetters(one);
+    expect(letter!.last_failure).toMatch(/certificate|self.signed|verif/i);
+    expect(one.receiver.received).toEqual([]);
+  });
+
+  test('in flight during a rotation keeps the old signature, and its retry carries the new one', async (context) => {
+    const { expect } = context;
+    let refuse: (() => void) | undefined;
+    const one = await customer(context, (response, _delivered, count) => {
+      if (count > 1) response.end();
+      else refuse = () => response.writeHead(500).end();
+    });
+    await one.ping();
+    const [first] = await one.arrivals(1);
+    const { secret } = RotateSecretResponse.parse((await one.call('POST', `${endpoint}/rotate`)).body);
+    refuse!();
+    const [, second] = await one.arrivals(2);
+    expect(signedWith(one.secret, first!)).toBe(true);
+    expect(signedWith(secret, second!)).toBe(true);
+    expect(signedWith(one.secret, second!)).toBe(false);
+  });
+
+  test('in flight when the endpoint is deleted is not retried, and what waited is dropped', async (context) => {
+    const { expect } = context;
+    let refuse: (() => void) | undefined;
+    const one = await customer(context, (response) => {
+      refuse = () => response.writeHead(500).end();
+    });
+    await one.ping();
+    await one.arrivals(1);
+    await one.ping();
+    expect((await one.call('DELETE', endpoint)).status).toBe(204);
+    refuse!();
+    await aWhile();
+    expect(one.receiver.received).toHaveLength(1);
+    expect((await admin.listDeadLetters()).filter(({ account_id }) => account_id === one.accountId)).toEqual([]);
+  });
+
+  test('that always fails is a dead letter after its 5 retries, and arrives when an operator replays it', async (context) => {
+    const { expect } = context;
+    let healthy = false;
+    const one = await customer(context, (response) => response.writeHead(healthy ? 204 : 503).end());
+    await one.ping();
+    await one.ping();
+    const letters = await until(async () => {
+      const found = await deadLetters(one);
+      return found.length === 2 && found;
+    });
+    expect(one.receiver.received).toHaveLength(2 * attempts);
+    for (const letter of letters) expect(letter).toMatchObject({ event: 'ping', attempts, last_failure: 'HTTP 503' });
+    healthy = true;
+    const [first, second] = letters.map(({ event_id }) => event_id);
+    await admin.replayDeadLetters({ eventId: first! });
+    await one.arrivals(2 * attempts + 1);
+    // All that died since a time: only one is left of this account, and other tests' letters only die again.
+    await admin.replayDeadLetters({ since: new Date(Date.parse(letters[0]!.dead_at) - 1) });
+    await one.arrivals(2 * attempts + 2);
+    expect(one.receiver.received.slice(-2).map(({ event }) => event.event_id)).toEqual([first, second]);
+  });
+});
+
+describe.concurrent('the events of a job over HTTPS', () => {
+  test('have their first attempts in order though each of them fails at first', async (context) => {
+    const { expect } = context;
+    const seen = new Set<string>();
+    const one = await customer(context, (response, { event }) => {
+      const again = seen.has(event.event_id);
+      seen.add(event.event_id);
+      // A slow failure would be overtaken by the next event if anything could overtake.
+      setTimeout(() => response.writeHead(again ? 200 : 500).end(), again ? 0 : 150);
+    });
+    const created = await one.call('POST', '/v1/jobs', { type: 'reserved', input: {} });
+    const { job_id } = CreateJobResponse.parse(created.body);
+    const received = await one.arrivals(4);
+    const firsts = new Map(received.map(({ event }) => [event.event_id, event]).reverse() as [string, unknown][]);
+    expect([...firsts.values()].reverse()).toMatchObject([
+      { task_id: job_id, status: 'PENDING', progress: 0 },
+      { task_id: job_id, status: 'FAILED', error: { code: 'unsupported_type' } },
+    ]);
+  });
+});
+
+describe.concurrent('a dead receiver', () => {
+  test('of one account delays nobody else', async (context) => {
+    const { expect } = context;
+    const dead = await customer(context, () => {});
+    for (let i = 0; i < 30; i++) await dead.ping();
+    await dead.arrivals(1);
+    const well = await customer(context);
+    const asked = Date.now();
+    await well.ping();
+    const [delivered] = await well.arrivals(1);
+    expect(delivered!.at - asked).toBeLessThan(3_000);
+    await dead.call('DELETE', endpoint);
+  });
+});
