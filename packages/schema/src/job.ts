@@ -50,7 +50,8 @@ const jobRequestFields = {
 export const ImageTo3dRequest = z.object({ type: z.literal(jobType), input: ImageTo3dInput, ...jobRequestFields });
 export type ImageTo3dRequest = z.infer<typeof ImageTo3dRequest>;
 
-const ReservedTypeRequest = z.object({
+/** A job of a type that does not exist yet: accepted, and failed during processing. */
+export const ReservedTypeRequest = z.object({
   type: z.string().refine((type) => type !== jobType),
   input: z.record(z.string(), z.unknown()),
   ...jobRequestFields,

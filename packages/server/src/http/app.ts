@@ -5,6 +5,7 @@ import { authenticate } from './auth.js';
 import { balanceRoutes } from './balance.js';
 import { errorHandler, HttpError } from './errors.js';
 import { jobRoutes } from './jobs.js';
+import { openApi } from './openapi.js';
 import { rateLimit } from './rate-limit.js';
 import { requestLog } from './request-log.js';
 import type { Services } from './services.js';
@@ -34,6 +35,7 @@ export function createApp(services: Services): Express {
   app.get('/metrics', async (_request, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
+  app.get('/openapi.json', openApi());
   app.use('/assets', assetRoutes(services.assetsFolder));
 
   app.use((_request, response, next) => {

@@ -1,0 +1,47 @@
+import { readFileSync } from 'node:fs';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, test } from 'vitest';
+import { openApiDocument } from '../src/openapi.js';
+
+type Method = 'get' | 'put' | 'post' | 'delete';
+type Operations = Partial<Record<Method, { responses: Record<string, unknown> }>>;
+const document = openApiDocument() as ReturnType<typeof openApiDocument> & {
+  paths: Record<string, Operations>;
+  webhooks: Record<string, Operations>;
+};
+
+describe('the OpenAPI document', () => {
+  test('is valid OpenAPI 3.1, and every reference in it leads somewhere', async () => {
+    const validator = new Validator();
+    expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+    expect(() => validator.resolveRefs()).not.toThrow();
+  });
+
+  test('is what docs/openapi.json holds (node scripts/openapi.mjs writes it)', () => {
+    const committed = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8');
+    expect(JSON.parse(committed)).toEqual(document);
+  });
+
+  test('has every route of the contract, each with its statuses and those of the gateway', () => {
+    const routes = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, { responses }]) => [
+        `${method.toUpperCase()} ${path}`,
+        Object.keys(responses).filter((status) => !['403', '429', '500', '503'].includes(status)),
+        Object.keys(responses).length,
+      ]),
+    );
+    expect(routes).toEqual([
+      ['POST /v1/jobs', ['202', '400', '402'], 7],
+      ['GET /v1/jobs', ['200', '400'], 6],
+      ['GET /v1/jobs/{id}', ['200', '400', '404'], 7],
+      ['GET /v1/balance', ['200'], 5],
+      ['PUT /v1/webhook-endpoint', ['200', '400'], 6],
+      ['GET /v1/webhook-endpoint', ['200', '404'], 6],
+      ['DELETE /v1/webhook-endpoint', ['204'], 5],
+      ['POST /v1/webhook-endpoint/rotate', ['200', '404'], 6],
+      ['POST /v1/webhook-endpoint/test', ['202', '409'], 6],
+    ]);
+    expect(Object.keys(document.webhooks)).toEqual(['task.updated', 'ping']);
+  });
+});
