@@ -1,4 +1,5 @@
-// What `npm test` does on a fresh clone: install, build, type-check, lint, run every test. Arguments go to vitest.
+// What `npm test` does on a fresh clone: install, build, type-check, lint, check the packages,
+// run every test. Arguments go to vitest.
 // The last line is the count of the tests, for people and for CI.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -11,7 +12,7 @@ requireNode();
 const root = fileURLToPath(new URL('..', import.meta.url));
 let exitCode = 0;
 
-for (const script of ['setup', 'build', 'typecheck', 'lint']) {
+for (const script of ['setup', 'build', 'typecheck', 'lint', 'check-packages']) {
   const status = run('npm', ['run', '--silent', script], { shell: process.platform === 'win32' });
   if (status === 0) continue;
   console.error(`\nnpm run ${script} failed.\n`);
