@@ -41,7 +41,7 @@ await main(async (atEnd) => {
 
 async function npm(script) {
   const options = { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], shell: true };
-  const { code, both } = await start('npm', ['run', '--silent', script], options).ended;
+  const { code, both } = await start('npm', ['run', script], options).ended;
   if (code !== 0) throw new Failed(`${both.slice(-4000)}\nnpm run ${script} failed; its last words are above.`);
 }
 

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 let exitCode = 0;
 
 for (const script of ['setup', 'build', 'typecheck', 'lint', 'check-packages']) {
-  const status = run('npm', ['run', '--silent', script], { shell: process.platform === 'win32' });
+  const status = run('npm', ['run', script], { shell: process.platform === 'win32' });
   if (status === 0) continue;
   console.error(`\nnpm run ${script} failed.\n`);
   exitCode ||= status;
