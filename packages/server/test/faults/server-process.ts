@@ -9,13 +9,12 @@ export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
 export interface ServerProcess {
   /** Resolves with the address when it accepts jobs, and rejects when the process ends before that. */
   ready: Promise<string>;
-  /** The runner that was last seen ready, if any. */
+  /** The runner that was last seen ready and has not been seen to end. */
   runnerPid(): number | undefined;
   call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
-  /** `kill -9`; resolves when the process is gone. */
+  /** `kill -9`; resolves when the process is gone. Its runners notice and leave by themselves. */
   kill(): Promise<void>;
-  /** What the process logged and was alarmed about, for a test that failed. */
-  troubles(): string[];
+  readonly killed: boolean;
 }
 
 /** The built server in a process of its own, as `gen3d serve` runs it. */
@@ -30,11 +29,13 @@ export function spawnServer(settings: Record<string, unknown>, env: NodeJS.Proce
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit');
+  let killed = false;
   let runnerPid: number | undefined;
   const troubles: string[] = [];
   createInterface({ input: child.stderr! }).on('line', (line) => {
     const entry = line.startsWith('{') ? JSON.parse(line) : { level: 60 };
     if (entry.msg === 'runner is ready') runnerPid = entry.pid;
+    if (entry.msg === 'runner crashed') runnerPid = undefined;
     if (entry.level >= 50) troubles.push(line);
   });
   const ready = new Promise<string>((resolve, reject) => {
@@ -50,10 +51,13 @@ export function spawnServer(settings: Record<string, unknown>, env: NodeJS.Proce
     ready,
     runnerPid: () => runnerPid,
     call: async (method, path, body, key = firstApiKey) => callServer(await ready, method, path, body, key),
+    get killed() {
+      return killed;
+    },
     async kill() {
+      killed = true;
       child.kill('SIGKILL');
       await exited;
     },
-    troubles: () => troubles,
   };
 }

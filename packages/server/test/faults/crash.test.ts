@@ -1,0 +1,289 @@
+// The promise of a 202: whatever is killed at whatever instant, the job ends once, is charged once, and its end is told.
+// GEN3D_TEST_SEED=NUMBER replays a run's plan of kills.
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { readGlb } from '@gen3d/engine';
+import { CreateJobResponse, isTerminal, Task } from '@gen3d/schema';
+import Database from 'better-sqlite3';
+import fc from 'fast-check';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDataDir } from '../../src/data-dir.js';
+import type { JobRow } from '../../src/db/tables.js';
+import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
+import { temporaryFolder, until } from '../kit.js';
+import { makePrivateCa } from './private-ca.js';
+import { type Delivered, openReceiver } from './receiver.js';
+import { type ServerProcess, spawnServer } from './server-process.js';
+
+const seed = Number(process.env.GEN3D_TEST_SEED || Math.floor(Math.random() * 2 ** 31));
+const kills = 50;
+/** Jobs that are open at once: enough to keep the runner busy, few enough to be done soon after the last kill. */
+const openJobs = 4;
+const rateUsdPerSecond = 0.002;
+const balanceUsd = 100;
+
+const plan = fc.sample(
+  fc.record({
+    target: fc.constantFrom('api' as const, 'runner' as const, 'both' as const),
+    /** Whether the server may first come up again; without, it is hit in the middle of its start. */
+    whenReady: fc.boolean(),
+    /** Mostly blow upon blow; now and then long enough for an inference to end. */
+    delayMs: fc.oneof(
+      { weight: 3, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 5_000, max: 8_000 }) },
+    ),
+  }),
+  { seed, numRuns: kills },
+);
+
+const requests = [
+  { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } },
+  { type: 'image-to-3d', input: { image_urls: [asDataUri(transparentPhoto())] } },
+  { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(96))] } },
+  { type: 'reserved', input: {} },
+];
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port to be had');
+  return address.port;
+}
+
+type State = Pick<Task, 'status' | 'progress'>;
+
+const order: Record<Task['status'], number> = {
+  PENDING: 0,
+  QUEUED: 1,
+  IN_PROGRESS: 2,
+  SUCCEEDED: 3,
+  FAILED: 3,
+  CANCELED: 3,
+};
+const isStepBack = (before: State, after: State) =>
+  order[after.status] < order[before.status] ||
+  after.progress < before.progress ||
+  (isTerminal(before.status) && after.status !== before.status);
+
+/** Every place where a sequence of states goes back, in words. */
+const stepsBack = (states: readonly State[]) =>
+  states.flatMap((after, i) => {
+    const before = states[i - 1];
+    if (!before || !isStepBack(before, after)) return [];
+    return [`${before.status} ${before.progress} -> ${after.status} ${after.progress}`];
+  });
+
+const isWholeGlb = (bytes: Buffer) =>
+  bytes.toString('latin1', 0, 4) === 'glTF' && bytes.readUInt32LE(8) === bytes.length;
+const isWholeJpeg = (bytes: Buffer) =>
+  bytes.toString('hex', 0, 2) === 'ffd8' && bytes.toString('hex', bytes.length - 2) === 'ffd9';
+
+/** The files that the asset server would serve and that are not whole. */
+async function halfWritten(folder: string): Promise<string[]> {
+  const names = await readdir(folder, { recursive: true }).catch(() => []);
+  const files = names.filter((name) => /(^|[\\/])(model\.glb|thumbnail\.jpg)$/.test(name));
+  const broken: string[] = [];
+  for (const name of files) {
+    // A runner may be clearing away an earlier attempt's files meanwhile.
+    const bytes = await readFile(join(folder, name)).catch(() => undefined);
+    if (bytes && !(name.endsWith('.glb') ? isWholeGlb(bytes) : isWholeJpeg(bytes))) broken.push(name);
+  }
+  return broken;
+}
+
+test(`${kills} kills of the API, the runner or both lose nothing and do nothing twice`, {
+  timeout: 420_000,
+}, async () => {
+  console.log(`crash test: GEN3D_TEST_SEED=${seed}`);
+  const dataDir = temporaryFolder();
+  const { database, assets } = openDataDir({ dataDir });
+  const ca = await makePrivateCa();
+  const caFile = join(dataDir, 'ca.pem');
+  writeFileSync(caFile, ca.ca);
+  // A receiver with hiccups, so that retries cross the kills as well.
+  const receiver = await openReceiver(ca, (response, _delivered, count) => {
+    response.writeHead(count % 10 === 0 ? 500 : 200).end();
+  });
+  onTestFinished(() => receiver.close());
+  const settings = {
+    dataDir,
+    port: await freePort(),
+    bundle: 'inflate',
+    device: 'cpu',
+    leaseSeconds: 2,
+    allowPrivateNetwork: true,
+    rates: { g6e: rateUsdPerSecond },
+    instance: 'g6e',
+    webhookRetryDelays: [0.2, 0.5, 1, 2, 4],
+    bootstrapBalanceUsd: balanceUsd,
+  };
+  const troubles: string[] = [];
+  const spawn = () => {
+    const spawned = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
+    spawned.ready.catch((error: Error) => spawned.killed || troubles.push(error.message));
+    return spawned;
+  };
+  let server: ServerProcess = spawn();
+  onTestFinished(() => server.kill());
+  await server.call('PUT', '/v1/webhook-endpoint', { url: receiver.url });
+
+  /** Asks until there is an answer: the server may be down, or go down with the request in its hands. */
+  const ask = async (method: string, path: string, body?: unknown) => {
+    for (;;) {
+      try {
+        return await server.call(method, path, body);
+      } catch {
+        await pause(50);
+      }
+    }
+  };
+
+  let killing = true;
+  const open = new Set<string>();
+  const polled = new Map<string, State[]>();
+  let served = 0;
+  /** Creates jobs for as long as there are kills; a request that was cut off is repeated with its idempotency key. */
+  const create = async () => {
+    for (let count = 0; killing; count++) {
+      while (open.size >= openJobs && killing) await pause(50);
+      if (!killing) return;
+      const body = { ...requests[count % requests.length], idempotency_key: `job ${count}` };
+      const { status, body: answer } = await ask('POST', '/v1/jobs', body);
+      expect(status).toBe(202);
+      const { job_id } = CreateJobResponse.parse(answer);
+      open.add(job_id);
+      polled.set(job_id, []);
+    }
+  };
+  /** Follows every job to its end, and opens what it made. */
+  const follow = async () => {
+    while (killing || open.size > 0) {
+      for (const id of open) {
+        const task = Task.parse((await ask('GET', `/v1/jobs/${id}`)).body);
+        polled.get(id)!.push(task);
+        if (task.finished_at === null) continue;
+        open.delete(id);
+        if (task.status !== 'SUCCEEDED') continue;
+        const bytes = async (url: string) => {
+          for (;;) {
+            try {
+              const response = await fetch(url);
+              expect(response.status).toBe(200);
+              return Buffer.from(await response.arrayBuffer());
+            } catch (error) {
+              if (!(error instanceof TypeError)) throw error; // fetch throws a TypeError when the connection breaks
+              await pause(50);
+            }
+          }
+        };
+        await readGlb(await bytes(task.model_urls!.glb));
+        expect(isWholeJpeg(await bytes(task.thumbnail_url!))).toBe(true);
+        served++;
+      }
+      await pause(200);
+    }
+  };
+
+  const hits = { api: 0, runner: 0, both: 0 };
+  const broken: string[] = [];
+  const kill = async () => {
+    for (const { target, whenReady, delayMs } of plan) {
+      if (whenReady) await server.ready;
+      await pause(delayMs);
+      // While no runner is up there is only the API to hit.
+      const runnerPid = server.runnerPid();
+      const hit = runnerPid === undefined ? 'api' : target;
+      hits[hit]++;
+      if (runnerPid !== undefined && hit !== 'api') process.kill(runnerPid, 'SIGKILL');
+      if (hit !== 'runner') {
+        await server.kill();
+        broken.push(...(await halfWritten(assets)));
+        server = spawn();
+      }
+    }
+    killing = false;
+  };
+  await Promise.all([create(), follow(), kill()]);
+
+  const waiting = async () => {
+    const db = new Database(database, { readonly: true });
+    const { count } = db.prepare('select count(*) as count from outbox where dead_at is null').get() as {
+      count: number;
+    };
+    db.close();
+    return count;
+  };
+  // A delivery whose server died waits for its lease of 30 s to run out.
+  await until(async () => (await waiting()) === 0, 90_000);
+  const { balance_usd } = (await ask('GET', '/v1/balance')).body as { balance_usd: number };
+  await server.kill();
+  broken.push(...(await halfWritten(assets)));
+
+  const db = new Database(database);
+  onTestFinished(() => void db.close());
+  const jobs = db.prepare('select * from jobs').all() as JobRow[];
+  const charges = db.prepare("select * from ledger where kind = 'charge'").all() as {
+    job_id: string;
+    amount_microusd: number;
+    inference_ms: number;
+  }[];
+  const dead = db.prepare('select event_id from outbox').all();
+  const idsOf = (rows: readonly { id: string }[]) => rows.map(({ id }) => id).sort();
+  const finished = jobs.filter(({ finished_at }) => finished_at !== null);
+  const succeeded = jobs.filter(({ status }) => status === 'SUCCEEDED');
+  const firsts = new Map<string, Delivered>();
+  for (const one of receiver.received) if (!firsts.has(one.event.event_id)) firsts.set(one.event.event_id, one);
+  const eventsOf = (id: string) =>
+    [...firsts.values()].flatMap(({ event }) =>
+      event.event === 'task.updated' && event.task_id === id ? [event] : [],
+    );
+  const told = jobs.filter(({ id, status }) => eventsOf(id).at(-1)?.status === status && isTerminal(status));
+  const attempts = [1, 2, 3].map((n) => finished.filter(({ attempt }) => attempt === n).length);
+  console.log(
+    `crash test: ${hits.api + hits.runner + hits.both} kills (API ${hits.api}, runner ${hits.runner}, both ${hits.both}); ` +
+      `${polled.size} accepted, ${finished.length} finished (${succeeded.length} SUCCEEDED, ` +
+      `${jobs.filter(({ error_code }) => error_code === 'internal_error').length} out of attempts), ` +
+      `${charges.length} charged, ${told.length} final events delivered; ` +
+      `${firsts.size} events in ${receiver.received.length} deliveries, ${served} models served; ` +
+      `jobs by attempts ${attempts.join('/')}`,
+  );
+
+  // Nothing lost: what was answered 202 is what there is, and all of it has ended and was told so.
+  expect(troubles).toEqual([]);
+  expect(idsOf(jobs)).toEqual([...polled.keys()].sort());
+  expect(finished).toHaveLength(jobs.length);
+  expect(told).toHaveLength(jobs.length);
+  expect(dead).toEqual([]);
+  // Nothing twice.
+  expect(charges.map(({ job_id }) => job_id).sort()).toEqual(idsOf(succeeded));
+  expect(succeeded.length).toBeGreaterThan(0);
+  for (const { amount_microusd, inference_ms } of charges) {
+    expect(inference_ms).toBeGreaterThan(0);
+    expect(amount_microusd).toBe(-Math.round(inference_ms * rateUsdPerSecond * 1_000));
+  }
+  const spent = charges.reduce((sum, { amount_microusd }) => sum - amount_microusd, 0);
+  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - spent);
+  // Each event is one body, however often it was delivered.
+  for (const { event, body } of receiver.received) expect(body.equals(firsts.get(event.event_id)!.body)).toBe(true);
+  // A job fails for what is wrong with it, or after its last attempt.
+  for (const { error_code, attempt } of jobs) {
+    expect([null, 'unsupported_type', 'no_foreground', 'internal_error']).toContain(error_code);
+    if (error_code === 'internal_error') expect(attempt).toBe(3);
+  }
+  // Nothing goes back.
+  expect([...polled.values()].flatMap(stepsBack)).toEqual([]);
+  expect(jobs.flatMap(({ id }) => stepsBack(eventsOf(id)))).toEqual([]);
+  // Nothing half-written.
+  expect(broken).toEqual([]);
+  expect(served).toBe(succeeded.length);
+  expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+  expect(db.pragma('foreign_key_check')).toEqual([]);
+});
