@@ -26,10 +26,35 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
   await syncFolder(folder);
 }
 
-/** Makes a rename or a new entry in a folder survive a power cut. */
-export async function syncFolder(folder: string): Promise<void> {
+interface Sync {
+  running: Promise<void>;
+  /** For everyone who came while it ran: what they renamed, it may have missed. */
+  next: Promise<void> | undefined;
+}
+
+const syncs = new Map<string, Sync>();
+
+/** Makes a rename or a new entry in a folder survive a power cut. Callers that come together share one wait. */
+export function syncFolder(folder: string): Promise<void> {
   // Windows opens no folders, and NTFS keeps its own journal of names.
-  if (process.platform === 'win32') return;
+  if (process.platform === 'win32') return Promise.resolve();
+  const current = syncs.get(folder);
+  if (!current) return beginSync(folder);
+  current.next ??= current.running.catch(() => {}).then(() => beginSync(folder));
+  return current.next;
+}
+
+function beginSync(folder: string): Promise<void> {
+  const sync: Sync = { running: syncNow(folder), next: undefined };
+  syncs.set(folder, sync);
+  const end = () => {
+    if (syncs.get(folder) === sync) syncs.delete(folder);
+  };
+  sync.running.then(end, end);
+  return sync.running;
+}
+
+async function syncNow(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

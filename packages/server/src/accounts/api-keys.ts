@@ -2,7 +2,12 @@ import { timingSafeEqual } from 'node:crypto';
 import { apiKeyPrefix } from '@gen3d/schema';
 import { hmac, subkey } from '../data-dir.js';
 import type { Queryable } from '../db/open.js';
+import { prepared } from '../db/prepared.js';
 import { newUlid, randomToken } from '../ids.js';
+
+const keyOf = prepared((db, hash: string) =>
+  db.selectFrom('api_keys').select(['account_id', 'hash', 'revoked_at']).where('hash', '=', hash),
+);
 
 /**
  * API keys, stored as an HMAC under the server key: a copy of the database alone lets nobody in, nor check a guess.
@@ -43,11 +48,7 @@ export class ApiKeys {
   /** The account a key belongs to, or undefined for a key that is unknown or revoked. */
   async owner(db: Queryable, apiKey: string): Promise<string | undefined> {
     const hash = this.#hash(apiKey);
-    const row = await db
-      .selectFrom('api_keys')
-      .select(['account_id', 'hash', 'revoked_at'])
-      .where('hash', '=', hash.toString('hex'))
-      .executeTakeFirst();
+    const row = await keyOf(db, hash.toString('hex'));
     if (!row || row.revoked_at !== null) return undefined;
     // The index compares byte by byte, but of an HMAC whose key a caller cannot know: its timing tells nothing.
     return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row.account_id : undefined;

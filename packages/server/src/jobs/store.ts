@@ -1,17 +1,15 @@
 import type { JobStatus } from '@gen3d/schema';
+import type { Compilable } from 'kysely';
 import type { Queryable } from '../db/open.js';
+import { prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import { type TaskRow, taskColumns } from './task.js';
 
 /** One job of an account, or undefined for an unknown id and for another account's alike. */
-export async function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
-  return db
-    .selectFrom('jobs')
-    .select(taskColumns)
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-    .executeTakeFirst();
-}
+export const findTask = prepared(
+  (db, accountId: string, id: string): Compilable<TaskRow> =>
+    db.selectFrom('jobs').select(taskColumns).where('id', '=', id).where('account_id', '=', accountId),
+);
 
 export interface Page {
   status?: JobStatus | undefined;

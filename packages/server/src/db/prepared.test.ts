@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { newAccount, newJob, temporaryDatabase } from '../../test/kit.js';
+import { prepared } from './prepared.js';
+
+test('each call finds what its own values say, in whatever order the query uses them', async () => {
+  const db = await temporaryDatabase();
+  const [one, two] = [await newAccount(db), await newAccount(db)];
+  const [ofOne, ofTwo] = [await newJob(db, one), await newJob(db, two)];
+  const find = prepared((on, account: string, id: string) =>
+    on.selectFrom('jobs').select('id').where('id', '=', id).where('account_id', '=', account),
+  );
+  expect(await find(db, one, ofOne)).toEqual({ id: ofOne });
+  expect(await find(db, two, ofTwo)).toEqual({ id: ofTwo });
+  expect(await find(db, two, ofOne)).toBeUndefined();
+  expect(await db.transaction().execute((trx) => find(trx, two, ofTwo))).toEqual({ id: ofTwo });
+});
+
+test('a query that computes with a value is refused', async () => {
+  const db = await temporaryDatabase();
+  const find = prepared((on, id: string) => on.selectFrom('jobs').select('id').where('id', '=', id.toUpperCase()));
+  await expect(find(db, 'a')).rejects.toThrow('changed its values');
+});
