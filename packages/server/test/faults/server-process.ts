@@ -15,6 +15,8 @@ export interface ServerProcess {
   /** `kill -9`; resolves when the process is gone. Its runners notice and leave by themselves. */
   kill(): Promise<void>;
   readonly killed: boolean;
+  /** What it has logged as errors. */
+  readonly errors: readonly string[];
 }
 
 /** The built server in a process of its own, as `gen3d serve` runs it. */
@@ -31,19 +33,19 @@ export function spawnServer(settings: Record<string, unknown>, env: NodeJS.Proce
   const exited = once(child, 'exit');
   let killed = false;
   let runnerPid: number | undefined;
-  const troubles: string[] = [];
+  const errors: string[] = [];
   createInterface({ input: child.stderr! }).on('line', (line) => {
     const entry = line.startsWith('{') ? JSON.parse(line) : { level: 60 };
     if (entry.msg === 'runner is ready') runnerPid = entry.pid;
     if (entry.msg === 'runner crashed') runnerPid = undefined;
-    if (entry.level >= 50) troubles.push(line);
+    if (entry.level >= 50) errors.push(line);
   });
   const ready = new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const url = /listening on (http:\S+)/.exec(line)?.[1];
       if (url) resolve(url);
     });
-    exited.then(() => reject(new Error(`the server ended before it listened: ${troubles.join('\n')}`)));
+    exited.then(() => reject(new Error(`the server ended before it listened: ${errors.join('\n')}`)));
   });
   // Who kills a server that is still starting need not ask for its address.
   ready.catch(() => {});
@@ -51,6 +53,7 @@ export function spawnServer(settings: Record<string, unknown>, env: NodeJS.Proce
     ready,
     runnerPid: () => runnerPid,
     call: async (method, path, body, key = firstApiKey) => callServer(await ready, method, path, body, key),
+    errors,
     get killed() {
       return killed;
     },
