@@ -17,10 +17,13 @@ import { type ServeOptions, type Server, serve } from '../src/serve.js';
 
 export const silent = pino({ level: 'silent' });
 
+/** Takes what must happen when whatever was set up is over. */
+export type AtEnd = (end: () => void | Promise<void>) => void;
+
 /** A folder that lives as long as the test. */
-export function temporaryFolder(): string {
+export function temporaryFolder(atEnd: AtEnd = onTestFinished): string {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-server-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -116,11 +119,11 @@ export async function callServer(
 /** A whole server on a free port. Without `workers` it has no runners, and jobs stay PENDING. */
 export async function startServer(
   settings: Record<string, unknown> = {},
-  options: Pick<ServeOptions, 'log' | 'sampleFolder'> = {},
+  { atEnd = onTestFinished, ...options }: Pick<ServeOptions, 'log' | 'sampleFolder'> & { atEnd?: AtEnd } = {},
 ): Promise<TestServer> {
   const defaults = { port: 0, workers: 0, rateLimit: 'off' };
   // Settings without a flag can only come from the file; all of them may.
-  const config = loadConfig({}, {}, { ...defaults, dataDir: settings.dataDir ?? temporaryFolder(), ...settings });
+  const config = loadConfig({}, {}, { ...defaults, dataDir: settings.dataDir ?? temporaryFolder(atEnd), ...settings });
   let stdout = '';
   const server = await serve(config, {
     log: silent,
@@ -133,7 +136,7 @@ export async function startServer(
     if (open) await server.close(options);
     open = false;
   };
-  onTestFinished(() => close({ graceMs: 0 }));
+  atEnd(() => close({ graceMs: 0 }));
   const apiKey = server.bootstrap?.apiKey ?? '';
   return {
     ...server,

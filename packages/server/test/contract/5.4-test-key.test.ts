@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
 import { expect, test } from 'vitest';
-import { startServer, type TestServer, temporaryFolder } from './kit.js';
+import { startServer, type TestServer, temporaryFolder } from '../kit.js';
 
 function sampleFolder(): string {
   const folder = temporaryFolder();

@@ -1,0 +1,190 @@
+import { limits } from '@gen3d/schema';
+import { describe, expect, test } from 'vitest';
+import { asDataUri } from '../ball-photo.js';
+import { photoJob, photoUrl, refused, sharedServer, withImages } from './kit.js';
+
+const { admin, newCaller } = sharedServer();
+const inline = (bytes: number, type = 'image/png') => asDataUri(Buffer.alloc(bytes, 1), type);
+
+describe('4.1 POST /v1/jobs', () => {
+  test('answers 202 with the job id and nothing else', async () => {
+    const { call } = await newCaller();
+    const { status, body } = await call('POST', '/v1/jobs', photoJob());
+    expect(status).toBe(202);
+    expect(body).toEqual({ job_id: expect.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/) });
+  });
+
+  test.each([
+    ['type', { input: { image_urls: [photoUrl] } }],
+    ['type', photoJob({ type: 7 })],
+    ['type', photoJob({ type: null })],
+    ['input', { type: 'image-to-3d' }],
+    ['input', photoJob({ input: 'photo' })],
+    ['input', { type: 'image-to-4d' }],
+    ['input', { type: 'image-to-4d', input: [] }],
+    ['input.image_urls', { type: 'image-to-3d', input: {} }],
+    ['input.image_urls', photoJob({ input: { image_urls: photoUrl } })],
+    ['input.image_urls[0]', withImages(7)],
+    ['input.image_urls[0]', withImages(null)],
+    ['input.image_urls[0]', withImages('photo.jpg')],
+    ['input.image_urls[0]', withImages('')],
+    ['idempotency_key', photoJob({ idempotency_key: 7 })],
+    ['idempotency_key', photoJob({ idempotency_key: null })],
+    ['body', '[]'],
+    ['body', '"text"'],
+    ['body', 'null'],
+    ['type', ''],
+  ])('a wrong request is 400 invalid_request and the message names %s: %j', async (field, body) => {
+    const { call, list } = await newCaller();
+    expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain(field);
+    expect((await list()).jobs).toEqual([]);
+  });
+
+  test('malformed JSON is 400 invalid_request and says so', async () => {
+    const { call } = await newCaller();
+    for (const body of ['{"type":', '{', 'type=image-to-3d', '{"type":"image-to-3d",}']) {
+      expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain('malformed JSON');
+    }
+  });
+
+  test('image_urls holds exactly one entry: none and two are refused', async () => {
+    const { call, create } = await newCaller();
+    for (const body of [withImages(), withImages(photoUrl, photoUrl)]) {
+      expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain('input.image_urls');
+    }
+    await create(withImages(photoUrl));
+  });
+
+  test('an image may be an http or https URL or a png, jpeg or webp data URI', async () => {
+    const { create } = await newCaller();
+    for (const url of [photoUrl, 'http://example.com/a?b=c#d', 'HTTPS://EXAMPLE.COM/']) await create(withImages(url));
+    for (const type of ['image/png', 'image/jpeg', 'image/webp']) await create(withImages(inline(10, type)));
+  });
+
+  test('other URL schemes and other data URIs are refused', async () => {
+    const { call } = await newCaller();
+    for (const url of [
+      'ftp://example.com/photo.jpg',
+      'file:///etc/passwd',
+      'blob:https://example.com/1',
+      'javascript:alert(1)',
+      's3://bucket/photo.jpg',
+      inline(10, 'image/gif'),
+      inline(10, 'image/svg+xml'),
+      inline(10).replace(';base64', ''),
+      'data:image/png;base64,',
+      'data:image/png;base64,%%%',
+      'data:image/png;base64,AAA',
+    ]) {
+      const answer = await call('POST', '/v1/jobs', withImages(url));
+      expect(refused(answer, 400, 'invalid_request')).toContain('input.image_urls[0]');
+    }
+  });
+
+  test('an inline image of exactly 4 MiB decoded is accepted, and one byte more is refused', async () => {
+    const { call, create } = await newCaller();
+    const edge = 4 * 1024 * 1024;
+    for (const bytes of [edge - 2, edge - 1, edge]) await create(withImages(inline(bytes)));
+    const answer = await call('POST', '/v1/jobs', withImages(inline(edge + 1)));
+    expect(refused(answer, 400, 'invalid_request')).toContain('input.image_urls[0]');
+  });
+
+  test('a body over what the server reads is 400 invalid_request, and the server goes on', async () => {
+    const { call, create } = await newCaller();
+    const answer = await call('POST', '/v1/jobs', `"${'x'.repeat(8 * 1024 * 1024)}"`);
+    expect(refused(answer, 400, 'invalid_request')).toContain('body');
+    await create();
+  });
+
+  test('a body that is nested a million deep brings nothing down', async () => {
+    const { call, create } = await newCaller();
+    const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
+    const { status } = await call('POST', '/v1/jobs', `{"type":"x","input":{},"options":${deep}}`);
+    expect([202, 400]).toContain(status);
+    await create();
+  });
+
+  test('a type that is not image-to-3d is accepted, with any object as input', async () => {
+    const { create, task } = await newCaller();
+    const id = await create({ type: 'video-to-3d', input: { video: 1 } });
+    expect(await task(id)).toMatchObject({ type: 'image-to-3d' });
+  });
+
+  test('options and unknown fields are accepted whatever they hold, and change nothing', async () => {
+    const { create, task } = await newCaller();
+    for (const options of [null, 7, 'fast', [], { steps: 9 }]) {
+      const id = await create(photoJob({ options, colour: 'red' }));
+      expect(await task(id)).toMatchObject({ status: 'PENDING', progress: 0 });
+    }
+  });
+});
+
+describe('4.1 idempotency_key', () => {
+  test('has 1 to 256 characters: 0 and 257 are refused', async () => {
+    const { call, create } = await newCaller();
+    const { min, max } = limits.idempotencyKeyLength;
+    expect([min, max]).toEqual([1, 256]);
+    for (const length of [1, 256]) await create(photoJob({ idempotency_key: 'k'.repeat(length) }));
+    for (const length of [0, 257]) {
+      const answer = await call('POST', '/v1/jobs', photoJob({ idempotency_key: 'k'.repeat(length) }));
+      expect(refused(answer, 400, 'invalid_request')).toContain('idempotency_key');
+    }
+  });
+
+  test('sent again, with whatever body, answers 202 with the original job', async () => {
+    const { create } = await newCaller();
+    const id = await create(photoJob({ idempotency_key: 'k' }));
+    expect(await create(photoJob({ idempotency_key: 'k' }))).toBe(id);
+    expect(await create({ type: 'other', input: {}, idempotency_key: 'k' })).toBe(id);
+    expect(await create(photoJob({ idempotency_key: 'K' }))).not.toBe(id);
+    expect(await create(photoJob())).not.toBe(await create(photoJob()));
+  });
+
+  test('sent twenty times at once makes one job', async () => {
+    const { create, list } = await newCaller();
+    const body = { ...withImages(inline(1_000)), idempotency_key: 'k'.repeat(256) };
+    const ids = await Promise.all(Array.from({ length: 20 }, () => create(body)));
+    expect(new Set(ids).size).toBe(1);
+    expect((await list()).jobs).toHaveLength(1);
+  });
+
+  test('is scoped to the account', async () => {
+    const [one, other] = [await newCaller(), await newCaller()];
+    const body = photoJob({ idempotency_key: 'k' });
+    expect(await other.create(body)).not.toBe(await one.create(body));
+  });
+
+  test('is looked at before the balance', async () => {
+    const { accountId, call, create } = await newCaller(1);
+    const body = photoJob({ idempotency_key: 'k' });
+    const id = await create(body);
+    await admin().creditAccount(accountId, -0.5);
+    expect(await create(body)).toBe(id);
+    expect((await call('POST', '/v1/jobs', photoJob())).status).toBe(402);
+  });
+});
+
+describe('4.1 the minimum balance', () => {
+  test('of exactly 1.00 USD is enough', async () => {
+    await (await newCaller(1)).create();
+  });
+
+  test('not reached is 402 insufficient_balance with balance_usd and min_balance_usd beside the error', async () => {
+    for (const balance of [0.999999, 0, -2.5]) {
+      const poor = await newCaller(0);
+      if (balance !== 0) await admin().creditAccount(poor.accountId, balance);
+      const { status, body } = await poor.call('POST', '/v1/jobs', photoJob());
+      expect(status).toBe(402);
+      expect(body).toEqual({
+        error: { code: 'insufficient_balance', message: expect.any(String) },
+        balance_usd: balance,
+        min_balance_usd: 1,
+      });
+      expect((await poor.list()).jobs).toEqual([]);
+    }
+  });
+
+  test('is looked at after validation: a wrong request is 400 also for the poor', async () => {
+    refused(await (await newCaller(0)).call('POST', '/v1/jobs', withImages()), 400, 'invalid_request');
+  });
+});

@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { refused, sharedServer } from './kit.js';
+
+const { newCaller } = sharedServer();
+const nobodys = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+
+describe('4.2 GET /v1/jobs/{id}', () => {
+  test('answers 200 with the task object, which begins PENDING at progress 0', async () => {
+    const { call, create } = await newCaller();
+    const id = await create();
+    const { status, body } = await call('GET', `/v1/jobs/${id}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ task_id: id, status: 'PENDING', progress: 0 });
+  });
+
+  test('says Retry-After: 2 while the job is not finished', async () => {
+    const { call, create } = await newCaller();
+    expect((await call('GET', `/v1/jobs/${await create()}`)).headers.get('retry-after')).toBe('2');
+  });
+
+  test('an unknown id is 404 not_found', async () => {
+    const { call, create } = await newCaller();
+    const id = await create();
+    for (const other of [nobodys, 'nonsense', id.toLowerCase(), `${id}0`, id.slice(1), '%20', 'a%2Fb']) {
+      refused(await call('GET', `/v1/jobs/${other}`), 404, 'not_found');
+    }
+  });
+
+  test('a job of another account is 404 not_found, indistinguishable from an unknown id', async () => {
+    const [owner, other] = [await newCaller(), await newCaller()];
+    const id = await owner.create();
+    const foreign = await other.call('GET', `/v1/jobs/${id}`);
+    const unknown = await other.call('GET', `/v1/jobs/${nobodys}`);
+    refused(foreign, 404, 'not_found');
+    expect(foreign.body).toEqual(unknown.body);
+    const names = ({ headers }: typeof foreign) => [...headers.keys()].sort();
+    expect(names(foreign)).toEqual(names(unknown));
+  });
+});

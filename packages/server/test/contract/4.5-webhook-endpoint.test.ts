@@ -1,0 +1,130 @@
+import { WebhookEndpoint } from '@gen3d/schema';
+import { describe, expect, test } from 'vitest';
+import { startServer } from '../kit.js';
+import { type Caller, refused, sharedServer } from './kit.js';
+
+const { newCaller } = sharedServer();
+const path = '/v1/webhook-endpoint';
+const url = 'https://example.com/hook';
+const secretText = expect.stringMatching(/^whsec_[\w-]{32,}$/);
+
+async function configured(): Promise<Caller & { secret: string }> {
+  const caller = await newCaller();
+  return { ...caller, ...WebhookEndpoint.parse((await caller.call('PUT', path, { url })).body) };
+}
+
+describe('4.5 PUT /v1/webhook-endpoint', () => {
+  test('the first time answers 200 with url and secret', async () => {
+    const { status, body } = await (await newCaller()).call('PUT', path, { url });
+    expect(status).toBe(200);
+    expect(body).toEqual({ url, secret: secretText });
+  });
+
+  test('later changes the URL, answers without the secret and keeps it', async () => {
+    const { call, secret } = await configured();
+    const other = 'https://example.org/hook';
+    const { status, body } = await call('PUT', path, { url: other });
+    expect(status).toBe(200);
+    expect(body).toEqual({ url: other });
+    expect((await call('GET', path)).body).toEqual({ url: other, secret });
+  });
+
+  test('of the same URL changes nothing', async () => {
+    const { call, secret } = await configured();
+    expect((await call('PUT', path, { url })).body).toEqual({ url });
+    expect((await call('GET', path)).body).toEqual({ url, secret });
+  });
+
+  test('after a DELETE is a first time again, with a new secret', async () => {
+    const { call, secret } = await configured();
+    await call('DELETE', path);
+    const { body } = await call('PUT', path, { url });
+    expect(body).toEqual({ url, secret: secretText });
+    expect(body).not.toEqual({ url, secret });
+  });
+
+  test.each([
+    [{}],
+    [{ url: 7 }],
+    [{ url: null }],
+    [{ url: 'http://example.com' }],
+    [{ url: 'example.com' }],
+    [{ url: '' }],
+  ])('a url that is missing, not https or no URL is 400 invalid_request and named: %j', async (body) => {
+    const { call } = await newCaller();
+    expect(refused(await call('PUT', path, body), 400, 'invalid_request')).toContain('url');
+    refused(await call('GET', path), 404, 'not_configured');
+  });
+
+  test('malformed JSON is 400 invalid_request, and the endpoint stays as it was', async () => {
+    const { call, secret } = await configured();
+    for (const body of ['{"url"', '', '[]', 'null']) refused(await call('PUT', path, body), 400, 'invalid_request');
+    expect((await call('GET', path)).body).toEqual({ url, secret });
+  });
+
+  test('a private address is refused, unless the server allows it', async () => {
+    const { call } = await newCaller();
+    const body = { url: 'https://169.254.169.254/hook' };
+    expect(refused(await call('PUT', path, body), 400, 'invalid_request')).toContain('url');
+    expect((await (await startServer({ allowPrivateNetwork: true })).call('PUT', path, body)).status).toBe(200);
+  });
+});
+
+describe('4.6 GET /v1/webhook-endpoint', () => {
+  test('answers 200 with url and the current secret', async () => {
+    const { call, secret } = await configured();
+    const { status, body } = await call('GET', path);
+    expect(status).toBe(200);
+    expect(body).toEqual({ url, secret });
+  });
+
+  test('never configured is 404 not_configured', async () => {
+    refused(await (await newCaller()).call('GET', path), 404, 'not_configured');
+  });
+
+  test('an account has one endpoint, its own', async () => {
+    await configured();
+    refused(await (await newCaller()).call('GET', path), 404, 'not_configured');
+  });
+});
+
+describe('4.7 DELETE /v1/webhook-endpoint', () => {
+  test('answers 204 with an empty body, and there is no endpoint then', async () => {
+    const { call } = await configured();
+    const { status, body } = await call('DELETE', path);
+    expect(status).toBe(204);
+    expect(body).toBe('');
+    refused(await call('GET', path), 404, 'not_configured');
+  });
+
+  test('without an endpoint is 204 too', async () => {
+    expect((await (await newCaller()).call('DELETE', path)).status).toBe(204);
+  });
+});
+
+describe('4.8 POST /v1/webhook-endpoint/rotate', () => {
+  test('answers 200 with a new secret, which GET shows from then on', async () => {
+    const { call, secret } = await configured();
+    const { status, body } = await call('POST', `${path}/rotate`);
+    expect(status).toBe(200);
+    expect(body).toEqual({ secret: secretText });
+    expect(body).not.toEqual({ secret });
+    expect((await call('GET', path)).body).toEqual({ url, ...(body as object) });
+  });
+
+  test('without an endpoint is 404 not_configured', async () => {
+    refused(await (await newCaller()).call('POST', `${path}/rotate`), 404, 'not_configured');
+  });
+});
+
+describe('4.9 POST /v1/webhook-endpoint/test', () => {
+  test('answers 202 with queued: true', async () => {
+    const { status, body } = await (await configured()).call('POST', `${path}/test`);
+    expect(status).toBe(202);
+    expect(body).toEqual({ queued: true });
+  });
+
+  test('without an endpoint is 409 not_configured', async () => {
+    refused(await (await newCaller()).call('POST', `${path}/test`), 409, 'not_configured');
+  });
+});

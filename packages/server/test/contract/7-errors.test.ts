@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { photoJob, refused, sharedServer } from './kit.js';
+
+const { newCaller } = sharedServer();
+
+describe('7 errors', () => {
+  test('the body is { error: { code, message } } and both are text that says something', async () => {
+    const { call } = await newCaller(0);
+    for (const answer of [
+      await call('POST', '/v1/jobs', {}),
+      await call('GET', '/v1/jobs?cursor=x'),
+      await call('GET', '/v1/jobs/unknown'),
+      await call('GET', '/v1/webhook-endpoint'),
+    ]) {
+      const { error } = answer.body as { error: { code: string; message: string } };
+      expect(refused(answer, answer.status, error.code).length).toBeGreaterThan(5);
+    }
+  });
+
+  test('each code has its status', async () => {
+    const { call } = await newCaller(0);
+    refused(await call('POST', '/v1/jobs', {}), 400, 'invalid_request');
+    refused(await call('GET', '/v1/jobs?status=x'), 400, 'invalid_request');
+    refused(await call('PUT', '/v1/webhook-endpoint', { url: 'http://example.com' }), 400, 'invalid_request');
+    refused(await call('GET', '/v1/jobs?cursor=x'), 400, 'invalid_cursor');
+    refused(await call('GET', '/v1/jobs/unknown'), 404, 'not_found');
+    refused(await call('GET', '/v1/webhook-endpoint'), 404, 'not_configured');
+    refused(await call('POST', '/v1/webhook-endpoint/rotate'), 404, 'not_configured');
+    refused(await call('POST', '/v1/webhook-endpoint/test'), 409, 'not_configured');
+    const { status, body } = await call('POST', '/v1/jobs', photoJob());
+    expect(status).toBe(402);
+    expect(body).toMatchObject({ error: { code: 'insufficient_balance' } });
+  });
+
+  test('an unknown route is 404 and a wrong method 405 with Allow, in the standard shape', async () => {
+    const { call } = await newCaller();
+    for (const path of ['/', '/v1', '/v1/nothing', '/v2/jobs', '/v1/jobs/a/b', '/v1/webhook-endpoint/other']) {
+      refused(await call('GET', path), 404, 'not_found');
+    }
+    for (const [method, path, allow] of [
+      ['DELETE', '/v1/jobs', 'GET, POST'],
+      ['POST', '/v1/balance', 'GET'],
+      ['PATCH', '/v1/webhook-endpoint', 'GET, PUT, DELETE'],
+      ['GET', '/v1/webhook-endpoint/rotate', 'POST'],
+      ['GET', '/v1/webhook-endpoint/test', 'POST'],
+    ] as const) {
+      const answer = await call(method, path);
+      refused(answer, 405, 'invalid_request');
+      expect(answer.headers.get('allow')).toBe(allow);
+    }
+  });
+});

@@ -1,0 +1,91 @@
+import { limits } from '@gen3d/schema';
+import { encodeTime, ulid } from 'ulid';
+import { describe, expect, test } from 'vitest';
+import { AssetStore } from '../../src/assets/store.js';
+import { openDataDir } from '../../src/data-dir.js';
+import { openDatabase } from '../../src/db/open.js';
+import { newJob, startServer, temporaryFolder, until } from '../kit.js';
+
+const dayMs = 24 * 60 * 60 * 1_000;
+
+describe('8 the request rate', () => {
+  test('is 50 a second with a burst of 100 in one bucket for all keys; beyond it 429 {"message":"Too Many Requests"}', async () => {
+    const server = await startServer({ rateLimit: undefined });
+    expect(server.config.rateLimit).toEqual({ perSecond: 50, burst: 100 });
+    const other = 'gen3d_test_public';
+    const started = performance.now();
+    const answers = await Promise.all(
+      Array.from({ length: 300 }, (_, i) =>
+        server.call('GET', '/v1/balance', undefined, i % 2 ? other : server.apiKey),
+      ),
+    );
+    const seconds = (performance.now() - started) / 1_000;
+    const passed = answers.filter(({ status }) => status === 200).length;
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(passed).toBeGreaterThanOrEqual(100);
+    expect(passed).toBeLessThanOrEqual(101 + seconds * 50);
+    expect(passed + refused.length).toBe(300);
+    for (const { body } of refused) expect(body).toEqual({ message: 'Too Many Requests' });
+  });
+
+  test('an empty bucket says in Retry-After when to come back, and then lets the caller in', async () => {
+    const server = await startServer({ rateLimit: '1:5' });
+    const answers = await Promise.all(Array.from({ length: 8 }, () => server.call('GET', '/v1/balance')));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    expect(refused).toHaveLength(3);
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+  });
+
+  test('who has no key takes nothing from those who have, and is 403 also when the bucket is empty', async () => {
+    const server = await startServer({ rateLimit: '1:2' });
+    for (let i = 0; i < 5; i++) expect((await server.call('GET', '/v1/balance', undefined, null)).status).toBe(403);
+    expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+    expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+    expect((await server.call('GET', '/v1/balance')).status).toBe(429);
+    expect((await server.call('GET', '/v1/balance', undefined, null)).status).toBe(403);
+    expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
+  });
+});
+
+describe('8 retention', () => {
+  test('a task record is kept for 90 days, then its id stops resolving, while its files stay', async () => {
+    const dataDir = temporaryFolder();
+    const before = await startServer({ dataDir });
+    await before.close();
+    const { database, assets } = openDataDir({ dataDir });
+    const db = openDatabase(database);
+    const agedJob = async (days: number) => {
+      const created_at = Date.now() - days * dayMs;
+      const id = ulid(created_at);
+      expect(id.slice(0, 10)).toBe(encodeTime(created_at));
+      const keys = await new AssetStore(assets).put(id, Buffer.from('glTF'), Buffer.from('jpeg'));
+      await newJob(db, before.bootstrap!.accountId, {
+        id,
+        created_at,
+        finished_at: created_at,
+        status: 'SUCCEEDED',
+        progress: 100,
+        model_key: keys.modelKey,
+        thumbnail_key: keys.thumbnailKey,
+      });
+      return { id, ...keys };
+    };
+    const kept = await agedJob(limits.taskRetentionDays - 0.01);
+    const old = await agedJob(limits.taskRetentionDays + 0.01);
+    await db.destroy();
+
+    const server = await startServer({ dataDir });
+    const call = (path: string) => server.call('GET', path, undefined, before.apiKey);
+    await until(async () => (await call(`/v1/jobs/${old.id}`)).status === 404);
+    expect((await call(`/v1/jobs/${old.id}`)).body).toMatchObject({ error: { code: 'not_found' } });
+    const { jobs } = (await call('/v1/jobs')).body as { jobs: { task_id: string }[] };
+    expect(jobs.map(({ task_id }) => task_id)).toEqual([kept.id]);
+    for (const { modelKey, thumbnailKey } of [kept, old]) {
+      expect((await fetch(`${server.url}/assets/${modelKey}`)).status).toBe(200);
+      expect((await fetch(`${server.url}/assets/${thumbnailKey}`)).status).toBe(200);
+    }
+  });
+});

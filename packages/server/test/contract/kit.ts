@@ -1,0 +1,78 @@
+import { CreateJobResponse, ErrorBody, ListJobsResponse, Task } from '@gen3d/schema';
+import { afterAll, beforeAll, expect } from 'vitest';
+import { type Admin, openAdmin } from '../../src/admin.js';
+import { type Answer, startServer, type TestServer } from '../kit.js';
+import { undocumented } from './documented.js';
+
+export const photoUrl = 'https://example.com/photo.jpg';
+export const photoJob = (extra: Record<string, unknown> = {}) => ({
+  type: 'image-to-3d',
+  input: { image_urls: [photoUrl] },
+  ...extra,
+});
+export const withImages = (...image_urls: unknown[]) => photoJob({ input: { image_urls } });
+
+type Call = (method: string, path: string, body?: unknown) => Promise<Answer>;
+
+/** An account of its own, so that tests which share a server share nothing else. */
+export interface Caller {
+  accountId: string;
+  apiKey: string;
+  /** Calls the API with the account's key; the answer must be one that the OpenAPI document has. */
+  call: Call;
+  /** Creates a job and returns its id. */
+  create(body?: unknown): Promise<string>;
+  task(id: string): Promise<Task>;
+  list(query?: string): Promise<ListJobsResponse>;
+}
+
+export function callerOf(accountId: string, apiKey: string, send: Call): Caller {
+  const call: Call = async (method, path, body) => {
+    const answer = await send(method, path, body);
+    expect(undocumented(method, path, answer)).toBeUndefined();
+    return answer;
+  };
+  return {
+    accountId,
+    apiKey,
+    call,
+    async create(body = photoJob()) {
+      const answer = await call('POST', '/v1/jobs', body);
+      expect(answer.status).toBe(202);
+      return CreateJobResponse.parse(answer.body).job_id;
+    },
+    task: async (id) => Task.parse((await call('GET', `/v1/jobs/${id}`)).body),
+    list: async (query = '') => ListJobsResponse.parse((await call('GET', `/v1/jobs${query}`)).body),
+  };
+}
+
+/** One real server on loopback for all tests of a file. */
+export function sharedServer(settings: Record<string, unknown> = {}) {
+  let server: TestServer;
+  let admin: Admin;
+  const endings: (() => void | Promise<void>)[] = [];
+  beforeAll(async () => {
+    server = await startServer(settings, { atEnd: (end) => void endings.push(end) });
+    admin = await openAdmin(server.config);
+    endings.push(() => admin.close());
+  });
+  afterAll(async () => {
+    for (const end of endings.reverse()) await end();
+  });
+  return {
+    server: () => server,
+    admin: () => admin,
+    async newCaller(balanceUsd = 10): Promise<Caller> {
+      const { account_id } = await admin.createAccount('customer', balanceUsd);
+      const { api_key } = await admin.createKey(account_id);
+      return callerOf(account_id, api_key, (method, path, body) => server.call(method, path, body, api_key));
+    },
+  };
+}
+
+/** Checks a refusal in the standard shape, to the last field, and returns its message. */
+export function refused({ status, body }: Answer, expectedStatus: number, code: string): string {
+  expect(status).toBe(expectedStatus);
+  expect(body).toEqual({ error: { code, message: expect.any(String) } });
+  return ErrorBody.parse(body).error.message;
+}
