@@ -1,5 +1,6 @@
 import type { CreateJobResponse, ImageTo3dRequest, JobStatus, Task } from '@gen3d/schema';
 import { jobType } from '@gen3d/schema/rules';
+import { abortable } from './abortable.js';
 import { expectBody, isCreated, isJobPage, isTask } from './answers.js';
 import { InvalidRequestError } from './errors.js';
 import { type ImageInput, toImageUrl } from './image-input.js';
@@ -44,7 +45,7 @@ export class Jobs {
   async create(params: CreateJobParams, { signal }: RequestOptions = {}): Promise<CreateJobResponse> {
     const json: ImageTo3dRequest = {
       type: jobType,
-      input: { image_urls: [await toImageUrl(params.image)] },
+      input: { image_urls: [await abortable(toImageUrl(params.image), signal)] },
       idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
     };
     const { body } = await this.#transport.call('post', 'jobs', { json, signal });

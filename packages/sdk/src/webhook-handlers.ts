@@ -14,6 +14,9 @@ export interface WebhookHandlerOptions extends Pick<VerifyWebhookOptions, 'secre
   readonly onEvent: (event: WebhookEvent) => void | Promise<void>;
 }
 
+const eatenBody =
+  'The body was read before it was verified: hand this handler the request untouched, before request.json() or a body parser';
+
 /**
  * A handler for servers that speak fetch: Hono, Next.js, Bun, Deno, Cloudflare Workers.
  *
@@ -25,6 +28,8 @@ export function webhookHandler({
   ...options
 }: WebhookHandlerOptions): (request: Request) => Promise<Response> {
   return async (request) => {
+    // A mistake of the app, not of the sender: the 500 that becomes of it shows in the app's log, and the event comes again.
+    if (request.bodyUsed) throw new WebhookVerificationError(eatenBody);
     let event: WebhookEvent;
     try {
       event = await verifyWebhook({ ...options, payload: await request.arrayBuffer(), headers: request.headers });
@@ -41,6 +46,8 @@ export function webhookHandler({
 export interface WebhookRequest extends AsyncIterable<Uint8Array> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
+  /** The bytes, where the platform keeps them beside a parsed body: Google's and Firebase's functions do. */
+  readonly rawBody?: unknown;
 }
 
 export interface WebhookResponse {
@@ -49,7 +56,7 @@ export interface WebhookResponse {
 }
 
 /**
- * A handler for Express. It reads the body itself, or takes the one that `express.raw` left.
+ * A handler for Express. It reads the body itself, or takes the one that `express.raw` or a platform (`rawBody`) left.
  *
  * A body that a JSON parser has already eaten is an error of the app, not of the sender: it goes to `next`.
  * @example
@@ -57,7 +64,8 @@ export interface WebhookResponse {
  */
 export function expressWebhookHandler({ onEvent, ...options }: WebhookHandlerOptions) {
   return async (request: WebhookRequest, response: WebhookResponse, next: (error: unknown) => void): Promise<void> => {
-    const { headers, body } = request;
+    const { headers } = request;
+    const body = request.rawBody instanceof Uint8Array ? request.rawBody : request.body;
     try {
       // Whatever a parser left there: verifyWebhook looks at what it really is, and says what to do if it was parsed.
       const payload = (body ?? (await read(request))) as WebhookPayload;

@@ -11,7 +11,13 @@ export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly
 export interface VerifyWebhookOptions {
   readonly payload: WebhookPayload;
   readonly headers: WebhookHeaders;
-  /** The endpoint's secret; several while one is being replaced. A rotation cuts the old one off at once. */
+  /**
+   * The endpoint's secret; a list of them while one is being replaced: a delivery that fits any of them is taken.
+   *
+   * `webhookEndpoint.rotate()` makes the new secret and cuts the old one off at once, so what is retried from then on is
+   * signed with the new one. To miss nothing: rotate, add the answer's secret to this list beside the old one, and drop
+   * the old one when what was on its way has arrived, a minute later. A delivery refused in between is retried and fits then.
+   */
   readonly secret: string | readonly string[];
   /** How far the delivery's timestamp may be from now. Default 300; `Infinity` switches the check off. */
   readonly toleranceSeconds?: number | undefined;
@@ -82,15 +88,18 @@ export async function signWebhook(options: {
   return { [timestampHeader]: timestamp, [signatureHeader]: `sha256=${hex}` };
 }
 
+const parsedBody =
+  'The body was parsed before it was verified, and its original bytes are gone. Pass the raw body: in Express put express.raw({ type: "application/json" }) on this route, before express.json()';
+
 // `unknown`: callers without types pass what their framework gave them, and that is the mistake made most.
 function rawBytes(payload: unknown): Uint8Array<ArrayBuffer> {
+  // What `String(body)` and template literals make of a parsed one.
+  if (payload === '[object Object]') throw new WebhookVerificationError(parsedBody);
   if (typeof payload === 'string') return new TextEncoder().encode(payload);
   if (payload instanceof ArrayBuffer) return new Uint8Array(payload);
   if (payload instanceof Uint8Array) return new Uint8Array(payload);
   throw new WebhookVerificationError(
-    payload === undefined || payload === null
-      ? 'There is no body: pass the raw request body as payload'
-      : 'The body was parsed before it was verified, and its original bytes are gone. Pass the raw body: in Express put express.raw({ type: "application/json" }) on this route, before express.json()',
+    payload === undefined || payload === null ? 'There is no body: pass the raw request body as payload' : parsedBody,
   );
 }
 
@@ -120,7 +129,7 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
 }
 
 function secretsOf(secret: string | readonly string[]): [string, ...string[]] {
-  const [first, ...others] = typeof secret === 'string' ? [secret] : secret;
+  const [first, ...others] = typeof secret === 'string' ? [secret] : (secret ?? []);
   // An unset variable would otherwise make every delivery fail as if it were forged.
   if (!first || others.some((other) => !other)) throw new TypeError('No webhook secret was given, or an empty one');
   return [first, ...others];

@@ -47,6 +47,15 @@ describe('creating a job', () => {
   });
 });
 
+test('an aborted signal ends a create that still reads its image', async () => {
+  const reason = new Error('the user left');
+  const stalled = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) });
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(reason), 20);
+  await expect(client().jobs.create({ image: stalled }, { signal: abort.signal })).rejects.toBe(reason);
+  await expect(client().jobs.create({ image: jpeg }, { signal: abort.signal })).rejects.toBe(reason);
+});
+
 describe('reading a job', () => {
   test('a 429 is tried again no sooner than Retry-After says', async () => {
     const times: number[] = [];

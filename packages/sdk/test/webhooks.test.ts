@@ -71,6 +71,7 @@ describe('verifyWebhook', () => {
   test('a body that was parsed before verification is told as what it is', async () => {
     const parsed = JSON.parse(payload);
     await expect(verifyWebhook(await delivery({ payload: parsed }))).rejects.toThrow(/was parsed before.*express\.raw/);
+    await expect(verifyWebhook(await delivery({ payload: String(parsed) }))).rejects.toThrow(/was parsed before/);
   });
 
   test.each<[string, Partial<VerifyWebhookOptions>, RegExp]>([
@@ -129,6 +130,13 @@ describe('a handler for fetch-style servers', () => {
     expect((await handle(await post(payload, 'whsec_forged'))).status).toBe(400);
   });
 
+  test('says so when the app has read the body before it', async () => {
+    const handle = webhookHandler({ secret, onEvent: () => expect.unreachable() });
+    const request = await post(payload);
+    await request.json();
+    await expect(handle(request)).rejects.toThrow(/was read before it was verified/);
+  });
+
   test('throws what the app threw, so that its 500 brings the delivery again', async () => {
     const handle = webhookHandler({ secret, onEvent: () => Promise.reject(new Error('my database is down')) });
     await expect(handle(await post(payload))).rejects.toThrow('my database is down');
@@ -164,6 +172,21 @@ describe('a handler for Express, on a real socket', () => {
 
   test('takes the bytes that express.raw left', async () => {
     expect(await statusOf(payload, (text) => Buffer.from(text))).toEqual({ status: 204, errors: [] });
+  });
+
+  test('takes the bytes that a platform kept beside the parsed body', async () => {
+    let handled = 0;
+    const handle = expressWebhookHandler({ secret, onEvent: () => void handled++ });
+    const response = { statusCode: 0, end: () => {} };
+    const headers = await signWebhook({ payload, secret });
+    const request = {
+      headers,
+      body: JSON.parse(payload),
+      rawBody: Buffer.from(payload),
+      async *[Symbol.asyncIterator]() {},
+    };
+    await handle(request, response, () => expect.unreachable());
+    expect([response.statusCode, handled]).toEqual([204, 1]);
   });
 
   test('answers 400 to a forged delivery', async () => {
