@@ -129,6 +129,8 @@ describe('6.1 task.updated', () => {
           progress: expect.any(Number),
           timestamp: expect.stringMatching(isoUtc),
         });
+        const sometimes = ['model_urls', 'thumbnail_url', 'error'];
+        expect(Object.keys(event).filter((field) => !sometimes.includes(field))).toHaveLength(8);
       }
     }
   });

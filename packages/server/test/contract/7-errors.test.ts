@@ -1,4 +1,8 @@
+import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
+import { openDataDir } from '../../src/data-dir.js';
+import { openDatabase } from '../../src/db/open.js';
+import { startServer } from '../kit.js';
 import { photoJob, refused, sharedServer } from './kit.js';
 
 const { newCaller } = sharedServer();
@@ -48,5 +52,22 @@ describe('7 errors', () => {
       refused(answer, 405, 'invalid_request');
       expect(answer.headers.get('allow')).toBe(allow);
     }
+  });
+
+  test('a failure on the service side is 500 internal_error, tells nothing about the inside, and passes', async () => {
+    const server = await startServer();
+    const db = openDatabase(openDataDir(server.config).database);
+    await sql`alter table jobs rename to lost`.execute(db);
+    for (const [method, path, body] of [
+      ['GET', '/v1/jobs', undefined],
+      ['GET', '/v1/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV', undefined],
+      ['POST', '/v1/jobs', photoJob()],
+    ] as const) {
+      expect(refused(await server.call(method, path, body), 500, 'internal_error')).not.toMatch(/sql|table|jobs/i);
+    }
+    expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+    await sql`alter table lost rename to jobs`.execute(db);
+    await db.destroy();
+    expect((await server.call('POST', '/v1/jobs', photoJob())).status).toBe(202);
   });
 });
