@@ -37,11 +37,14 @@ function png(size: number, pixel: (x: number, y: number) => [number, number, num
   ]);
 }
 
-/** A shaded red ball that is already cut out: the engine needs no matting model for it. */
-export function ballPhoto(size = 160): Buffer {
+/**
+ * A shaded red ball that is already cut out: the engine needs no matting model for it. `width` is its width as a share of
+ * its height; a needle of 0.1 is made in a fifth of a ball's time.
+ */
+export function ballPhoto(size = 160, width = 1): Buffer {
   const radius = size * 0.4;
   return png(size, (x, y) => {
-    const dx = (x - size / 2) / radius;
+    const dx = (x - size / 2) / (radius * width);
     const dy = (y - size / 2) / radius;
     const z = Math.sqrt(Math.max(0, 1 - dx * dx - dy * dy));
     const light = Math.round(80 + 150 * Math.max(0, z * 0.8 - dy * 0.4 - dx * 0.3));

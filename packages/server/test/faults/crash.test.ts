@@ -30,19 +30,24 @@ const plan = fc.sample(
     target: fc.constantFrom('api' as const, 'runner' as const, 'both' as const),
     /** Whether the server may first come up again; without, it is hit in the middle of its start. */
     whenReady: fc.boolean(),
-    /** Mostly blow upon blow; now and then long enough for an inference to end. */
+    /** Mostly blow upon blow; now and then long enough for a few inferences to end. */
     delayMs: fc.oneof(
-      { weight: 3, arbitrary: fc.integer({ min: 0, max: 2_000 }) },
-      { weight: 1, arbitrary: fc.integer({ min: 5_000, max: 8_000 }) },
+      { weight: 3, arbitrary: fc.integer({ min: 0, max: 1_500 }) },
+      { weight: 1, arbitrary: fc.integer({ min: 3_000, max: 6_000 }) },
     ),
   }),
   { seed, numRuns: kills },
 );
 
+const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });
+const needle = photoJob(ballPhoto(160, 0.1));
+/** Mostly quick jobs, so that many succeed between the kills. */
 const requests = [
-  { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } },
-  { type: 'image-to-3d', input: { image_urls: [asDataUri(transparentPhoto())] } },
-  { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(96))] } },
+  needle,
+  photoJob(ballPhoto()),
+  needle,
+  photoJob(transparentPhoto()),
+  needle,
   { type: 'reserved', input: {} },
 ];
 

@@ -1,0 +1,49 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { ErrorBody, forbiddenBody } from '@gen3d/schema';
+import { expect, test } from 'vitest';
+import { startServer, type TestServer } from '../kit.js';
+
+/** Sends bytes as they are and reads until the server closes: the status and the body of its only answer. */
+async function exchange({ port }: TestServer, bytes: string): Promise<{ status: number; body: unknown }> {
+  const socket = connect(port, '127.0.0.1');
+  // A server that refuses in the middle of what we send may reset the connection; what it said before still counts.
+  socket.on('error', () => {});
+  socket.write(bytes, 'latin1');
+  const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), body: body && JSON.parse(body) };
+}
+
+const host = 'Host: a\r\nConnection: close\r\n';
+
+test.each([
+  ['no HTTP at all', 'hello\r\n\r\n', 400],
+  ['a method that is none', `G@T /v1/jobs HTTP/1.1\r\n${host}\r\n`, 400],
+  ['a header without a colon', `GET /v1/jobs HTTP/1.1\r\n${host}nonsense\r\n\r\n`, 400],
+  ['a NUL in a header', `GET /v1/jobs HTTP/1.1\r\n${host}X-A: a\0b\r\n\r\n`, 400],
+  ['a Content-Length that is no number', `POST /v1/jobs HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`, 400],
+  [
+    'both ways to end a body',
+    `POST /v1/jobs HTTP/1.1\r\n${host}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+  ],
+  ['20 kB of headers', `GET /v1/jobs HTTP/1.1\r\n${host}X-A: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+  ['20 kB of path', `GET /v1/jobs/${'a'.repeat(20_000)} HTTP/1.1\r\n${host}\r\n`, 431],
+])('%s is refused in the standard shape', async (_what, bytes, expected) => {
+  const server = await startServer();
+  const { status, body } = await exchange(server, bytes);
+  expect(status).toBe(expected);
+  expect(ErrorBody.parse(body).error.code).toBe('invalid_request');
+  expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+});
+
+test.each([
+  ['an expectation nobody can meet', `GET /v1/jobs HTTP/1.1\r\n${host}Expect: miracles\r\n\r\n`],
+  [
+    'an upgrade nobody offers',
+    `GET /v1/jobs HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`,
+  ],
+  ['a whole URL as the path', `GET http://a/v1/jobs HTTP/1.1\r\n${host}\r\n`],
+])('%s still meets the gateway first', async (_what, bytes) => {
+  expect(await exchange(await startServer(), bytes)).toEqual({ status: 403, body: forbiddenBody });
+});
