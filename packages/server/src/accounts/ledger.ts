@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/open.js';
+import { prepared } from '../db/prepared.js';
 import { newUlid } from '../ids.js';
 import type { MicroUsd } from './money.js';
 
@@ -55,11 +56,12 @@ export async function charge(trx: Queryable, { price, ...details }: Charge, now:
   await append(trx, { ...details, amount: -price || 0, kind: 'charge' }, now);
 }
 
+const accountBalance = prepared((db, accountId: string) =>
+  db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId),
+);
+
 export async function balanceOf(db: Queryable, accountId: string): Promise<MicroUsd> {
-  const row = await db
-    .selectFrom('accounts')
-    .select('balance_microusd')
-    .where('id', '=', accountId)
-    .executeTakeFirstOrThrow();
+  const row = await accountBalance(db, accountId);
+  if (!row) throw new Error(`there is no account ${accountId}`);
   return row.balance_microusd;
 }

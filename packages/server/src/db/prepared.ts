@@ -1,27 +1,31 @@
-import type { Compilable, CompiledQuery } from 'kysely';
+import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely';
 import type { Queryable } from './open.js';
 
 /**
- * A query that is built once for a database and then only given its values: for the queries of every request, where
- * building takes longer than SQLite's answer.
+ * A query that is built once for a dialect and then only given its values: for the queries of every request, where
+ * building takes longer than SQLite's answer. Returns the first row.
  *
- * `build` must put its values into the query as they are: it sees stand-ins for them.
+ * `build` must put each value into the query as it is: it sees stand-ins for them.
  */
-export function prepared<Values extends readonly string[], Row>(
+export function prepared<Values extends readonly unknown[], Row>(
   build: (db: Queryable, ...values: Values) => Compilable<Row>,
 ): (db: Queryable, ...values: Values) => Promise<Row | undefined> {
-  const kept = new WeakMap<Queryable, { query: CompiledQuery<Row>; order: number[] }>();
+  const kept = new WeakMap<DialectAdapter, { query: CompiledQuery<Row>; fill: (values: Values) => unknown[] }>();
   return async (db, ...values) => {
-    let known = kept.get(db);
+    // What a database and its transactions have in common.
+    const { adapter } = db.getExecutor();
+    let known = kept.get(adapter);
     if (!known) {
-      const standIns = values.map((_, index) => `value ${index}`);
+      const standIns: string[] = values.map((_, index) => `value ${index}`);
       const query = build(db, ...(standIns as unknown as Values)).compile();
-      const order = query.parameters.map((parameter) => standIns.indexOf(String(parameter)));
-      if (order.includes(-1)) throw new Error(`a prepared query changed its values: ${query.sql}`);
-      known = { query, order };
-      kept.set(db, known);
+      const unused = standIns.filter((standIn) => !query.parameters.includes(standIn));
+      if (unused.length > 0) throw new Error(`a prepared query changed its ${unused.join(', ')}: ${query.sql}`);
+      const order = query.parameters.map((parameter) => standIns.indexOf(parameter as string));
+      const fill = (given: Values) => query.parameters.map((own, at) => (order[at] === -1 ? own : given[order[at]!]));
+      known = { query, fill };
+      kept.set(adapter, known);
     }
-    const query: CompiledQuery<Row> = { ...known.query, parameters: known.order.map((index) => values[index]) };
+    const query: CompiledQuery<Row> = { ...known.query, parameters: known.fill(values) };
     const { rows } = await db.executeQuery<Row>(query);
     return rows[0];
   };

@@ -37,39 +37,52 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit), more: rows.length > limit };
 }
 
+const jobOfKey = prepared((db, accountId: string, key: string) =>
+  db.selectFrom('jobs').select('id').where('account_id', '=', accountId).where('idempotency_key', '=', key),
+);
+
 export async function findByIdempotencyKey(db: Queryable, accountId: string, key: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('jobs')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('idempotency_key', '=', key)
-    .executeTakeFirst();
-  return row?.id;
+  return (await jobOfKey(db, accountId, key))?.id;
 }
 
-export type NewJob = Pick<JobRow, 'id' | 'account_id' | 'type' | 'idempotency_key' | 'image_url' | 'created_at'> &
-  Partial<JobRow>;
+const given = [
+  'id',
+  'account_id',
+  'type',
+  'idempotency_key',
+  'image_url',
+  'created_at',
+] as const satisfies readonly (keyof JobRow)[];
+
+export type NewJob = Pick<JobRow, (typeof given)[number]> & Partial<JobRow>;
+
+const blank: Omit<JobRow, (typeof given)[number]> = {
+  status: 'PENDING',
+  progress: 0,
+  error_code: null,
+  error_message: null,
+  model_key: null,
+  thumbnail_key: null,
+  finished_at: null,
+  attempt: 0,
+  lease_token: null,
+  lease_expires_at: null,
+  runner: null,
+  parked: 0,
+};
+
+const columns = [...given, ...(Object.keys(blank) as (keyof typeof blank)[])];
+
+const insertRow = prepared((db, ...values: readonly unknown[]) =>
+  db
+    .insertInto('jobs')
+    .values(Object.fromEntries(columns.map((column, index) => [column, values[index]])) as unknown as JobRow)
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll(),
+);
 
 /** Inserts a job, or returns undefined when the account already has one with the same idempotency key. */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
-  return db
-    .insertInto('jobs')
-    .values({
-      status: 'PENDING',
-      progress: 0,
-      error_code: null,
-      error_message: null,
-      model_key: null,
-      thumbnail_key: null,
-      finished_at: null,
-      attempt: 0,
-      lease_token: null,
-      lease_expires_at: null,
-      runner: null,
-      parked: 0,
-      ...job,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returningAll()
-    .executeTakeFirst();
+  const row: JobRow = { ...blank, ...job };
+  return insertRow(db, ...columns.map((column) => row[column]));
 }

@@ -1,4 +1,5 @@
 import type { Db, Queryable } from '../db/open.js';
+import { prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { newUlid, randomToken } from '../ids.js';
 
@@ -22,14 +23,11 @@ const blank = {
   dead_at: null,
 } satisfies Partial<NewOutboxRow>;
 
-async function hasEndpoint(db: Queryable, accountId: string): Promise<boolean> {
-  const row = await db
-    .selectFrom('webhook_endpoints')
-    .select('account_id')
-    .where('account_id', '=', accountId)
-    .executeTakeFirst();
-  return row !== undefined;
-}
+const endpointOf = prepared((db, accountId: string) =>
+  db.selectFrom('webhook_endpoints').select('account_id').where('account_id', '=', accountId),
+);
+
+const hasEndpoint = async (db: Queryable, accountId: string) => (await endpointOf(db, accountId)) !== undefined;
 
 /**
  * Records that a job's status or progress changed, as the event that will be delivered. Must run in the transaction that
