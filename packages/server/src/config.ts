@@ -96,6 +96,12 @@ const Config = z.strictObject({
     .max(3600)
     .default(30)
     .describe('How long a silent runner keeps its job before another may take it, in seconds'),
+  inferenceLimitSeconds: z.coerce
+    .number()
+    .min(0.1)
+    .max(86_400)
+    .default(1_800)
+    .describe('How long one inference may take before its runner counts as hung and is replaced, in seconds'),
   webhookRetryDelays: retryDelays
     .default([5, 300, 1800, 7200, 18_000])
     .describe('Pauses before the retries of a webhook delivery, in seconds, each varied by 20 %'),
@@ -120,6 +126,7 @@ const withoutFlag: ReadonlySet<SettingKey> = new Set([
   'instance',
   'modelsDir',
   'leaseSeconds',
+  'inferenceLimitSeconds',
   'webhookRetryDelays',
   'webhookPingDelay',
   'bootstrapApiKey',

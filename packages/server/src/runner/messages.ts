@@ -13,6 +13,9 @@ export type FromRunner =
   | { type: 'ready'; device: string }
   /** The engine cannot be opened; trying again will not help until somebody changes something. */
   | { type: 'failed'; message: string }
+  /** An inference begins, or has ended in whatever way: between the two the server looks at the clock. */
+  | { type: 'inferring'; jobId: string }
+  | { type: 'idle' }
   /** A job changed, so an event may be waiting to be delivered. */
   | { type: 'changed' }
   | { type: 'finished'; status: 'SUCCEEDED' | 'FAILED'; inferenceMs: number };

@@ -188,7 +188,10 @@ export class Runner {
         .catch((error: unknown) => abort.abort(error));
     };
     const started = performance.now();
-    const { glb, thumbnail } = await engine.generate(photo, { onProgress: report, signal: abort.signal });
+    tell({ type: 'inferring', jobId: job.id });
+    const { glb, thumbnail } = await engine
+      .generate(photo, { onProgress: report, signal: abort.signal })
+      .finally(() => tell({ type: 'idle' }));
     const inferenceMs = Math.round(performance.now() - started);
     report(1);
     await writing;

@@ -81,6 +81,8 @@ export class Supervisor {
     return new Promise((resolve, reject) => {
       let ready = false;
       let problem = 'the runner process ended before it was ready';
+      // Kept here and not in the runner: native code that hangs holds up every timer of its own process.
+      let hung: NodeJS.Timeout | undefined;
       child.on('message', (message: FromRunner) => {
         if (message.type === 'ready') {
           ready = true;
@@ -90,6 +92,13 @@ export class Supervisor {
           if (this.#draining) send(child, { type: 'drain', graceMs: 0 });
         } else if (message.type === 'failed') {
           problem = message.message;
+        } else if (message.type === 'inferring') {
+          hung = setTimeout(() => {
+            log.error({ runner, jobId: message.jobId, limitSeconds: config.inferenceLimitSeconds }, 'inference hangs');
+            child.kill('SIGKILL');
+          }, config.inferenceLimitSeconds * 1_000);
+        } else if (message.type === 'idle') {
+          clearTimeout(hung);
         } else {
           onNews(message);
         }
@@ -97,6 +106,7 @@ export class Supervisor {
       child.on('error', (error) => log.error({ err: error, runner }, 'runner process error'));
       child.once('exit', async (code, signal) => {
         this.#children.delete(child);
+        clearTimeout(hung);
         await onExit(runner).catch((error: unknown) => log.error({ err: error, runner }, 'cannot end the leases'));
         if (!ready) reject(new RunnerStartError(problem));
         if (this.#draining) return;

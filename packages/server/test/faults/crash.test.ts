@@ -21,7 +21,7 @@ import { type ServerProcess, spawnServer } from './server-process.js';
 const seed = Number(process.env.GEN3D_TEST_SEED || Math.floor(Math.random() * 2 ** 31));
 const kills = 50;
 /** Jobs that are open at once: enough to keep the runner busy, few enough to be done soon after the last kill. */
-const openJobs = 4;
+const openJobs = 5;
 const rateUsdPerSecond = 0.002;
 const balanceUsd = 100;
 
@@ -203,12 +203,11 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
     for (const { target, whenReady, delayMs } of plan) {
       if (whenReady) await server.ready;
       await pause(delayMs);
-      // While no runner is up there is only the API to hit.
-      const runnerPid = server.runnerPid();
-      const hit = runnerPid === undefined ? 'api' : target;
-      hits[hit]++;
-      if (runnerPid !== undefined && hit !== 'api') process.kill(runnerPid, 'SIGKILL');
-      if (hit !== 'runner') {
+      // One that has just been killed is started again after a pause.
+      const runnerPid = target === 'api' ? undefined : await until(async () => server.runnerPid());
+      hits[target]++;
+      if (runnerPid !== undefined) process.kill(runnerPid, 'SIGKILL');
+      if (target !== 'runner') {
         await server.kill();
         broken.push(...(await halfWritten(assets)));
         server = spawn();
