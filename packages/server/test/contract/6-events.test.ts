@@ -164,7 +164,7 @@ describe('6.2 ping', () => {
 
   test('arrives roughly 10 seconds after the test was asked for', () => {
     expect(ping.at - pingAskedAt).toBeGreaterThan(9_500);
-    expect(ping.at - pingAskedAt).toBeLessThan(13_000);
+    expect(ping.at - pingAskedAt).toBeLessThan(15_000);
   });
 
   test('is signed like any delivery', () => {
@@ -177,7 +177,7 @@ describe('6.3 signature', () => {
     for (const { at, headers } of one.received) {
       const timestamp = String(headers['x-generate-timestamp']);
       expect(timestamp).toMatch(isoUtc);
-      expect(Math.abs(at - Date.parse(timestamp))).toBeLessThan(2_000);
+      expect(Math.abs(at - Date.parse(timestamp))).toBeLessThan(5_000);
     }
   });
 
@@ -217,16 +217,17 @@ describe('6.3 signature', () => {
 
 describe('6.4 delivery', () => {
   test('any 2xx is success and is not sent again; anything else is retried with the same event_id', async () => {
-    const statuses = [299, 500, 204, 404, 200];
-    const { create, received } = await customer(onTestFinished, (response, _delivered, count) =>
-      response.writeHead(statuses[count - 1] ?? 200).end(),
-    );
+    const firstAnswers = [299, 500, 204, 404];
+    const times = new Map<string, number>();
+    const { create, received } = await customer(onTestFinished, (response, { event: { event_id } }) => {
+      const before = times.get(event_id) ?? 0;
+      times.set(event_id, before + 1);
+      response.writeHead(before === 0 ? (firstAnswers.shift() ?? 200) : 200).end();
+    });
     await create({ type: 'reserved', input: {} });
     await create({ type: 'reserved', input: {} });
     await until(async () => received.length >= 6);
     await new Promise((resolve) => setTimeout(resolve, 1_500));
-    const times = new Map<string, number>();
-    for (const { event } of received) times.set(event.event_id, (times.get(event.event_id) ?? 0) + 1);
     expect(received).toHaveLength(6);
     expect([...times.values()].sort()).toEqual([1, 1, 2, 2]);
   });
