@@ -137,7 +137,11 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
     return spawned;
   };
   let server: ServerProcess = spawn();
-  onTestFinished(() => server.kill());
+  let killing = true;
+  onTestFinished(() => {
+    killing = false; // also after a failure, so that no server is started that nobody would end
+    return server.kill();
+  });
   await server.call('PUT', '/v1/webhook-endpoint', { url: receiver.url });
 
   /** Asks until there is an answer: the server may be down, or go down with the request in its hands. */
@@ -151,7 +155,6 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
     }
   };
 
-  let killing = true;
   const open = new Set<string>();
   const polled = new Map<string, State[]>();
   let served = 0;
@@ -204,12 +207,13 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
       if (whenReady) await server.ready;
       await pause(delayMs);
       // One that has just been killed is started again after a pause.
-      const runnerPid = target === 'api' ? undefined : await until(async () => server.runnerPid());
+      const runnerPid = target === 'api' ? undefined : await until(async () => server.runnerPid(), 60_000);
       hits[target]++;
       if (runnerPid !== undefined) process.kill(runnerPid, 'SIGKILL');
       if (target !== 'runner') {
         await server.kill();
         broken.push(...(await halfWritten(assets)));
+        if (!killing) return;
         server = spawn();
       }
     }
