@@ -22,6 +22,8 @@ export function sqliteDialect(path: string): SqliteDialect {
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = FULL');
   database.pragma('foreign_keys = ON');
+  // In KiB. Of a million jobs, the default 2 MB hold little more than the tops of the indexes.
+  database.pragma('cache_size = -16384');
   return new WalDialect(database);
 }
 
