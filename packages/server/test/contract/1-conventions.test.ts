@@ -50,6 +50,6 @@ describe('1 conventions', () => {
     const id = await create();
     const started = performance.now();
     expect((await task(id)).status).toBe('PENDING');
-    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(performance.now() - started).toBeLessThan(5_000);
   });
 });
