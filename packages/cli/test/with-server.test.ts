@@ -210,9 +210,17 @@ describe('webhooks', () => {
 describe('serve', () => {
   test('a port that is taken ends with 2 and a sentence', async () => {
     const { port } = new URL(server.url);
-    const { code, stderr } = await gen3d(['serve', '--workers', '0', '--port', port]);
+    const { code, stderr } = await gen3d(['serve', '--workers', '0', '--port', port, '--data-dir', path('other')]);
     expect(stderr).toMatch(new RegExp(`Port ${port} is taken`));
     expect(code).toBe(2);
+  });
+
+  test('a second one of the same data directory is refused, and the first stays known', async () => {
+    const before = await readFile(path('config', 'profile.json'), 'utf8');
+    const { code, stdout, stderr } = await gen3d(['serve', '--workers', '0', '--port', '0']);
+    expect(stderr).toContain(`served already by ${server.url}`);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(await readFile(path('config', 'profile.json'), 'utf8')).toBe(before);
   });
 
   test('SIGTERM ends it with 0, and after a start on another port its key is still known', async () => {

@@ -1,7 +1,9 @@
+import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Command } from 'commander';
+import { healthOf } from '../connection.js';
 import { UsageError } from '../failure.js';
 import { interruptible, stopped } from '../interruption.js';
-import { profilePath, readProfile, withServer, writeProfile } from '../profile.js';
+import { type Profile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { isWatched, paint, say } from '../terminal.js';
 
@@ -18,6 +20,7 @@ export function addServe(program: Command): void {
 
 async function serve(command: Command): Promise<void> {
   const config = await serverConfig(command);
+  await refuseSecond(config.dataDir);
   const { serve: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
     let ready = '';
@@ -31,6 +34,34 @@ async function serve(command: Command): Promise<void> {
     await stopped(signal);
     await server.close();
   });
+}
+
+/**
+ * Two servers of one data directory would take turns in the profile, and the first one's address be forgotten there.
+ * A profile that cannot be read, or a server that is not known there, stops nobody.
+ *
+ * @throws {UsageError} if the server that this machine knows for the data directory still answers
+ */
+async function refuseSecond(dataDir: string): Promise<void> {
+  const { servers } = await readProfile().catch(() => ({ servers: {} }) as Profile);
+  const known = Object.entries(servers).find(([, server]) => server.dataDir === dataDir);
+  if (!known) return;
+  const [url, { apiKey }] = known;
+  if ((await healthOf(url)) === 200 && (await accepts(url, apiKey))) {
+    throw new UsageError(
+      `this data directory is served already by ${url}; stop that one, or give another --data-dir (this is ${dataDir})`,
+    );
+  }
+}
+
+/** After a crash, somebody else's server may have got the port: it does not know the key. */
+async function accepts(baseUrl: string, apiKey: string): Promise<boolean> {
+  const client = new Gen3d({ apiKey, baseUrl, maxRetries: 0, timeoutMs: 5000 });
+  return client.balance.retrieve().then(
+    () => true,
+    // Too busy to answer is no stranger.
+    (error: unknown) => error instanceof Gen3dError && error.code === 'rate_limited',
+  );
 }
 
 function portTaken(error: unknown, port: number): UsageError | undefined {
