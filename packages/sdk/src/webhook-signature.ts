@@ -43,6 +43,7 @@ export class WebhookVerificationError extends Gen3dError {
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { headers, secret, toleranceSeconds = 300, now = Date.now() } = options;
+  const secrets = secretsOf(secret);
   const body = rawBytes(options.payload);
   const timestamp = header(headers, timestampHeader);
   const signature = signatureBytes(header(headers, signatureHeader));
@@ -50,7 +51,7 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
 
   let verified = false;
   // Every secret is tried: how long it takes must not tell which one fitted.
-  for (const candidate of secretsOf(secret)) {
+  for (const candidate of secrets) {
     // WebCrypto compares in constant time.
     if (await crypto.subtle.verify('HMAC', await key(candidate, 'verify'), signature, signed)) verified = true;
   }
@@ -128,10 +129,15 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-function secretsOf(secret: string | readonly string[]): [string, ...string[]] {
-  const [first, ...others] = typeof secret === 'string' ? [secret] : (secret ?? []);
+// `unknown`: process.env gives undefined, whatever a caller's types say.
+function secretsOf(secret: unknown): [string, ...string[]] {
+  const given: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  const secrets = given.filter((one): one is string => typeof one === 'string' && one !== '');
+  const [first, ...others] = secrets;
   // An unset variable would otherwise make every delivery fail as if it were forged.
-  if (!first || others.some((other) => !other)) throw new TypeError('No webhook secret was given, or an empty one');
+  if (first === undefined || secrets.length < given.length) {
+    throw new TypeError('The webhook secret is missing or empty: is the environment variable that holds it unset?');
+  }
   return [first, ...others];
 }
 

@@ -103,9 +103,16 @@ describe('verifyWebhook', () => {
     expect(await verifyWebhook(old)).toEqual(event);
   });
 
-  test.each(['', []])('an empty secret (%j) is a mistake of the program, not a forged delivery', async (none) => {
-    await expect(verifyWebhook(await delivery({ secret: none }))).rejects.toThrow(TypeError);
-  });
+  // What an unset variable becomes in programs without types.
+  const unset = undefined as unknown as string;
+  test.each(['', [], unset, [secret, unset]])(
+    'no secret (%j) is a mistake of the program, and said so',
+    async (none) => {
+      const refusal = expect(verifyWebhook({ ...(await delivery()), secret: none })).rejects;
+      await refusal.toThrow(TypeError);
+      await refusal.toThrow(/secret is missing or empty.*environment variable/);
+    },
+  );
 
   test('a signed body that is no event is refused', async () => {
     const odd = '{"event":"from.the.future"}';
