@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from './config.js';
+import { type Config, ConfigError } from './config.js';
 
 /** Where things lie in the data directory. */
 export interface DataDir {
@@ -13,25 +13,47 @@ export interface DataDir {
   serverKey: Buffer;
 }
 
-/** Makes the data directory on first use. Safe when several processes start at once. */
+/**
+ * Makes the data directory on first use. Safe when several processes start at once.
+ * @throws {ConfigError} if it cannot be a folder, or its key is damaged
+ */
 export function openDataDir(config: Pick<Config, 'dataDir' | 'assets'>): DataDir {
   const { dataDir } = config;
   // Owner only: it holds customers' photos, and the database holds what the server key can decrypt.
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeFolder(dataDir, '--data-dir', 0o700);
   const paths = {
     database: join(dataDir, 'gen3d.sqlite'),
     inputs: join(dataDir, 'inputs'),
     assets: config.assets ?? join(dataDir, 'assets'),
     models: join(dataDir, 'models'),
   };
-  for (const path of [paths.inputs, paths.assets]) mkdirSync(path, { recursive: true });
+  makeFolder(paths.inputs, '--data-dir');
+  makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
   return { ...paths, serverKey: readOrMakeServerKey(join(dataDir, 'server.key')) };
+}
+
+function makeFolder(path: string, flag: string, mode?: number): void {
+  try {
+    mkdirSync(path, { recursive: true, mode });
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    const why =
+      code === 'EEXIST' || code === 'ENOTDIR'
+        ? `${path} cannot be a folder, because a file is in its place`
+        : `The folder ${path} cannot be made (${message})`;
+    throw new ConfigError(`${why}: choose another one with ${flag}`, { cause });
+  }
 }
 
 function readOrMakeServerKey(path: string): Buffer {
   const read = () => {
     const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'hex');
-    if (key.length !== 32) throw new Error(`${path} is damaged: it must hold 64 hexadecimal digits`);
+    if (key.length !== 32) {
+      // Not made anew: every API key and webhook secret in the database depends on it.
+      throw new ConfigError(
+        `${path} is damaged: it must hold 64 hexadecimal digits. Put a backup in its place, or choose another data directory with --data-dir`,
+      );
+    }
     return key;
   };
   try {

@@ -14,12 +14,12 @@ export interface Store {
   assets: AssetStore;
 }
 
-/** Opens the data directory and brings its database up to date. `store.db.destroy()` closes it. */
+/** Opens the data directory and brings its database up to date. `store.db.destroy()` closes it. @throws {ConfigError} if it cannot be used */
 export async function openStore(config: Config): Promise<Store> {
   const dirs = openDataDir(config);
   const db = openDatabase(dirs.database);
   try {
-    await migrate(db);
+    await migrate(db, dirs.database);
   } catch (error) {
     await db.destroy();
     throw error;

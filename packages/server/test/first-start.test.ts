@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,7 +8,7 @@ import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { migrate, openDatabase } from '../src/db/open.js';
-import { loadConfig, openAdmin, serve } from '../src/index.js';
+import { ConfigError, loadConfig, openAdmin, serve } from '../src/index.js';
 import { silent, startServer, temporaryFolder } from './kit.js';
 
 const request = { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } };
@@ -98,4 +99,34 @@ test('a database that a newer gen3d has changed is left alone, with a sentence',
   await sql`insert into kysely_migration (name, timestamp) values ('9999_later', '2100-01-01')`.execute(db);
   await expect(migrate(db)).rejects.toThrow('newer gen3d');
   await db.destroy();
+});
+
+test('the database is readable by its owner only', async () => {
+  const { dataDir } = (await startServer()).config;
+  for (const name of ['gen3d.sqlite', 'gen3d.sqlite-wal', 'gen3d.sqlite-shm']) {
+    expect(statSync(join(dataDir, name)).mode & 0o777, name).toBe(0o600);
+  }
+});
+
+test.each<[string, string, Uint8Array | string]>([
+  ['a database that is none', 'gen3d.sqlite', randomBytes(8192)],
+  ['an empty key', 'server.key', ''],
+  ['a file in place of a folder', 'inputs', ''],
+])('%s stops the start with a sentence that names the path and the way out', async (_, name, content) => {
+  const dataDir = temporaryFolder();
+  const path = join(dataDir, name);
+  writeFileSync(path, content);
+  const refusal = expect(openAdmin(loadConfig({ dataDir }, {}))).rejects;
+  await refusal.toThrow(ConfigError);
+  await refusal.toThrow(path);
+  await refusal.toThrow('--data-dir');
+  // Left as it was, for whoever wants to rescue it.
+  expect(readFileSync(path)).toEqual(Buffer.from(content));
+});
+
+test('a file as the data directory stops the start with a sentence', async () => {
+  const dataDir = join(temporaryFolder(), 'file');
+  writeFileSync(dataDir, '');
+  await expect(openAdmin(loadConfig({ dataDir }, {}))).rejects.toThrow(/file cannot be a folder.*--data-dir/);
+  await expect(openAdmin(loadConfig({ dataDir: join(dataDir, 'in') }, {}))).rejects.toThrow(ConfigError);
 });

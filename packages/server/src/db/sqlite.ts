@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -7,6 +8,7 @@ import {
   SqliteDialect,
   SqliteDriver,
 } from 'kysely';
+import { ConfigError } from '../config.js';
 
 /** Statements kept compiled; the code has far fewer, so this only bounds lists of varying length in `in (…)`. */
 const maxStatements = 500;
@@ -16,16 +18,43 @@ const maxStatements = 500;
  *
  * Durable: WAL with synchronous=FULL, so a commit that was answered survives kill -9 and a power cut.
  * Waits up to 5 s for another process's transaction; ours are a few statements and never span anything but queries.
+ *
+ * @throws {ConfigError} if the file is no database, or is damaged
  */
 export function sqliteDialect(path: string): SqliteDialect {
+  makePrivate(path);
   const database = new Database(path, { timeout: 5_000 });
-  database.pragma('journal_mode = WAL');
-  database.pragma('synchronous = FULL');
-  database.pragma('foreign_keys = ON');
-  // In KiB. Of a million jobs, the default 2 MB hold little more than the tops of the indexes.
-  database.pragma('cache_size = -16384');
+  try {
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    database.pragma('foreign_keys = ON');
+    // In KiB. Of a million jobs, the default 2 MB hold little more than the tops of the indexes.
+    database.pragma('cache_size = -16384');
+  } catch (error) {
+    database.close();
+    throw isDamage(error) ? damaged(path, error) : error;
+  }
   return new WalDialect(database);
 }
+
+/** SQLite would make it readable for everybody. Its -wal and -shm files get the mode of the database. */
+function makePrivate(path: string): void {
+  try {
+    // `wx` opens no file that is there: closing one would drop the locks that this process holds on it by SQLite.
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+export const isDamage = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code);
+
+export const damaged = (path: string, cause: unknown): ConfigError =>
+  new ConfigError(
+    `${path} is damaged, or is no database of gen3d: put a backup in its place, or choose another data directory with --data-dir`,
+    { cause },
+  );
 
 class WalDialect extends SqliteDialect {
   readonly #database: Database.Database;
