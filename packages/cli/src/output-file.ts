@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { access, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { UsageError } from './failure.js';
 
@@ -35,7 +34,7 @@ const plain = (name: string) =>
  * @throws {UsageError} if two results have one name, a file exists and `force` is not given, or a folder can't be written
  */
 export async function planOutputs(names: readonly string[], { output, force }: OutputOptions): Promise<string[]> {
-  const paths = await place(names, output);
+  const { paths, folder: newFolder } = await place(names, output);
   const seen = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
     const other = seen.get(resolve(path));
@@ -45,24 +44,66 @@ export async function planOutputs(names: readonly string[], { output, force }: O
     seen.set(resolve(path), index);
     if (!force && (await exists(path))) throw alreadyThere(path);
   }
-  for (const folder of new Set(paths.map((path) => dirname(path)))) {
-    await access(folder, constants.W_OK).catch((cause: unknown) => {
-      throw new UsageError(`Nothing can be written into ${folder}: choose another place with -o`, { cause });
-    });
+  // Only now: what is refused above leaves no empty folder behind.
+  const made = newFolder === undefined ? [] : await makeFolder(newFolder);
+  try {
+    for (const folder of new Set(paths.map((path) => dirname(path)))) await tryOut(folder);
+  } catch (error) {
+    await removeEmpty(made);
+    throw error;
   }
   return paths;
 }
 
-async function place(names: readonly string[], output: string | undefined): Promise<string[]> {
-  if (output === undefined) return [...names];
+/**
+ * Permissions alone do not tell: root may do everything, and /proc and full or read-only disks refuse all the same.
+ */
+async function tryOut(folder: string): Promise<void> {
+  const draft = join(folder, `.${randomBytes(8).toString('hex')}.part`);
+  try {
+    await writeFile(draft, '', { flag: 'wx' });
+  } catch (cause) {
+    const isFile = (await stat(folder).catch(() => undefined))?.isDirectory() === false;
+    const why = isFile ? ', because it is a file' : '';
+    throw new UsageError(`Nothing can be written into ${folder}${why}: choose another place with -o`, { cause });
+  } finally {
+    await rm(draft, { force: true }).catch(() => {});
+  }
+}
+
+interface Place {
+  readonly paths: string[];
+  /** To be made, unless it is there. */
+  readonly folder?: string;
+}
+
+async function place(names: readonly string[], output: string | undefined): Promise<Place> {
+  if (output === undefined) return { paths: [...names] };
   const found = await stat(output).catch(() => undefined);
   if (names.length > 1 && found && !found.isDirectory()) {
     throw new UsageError(`${output} is a file, and ${names.length} results do not fit into it. Give a folder with -o`);
   }
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || found?.isDirectory() === true;
-  if (!wantsFolder) return [output];
-  await mkdir(output, { recursive: true });
-  return names.map((name) => join(output, basename(name)));
+  if (!wantsFolder) return { paths: [output] };
+  return { paths: names.map((name) => join(output, basename(name))), folder: output };
+}
+
+/** Makes a folder with those above it. @returns the ones that were not there, the deepest first */
+async function makeFolder(folder: string): Promise<string[]> {
+  const missing: string[] = [];
+  for (let path = resolve(folder); !(await exists(path)); path = dirname(path)) missing.push(path);
+  try {
+    if (missing.length > 0) await mkdir(folder, { recursive: true });
+  } catch (cause) {
+    await removeEmpty(missing);
+    throw new UsageError(`The folder ${folder} cannot be made: choose another place with -o`, { cause });
+  }
+  return missing;
+}
+
+async function removeEmpty(folders: readonly string[]): Promise<void> {
+  // One that is not there, or that somebody has put something into meanwhile, is none of ours.
+  for (const folder of folders) await rmdir(folder).catch(() => {});
 }
 
 /** Writes a whole file or none, and over an existing one only with `force`. */

@@ -1,6 +1,6 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { modelPath, planOutputs, writeOutput } from '../src/output-file.js';
 
@@ -48,5 +48,23 @@ describe('writing', () => {
     const made = join(folder, 'models/');
     expect(await planOutputs(['cup.glb'], { output: made })).toEqual([join(made, 'cup.glb')]);
     expect(await readdir(folder)).toEqual(['models']);
+  });
+
+  test.each([
+    ['a file in place of the folder', 'afile/x.glb', /because it is a file/],
+    ['a folder that cannot be', 'afile/models/', /cannot be made/],
+    ['a folder that takes no files', '/proc/x.glb', /Nothing can be written into \/proc/],
+  ])('%s is noticed before anything is sent', async (_, output, words) => {
+    await writeFile(join(folder, 'afile'), '');
+    await expect(
+      planOutputs(['cup.glb'], { output: resolve(folder, output) + (output.endsWith('/') ? '/' : '') }),
+    ).rejects.toThrow(words);
+    expect(await readdir(folder)).toEqual(['afile']);
+  });
+
+  test('what is refused leaves no new folder behind', async () => {
+    const output = join(folder, 'new', 'models');
+    await expect(planOutputs(['a/cup.glb', 'b/cup.glb'], { output })).rejects.toThrow(/would both be/);
+    expect(await readdir(folder)).toEqual([]);
   });
 });

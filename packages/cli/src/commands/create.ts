@@ -62,6 +62,9 @@ async function refuseMissing(images: readonly string[]): Promise<void> {
   if (images.filter((image) => image === '-').length > 1) throw new UsageError('- (stdin) can be given only once');
   for (const image of images) {
     if (image === '-' || isUrl(image) || isDataUri(image)) continue;
+    if (image === '') {
+      throw new UsageError("A photo's name is empty (an unset variable?): give a path, an http(s) URL, or - for stdin");
+    }
     const found = await stat(image).catch((cause: unknown) => {
       throw new UsageError(`${image} does not exist: give the path of a photo, an http(s) URL, or - for stdin`, {
         cause,
