@@ -1,11 +1,13 @@
+import { exitCode } from './exit-code.js';
 import { failureOf, Interrupted } from './failure.js';
 import { program } from './program.js';
 import { say } from './terminal.js';
 
-// `gen3d list | head -1`: who reads no further is no error.
+// `gen3d list | head -1`: who reads no further is no error. A full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  say(`error: The output could not be written: ${error.message}`);
+  process.exit(exitCode.failed);
 });
 
 try {

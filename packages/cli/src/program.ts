@@ -28,6 +28,12 @@ const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>
   doctor: models,
 };
 
+/** `create -dash.png`: a dash makes options of a file's name. */
+const withFileHint = (text: string) =>
+  text.replace(/^error: unknown option '-[^-'][^']*\.\w+'/, (refusal) => {
+    return `${refusal}. If it is a file, write ./ before its name, such as ./-photo.png`;
+  });
+
 /** The whole command line. Errors are thrown, so that `main` alone decides exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
@@ -37,6 +43,7 @@ export function program(): Command {
     .option('--api-key <key>', 'the key to use there (GEN3D_API_KEY)')
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('`gen3d --help` lists the commands, `gen3d COMMAND --help` their options.')
+    .configureOutput({ outputError: (text, write) => write(withFileHint(text)) })
     .exitOverride();
 
   gen3d.commandsGroup('Models from photos:');

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll } from 'vitest';
 
-const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
+export const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
 
 export interface Result {
   readonly code: number | null;

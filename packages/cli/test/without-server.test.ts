@@ -1,7 +1,8 @@
+import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { open, writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { discPng, workplace } from './run.js';
+import { bin, discPng, result, workplace } from './run.js';
 
 const { gen3d, path } = workplace();
 
@@ -61,7 +62,14 @@ describe('what cannot be done as it was typed ends with 2 and a sentence, before
     ['an option with a typo', ['create', '--wiat', 'cup.png'], /Did you mean --wait\?/],
     ['no photo', ['create'], /missing required argument 'image'/],
     ['no command', [], /Usage: gen3d/],
-    ['a port that is none', ['serve', '--port', '70000'], /port/],
+    [
+      'a port that is none',
+      ['serve', '--port', '70000'],
+      /--port \(GEN3D_PORT; .*\) must be a whole number from 0 to 65535/,
+    ],
+    ['a port that is no number', ['serve', '--port', 'abc'], /--port \(GEN3D_PORT; .*\) must be a whole number from 0/],
+    ['a photo without a name', ['create', ''], /name is empty/],
+    ['a photo whose name starts with a dash', ['create', '-dash.png'], /If it is a file.*\.\/-photo\.png/],
   ])('%s', async (_, args, words) => {
     const { code, stdout, stderr } = await gen3d(args, args.includes('--base-url') ? {} : { env: withKey });
     expect(stderr).toMatch(words);
@@ -85,6 +93,18 @@ test('doctor says what is here, and the terms of the matting model word for word
   expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
   expect(stdout).toContain('available for non-commercial use in research or educational purpose');
   expect(code).toBe(0);
+});
+
+test.skipIf(process.platform !== 'linux')('a result that cannot be written ends with 1 and a sentence', async () => {
+  const full = await open('/dev/full', 'w');
+  const child = spawn(process.execPath, [bin, 'doctor', '--json'], {
+    env: { PATH: process.env.PATH, HOME: path(), ...nowhere },
+    stdio: ['ignore', full.fd, 'pipe'],
+  });
+  const { code, stderr } = await result(child);
+  await full.close();
+  expect(stderr).toMatch(/^error: The output could not be written: ENOSPC.*\n$/);
+  expect(code).toBe(1);
 });
 
 test('doctor --json says the same for programs', async () => {

@@ -18,8 +18,16 @@ const folder = z
   .min(1)
   .transform((path) => resolve(path));
 const baseUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
-const usd = z.coerce.number().min(0).max(1_000_000);
-const seconds = z.coerce.number().min(0);
+/** Its one message says all that is asked for, whichever part of it a value fails. */
+function number(kind: 'number' | 'whole number', min: number, max = Number.POSITIVE_INFINITY) {
+  const range = max === Number.POSITIVE_INFINITY ? `of at least ${min}` : `from ${min} to ${max}`;
+  const error = `must be a ${kind} ${range}`;
+  const value = z.coerce.number({ error }).min(min, { error }).max(max, { error });
+  return kind === 'number' ? value : value.int({ error });
+}
+
+const usd = number('number', 0, 1_000_000);
+const seconds = number('number', 0);
 
 const rateLimit = z.union([
   z.literal('off'),
@@ -57,7 +65,7 @@ const retryDelays = z
 /** Every setting of the server, described once: `--help`, docs/configuration.md and the checks all read this. */
 const Config = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
-  port: z.coerce.number().int().min(0).max(65535).default(8787).describe('Port of the API; 0 picks a free one'),
+  port: number('whole number', 0, 65_535).default(8787).describe('Port of the API; 0 picks a free one'),
   dataDir: folder.describe('Folder of the database, the stored inputs and the server key'),
   publicUrl: baseUrl.optional().describe('Address under which clients reach this server; default: http://HOST:PORT'),
   assetsUrl: baseUrl.optional().describe('Address under which clients reach the assets; default: PUBLIC_URL/assets'),
@@ -74,7 +82,7 @@ const Config = z.strictObject({
     .transform((path) => resolve(path))
     .optional()
     .describe('Folder of the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),
-  workers: z.coerce.number().int().min(0).max(64).default(1).describe('Runner processes on this machine; 0: none'),
+  workers: number('whole number', 0, 64).default(1).describe('Runner processes on this machine; 0: none'),
   bundle: z.string().min(1).default('gen3d-tiny').describe('Model bundle: a name, a folder, or inflate'),
   matte: z.string().min(1).default('isnet').describe('Matting model that cuts the object out of the photo'),
   device: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'coreml', 'dml']).default('auto').describe('Where the networks run'),
@@ -90,16 +98,10 @@ const Config = z.strictObject({
   rates: rates.optional().describe('USD per second of inference by serving instance; default: this machine at 0'),
   instance: z.string().min(1).optional().describe('Serving instance this machine counts as; default: its device'),
   modelsDir: folder.optional().describe('One more folder to look for model bundles in'),
-  leaseSeconds: z.coerce
-    .number()
-    .min(0.5)
-    .max(3600)
+  leaseSeconds: number('number', 0.5, 3600)
     .default(30)
     .describe('How long a silent runner keeps its job before another may take it, in seconds'),
-  inferenceLimitSeconds: z.coerce
-    .number()
-    .min(0.1)
-    .max(86_400)
+  inferenceLimitSeconds: number('number', 0.1, 86_400)
     .default(1_800)
     .describe('How long one inference may take before its runner counts as hung and is replaced, in seconds'),
   webhookRetryDelays: retryDelays
@@ -170,6 +172,15 @@ function readConfigFile(path: string): Record<string, unknown> {
   return content as Record<string, unknown>;
 }
 
+/** Says which setting it is by the names that people write. */
+function sentence({ path: [key], message }: z.core.$ZodIssue): string {
+  const setting = settings.find((one) => one.key === key);
+  if (!setting) return key === undefined ? message : `${String(key)}: ${message}`;
+  const inFile = `${setting.key} in a config file`;
+  const names = setting.flag ? `${setting.flag} (${setting.variable}; ${inFile})` : `${setting.variable} (${inFile})`;
+  return message.startsWith('must ') ? `${names} ${message}` : `${names}: ${message}`;
+}
+
 /**
  * Merges and checks all settings: a flag beats a variable beats the file beats the default.
  *
@@ -192,7 +203,10 @@ export function loadConfig(
     if (flags[key] !== undefined) values[key] = flags[key];
   }
   const result = Config.safeParse(values);
-  if (!result.success) throw new ConfigError(`Invalid configuration\n${z.prettifyError(result.error)}`);
+  if (!result.success) {
+    const problems = new Set(result.error.issues.map(sentence));
+    throw new ConfigError(`Invalid configuration\n${[...problems].map((problem) => `✖ ${problem}`).join('\n')}`);
+  }
   const { rates: prices, instance } = result.data;
   if (prices && instance && prices[instance] === undefined) {
     throw new ConfigError(`Invalid configuration\nThe instance "${instance}" has no rate in ${variableOf('rates')}`);
