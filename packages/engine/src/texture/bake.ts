@@ -100,7 +100,7 @@ function projected(
   return result;
 }
 
-/** The photo in linear light, planar-free: [3·size·size]. */
+/** A square picture in linear light: `data` is [3·size·size], the channels of a pixel side by side. */
 interface LinearImage {
   readonly size: number;
   readonly data: Float32Array;

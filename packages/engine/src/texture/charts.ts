@@ -1,7 +1,7 @@
 import type { Camera } from '../camera.js';
 import type { TriangleMesh } from '../surface/mesh.js';
 
-/** A connected piece of the surface and the flat picture of it: `uvs` [2·V] in the units of the photo's frame. */
+/** How a surface is cut into connected pieces that each lie flat; lengths are in half widths of the photo's frame. */
 export interface Charts {
   /** [T] the chart each triangle belongs to. */
   readonly chartOfTriangle: Int32Array;

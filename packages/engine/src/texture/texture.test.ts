@@ -16,7 +16,7 @@ import { unwrap } from './unwrap.js';
 const camera = { distance: 3.5, halfTangent: 0.3 };
 const layout = { textureSize: 512, paddingTexels: 3 };
 
-/** How many triangles cover each texel centre of a 1024 texture. */
+/** How many triangles cover each texel centre of a texture with `size` texels a side. */
 function coverage({ indices, uvs }: TexturedMesh, size: number): Uint8Array {
   const covered = new Uint8Array(size * size);
   for (let t = 0; t < indices.length; t += 3) {
