@@ -1,6 +1,5 @@
-/** `work`, or the signal's reason as soon as it is aborted; for work that does not know of signals, such as a stream. */
-export function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work;
+/** `work`, or the signal's reason as soon as it is aborted; for work that may not heed it: a stream, somebody's own fetch. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);
     if (signal.aborted) abort();

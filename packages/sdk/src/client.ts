@@ -1,9 +1,10 @@
 import type { Balance, Task } from '@gen3d/schema';
 import { expectBody, isBalance } from './answers.js';
+import { type RequestOptions, timeLeft } from './deadline.js';
 import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError } from './errors.js';
 import type { ImageInput } from './image-input.js';
-import { type CreateJobParams, Jobs, type RequestOptions } from './jobs.js';
+import { type CreateJobParams, Jobs } from './jobs.js';
 import { type Fetch, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
@@ -13,7 +14,7 @@ export interface Gen3dOptions {
   readonly apiKey?: string | undefined;
   /** The server's address, without /v1. Default: the variable GEN3D_BASE_URL, then http://127.0.0.1:8787. */
   readonly baseUrl?: string | undefined;
-  /** For one attempt, from its start to the last byte of the answer. Default 60 000. */
+  /** For each attempt, from its start to the last byte of the answer. Default 60 000. Every call also takes its own, in all. */
   readonly timeoutMs?: number | undefined;
   /** Further attempts after a 429, a 5xx or a broken connection. Default 3. */
   readonly maxRetries?: number | undefined;
@@ -21,7 +22,10 @@ export interface Gen3dOptions {
   readonly fetch?: Fetch | undefined;
 }
 
-export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey'> {}
+export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey'> {
+  /** How long handing in and waiting may take in all. Default: until the job ends, however long the queue is. */
+  readonly timeoutMs?: number | undefined;
+}
 
 export interface DownloadOptions extends RequestOptions {
   /** The model, or its JPEG thumbnail. Default: the model. */
@@ -65,8 +69,8 @@ export class Gen3d {
     this.jobs = new Jobs(transport);
     this.webhookEndpoint = new WebhookEndpointSettings(transport);
     this.balance = {
-      async retrieve({ signal } = {}) {
-        const { body } = await transport.call('get', 'balance', { signal });
+      async retrieve(options) {
+        const { body } = await transport.call('get', 'balance', options);
         return expectBody(body, isBalance, 'balance');
       },
     };
@@ -77,9 +81,11 @@ export class Gen3d {
    *
    * @throws {JobFailedError} if the job ends without a model, and whatever `create` and `wait` throw
    */
-  async generate(image: ImageInput, { idempotencyKey, ...wait }: GenerateOptions = {}): Promise<Task> {
-    const { job_id } = await this.jobs.create({ image, idempotencyKey }, { signal: wait.signal });
-    return this.jobs.wait(job_id, wait);
+  async generate(image: ImageInput, { idempotencyKey, ...options }: GenerateOptions = {}): Promise<Task> {
+    const { signal, timeoutMs } = options;
+    const left = timeLeft(timeoutMs);
+    const { job_id } = await this.jobs.create({ image, idempotencyKey }, { signal, timeoutMs });
+    return this.jobs.wait(job_id, { ...options, timeoutMs: left() });
   }
 
   /**
@@ -88,16 +94,18 @@ export class Gen3d {
    * @param source the task, its id, or the http(s) URL of a file
    * @throws {InvalidRequestError} if the task has no such file (yet)
    */
-  async download(source: Task | string | URL, { asset = 'glb', signal }: DownloadOptions = {}): Promise<Uint8Array> {
-    if (source instanceof URL) return this.#transport.fetchBytes(source.href, { signal });
-    if (typeof source === 'string' && /^https?:/i.test(source)) return this.#transport.fetchBytes(source, { signal });
-    const task = typeof source === 'string' ? await this.jobs.retrieve(source, { signal }) : source;
+  async download(source: Task | string | URL, options: DownloadOptions = {}): Promise<Uint8Array> {
+    const { asset = 'glb', signal, timeoutMs } = options;
+    const left = timeLeft(timeoutMs);
+    if (source instanceof URL) return this.#transport.fetchBytes(source.href, options);
+    if (typeof source === 'string' && /^https?:/i.test(source)) return this.#transport.fetchBytes(source, options);
+    const task = typeof source === 'string' ? await this.jobs.retrieve(source, { signal, timeoutMs }) : source;
     const url = asset === 'glb' ? task.model_urls?.glb : task.thumbnail_url;
     if (!url) {
       const what = asset === 'glb' ? 'model' : 'thumbnail';
       throw new InvalidRequestError('invalid_request', `Job ${task.task_id} is ${task.status} and has no ${what}`);
     }
-    return this.#transport.fetchBytes(url, { signal });
+    return this.#transport.fetchBytes(url, { signal, timeoutMs: left() });
   }
 }
 

@@ -19,6 +19,8 @@ export interface Gen3dErrorDetails {
   readonly status?: number | undefined;
   /** What the server's log calls this request. */
   readonly requestId?: string | undefined;
+  /** How long the server asked to stay away (`Retry-After`), where it did. */
+  readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
@@ -30,15 +32,17 @@ export class Gen3dError extends Error {
   override readonly name: string = 'Gen3dError';
   readonly status: number | undefined;
   readonly requestId: string | undefined;
+  readonly retryAfterMs: number | undefined;
 
   constructor(
     readonly code: Gen3dErrorCode,
     message: string,
-    { status, requestId, cause }: Gen3dErrorDetails = {},
+    { status, requestId, retryAfterMs, cause }: Gen3dErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause });
     this.status = status;
     this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -75,7 +79,7 @@ export class NotConfiguredError extends Gen3dError {
   override readonly name = 'NotConfiguredError';
 }
 
-/** Still told to slow down after all retries. */
+/** Still told to slow down after all retries, or told to stay away for more than a minute: see `retryAfterMs`. */
 export class RateLimitError extends Gen3dError {
   override readonly name = 'RateLimitError';
 }
@@ -85,9 +89,31 @@ export class ServerError extends Gen3dError {
   override readonly name = 'ServerError';
 }
 
-/** No whole answer arrived: nobody listens there, the connection broke, or time ran out (`code` is then `timeout`). */
+/** No whole answer arrived: nobody listens there, or the connection broke. */
 export class ConnectionError extends Gen3dError {
-  override readonly name = 'ConnectionError';
+  override readonly name: string = 'ConnectionError';
+}
+
+/**
+ * No whole answer arrived in time; `code` is `timeout`. Whether the server has done its work is not known: a `create` is
+ * safe to repeat with the same `idempotencyKey`.
+ */
+export class RequestTimeoutError extends ConnectionError {
+  override readonly name = 'RequestTimeoutError';
+  readonly method: string;
+  /** The URL's path, such as `/v1/jobs`. */
+  readonly path: string;
+  /** The limit that was reached: the call's own `timeoutMs`, or that of the client for one attempt. */
+  readonly timeoutMs: number;
+
+  constructor(request: { readonly method: string; readonly url: string }, timeoutMs: number, cause?: unknown) {
+    const method = request.method.toUpperCase();
+    const { origin, pathname } = new URL(request.url);
+    super('timeout', `${origin} did not answer ${method} ${pathname} within ${timeoutMs / 1000} s`, { cause });
+    this.method = method;
+    this.path = pathname;
+    this.timeoutMs = timeoutMs;
+  }
 }
 
 /** The job ended without a model. `code` is the task's `error.code`, e.g. `no_foreground`. */

@@ -12,10 +12,11 @@ export type {
 } from '@gen3d/schema';
 export { isTerminal, jobStatuses, limits, publicTestKey } from '@gen3d/schema/rules';
 export { type DownloadOptions, defaultBaseUrl, Gen3d, type Gen3dOptions, type GenerateOptions } from './client.js';
+export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
 export type { ImageInput } from './image-input.js';
 export type { JobList } from './job-list.js';
-export type { CreateJobParams, ListJobsParams, RequestOptions } from './jobs.js';
+export type { CreateJobParams, ListJobsParams } from './jobs.js';
 export type { WaitOptions } from './wait.js';
 export {
   expressWebhookHandler,

@@ -2,16 +2,13 @@ import type { CreateJobResponse, ImageTo3dRequest, JobStatus, Task } from '@gen3
 import { jobType } from '@gen3d/schema/rules';
 import { abortable } from './abortable.js';
 import { expectBody, isCreated, isJobPage, isTask } from './answers.js';
-import { InvalidRequestError } from './errors.js';
+import { type RequestOptions, withDeadline } from './deadline.js';
+import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, toImageUrl } from './image-input.js';
 import { JobList } from './job-list.js';
 import { retryAfterMs } from './retry-after.js';
 import type { Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
-
-export interface RequestOptions {
-  readonly signal?: AbortSignal | undefined;
-}
 
 export interface CreateJobParams {
   readonly image: ImageInput;
@@ -41,26 +38,33 @@ export class Jobs {
    * second job.
    * @throws {InvalidRequestError} before anything is sent, if the image cannot be read or is too large
    * @throws {InsufficientBalanceError} if the balance is below the minimum
+   * @throws {RequestTimeoutError} if `timeoutMs` runs out. The job may have been made: repeat it with an `idempotencyKey`
+   *   of your own, and there is one job
    */
-  async create(params: CreateJobParams, { signal }: RequestOptions = {}): Promise<CreateJobResponse> {
-    const json: ImageTo3dRequest = {
-      type: jobType,
-      input: { image_urls: [await abortable(toImageUrl(params.image), signal)] },
-      idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
-    };
-    const { body } = await this.#transport.call('post', 'jobs', { json, signal });
-    return expectBody(body, isCreated, 'created job');
+  create(params: CreateJobParams, options: RequestOptions = {}): Promise<CreateJobResponse> {
+    const request = { method: 'post', url: this.#transport.url('jobs') };
+    const overdue = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
+    return withDeadline(options, overdue, async (signal) => {
+      const json: ImageTo3dRequest = {
+        type: jobType,
+        input: { image_urls: [await abortable(toImageUrl(params.image), signal)] },
+        idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
+      };
+      const { body } = await this.#transport.call('post', 'jobs', { json, signal });
+      return expectBody(body, isCreated, 'created job');
+    });
   }
 
   /** @throws {NotFoundError} if the account has no such job */
-  async retrieve(id: string, options: RequestOptions = {}): Promise<Task> {
-    return (await this.#read(id, options.signal)).task;
+  async retrieve(id: string, options?: RequestOptions): Promise<Task> {
+    return (await this.#read(id, options)).task;
   }
 
-  list({ cursor, ...query }: ListJobsParams = {}, { signal }: RequestOptions = {}): JobList {
+  /** @param options hold for each page: `timeoutMs` is the time that one may take */
+  list({ cursor, ...query }: ListJobsParams = {}, options?: RequestOptions): JobList {
     return new JobList(async (at) => {
       const searchParams = { ...query, cursor: at };
-      const { body } = await this.#transport.call('get', 'jobs', { searchParams, signal });
+      const { body } = await this.#transport.call('get', 'jobs', { ...options, searchParams });
       return expectBody(body, isJobPage, 'list of jobs');
     }, cursor);
   }
@@ -72,13 +76,13 @@ export class Jobs {
    * @throws {WaitTimeoutError} if `timeoutMs` runs out; the job goes on
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
-    return waitForJob(id, (signal) => this.#read(id, signal), options);
+    return waitForJob(id, (signal) => this.#read(id, { signal }), options);
   }
 
-  async #read(id: string, signal: AbortSignal | undefined) {
+  async #read(id: string, options?: RequestOptions) {
     // An empty id would read the list, and one with a slash another resource.
     if (id === '') throw new InvalidRequestError('invalid_request', 'A job id is needed');
-    const { body, headers } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, { signal });
+    const { body, headers } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
     return { task: expectBody(body, isTask, 'task'), retryAfterMs: retryAfterMs(headers, Date.now()) };
   }
 }

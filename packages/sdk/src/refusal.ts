@@ -11,11 +11,16 @@ import {
   ServerError,
 } from './errors.js';
 import { requestId } from './request-id.js';
+import { retryAfterMs } from './retry-after.js';
 
 /** The error a refused request becomes: by `error.code` where the body has one, by HTTP status where it has none. */
 export async function refusal(response: Response, url: string): Promise<Gen3dError> {
   const { status } = response;
-  const details = { status, requestId: requestId(response) };
+  const details = {
+    status,
+    requestId: requestId(response),
+    retryAfterMs: retryAfterMs(response.headers, Date.now()),
+  };
   const body = await parsed(response);
 
   // The gateway's body, not the standard shape; any 403 is about the key (API.md section 5).

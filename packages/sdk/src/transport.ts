@@ -1,8 +1,11 @@
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
-import { ConnectionError, type Gen3dError, ServerError } from './errors.js';
+import { abortable } from './abortable.js';
+import { longestTimerMs, type RequestOptions, withDeadline } from './deadline.js';
+import { ConnectionError, RequestTimeoutError, ServerError } from './errors.js';
 import { refusal } from './refusal.js';
 import { requestId } from './request-id.js';
+import { retryAfterMs } from './retry-after.js';
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -14,10 +17,9 @@ export interface TransportOptions {
   readonly maxRetries: number;
 }
 
-export interface Call {
+export interface Call extends RequestOptions {
   readonly json?: unknown;
   readonly searchParams?: Record<string, string | number | undefined>;
-  readonly signal?: AbortSignal | undefined;
   /** False where doing it twice is not the same as doing it once: then only a 429 is tried again. */
   readonly repeatable?: boolean;
 }
@@ -30,7 +32,9 @@ export interface Answer {
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 
-const retriedStatuses = [429, 500, 502, 503, 504];
+// Every 5xx, as API.md section 7 asks: what stands in front of a server has codes of its own.
+const retriedStatuses = [429, ...Array.from({ length: 100 }, (_, index) => 500 + index)];
+// Longer than this no call should hang. It then fails with what the server asked for, and never comes back too early.
 const longestRetryAfterMs = 60_000;
 
 /** One way to the server for every resource: key, retries, timeouts, and errors by their `code`. */
@@ -42,15 +46,15 @@ export class Transport {
     this.#options = options;
     this.#ky = {
       fetch: wholeAnswer(options.fetch),
-      timeout: options.timeoutMs,
+      timeout: options.timeoutMs <= longestTimerMs && options.timeoutMs,
       retry: {
         limit: options.maxRetries,
         // POST too: a job's creation carries an idempotency key, and the others say when they are not repeatable.
         methods: ['get', 'post', 'put', 'delete'],
         statusCodes: retriedStatuses,
         afterStatusCodes: retriedStatuses,
-        maxRetryAfter: longestRetryAfterMs,
         retryOnTimeout: true,
+        shouldRetry: unlessAskedToStayAway,
         delay: (attempt) => 500 * 2 ** (attempt - 1),
         backoffLimit: 8_000,
         // Spread, but never near zero: clients refused together must not come back together, nor at once.
@@ -59,14 +63,16 @@ export class Transport {
     };
   }
 
-  async call(method: Method, path: string, { repeatable = true, signal, ...request }: Call = {}): Promise<Answer> {
+  url(path: string): string {
+    return `${this.#options.baseUrl}/v1/${path}`;
+  }
+
+  async call(method: Method, path: string, call: Call = {}): Promise<Answer> {
+    const { repeatable = true, signal, timeoutMs, ...content } = call;
     const { baseUrl, apiKey } = this.#options;
-    const response = await this.#send(`${baseUrl}/v1/${path}`, {
-      ...this.#ky,
-      ...request,
-      method,
+    const response = await this.#send(method, this.url(path), call, {
+      ...content,
       headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
-      ...(signal && { signal }),
       ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyWhenTurnedAway } }),
     });
     if (response.status === 204) return { body: undefined, headers: response.headers };
@@ -83,8 +89,8 @@ export class Transport {
   }
 
   /** A file's bytes. Without the key: assets may live on another host, and they are public. */
-  async fetchBytes(url: string, { signal }: { signal?: AbortSignal | undefined } = {}): Promise<Uint8Array> {
-    const response = await this.#send(url, { ...this.#ky, method: 'get', ...(signal && { signal }) });
+  async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
+    const response = await this.#send('get', url, limits);
     return new Uint8Array(await response.arrayBuffer());
   }
 
@@ -93,14 +99,19 @@ export class Transport {
     return typeof retry === 'object' ? retry : {};
   }
 
-  async #send(url: string, options: Options): Promise<Response> {
-    try {
-      return await ky(url, options);
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      if (error instanceof HTTPError) throw await refusal(error.response, url);
-      throw lost(error, new URL(url).origin, this.#options.timeoutMs);
-    }
+  #send(method: Method, url: string, limits: RequestOptions, options?: Options): Promise<Response> {
+    const overdue = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
+    return withDeadline(limits, overdue, async (signal) => {
+      try {
+        return await abortable(ky(url, { ...this.#ky, ...options, method, signal }), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof HTTPError) throw await refusal(error.response, url);
+        if (error instanceof TimeoutError) throw overdue(this.#options.timeoutMs);
+        const message = `Cannot reach ${new URL(url).origin}: ${reason(error)}`;
+        throw new ConnectionError('connection_failed', message, { cause: error });
+      }
+    });
   }
 }
 
@@ -117,14 +128,16 @@ function wholeAnswer(fetch: Fetch): Fetch {
   };
 }
 
-const onlyWhenTurnedAway = ({ error }: { error: Error }) => error instanceof HTTPError && error.response.status === 429;
+type RetryVerdict = (failed: { error: Error }) => false | undefined;
 
-function lost(error: unknown, origin: string, timeoutMs: number): Gen3dError {
-  if (error instanceof TimeoutError) {
-    return new ConnectionError('timeout', `${origin} did not answer within ${timeoutMs / 1000} s`, { cause: error });
-  }
-  return new ConnectionError('connection_failed', `Cannot reach ${origin}: ${reason(error)}`, { cause: error });
-}
+// undefined leaves the rest to ky; with true it would not look at Retry-After any more.
+const unlessAskedToStayAway: RetryVerdict = ({ error }) =>
+  error instanceof HTTPError && (retryAfterMs(error.response.headers, Date.now()) ?? 0) > longestRetryAfterMs
+    ? false
+    : undefined;
+
+const onlyWhenTurnedAway: RetryVerdict = (failed) =>
+  failed.error instanceof HTTPError && failed.error.response.status === 429 ? unlessAskedToStayAway(failed) : false;
 
 /** undici hides what happened one or two causes deep, under "fetch failed". */
 function reason(error: unknown): string {

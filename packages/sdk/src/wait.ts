@@ -1,11 +1,12 @@
 import type { Task } from '@gen3d/schema';
 import { isTerminal, limits } from '@gen3d/schema/rules';
+import { type RequestOptions, withDeadline } from './deadline.js';
 import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
 
-export interface WaitOptions {
+export interface WaitOptions extends RequestOptions {
   /** Ends the waiting, not the job: the API cannot cancel one. */
   readonly signal?: AbortSignal | undefined;
-  /** How long to wait in all. Default: until the job ends, however long the queue is. */
+  /** How long to wait in all, then a `WaitTimeoutError`. Default: until the job ends, however long the queue is. */
   readonly timeoutMs?: number | undefined;
   /** Called with the first state read and with every later change of status or progress. */
   readonly onProgress?: ((task: Task) => void) | undefined;
@@ -16,7 +17,6 @@ export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; retryAfter
 
 // A server that restarts, or a laptop that slept, loses no job; this long we go on asking in spite of errors.
 const patienceMs = 60_000;
-const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Reads a job until it ends.
@@ -25,37 +25,28 @@ const longestTimerMs = 2 ** 31 - 1;
  * @throws {WaitTimeoutError} if `timeoutMs` ran out
  */
 export async function waitForJob(id: string, read: ReadTask, options: WaitOptions = {}): Promise<Task> {
-  const { signal, timeoutMs = Number.POSITIVE_INFINITY, onProgress } = options;
-  const deadline = new AbortController();
-  const timer = timeoutMs <= longestTimerMs ? setTimeout(() => deadline.abort(), Math.max(0, timeoutMs)) : undefined;
-  const stop = signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
-
+  const { onProgress } = options;
   const startedAt = Date.now();
   let lastContactAt = startedAt;
   let last: Task | undefined;
-  try {
+  const overdue = (timeoutMs: number) => new WaitTimeoutError(id, last, timeoutMs);
+  return withDeadline(options, overdue, async (signal) => {
     for (;;) {
       let askedToWaitMs: number | undefined;
       try {
-        const { task, retryAfterMs } = await read(stop);
+        const { task, retryAfterMs } = await read(signal);
         lastContactAt = Date.now();
         if (task.status !== last?.status || task.progress !== last.progress) onProgress?.(task);
         last = task;
         if (isTerminal(task.status)) return succeeded(task);
         askedToWaitMs = retryAfterMs;
       } catch (error) {
-        if (!passes(error) || Date.now() - lastContactAt > patienceMs) throw error;
+        if (!passes(error) || Date.now() - lastContactAt + (error.retryAfterMs ?? 0) > patienceMs) throw error;
+        askedToWaitMs = error.retryAfterMs;
       }
-      await sleep(pollDelayMs(Date.now() - startedAt, askedToWaitMs, Math.random()), stop);
+      await sleep(pollDelayMs(Date.now() - startedAt, askedToWaitMs, Math.random()), signal);
     }
-  } catch (error) {
-    if (deadline.signal.aborted && error === deadline.signal.reason) {
-      throw new WaitTimeoutError(id, last, timeoutMs);
-    }
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
+  });
 }
 
 /**
@@ -73,7 +64,7 @@ function succeeded(task: Task): Task {
   throw new JobFailedError(task);
 }
 
-const passes = (error: unknown) =>
+const passes = (error: unknown): error is ConnectionError | RateLimitError | ServerError =>
   error instanceof ConnectionError || error instanceof RateLimitError || error instanceof ServerError;
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {

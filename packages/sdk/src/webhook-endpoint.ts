@@ -5,7 +5,7 @@ import type {
   WebhookEndpoint,
 } from '@gen3d/schema';
 import { expectBody, isEndpoint, isPutEndpoint, isQueued, isSecret } from './answers.js';
-import type { RequestOptions } from './jobs.js';
+import type { RequestOptions } from './deadline.js';
 import type { Transport } from './transport.js';
 
 const path = 'webhook-endpoint';
@@ -19,31 +19,31 @@ export class WebhookEndpointSettings {
   }
 
   /** Registers or changes the https URL. The secret is in the answer only the first time; `get` always has it. */
-  async set(url: string | URL, { signal }: RequestOptions = {}): Promise<PutWebhookEndpointResponse> {
-    const { body } = await this.#transport.call('put', path, { json: { url: String(url) }, signal });
+  async set(url: string | URL, options?: RequestOptions): Promise<PutWebhookEndpointResponse> {
+    const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url) } });
     return expectBody(body, isPutEndpoint, 'webhook endpoint');
   }
 
   /** @throws {NotConfiguredError} if there is none */
-  async get({ signal }: RequestOptions = {}): Promise<WebhookEndpoint> {
-    const { body } = await this.#transport.call('get', path, { signal });
+  async get(options?: RequestOptions): Promise<WebhookEndpoint> {
+    const { body } = await this.#transport.call('get', path, options);
     return expectBody(body, isEndpoint, 'webhook endpoint');
   }
 
   /** Deliveries stop at once. */
-  async delete({ signal }: RequestOptions = {}): Promise<void> {
-    await this.#transport.call('delete', path, { signal });
+  async delete(options?: RequestOptions): Promise<void> {
+    await this.#transport.call('delete', path, options);
   }
 
   /** A new secret; the old one stops working at once. @throws {NotConfiguredError} if there is no endpoint */
-  async rotate({ signal }: RequestOptions = {}): Promise<RotateSecretResponse> {
-    const { body } = await this.#transport.call('post', `${path}/rotate`, { signal, repeatable: false });
+  async rotate(options?: RequestOptions): Promise<RotateSecretResponse> {
+    const { body } = await this.#transport.call('post', `${path}/rotate`, { ...options, repeatable: false });
     return expectBody(body, isSecret, 'secret');
   }
 
   /** A signed `ping` arrives about 10 seconds later. @throws {NotConfiguredError} if there is no endpoint */
-  async test({ signal }: RequestOptions = {}): Promise<TestWebhookResponse> {
-    const { body } = await this.#transport.call('post', `${path}/test`, { signal, repeatable: false });
+  async test(options?: RequestOptions): Promise<TestWebhookResponse> {
+    const { body } = await this.#transport.call('post', `${path}/test`, { ...options, repeatable: false });
     return expectBody(body, isQueued, 'queued test');
   }
 }

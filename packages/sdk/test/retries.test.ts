@@ -1,6 +1,6 @@
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
-import { ConnectionError, RateLimitError, ServerError } from '../src/index.js';
+import { ConnectionError, RateLimitError, RequestTimeoutError, ServerError } from '../src/index.js';
 import { client, jobId, jpeg, misbehavingServer, origin, task } from './server.js';
 
 const server = misbehavingServer();
@@ -69,6 +69,42 @@ describe('reading a job', () => {
     expect(times[1]! - times[0]!).toBeGreaterThan(990);
   });
 
+  test.each([500, 501, 520, 599])('a %i is tried again, as every 5xx', async (status) => {
+    server.use(
+      http.get(job, after(status, '0'), { once: true }),
+      http.get(job, () => HttpResponse.json(task())),
+    );
+    expect(await client().jobs.retrieve(jobId)).toEqual(task());
+  });
+
+  test.each([400, 404, 409, 418])('a %i is not tried again', async (status) => {
+    let asked = 0;
+    server.use(
+      http.get(job, () => {
+        asked += 1;
+        return after(status, '0')();
+      }),
+    );
+    await expect(client().jobs.retrieve(jobId)).rejects.toMatchObject({ status });
+    expect(asked).toBe(1);
+  });
+
+  test('a server that asks to stay away for longer than a minute is not asked again before', async () => {
+    let asked = 0;
+    server.use(
+      http.get(job, () => {
+        asked += 1;
+        return after(503, '3600')();
+      }),
+    );
+    await expect(client().jobs.retrieve(jobId)).rejects.toMatchObject({
+      name: 'ServerError',
+      status: 503,
+      retryAfterMs: 3_600_000,
+    });
+    expect(asked).toBe(1);
+  });
+
   test('a 429 that never ends becomes a RateLimitError', async () => {
     server.use(http.get(job, after(429, '0')));
     const error = await client()
@@ -107,8 +143,8 @@ describe('reading a job', () => {
     const error = await client({ timeoutMs: 50, maxRetries: 0 })
       .jobs.retrieve(jobId)
       .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(ConnectionError);
-    expect(error).toMatchObject({ code: 'timeout', message: expect.stringContaining('within 0.05 s') });
+    expect(error).toBeInstanceOf(RequestTimeoutError);
+    expect(error).toMatchObject({ code: 'timeout', path: `/v1/jobs/${jobId}`, timeoutMs: 50 });
   });
 
   test('a broken connection becomes a ConnectionError that names the server', async () => {
@@ -158,15 +194,16 @@ describe('what must not happen twice', () => {
     expect(asked).toBe(1);
   });
 
-  test('a rotation that was turned away with 429 is', async () => {
-    let asked = 0;
+  test('a rotation that was turned away with 429 is, no sooner than Retry-After says', async () => {
+    const times: number[] = [];
     server.use(
       http.post(`${origin}/v1/webhook-endpoint/rotate`, () => {
-        asked += 1;
-        return asked === 1 ? after(429, '0')() : HttpResponse.json({ secret: 'whsec_new' });
+        times.push(performance.now());
+        return times.length === 1 ? after(429, '1')() : HttpResponse.json({ secret: 'whsec_new' });
       }),
     );
     expect(await client().webhookEndpoint.rotate()).toEqual({ secret: 'whsec_new' });
+    expect(times[1]! - times[0]!).toBeGreaterThan(990);
   });
 });
 

@@ -1,7 +1,14 @@
 import type { Task } from '@gen3d/schema';
 import { HttpResponse, http } from 'msw';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ConnectionError, JobFailedError, NotFoundError, ServerError, WaitTimeoutError } from '../src/index.js';
+import {
+  ConnectionError,
+  JobFailedError,
+  NotFoundError,
+  RateLimitError,
+  ServerError,
+  WaitTimeoutError,
+} from '../src/index.js';
 import { retryAfterMs } from '../src/retry-after.js';
 import { pollDelayMs, type ReadTask, waitForJob } from '../src/wait.js';
 import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from './server.js';
@@ -76,6 +83,21 @@ describe('wait, on a clock that can be turned', () => {
     const waiting = waitForJob(jobId, reads(task(), away)).catch((thrown: unknown) => thrown);
     await vi.runAllTimersAsync();
     expect(await waiting).toBe(away);
+  });
+
+  test('a server that asks to stay away is left alone for as long', async () => {
+    const busy = new RateLimitError('rate_limited', 'Too many requests', { status: 429, retryAfterMs: 30_000 });
+    const read = reads(task(), busy, succeeded);
+    const waiting = waitForJob(jobId, read);
+    await vi.advanceTimersByTimeAsync(29_000);
+    expect(read.count()).toBe(2);
+    await vi.runAllTimersAsync();
+    expect(await waiting).toEqual(succeeded);
+  });
+
+  test('a server that asks to stay away for an hour is given up', async () => {
+    const closed = new ServerError('internal_error', 'Maintenance', { status: 503, retryAfterMs: 3_600_000 });
+    await expect(waitForJob(jobId, reads(closed))).rejects.toBe(closed);
   });
 
   test('a job that is not there is not waited for', async () => {

@@ -1,0 +1,39 @@
+/** What every call takes. */
+export interface RequestOptions {
+  /** Ends the call at once; it then rejects with the signal's own reason. */
+  readonly signal?: AbortSignal | undefined;
+  /**
+   * How long the call may take in all: with its retries, the pauses between them, and reading the image. Then it rejects
+   * with a `RequestTimeoutError`. Default: as long as the client's `timeoutMs` for each attempt and its `maxRetries` allow.
+   */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What a timer can hold, almost 25 days. Whoever allows more means no limit. */
+export const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * Runs `work` with a signal that is aborted when the caller's is, or when the time has run out.
+ *
+ * @param overdue makes the error that the signal is then aborted with, and so what `work` rejects with
+ */
+export async function withDeadline<T>(
+  { signal, timeoutMs = Number.POSITIVE_INFINITY }: RequestOptions,
+  overdue: (timeoutMs: number) => Error,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const deadline = new AbortController();
+  const expire = () => deadline.abort(overdue(timeoutMs));
+  const timer = timeoutMs <= longestTimerMs ? setTimeout(expire, Math.max(0, timeoutMs)) : undefined;
+  try {
+    return await work(signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What is left of a limit as time goes by: for a call that is made of several. */
+export function timeLeft(timeoutMs: number = Number.POSITIVE_INFINITY): () => number {
+  const end = Date.now() + timeoutMs;
+  return () => Math.max(0, end - Date.now());
+}
