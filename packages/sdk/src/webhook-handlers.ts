@@ -56,7 +56,7 @@ export interface WebhookResponse {
 }
 
 /**
- * A handler for Express. It reads the body itself, or takes the one that `express.raw` or a platform (`rawBody`) left.
+ * A handler for Express. It reads the body itself, or takes the one that `express.raw`, `express.text` or a platform (`rawBody`) left.
  *
  * A body that a JSON parser has already eaten is an error of the app, not of the sender: it goes to `next`.
  * @example
@@ -73,8 +73,8 @@ export function expressWebhookHandler({ onEvent, ...options }: WebhookHandlerOpt
       response.statusCode = 204;
       response.end();
     } catch (error) {
-      const forged = error instanceof WebhookVerificationError && (body === undefined || body instanceof Uint8Array);
-      if (!forged) return next(error);
+      const untouched = body === undefined || body instanceof Uint8Array || typeof body === 'string';
+      if (!(error instanceof WebhookVerificationError && untouched)) return next(error);
       response.statusCode = 400;
       response.end(error.message);
     }

@@ -181,6 +181,11 @@ describe('a handler for Express, on a real socket', () => {
     expect(await statusOf(payload, (text) => Buffer.from(text))).toEqual({ status: 204, errors: [] });
   });
 
+  test('takes the text that express.text left, and refuses it if it is forged', async () => {
+    expect(await statusOf(payload, (text) => text)).toEqual({ status: 204, errors: [] });
+    expect(await statusOf(payload, (text) => text, 'whsec_forged')).toEqual({ status: 400, errors: [] });
+  });
+
   test('takes the bytes that a platform kept beside the parsed body', async () => {
     let handled = 0;
     const handle = expressWebhookHandler({ secret, onEvent: () => void handled++ });
