@@ -3,6 +3,7 @@ import { balanceOf } from '../accounts/ledger.js';
 import { type MicroUsd, toMicroUsd } from '../accounts/money.js';
 import type { GroupCommit } from '../db/group-commit.js';
 import type { Db } from '../db/open.js';
+import type { JobRow } from '../db/tables.js';
 import { newUlid } from '../ids.js';
 import type { InputStore } from '../inputs/store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
@@ -54,23 +55,26 @@ export async function createJob(
   const id = newUlid();
   // Before the row: a job without its photo could never run, while a photo without a job is swept away.
   if (photo.bytes) await inputs.put(id, photo.bytes);
-  // One transaction: a 202 whose event was lost would leave a webhook user waiting for ever.
-  const inserted = await commits.run(async (trx) => {
-    const job = await insertJob(trx, {
-      id,
-      account_id: accountId,
-      type: request.type,
-      idempotency_key: key,
-      image_url: photo.url,
-      created_at: now,
+  let inserted: JobRow | undefined;
+  try {
+    // One transaction: a 202 whose event was lost would leave a webhook user waiting for ever.
+    inserted = await commits.run(async (trx) => {
+      const job = await insertJob(trx, {
+        id,
+        account_id: accountId,
+        type: request.type,
+        idempotency_key: key,
+        image_url: photo.url,
+        created_at: now,
+      });
+      if (job) await recordTaskUpdated(trx, job, now);
+      return job;
     });
-    if (job) await recordTaskUpdated(trx, job, now);
-    return job;
-  });
+  } finally {
+    // The disk is full, or the same key came twice at once and the other request won.
+    if (!inserted && photo.bytes) await inputs.remove(id);
+  }
   if (inserted) return { id, created: true };
-
-  // The same key came twice at once and the other request won.
-  if (photo.bytes) await inputs.remove(id);
   const winner = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
   if (!winner) throw new Error(`job ${id} was neither inserted nor a repeat`);
   return { id: winner, created: false };
