@@ -10,6 +10,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(exitCode.failed);
 });
 
+// Progress and hints that nobody can read any more: the work goes on, and the result is what counts.
+process.stderr.on('error', () => {});
+
 try {
   await program().parseAsync();
 } catch (error) {

@@ -21,20 +21,21 @@ export interface Profile {
   readonly servers: Readonly<Record<string, KnownServer>>;
 }
 
-const empty: Profile = { servers: {} };
+export const emptyProfile: Profile = { servers: {} };
 
 /** The platform's folder for settings; GEN3D_CONFIG_DIR sets another, e.g. for tests and throw-away servers. */
 const folder = () => process.env.GEN3D_CONFIG_DIR || envPaths('gen3d', { suffix: '' }).config;
 
 export const profilePath = (): string => join(folder(), 'profile.json');
 
+/** @throws {UsageError} if the file is damaged; the operating system's own error if it cannot be read */
 export async function readProfile(): Promise<Profile> {
   const path = profilePath();
   let text: string;
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return empty;
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return emptyProfile;
     throw error;
   }
   const profile = parse(text);
@@ -42,16 +43,29 @@ export async function readProfile(): Promise<Profile> {
   return profile;
 }
 
+// Only this program writes the file; the checks are for one that was edited by hand, half-written or foreign.
 function parse(text: string): Profile | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    const isProfile = typeof value === 'object' && value !== null && 'servers' in value;
-    // Only this program writes the file; the check is for a half-written or a foreign one.
-    return isProfile && typeof value.servers === 'object' && value.servers !== null ? (value as Profile) : undefined;
+    return isProfile(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isProfile = (value: unknown): value is Profile =>
+  isRecord(value) &&
+  (value.current === undefined || (typeof value.current === 'string' && URL.canParse(value.current))) &&
+  isRecord(value.servers) &&
+  Object.values(value.servers).every(isKnownServer);
+
+const isKnownServer = (value: unknown): value is KnownServer =>
+  isRecord(value) &&
+  typeof value.apiKey === 'string' &&
+  (value.dataDir === undefined || typeof value.dataDir === 'string');
 
 /** Replaces the file whole; only its owner can read it, because keys are in it. */
 export async function writeProfile(profile: Profile): Promise<void> {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { signWebhook } from '@gen3d/sdk';
+import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { discPng, result, says, workplace } from './run.js';
 
@@ -99,6 +99,30 @@ describe('refused', () => {
     expect(stderr).toMatch(/There is no API key for .*gen3d login/);
     expect(code).toBe(4);
     expect(keys).toEqual([undefined]);
+  });
+});
+
+describe('with the test key, whose jobs are done at once', () => {
+  const env = { GEN3D_API_KEY: publicTestKey };
+
+  test('create --wait writes the model of each photo, its line, and a summary', async () => {
+    const { code, stdout, stderr } = await gen3d(['create', 'cup.png', 'bowl.png', '--wait', '-o', 'models'], { env });
+    expect(stdout.trimEnd().split('\n').sort()).toEqual(['models/bowl.glb', 'models/cup.glb']);
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines.filter((line) => line.startsWith('✔')).sort()).toEqual([
+      expect.stringMatching(/^✔ bowl\.png {2}\d+ kB, [\d.]+ s$/),
+      expect.stringMatching(/^✔ cup\.png {2}\d+ kB, [\d.]+ s$/),
+    ]);
+    expect(lines.at(-1)).toMatch(/^2 models, in [\d.]+ s$/);
+    expect(code).toBe(0);
+  });
+
+  test('create --wait goes on when nobody reads its progress', async () => {
+    const child = start(['create', 'cup.png', '--wait', '-o', 'unwatched.glb'], env);
+    child.stderr.destroy();
+    const { code, stdout } = await result(child);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'unwatched.glb\n' });
+    expect((await readFile(path('unwatched.glb'))).toString('latin1', 0, 4)).toBe('glTF');
   });
 });
 

@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { open, writeFile } from 'node:fs/promises';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bin, discPng, result, workplace } from './run.js';
 
-const { gen3d, path } = workplace();
+const { gen3d, path, start } = workplace();
 
 // A port nobody listens on; privileged, so that nobody starts to.
 const nowhere = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
@@ -93,6 +96,55 @@ test('doctor says what is here, and the terms of the matting model word for word
   expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
   expect(stdout).toContain('available for non-commercial use in research or educational purpose');
   expect(code).toBe(0);
+});
+
+describe('a damaged profile', () => {
+  beforeAll(() => mkdir(path('config')));
+  afterAll(() => rm(path('config'), { recursive: true }));
+
+  const profiles = {
+    'cut short': '{"servers": {"http://127.0.',
+    'of another program': '{"servers": ["http://127.0.0.1:1"]}',
+    'with a key that is none': '{"servers": {"http://127.0.0.1:1": {"apiKey": 7}}}',
+    'with an address that is none': '{"current": "nowhere", "servers": {}}',
+  };
+
+  test.each(Object.entries(profiles))('%s is named by every command that needs it', async (_, profile) => {
+    await writeFile(path('config', 'profile.json'), profile);
+    const { code, stderr } = await gen3d(['list'], { env: nowhere });
+    expect(stderr).toMatch(/^error: .*profile\.json is damaged\. Delete it and run `gen3d login`\n$/);
+    expect(code).toBe(2);
+  });
+
+  test('is one finding of doctor, which goes on', async () => {
+    await writeFile(path('config', 'profile.json'), '{');
+    const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
+    expect(stdout).toMatch(/✖ profile +.*profile\.json is damaged\. Delete it and run `gen3d login`\n/);
+    expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
+    expect(stdout).toContain('Licences of gen3d-tiny');
+    expect(code).toBe(1);
+  });
+});
+
+describe('Ctrl-C while a photo is being sent', () => {
+  test.each([
+    ['with --wait', ['create', 'cup.png', '--wait']],
+    ['without', ['create', 'cup.png']],
+  ])('%s says that its fate is not known, and where to look', async (_, args) => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const child = start(args, { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' });
+    const ended = result(child);
+    await once(silent, 'request');
+    child.kill('SIGINT');
+    const { code, stdout, stderr } = await ended;
+    silent.close();
+    expect(stderr).toMatch(
+      /Interrupted\. No answer had come for cup\.png: .*`gen3d list` shows it among the newest\n$/,
+    );
+    expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
+  });
 });
 
 test.skipIf(process.platform !== 'linux')('a result that cannot be written ends with 1 and a sentence', async () => {

@@ -1,6 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { AuthenticationError, ConnectionError, type Gen3d, JobFailedError } from '@gen3d/sdk';
+import {
+  AuthenticationError,
+  ConnectionError,
+  type CreateJobResponse,
+  type Gen3d,
+  isTerminal,
+  JobFailedError,
+  type Task,
+} from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { exitCode } from '../exit-code.js';
@@ -27,6 +35,8 @@ interface Item {
   readonly path: string | undefined;
   /** While its job is running. */
   openJob?: string | undefined;
+  /** While its photo is on the way, and whether it has become a job is not known. */
+  unanswered?: boolean;
 }
 
 // Enough to keep a box's queue full, and far below the 50 requests a second that all clients share.
@@ -84,11 +94,14 @@ const pickUp = (jobId: string, path?: string) =>
   `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${/^[\w./-]+$/.test(path) ? path : `'${path}'`}`}`;
 
 async function createOnly(client: Gen3d, items: readonly Item[], { json }: CreateOptions, signal: AbortSignal) {
-  const failures = await forEach(items, signal, say, async (item, stop) => {
-    const created = await client.jobs.create({ image: await photoInput(item.image, stop) }, { signal: stop });
+  const handingIn = forEach(items, signal, say, async (item, stop) => {
+    const created = await handIn(client, item, stop);
     if (json) printJson(created);
     else print(created.job_id);
     if (isWatched() && items.length === 1) say(paint('dim', `\`${pickUp(created.job_id)}\` waits for it`));
+  });
+  const failures = await handingIn.catch((error: unknown) => {
+    throw error instanceof Interrupted ? new Interrupted(unanswered(items)) : error;
   });
   if (failures) throw new Failed(exitCode.failed);
 }
@@ -102,11 +115,9 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     failures = await forEach(items, signal, report, (item, stop) => finish(client, item, options, display, stop));
   } catch (error) {
     display.stop();
-    const open = items.flatMap(({ openJob, path }) => (openJob ? [`  ${pickUp(openJob, path)}`] : []));
-    if (open.length === 0) throw error;
-    const hint = `${open.length === 1 ? 'The job goes on' : 'The jobs go on'}. To pick up the result:\n${open.join('\n')}`;
-    if (error instanceof Interrupted) throw new Interrupted(hint);
-    say(hint);
+    const open = openJobs(items);
+    if (error instanceof Interrupted) throw new Interrupted([open, unanswered(items)].filter(Boolean).join('\n'));
+    if (open) say(open);
     throw error;
   } finally {
     display.stop();
@@ -116,6 +127,30 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     say(`${made}${failures ? `, ${failures} failed` : ''}, in ${duration(Date.now() - startedAt)}`);
   }
   if (failures) throw new Failed(exitCode.failed);
+}
+
+/** Makes the job of one photo, and keeps in mind whether an answer came. */
+async function handIn(client: Gen3d, item: Item, signal: AbortSignal): Promise<CreateJobResponse> {
+  const image = await photoInput(item.image, signal);
+  item.unanswered = true;
+  try {
+    return await client.jobs.create({ image }, { signal });
+  } finally {
+    item.unanswered = signal.aborted;
+  }
+}
+
+/** How to come by what goes on after this run has ended; empty if nothing does. */
+function openJobs(items: readonly Item[]): string {
+  const open = items.flatMap(({ openJob, path }) => (openJob ? [`  ${pickUp(openJob, path)}`] : []));
+  if (open.length === 0) return '';
+  return `${open.length === 1 ? 'The job goes on' : 'The jobs go on'}. To pick up the result:\n${open.join('\n')}`;
+}
+
+function unanswered(items: readonly Item[]): string {
+  const names = items.filter((item) => item.unanswered && !item.openJob).map(({ name }) => name);
+  if (names.length === 0) return '';
+  return `No answer had come for ${names.join(', ')}: if there is a job, \`gen3d list\` shows it among the newest`;
 }
 
 async function finish(
@@ -128,10 +163,13 @@ async function finish(
   const startedAt = Date.now();
   const path = item.path ?? modelPath(item.image);
   display.update(item.name, 'sending');
-  const { job_id } = await client.jobs.create({ image: await photoInput(item.image, signal) }, { signal });
+  const { job_id } = await handIn(client, item, signal);
   item.openJob = job_id;
   try {
-    const onProgress = (task: Parameters<typeof stateOf>[0]) => display.update(item.name, stateOf(task));
+    const onProgress = (task: Task) => {
+      // How it ended is in its last line.
+      if (!isTerminal(task.status)) display.update(item.name, stateOf(task));
+    };
     const task = await client.jobs.wait(job_id, { signal, onProgress });
     const size = await fetchModel(client, task, path, { force: options.force, signal });
     item.openJob = undefined;

@@ -6,10 +6,10 @@ import type { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../connection.js';
 import { exitCode } from '../exit-code.js';
-import { Failed } from '../failure.js';
+import { Failed, UsageError } from '../failure.js';
 import { bytes } from '../format.js';
 import { type InstalledModel, installedModels, sizeOf } from '../installed-models.js';
-import { profilePath, readProfile } from '../profile.js';
+import { emptyProfile, type Profile, profilePath, readProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { cross, paint, print, printJson, tick } from '../terminal.js';
 import { describeModel } from './models.js';
@@ -103,20 +103,28 @@ async function nearestFolder(path: string): Promise<string> {
   return (await stat(parent).catch(() => undefined)) ? parent : nearestFolder(parent);
 }
 
+/** The profile as far as it can be used: a damaged one is a finding, and the rest of the machine is looked at all the same. */
+async function knownServers(): Promise<{ profile: Profile; finding: Finding }> {
+  const topic = 'profile';
+  try {
+    const profile = await readProfile();
+    const known = Object.keys(profile.servers).length;
+    const keys = known === 1 ? 'a key for one server' : `keys for ${known} servers`;
+    return { profile, finding: { topic, level: 'ok', text: known ? `${profilePath()}, ${keys}` : 'none yet' } };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const text = error instanceof UsageError ? reason : `${profilePath()} cannot be read: ${reason}`;
+    return { profile: emptyProfile, finding: { topic, level: 'problem', text } };
+  }
+}
+
 async function server(options: ServerOptions): Promise<Finding[]> {
-  const profile = await readProfile();
+  const { profile, finding } = await knownServers();
   const baseUrl = chooseServer(options, profile);
   const hasKey = chooseKey(options, profile, baseUrl) !== undefined;
   const health = await healthOf(baseUrl);
-  const known = Object.keys(profile.servers).length;
   return [
-    {
-      topic: 'profile',
-      level: 'ok',
-      text: known
-        ? `${profilePath()}, ${known === 1 ? 'a key for one server' : `keys for ${known} servers`}`
-        : 'none yet',
-    },
+    finding,
     // Not running is a state, not a fault: doctor is what one runs before the first start.
     health === undefined
       ? { topic: 'server', level: 'note', text: `nothing answers at ${baseUrl}: start it with \`gen3d serve\`` }

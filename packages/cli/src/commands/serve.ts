@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { healthOf } from '../connection.js';
 import { UsageError } from '../failure.js';
 import { interruptible, stopped } from '../interruption.js';
-import { type Profile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
+import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { isWatched, paint, say } from '../terminal.js';
 
@@ -43,7 +43,7 @@ async function serve(command: Command): Promise<void> {
  * @throws {UsageError} if the server that this machine knows for the data directory still answers
  */
 async function refuseSecond(dataDir: string): Promise<void> {
-  const { servers } = await readProfile().catch(() => ({ servers: {} }) as Profile);
+  const { servers } = await readProfile().catch(() => emptyProfile);
   const known = Object.entries(servers).find(([, server]) => server.dataDir === dataDir);
   if (!known) return;
   const [url, { apiKey }] = known;
