@@ -3,6 +3,8 @@ import { type Bundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import { openEncoder } from './bundle/session.js';
 import { BundleError, EngineError } from './errors.js';
+import { openBoxed } from './field/boxed.js';
+import type { BoxManifest } from './field/boxed-field.js';
 import { type ColumnsManifest, encodeColumns } from './field/columns.js';
 import type { DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
@@ -117,7 +119,10 @@ export class Engine {
         `This version of gen3d computes on the CPU only. Start it with --device cpu or auto, not ${device}.`,
       );
     }
-    const reconstructor = bundle === builtInBundle ? inflateReconstructor : await openReconstructor(bundle, modelDirs);
+    const reconstructor =
+      bundle === builtInBundle
+        ? inflateReconstructor
+        : await openReconstructor(bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction'));
     const matteBundle = async () => bundleOfKind(await findBundle(matte, modelDirs), 'matte');
     // The network itself is loaded for the first photo that needs it, but that it is there is known at the start.
     // A cut-out needs none, so `inflate` also works where no bundle is installed at all.
@@ -161,7 +166,10 @@ export class Engine {
     });
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));
-    const baseColor = await stage('bake', () => bake(mesh, closed, normals, cutout, field.camera, textureSize));
+    const baseColor = await stage('bake', async () => {
+      const decoderColors = await colorsOf(field, closed.positions);
+      return bake(mesh, closed, normals, cutout, field.camera, textureSize, decoderColors);
+    });
     const elevationRadians = field.elevationRadians ?? estimateElevation(closed.positions);
     const model = pose(mesh, elevationRadians);
     const glb = await stage('write', async () => {
@@ -211,22 +219,28 @@ const inflateReconstructor: Reconstructor = {
   release: async () => {},
 };
 
-async function openReconstructor(name: string, modelDirs: readonly string[]): Promise<Reconstructor> {
-  const bundle = bundleOfKind(await findBundle(name, modelDirs), 'reconstruction');
-  if (!isColumns(bundle)) {
-    throw new BundleError(
-      `${name} has a decoder of the kind "${bundle.manifest.decoder.kind}"; this version of gen3d runs "columns" only.`,
-    );
+async function openReconstructor(bundle: Bundle<ReconstructionManifest>): Promise<Reconstructor> {
+  const { name, licence, input } = bundle.manifest;
+  const common = { name, licence: licence.weights.licence, foregroundRatio: input.foregroundRatio };
+  if (isColumns(bundle)) {
+    const session = await openEncoder(bundle);
+    return {
+      ...common,
+      reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
+      release: () => session.release(),
+    };
   }
-  const session = await openEncoder(bundle);
-  return {
-    name,
-    licence: bundle.manifest.licence.weights.licence,
-    foregroundRatio: bundle.manifest.input.foregroundRatio,
-    reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
-    release: () => session.release(),
-  };
+  // TypeScript does not narrow a property's property; isColumns has told them apart.
+  const model = await openBoxed(bundle as Bundle<BoxManifest>);
+  return { ...common, reconstruct: (cutout) => model.encode(cutout), release: () => model.release() };
 }
 
 const isColumns = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<ColumnsManifest> =>
   bundle.manifest.decoder.kind === 'columns';
+
+async function colorsOf(field: DensityField, positions: Float32Array): Promise<Float32Array | undefined> {
+  if (!field.evaluateColors) return undefined;
+  const colors = new Float32Array(positions.length);
+  await field.evaluateColors(positions, colors);
+  return colors;
+}

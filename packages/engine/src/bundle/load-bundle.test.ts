@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { BundleError } from '../errors.js';
+import { writeBallBundle } from './bundle.fixture.js';
 import { bundleOfKind, findBundle, loadBundle, verifyBundle } from './load-bundle.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
@@ -77,6 +78,11 @@ test('a manifest whose graph is not among its files is refused', async () => {
     manifest.graph = 'other.onnx';
   });
   await expect(loadBundle(copy)).rejects.toThrow(/"other\.onnx" is not in files/);
+});
+
+test('a manifest whose up and front lie along one axis is refused', async () => {
+  const directory = await writeBallBundle(folder, 'ball', { kind: 'planes', decoder: { up: '+z', front: '-z' } });
+  await expect(loadBundle(directory)).rejects.toThrow(/same axis as up \(\+z\)\s+→ at decoder\.front/);
 });
 
 test('a manifest cannot name a file outside its folder', async () => {

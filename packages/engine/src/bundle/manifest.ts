@@ -52,11 +52,11 @@ const Axis = z.enum(['+x', '-x', '+y', '-y', '+z', '-z']);
 const box = {
   sceneCodes: z.string().describe("the encoder's output tensor"),
   graph: FileName.describe('the ONNX graph of the decoder'),
-  density: z.string().describe('output tensor [1, P, 1]'),
-  color: z.string().describe('output tensor [1, P, 3] in 0..1'),
-  halfExtent: z.number().positive(),
+  density: z.string().describe('output tensor [1, P, 1] of points, [P, 1] of planes'),
+  color: z.string().describe('output tensor [1, P, 3] of points, [P, 3] of planes: sRGB in 0..1'),
+  halfExtent: z.number().positive().describe('the box is ±halfExtent along each axis'),
   up: Axis,
-  front: Axis.describe('where the side seen on the photo faces'),
+  front: Axis.describe('towards the camera: where the side seen on the photo faces'),
 };
 
 const Decoder = z.discriminatedUnion('kind', [
@@ -97,6 +97,8 @@ export const ReconstructionManifest = z.strictObject({
   }),
 });
 export type ReconstructionManifest = z.infer<typeof ReconstructionManifest>;
+/** A decoder that is sampled inside a box. */
+export type BoxDecoder = Exclude<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 
 export const MatteManifest = z.strictObject({
   ...common,
@@ -118,6 +120,13 @@ export const Manifest = z
     for (const { path, name } of needed) {
       if (!listed.has(name)) {
         issues.push({ code: 'custom', path, message: `"${name}" is not in files`, input: name });
+      }
+    }
+    if (value.kind === 'reconstruction' && value.decoder.kind !== 'columns') {
+      const { up, front } = value.decoder;
+      if (up[1] === front[1]) {
+        const message = `cannot lie along the same axis as up (${up})`;
+        issues.push({ code: 'custom', path: ['decoder', 'front'], message, input: front });
       }
     }
   });

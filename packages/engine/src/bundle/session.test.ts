@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { BundleError } from '../errors.js';
 import { type Bundle, bundleOfKind, findBundle } from './load-bundle.js';
 import type { ReconstructionManifest } from './manifest.js';
+import { onnxFile } from './onnx.fixture.js';
 import { openEncoder, openSession } from './session.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
@@ -38,6 +39,28 @@ test('a shape that differs from the manifest is named, with both shapes', async 
   await expect(opening).rejects.toThrow(
     /input "image" has the shape \[1, 4, 64, 64\], its manifest says \[1, 4, 128, 128\]/,
   );
+});
+
+test('an answer that has another shape than the manifest says, where the graph left it open, is named with both', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
+  const graph = {
+    inputs: [{ name: 'image', shape: [1, 3, 'height', 'width'] }],
+    outputs: [{ name: 'codes', shape: [1, 3, 'height', 'width'] }],
+    nodes: [{ op: 'Identity', inputs: ['image'], outputs: ['codes'] }],
+  };
+  await writeFile(join(directory, 'open.onnx'), onnxFile(graph));
+  const specs = {
+    image: [{ name: 'image', shape: [1, 3, 8, 8] }],
+    codes: [{ name: 'codes', shape: [1, 3, null, 16] }],
+  };
+  const session = await openSession({ ...(await tiny()), directory }, 'open.onnx', specs.image, specs.codes);
+  expect(session.shapeOf('codes')).toEqual([1, 3, null, null]);
+  const running = session.run({ image: { shape: [1, 3, 8, 8], data: new Float32Array(192) } });
+  await expect(running).rejects.toThrow(
+    /open\.onnx: output "codes" came in the shape \[1, 3, 8, 8\], its manifest says \[1, 3, any, 16\]/,
+  );
+  await session.release();
+  await rm(directory, { recursive: true });
 });
 
 test('a file that is no ONNX graph is a BundleError naming the file', async () => {

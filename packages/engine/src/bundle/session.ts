@@ -2,12 +2,14 @@ import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { BundleError, EngineError } from '../errors.js';
 import type { Bundle } from './load-bundle.js';
-import type { MatteManifest, ReconstructionManifest } from './manifest.js';
+import type { BoxDecoder, MatteManifest, ReconstructionManifest } from './manifest.js';
 
 /** A float32 tensor of an ONNX graph; `null` stands for a size that is free. */
 export interface TensorSpec {
   readonly name: string;
   readonly shape: readonly (number | null)[];
+  /** Who says so, for the error; default: the manifest. */
+  readonly says?: string;
 }
 
 /** Values in and out of a graph, in the row-major order of `shape`. */
@@ -23,6 +25,8 @@ export interface SessionOptions {
 
 /** A graph of a bundle, loaded and checked. Keep it: onnxruntime leaks when sessions are made again and again. */
 export interface Session {
+  /** The shape that the graph itself states for an input or output; empty if it states none. */
+  shapeOf(name: string): TensorSpec['shape'];
   /** Runs the graph; the result has exactly the outputs the session was opened with. @throws {EngineError} inference_failed */
   run(inputs: Readonly<Record<string, FloatTensor>>): Promise<ReadonlyMap<string, Float32Array>>;
   release(): Promise<void>;
@@ -45,6 +49,35 @@ export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: Se
   }
   if (elevation) outputs.push({ name: elevation, shape: [1] });
   const inputs = [{ name: input.tensor, shape: [1, input.channels, size, size] }];
+  return openSession(bundle, graph, inputs, outputs, options);
+}
+
+/**
+ * Opens the graph that a `points` or `planes` decoder is asked through, and checks that it takes what the encoder gives.
+ */
+export function openDecoder(
+  bundle: Bundle<ReconstructionManifest>,
+  decoder: BoxDecoder,
+  encoder: Session,
+  options?: SessionOptions,
+): Promise<Session> {
+  const { graph, density, color } = decoder;
+  if (decoder.kind === 'planes') {
+    const inputs = [{ name: decoder.features, shape: [null, 3 * decoder.planeChannels] }];
+    const outputs = [
+      { name: density, shape: [null, 1] },
+      { name: color, shape: [null, 3] },
+    ];
+    return openSession(bundle, graph, inputs, outputs, options);
+  }
+  const inputs = [
+    { name: decoder.sceneCodes, shape: encoder.shapeOf(decoder.sceneCodes), says: `${bundle.manifest.graph} gives` },
+    { name: decoder.points, shape: [1, null, 3] },
+  ];
+  const outputs = [
+    { name: density, shape: [1, null, 1] },
+    { name: color, shape: [1, null, 3] },
+  ];
   return openSession(bundle, graph, inputs, outputs, options);
 }
 
@@ -87,7 +120,14 @@ export async function openSession(
   check(path, 'output', outputs, session.outputMetadata);
 
   const fetches = outputs.map(({ name }) => name);
+  const stated = new Map(
+    [...session.inputMetadata, ...session.outputMetadata].map((value) => [
+      value.name,
+      value.isTensor ? value.shape : [],
+    ]),
+  );
   return {
+    shapeOf: (name) => (stated.get(name) ?? []).map((size) => (isOpen(size) ? null : size)),
     async run(values) {
       const feeds = Object.fromEntries(
         Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor('float32', data, shape)]),
@@ -97,6 +137,16 @@ export async function openSession(
           cause,
         });
       });
+      for (const { name, shape } of outputs) {
+        const found = results[name]?.dims ?? [];
+        // A graph may leave its sizes open, and then only its answer tells.
+        if (!fits(shape, found)) {
+          throw new EngineError(
+            'inference_failed',
+            `${path}: output "${name}" came in the shape ${words(found)}, its manifest says ${words(shape)}`,
+          );
+        }
+      }
       return new Map(fetches.map((name) => [name, float32(name, results[name])]));
     },
     release: () => session.release(),
@@ -109,7 +159,7 @@ function check(
   expected: readonly TensorSpec[],
   actual: readonly InferenceSession.ValueMetadata[],
 ): void {
-  for (const { name, shape } of expected) {
+  for (const { name, shape, says = 'its manifest says' } of expected) {
     const found = actual.find((value) => value.name === name);
     if (!found) {
       const names = actual.map((value) => value.name).join(', ');
@@ -120,21 +170,20 @@ function check(
       throw new BundleError(`${path}: ${role} "${name}" must be float32, and is ${type}`);
     }
     if (!fits(shape, found.shape)) {
-      throw new BundleError(
-        `${path}: ${role} "${name}" has the shape ${words(found.shape)}, its manifest says ${words(shape)}`,
-      );
+      throw new BundleError(`${path}: ${role} "${name}" has the shape ${words(found.shape)}, ${says} ${words(shape)}`);
     }
   }
 }
 
 /** A size the graph leaves open is a string, or -1; every size fits it. A graph that states no shape at all has []. */
 function fits(expected: TensorSpec['shape'], actual: readonly (number | string)[]): boolean {
-  if (actual.length === 0) return true;
+  if (actual.length === 0 || expected.length === 0) return true;
   return (
-    actual.length === expected.length &&
-    actual.every((size, axis) => typeof size === 'string' || size < 0 || (expected[axis] ?? size) === size)
+    actual.length === expected.length && actual.every((size, axis) => isOpen(size) || (expected[axis] ?? size) === size)
   );
 }
+
+const isOpen = (size: number | string): size is string => typeof size === 'string' || size < 0;
 
 const words = (shape: readonly (number | string | null)[]) => `[${shape.map((size) => size ?? 'any').join(', ')}]`;
 

@@ -25,4 +25,12 @@ export interface DensityField {
    * @param density [N], filled in the points' order
    */
   evaluate(points: Float32Array, density: Float32Array): Promise<void>;
+  /**
+   * Says what colour the reconstructor takes the object to be there, for what the photo did not see. Absent where it
+   * knows no colours.
+   *
+   * @param points [3·N] camera-space positions
+   * @param colors [3·N] sRGB in 0..1, filled in the points' order
+   */
+  evaluateColors?(points: Float32Array, colors: Float32Array): Promise<void>;
 }

@@ -6,7 +6,7 @@ import { type DepthMap, visibleShare } from '../render/visibility.js';
 import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
 import { fillUnseen } from './fill-unseen.js';
 import { padSeams } from './pad-seams.js';
-import { byteOfLinear, linearOfByte } from './srgb.js';
+import { byteOfLinear, linearOfByte, linearOfSrgb } from './srgb.js';
 import { type Texels, texelsOf } from './texels.js';
 
 /** Pixels a side of the depth map that decides what the photo saw. */
@@ -15,13 +15,18 @@ const depthMapSize = 1024;
 /** A point this far behind the nearest surface, as a share of the object's size, still counts as seen. */
 const depthBias = 0.012;
 
+/** How fast what the decoder's colours are corrected by fades with the distance from what the photo saw. */
+const correctionFade = 0.01;
+
 /**
- * Makes the base color texture: the photo where the photo saw the surface, fading out where it only grazed it; the
- * photo seen through from behind on the far side; and in between, where either would be a smear of edge pixels, colours
- * spread along the surface. All mixing is done in linear light.
+ * Makes the base color texture: the photo where the photo saw the surface, fading out where it only grazed it. Elsewhere
+ * the decoder's colours, where it has any, corrected so that they meet the photo's. Otherwise the photo seen through
+ * from behind on the far side; and in between, where either would be a smear of edge pixels, colours spread along the
+ * surface. All mixing is done in linear light.
  *
  * @param mesh unwrapped, in the camera's space
  * @param closed the same surface before its seams were split, in the same space
+ * @param decoderColors [3·V] for the vertices of `closed`, sRGB in 0..1
  */
 export function bake(
   mesh: TexturedMesh,
@@ -30,6 +35,7 @@ export function bake(
   cutout: Cutout,
   camera: Camera,
   textureSize: number,
+  decoderColors?: Float32Array,
 ): RgbaImage {
   const map = rasterise(closed, photoView(camera, depthMapSize));
   const bias = depthBias * camera.distance * camera.halfTangent * 2;
@@ -37,12 +43,15 @@ export function bake(
   const behind = blur(photo);
 
   const vertices = projected(closed.positions, closedNormals, camera, map, bias);
-  const spread = fillUnseen(closed, {
-    colors: sampleAll(photo, vertices.pictureX, vertices.pictureY),
-    seen: vertices.seen,
-    guesses: sampleAll(behind, vertices.pictureX, vertices.pictureY),
-    trust: vertices.away.map((away) => 0.2 * away),
-  });
+  const seenColors = sampleAll(photo, vertices.pictureX, vertices.pictureY);
+  const spread = decoderColors
+    ? corrected(closed, decoderColors.map(linearOfSrgb), seenColors, vertices.seen)
+    : fillUnseen(closed, {
+        colors: seenColors,
+        seen: vertices.seen,
+        guesses: sampleAll(behind, vertices.pictureX, vertices.pictureY),
+        trust: vertices.away.map((away) => 0.2 * away),
+      });
 
   const texels = texelsOf(mesh, closed, spread, textureSize);
   const surface = projected(texels.positions, texels.normals, camera, map, bias);
@@ -50,7 +59,7 @@ export function bake(
   for (let i = 0; i < texels.count; i++) {
     const [x, y] = [surface.pictureX[i]!, surface.pictureY[i]!];
     const seen = surface.seen[i]!;
-    const away = surface.away[i]! * (1 - seen);
+    const away = decoderColors ? 0 : surface.away[i]! * (1 - seen);
     for (let c = 0; c < 3; c++) {
       const rest = 1 - seen - away;
       colors[3 * i + c] =
@@ -60,6 +69,20 @@ export function bake(
     }
   }
   return toImage(texels, colors, textureSize);
+}
+
+/**
+ * The decoder's colours plus a correction: what they differ from the photo's by, where it saw the surface, spread over
+ * the rest. So there is no step at the border, and the decoder's own pattern stays.
+ */
+function corrected(mesh: TriangleMesh, decoder: Float32Array, seenColors: Float32Array, seen: Float32Array) {
+  const correction = fillUnseen(mesh, {
+    colors: seenColors.map((color, i) => color - decoder[i]!),
+    seen,
+    guesses: new Float32Array(decoder.length),
+    trust: new Float32Array(seen.length).fill(correctionFade),
+  });
+  return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
 interface Projected {

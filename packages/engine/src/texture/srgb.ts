@@ -1,8 +1,9 @@
-/** Linear light, 0..1, of every sRGB byte. Light adds up in linear numbers only, so mixing and shading happen there. */
-export const linearOfByte: Float32Array = Float32Array.from({ length: 256 }, (_, byte) => {
-  const value = byte / 255;
-  return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-});
+/** Linear light of an sRGB value, both 0..1. Light adds up in linear numbers only, so mixing and shading happen there. */
+export const linearOfSrgb = (value: number): number =>
+  value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+
+/** The same for every sRGB byte. */
+export const linearOfByte: Float32Array = Float32Array.from({ length: 256 }, (_, byte) => linearOfSrgb(byte / 255));
 
 const STEPS = 8192;
 // Middle of each step. The curve is steepest at black, where a step of this table is still under half a byte.

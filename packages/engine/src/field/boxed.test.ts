@@ -1,0 +1,152 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type BallOptions, ballHalfExtent, writeBallBundle } from '../bundle/bundle.fixture.js';
+import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
+import { onnxFile } from '../bundle/onnx.fixture.js';
+import { BundleError } from '../errors.js';
+import { paintCutout } from '../photo/cutout.fixture.js';
+import { type BoxedModel, openBoxed } from './boxed.js';
+import type { BoxManifest } from './boxed-field.js';
+import type { DensityField } from './density-field.js';
+
+const photo = paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 255 : 0]);
+
+let folder: string;
+const opened: BoxedModel[] = [];
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-boxed-'));
+});
+afterEach(async () => {
+  for (const model of opened.splice(0)) await model.release();
+  await rm(folder, { recursive: true });
+});
+
+async function open(options: BallOptions): Promise<BoxedModel> {
+  const bundle = await loadBundle(await writeBallBundle(folder, 'ball', options));
+  const model = await openBoxed({
+    ...bundleOfKind(bundle, 'reconstruction'),
+    manifest: bundle.manifest as BoxManifest,
+  });
+  opened.push(model);
+  return model;
+}
+const ballField = async (options: BallOptions) => (await open(options)).encode(photo);
+
+async function densityAt(field: DensityField, points: Float32Array): Promise<Float32Array> {
+  const density = new Float32Array(points.length / 3);
+  await field.evaluate(points, density);
+  return density;
+}
+
+/** Pseudo-random positions all over the box and beyond it by a tenth. */
+function scattered(count: number): Float32Array {
+  let state = 1;
+  return Float32Array.from({ length: 3 * count }, () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return (state / 2_147_483_647 - 0.5) * 2.2 * ballHalfExtent;
+  });
+}
+
+describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
+  test('is dense inside the ball and not outside, to the accuracy of its planes', async () => {
+    const field = await ballField({ kind, radius: 0.4 });
+    const along = (r: number) => [r, 0, 0, 0, -r, 0, 0, 0, r, r * 0.6, r * 0.64, r * -0.48];
+    const density = await densityAt(field, new Float32Array([...along(0.38), ...along(0.42), 0, 0, 0]));
+    for (const value of density.subarray(0, 4)) expect(value).toBeGreaterThan(field.threshold);
+    for (const value of density.subarray(4, 8)) expect(value).toBeLessThan(field.threshold);
+    expect(density[8]).toBeCloseTo(25 + 100 * 0.4 ** 2, 0);
+  });
+
+  test('is asked about any number of points, in chunks, and answers in their order', async () => {
+    const field = await ballField({ kind });
+    const points = scattered(40_000);
+    const together = await densityAt(field, points);
+    for (const i of [0, 8191, 8192, 32_767, 32_768, 39_999]) {
+      expect((await densityAt(field, points.slice(3 * i, 3 * i + 3)))[0]).toBeCloseTo(together[i]!, 4);
+    }
+  });
+
+  test('is below the threshold everywhere outside its box', async () => {
+    // A ball that fills the box and more: nothing else keeps the corners empty.
+    const field = await ballField({ kind, radius: 3 });
+    const points = scattered(5000);
+    const density = await densityAt(field, points);
+    const reach = (i: number) => Math.max(...points.subarray(3 * i, 3 * i + 3).map(Math.abs));
+    for (let i = 0; i < density.length; i++) {
+      expect(density[i]! > field.threshold).toBe(reach(i) <= ballHalfExtent);
+    }
+  });
+
+  test.each([
+    ['+z', '+x', [2, 3, 1]],
+    ['+y', '+z', [1, 2, 3]],
+    ['-y', '+z', [-1, -2, 3]],
+    ['+x', '-z', [2, 1, -3]],
+    ['-z', '-y', [-1, -3, -2]],
+  ] as const)('with %s up and %s to the front gives the colours of the right places', async (up, front, towards) => {
+    const field = await ballField({ kind, decoder: { up, front } });
+    // The decoder tells the place along its own axes by its colour. `towards`: where the camera's X, Y and Z point in
+    // the box, as numbers of its axes.
+    const colors = new Float32Array(9);
+    await field.evaluateColors!(new Float32Array([0.3, 0, 0, 0, 0.3, 0, 0, 0, 0.3]), colors);
+    for (const [camera, signed] of towards.entries()) {
+      const place = [0, 0, 0];
+      place[Math.abs(signed) - 1] = 0.3 * Math.sign(signed);
+      for (let axis = 0; axis < 3; axis++) {
+        expect(colors[3 * camera + axis]).toBeCloseTo(0.5 + (0.5 * place[axis]!) / ballHalfExtent, 4);
+      }
+    }
+  });
+});
+
+test('planes sampled here and by the GridSample of the runtime give the same field, up to the border', async () => {
+  const planes = await ballField({ kind: 'planes' });
+  const points = await ballField({ kind: 'points' });
+  const places = scattered(20_000);
+  const [ours, theirs] = [await densityAt(planes, places), await densityAt(points, places)];
+  let worst = 0;
+  for (let i = 0; i < ours.length; i++) worst = Math.max(worst, Math.abs(ours[i]! - theirs[i]!));
+  expect(worst).toBeLessThan(1e-3); // of densities up to 250
+});
+
+test('a points graph that was exported for a fixed number of points is fed just so many', async () => {
+  const free = await ballField({ kind: 'points' });
+  const fixed = await ballField({ kind: 'points', points: 1000 });
+  const places = scattered(2500);
+  expect(await densityAt(fixed, places)).toEqual(await densityAt(free, places));
+});
+
+test('the camera is the one of the manifest', async () => {
+  const { camera } = await ballField({ kind: 'planes' });
+  expect(camera.distance).toBe(1.9);
+  expect(camera.halfTangent).toBeCloseTo(Math.tan(Math.PI / 9));
+});
+
+describe('a bundle that does not fit', () => {
+  test('its manifest: planes of other channels than the graph takes', async () => {
+    const opening = open({ kind: 'planes', decoder: { planeChannels: 40 } });
+    await expect(opening).rejects.toThrow(BundleError);
+    await expect(opening).rejects.toThrow(
+      /encoder\.onnx: output "scene_codes" has the shape \[1, 3, 2, 32, 32\], its manifest says \[1, 3, 40, 32, 32\]/,
+    );
+  });
+
+  test('itself: a decoder that takes other scene codes than the encoder gives', async () => {
+    const directory = await writeBallBundle(folder, 'ball', { kind: 'points' });
+    const codes = { name: 'scene_codes', shape: [1, 3, 40, 64, 64] };
+    const points = { name: 'points', shape: [1, 'P', 3] };
+    const decoder = onnxFile({
+      inputs: [codes, points],
+      outputs: [{ name: 'density', shape: [1, 'P', 1] }],
+      nodes: [{ op: 'Identity', inputs: ['points'], outputs: ['density'] }],
+    });
+    const bundle = await loadBundle(directory);
+    await writeFile(join(directory, 'decoder.onnx'), decoder);
+    const opening = openBoxed({ directory, manifest: bundle.manifest as BoxManifest });
+    await expect(opening).rejects.toThrow(
+      /decoder\.onnx: input "scene_codes" has the shape \[1, 3, 40, 64, 64\], encoder\.onnx gives \[1, 3, 2, 32, 32\]/,
+    );
+  });
+});

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import type { Bundle } from '../bundle/load-bundle.js';
+import { openDecoder, openEncoder, type Session } from '../bundle/session.js';
+import { BundleError } from '../errors.js';
+import { toInput } from '../photo/frame.js';
+import type { Cutout } from '../photo/image.js';
+import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
+import type { DensityField } from './density-field.js';
+import { planesDecoder } from './planes.js';
+import { pointsDecoder } from './points.js';
+
+/** A model of the kind `points` or `planes`, its two graphs loaded. */
+export interface BoxedModel {
+  /** Runs the encoder once; the field asks the decoder. @throws {EngineError} inference_failed */
+  encode(cutout: Cutout): Promise<DensityField>;
+  release(): Promise<void>;
+}
+
+/** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or the other graph */
+export async function openBoxed(bundle: Bundle<BoxManifest>): Promise<BoxedModel> {
+  const { manifest } = bundle;
+  const { input, elevation } = manifest;
+  const encoder = await openEncoder(bundle);
+  const decoder = await openDecoder(bundle, manifest.decoder, encoder);
+  const decoderOf = sampledBy(bundle, encoder, decoder);
+  return {
+    async encode(cutout) {
+      const shape = [1, input.channels, input.size, input.size];
+      const outputs = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
+      const elevationRadians = elevation === undefined ? undefined : outputs.get(elevation)![0]!;
+      return boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), elevationRadians);
+    },
+    async release() {
+      await encoder.release();
+      await decoder.release();
+    },
+  };
+}
+
+function sampledBy(
+  bundle: Bundle<BoxManifest>,
+  encoder: Session,
+  session: Session,
+): (sceneCodes: Float32Array) => PointDecoder {
+  const { decoder } = bundle.manifest;
+  if (decoder.kind === 'planes') return (sceneCodes) => planesDecoder(decoder, session, sceneCodes);
+  const shape = sceneCodesShape(bundle, encoder, session);
+  return (data) => pointsDecoder(decoder, session, { shape, data });
+}
+
+/**
+ * The shape in which a `points` graph is fed the scene codes. Its manifest does not say, so one of the graphs must;
+ * exporters leave the batch open, which is 1 here.
+ *
+ * @throws {BundleError} if both leave another size open
+ */
+function sceneCodesShape({ directory, manifest }: Bundle<BoxManifest>, encoder: Session, decoder: Session): number[] {
+  const name = manifest.decoder.sceneCodes;
+  const [given, taken] = [encoder.shapeOf(name), decoder.shapeOf(name)];
+  return Array.from({ length: Math.max(given.length, taken.length, 1) }, (_, axis) => {
+    const size = given[axis] ?? taken[axis] ?? (axis === 0 && given.length + taken.length > 0 ? 1 : undefined);
+    if (size !== undefined) return size;
+    throw new BundleError(
+      `${join(directory, manifest.graph)}: output "${name}" leaves the size of axis ${axis} open, and so does the decoder: export it with fixed sizes`,
+    );
+  });
+}
