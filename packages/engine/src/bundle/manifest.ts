@@ -62,9 +62,10 @@ const box = {
 const Decoder = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('columns'),
-    frontDepth: z.string().describe('output tensor [1, S, S]: depth of the front surface, -1 near .. 1 far'),
-    occupancy: z.string().describe('output tensor [1, steps, S, S]: logits at 0..steps-1 steps behind the front'),
-    color: z.string().optional().describe('output tensor [1, 3, S, S] in 0..1: the side away from the camera'),
+    frontDepth: z.string().describe('output tensor [1, C, C]: depth of the front surface, -1 near .. 1 far'),
+    occupancy: z.string().describe('output tensor [1, steps, C, C]: logits at 0..steps-1 steps behind the front'),
+    color: z.string().optional().describe('output tensor [1, 3, C, C], sRGB in 0..1: the side away from the camera'),
+    size: z.int().min(2).optional().describe('C: columns a side, where it is not the side of the picture'),
     steps: z.int().min(2),
     // Networks are trained on photos already cropped to the object, so the crop's own field of view is less than the
     // camera's: 2 * atan(halfWidth / camera.distance).

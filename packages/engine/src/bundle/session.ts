@@ -38,9 +38,10 @@ export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: Se
   const { size } = input;
   const outputs: TensorSpec[] = [];
   if (decoder.kind === 'columns') {
-    outputs.push({ name: decoder.frontDepth, shape: [1, size, size] });
-    outputs.push({ name: decoder.occupancy, shape: [1, decoder.steps, size, size] });
-    if (decoder.color) outputs.push({ name: decoder.color, shape: [1, 3, size, size] });
+    const columns = decoder.size ?? size;
+    outputs.push({ name: decoder.frontDepth, shape: [1, columns, columns] });
+    outputs.push({ name: decoder.occupancy, shape: [1, decoder.steps, columns, columns] });
+    if (decoder.color) outputs.push({ name: decoder.color, shape: [1, 3, columns, columns] });
   } else if (decoder.kind === 'planes') {
     const { planeChannels, planeSize } = decoder;
     outputs.push({ name: decoder.sceneCodes, shape: [1, 3, planeChannels, planeSize, planeSize] });

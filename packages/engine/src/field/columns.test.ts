@@ -8,18 +8,20 @@ const columns = manifest as ColumnsManifest;
 const { size } = columns.input;
 const { steps, halfWidth, halfDepth } = columns.decoder;
 
-/** A disc of 0.5 of the frame, its front everywhere at depth 0, so many steps thick. */
+/** A disc of 0.5 of the frame. */
+const slabMatte = (n: number) =>
+  Float32Array.from({ length: n * n }, (_, i) => {
+    const [u, v] = [((i % n) + 0.5) / n - 0.5, (Math.floor(i / n) + 0.5) / n - 0.5];
+    return Math.hypot(u, v) < 0.25 ? 1 : 0;
+  });
+
+/** The disc, its front everywhere at depth 0, so many steps thick. */
 function slab(thickSteps: number) {
-  const disc = (n: number) =>
-    Float32Array.from({ length: n * n }, (_, i) => {
-      const [u, v] = [((i % n) + 0.5) / n - 0.5, (Math.floor(i / n) + 0.5) / n - 0.5];
-      return Math.hypot(u, v) < 0.25 ? 1 : 0;
-    });
   const occupancy = Float32Array.from({ length: steps * size * size }, (_, i) =>
     Math.floor(i / (size * size)) < thickSteps ? 5 : -5,
   );
   const frontDepth = new Float32Array(size * size);
-  return columnsField(columns, disc(size), disc(256), { frontDepth, occupancy, elevation: undefined });
+  return columnsField(columns, slabMatte(size), slabMatte(256), { frontDepth, occupancy, elevation: undefined });
 }
 
 async function densityAt(field: ReturnType<typeof slab>, ...point: [number, number, number]): Promise<number> {
@@ -49,6 +51,23 @@ describe('a columns field', () => {
 
   test('gives what is seen some thickness even where the network doubts it', async () => {
     expect(await densityAt(slab(0), 0, 0, -1.5 * step)).toBeGreaterThan(0);
+  });
+
+  test('may have fewer columns than the picture has pixels, and a colour for the side nobody saw', async () => {
+    const across = size / 2;
+    const coarse = { ...columns, decoder: { ...columns.decoder, size: across, color: 'back' } };
+    const disc = slabMatte(across);
+    const field = columnsField(coarse, disc, slabMatte(256), {
+      frontDepth: new Float32Array(across * across),
+      occupancy: new Float32Array(steps * across * across).fill(5),
+      backColor: Float32Array.from({ length: 3 * across * across }, (_, i) => (i < across * across ? 1 : 0.25)),
+      elevation: undefined,
+    });
+    expect(await densityAt(field, 0, 0, -2 * step)).toBeGreaterThan(0);
+    expect(await densityAt(field, 0.55 * halfWidth, 0, -2 * step)).toBeLessThan(0);
+    const colors = new Float32Array(3);
+    await field.evaluateColors!(Float32Array.of(0.1 * halfWidth, 0, -9 * step), colors);
+    expect(colors).toEqual(Float32Array.of(1, 0.25, 0.25));
   });
 
   test('has bounds that hold everything occupied', async () => {

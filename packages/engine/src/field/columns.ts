@@ -33,40 +33,51 @@ export async function encodeColumns(
   cutout: Cutout,
 ): Promise<DensityField> {
   const { input, decoder, elevation } = manifest;
-  const { size } = input;
+  const { size: pictureSize } = input;
+  const size = columnsAcross(manifest);
   const run = async (data: Float32Array) => {
-    const outputs = await session.run({ [input.tensor]: { shape: [1, input.channels, size, size], data } });
+    const outputs = await session.run({
+      [input.tensor]: { shape: [1, input.channels, pictureSize, pictureSize], data },
+    });
     return {
       frontDepth: outputs.get(decoder.frontDepth)!,
       occupancy: outputs.get(decoder.occupancy)!,
+      backColor: decoder.color === undefined ? undefined : outputs.get(decoder.color)!,
       elevation: elevation === undefined ? undefined : outputs.get(elevation)![0]!,
     };
   };
   const photo = toInput(cutout, input);
-  const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, size))];
+  const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, pictureSize))];
   return columnsField(manifest, mattePlane(cutout, size), mattePlane(cutout, outlineSize), {
     frontDepth: mean(seen.frontDepth, mirrorRows(mirrored.frontDepth, size)),
     occupancy: mean(seen.occupancy, mirrorRows(mirrored.occupancy, size)),
+    backColor: seen.backColor && mean(seen.backColor, mirrorRows(mirrored.backColor!, size)),
     elevation: seen.elevation === undefined ? undefined : (seen.elevation + mirrored.elevation!) / 2,
   });
 }
 
+/** C: how many columns stand across the frame. */
+const columnsAcross = ({ input, decoder }: ColumnsManifest): number => decoder.size ?? input.size;
+
 interface Columns {
-  /** [S·S], -1 (near face of the box) .. 1 (far face). */
+  /** [C·C], -1 (near face of the box) .. 1 (far face). */
   readonly frontDepth: Float32Array;
-  /** [steps·S·S] logits. */
+  /** [steps·C·C] logits. */
   readonly occupancy: Float32Array;
+  /** [3·C·C] sRGB in 0..1 of the surface that faces away from the camera, if the network guesses it. */
+  readonly backColor?: Float32Array | undefined;
   readonly elevation: number | undefined;
 }
 
-/** The field of a network's answer. `coarseMatte` is [S·S], `fineMatte` [outlineSize·outlineSize]. */
+/** The field of a network's answer. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
 export function columnsField(
-  { input, decoder, camera, threshold }: ColumnsManifest,
+  manifest: ColumnsManifest,
   coarseMatte: Float32Array,
   fineMatte: Float32Array,
   raw: Columns,
 ): DensityField {
-  const { size } = input;
+  const { decoder, camera, threshold } = manifest;
+  const size = columnsAcross(manifest);
   const { steps } = decoder;
   const count = size * size;
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
@@ -75,6 +86,7 @@ export function columnsField(
   const frontDepth = smoothed(raw.frontDepth, weights, size, 3);
   const occupancy = smoothed(raw.occupancy, weights, size, 3);
   const front = upsampleInside(frontDepth, coarseMatte, size);
+  const backColor = raw.backColor && smoothed(raw.backColor, weights, size, 3);
   const outline = signedDistance(fineMatte, outlineSize);
   // One logit a pixel of the network: the slope at which its own occupancy changes across an edge, about.
   const outlineScale = size / outlineSize;
@@ -109,6 +121,16 @@ export function columnsField(
         values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);
       }
     },
+    ...(backColor && {
+      async evaluateColors(points: Float32Array, colors: Float32Array) {
+        for (let p = 0; p < points.length; p += 3) {
+          const scale = 1 / ((camera.distance - points[p + 2]!) * halfTangent);
+          for (let c = 0; c < 3; c++) {
+            colors[p + c] = sampleBilinear(backColor, size, points[p]! * scale, -points[p + 1]! * scale, c * count);
+          }
+        }
+      },
+    }),
   };
 }
 

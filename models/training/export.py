@@ -1,0 +1,109 @@
+"""Writes a bundle: the network as ONNX with half-precision weights, and its manifest.
+
+    python export.py RUN/weights.pt ../gen3d-base --name gen3d-base --title "gen3d base" --description "..."
+"""
+
+import argparse
+import hashlib
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from onnx import numpy_helper
+from torch import nn
+
+from model import build
+from photograph import HALF_DEPTH
+from presets import PRESETS
+
+# The camera that the product assumes: in the middle of those the training photos are taken with (see photograph.py).
+FOV_DEGREES, DISTANCE, HALF_WIDTH = 35, 3.4918, 0.6
+
+
+class Exported(nn.Module):
+    """The network with its colours as numbers in 0..1."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, image):
+        front, occupancy, back, elevation = self.net(image)
+        return front, occupancy, back.sigmoid(), elevation
+
+
+def load(weights):
+    state = torch.load(weights, map_location="cpu")
+    preset = PRESETS[state["preset"]]
+    net = build(preset)
+    net.load_state_dict({key: value.float() for key, value in state["average"].items()})
+    return net.eval(), preset, state["step"]
+
+
+def halve_weights(model, least=1024):
+    """Stores large weights as float16 behind a Cast, which onnxruntime folds when it loads: half the file, the same arithmetic."""
+    graph = model.graph
+    casts = []
+    for tensor in graph.initializer:
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32 or values.size < least:
+            continue
+        name = tensor.name
+        tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{name}_half"))
+        casts.append(onnx.helper.make_node("Cast", [f"{name}_half"], [name], to=onnx.TensorProto.FLOAT, name=f"{name}_float"))
+    rest = list(graph.node)
+    del graph.node[:]
+    graph.node.extend(casts + rest)
+    return model
+
+
+def export(weights, folder, name, title, description):
+    net, preset, step = load(weights)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    size = preset.sizes.photo
+    path = folder / "encoder.onnx"
+    torch.onnx.export(
+        Exported(net).eval(), (torch.rand(1, 4, size, size),), path, dynamo=False, opset_version=17,
+        input_names=["image"], output_names=["front_depth", "occupancy", "back_color", "elevation"],
+    )  # fmt: skip
+    onnx.save(halve_weights(onnx.load(path)), path)
+    own = {"licence": "MIT", "source": "models/training"}
+    manifest = {
+        "formatVersion": 1,
+        "kind": "reconstruction",
+        "name": name,
+        "title": title,
+        "description": description,
+        "licence": {
+            "code": own,
+            "weights": {"licence": "MIT", "source": f"models/{name}"},
+            "trainingData": {"licence": "MIT: made by our own program, no outside pictures or shapes", "source": "models/training"},
+        },
+        "graph": "encoder.onnx",
+        "files": [{"name": "encoder.onnx", "size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}],
+        "input": {"tensor": "image", "size": size, "channels": 4, "mean": [0, 0, 0], "std": [255, 255, 255], "background": 0.5, "foregroundRatio": 0.86},
+        "decoder": {
+            "kind": "columns", "frontDepth": "front_depth", "occupancy": "occupancy", "color": "back_color", "size": preset.sizes.columns,
+            "steps": preset.steps, "halfWidth": HALF_WIDTH, "halfDepth": HALF_DEPTH,
+        },
+        "elevation": "elevation",
+        "threshold": 0,
+        "camera": {"fovDegrees": FOV_DEGREES, "distance": DISTANCE},
+    }  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, step {step}, crop {2 * math.degrees(math.atan(HALF_WIDTH / DISTANCE)):.1f} degrees wide")
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("weights")
+    options.add_argument("folder")
+    options.add_argument("--name", default="gen3d-base")
+    options.add_argument("--title", default="gen3d base")
+    options.add_argument("--description", required=True)
+    chosen = options.parse_args()
+    export(chosen.weights, chosen.folder, chosen.name, chosen.title, chosen.description)

@@ -1,0 +1,49 @@
+"""Writes training samples to disk, for machines whose processor is too slow to make them while it trains.
+
+    python generate.py FOLDER --preset cpu --first 0 --shards 100
+
+Shard n holds what seed n draws, the same on any machine with the same versions; a shard that exists is left alone, so
+several of these may run beside each other on different ranges, and be stopped at any time.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from photograph import photograph
+from presets import PRESETS
+
+SAMPLES = 250
+
+
+def write_shard(folder, seed, sizes, count=SAMPLES):
+    """Three arrays beside each other: photos [N,4,S,S] uint8, crossings [N,8,C,C] uint16, backs [N,3,C,C] uint8; and elevations [N]."""
+    target = Path(folder) / f"{seed:05d}"
+    if target.exists():
+        return
+    rng = np.random.default_rng(seed)
+    photos, crossings, backs, elevations, names = zip(*(photograph(rng, sizes) for _ in range(count)))
+    partial = target.with_suffix(f".{os.getpid()}")
+    partial.mkdir(parents=True)
+    np.save(partial / "photos.npy", np.stack(photos))
+    np.save(partial / "crossings.npy", np.stack(crossings))
+    np.save(partial / "backs.npy", np.stack(backs))
+    np.save(partial / "elevations.npy", np.array(elevations, np.float32))
+    (partial / "names.txt").write_text("\n".join(names))
+    partial.rename(target)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("folder")
+    options.add_argument("--preset", choices=PRESETS, default="cpu")
+    options.add_argument("--first", type=int, default=0)
+    options.add_argument("--shards", type=int, default=100)
+    chosen = options.parse_args()
+    torch.set_num_threads(1)
+    for seed in range(chosen.first, chosen.first + chosen.shards):
+        write_shard(chosen.folder, seed, PRESETS[chosen.preset].sizes)
+        print(seed, flush=True)
