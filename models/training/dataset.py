@@ -10,15 +10,16 @@ from photograph import NONE
 
 
 class Shards:
-    """All finished shards of a folder, memory-mapped. `refresh` finds those written since."""
+    """All finished shards of a folder but `skip`, or `only` one, memory-mapped. `refresh` finds those written since."""
 
-    def __init__(self, folder, skip=()):
-        self.folder, self.skip, self.known, self.parts, self.index = Path(folder), set(skip), set(), [], []
+    def __init__(self, folder, skip=None, only=None):
+        self.folder, self.skip, self.only, self.known, self.parts, self.index = Path(folder), skip, only, set(), [], []
         self.refresh()
 
     def refresh(self):
         for shard in sorted(self.folder.iterdir()):
-            if shard.suffix or shard.name in self.known or shard.name in self.skip:
+            unwanted = shard.name == self.skip or (self.only and shard.name != self.only)
+            if shard.suffix or shard.name in self.known or unwanted:
                 continue
             self.known.add(shard.name)
             part = {key: np.load(shard / f"{key}.npy", mmap_mode="r") for key in ("photos", "crossings", "backs", "elevations")}
@@ -29,8 +30,11 @@ class Shards:
         return len(self.index)
 
     def batch(self, rng, size):
+        return self.take(rng.integers(len(self.index), size=size))
+
+    def take(self, which):
         """-> photos [B,4,S,S] 0..1, crossings [B,8,C,C] depth 0..1 or infinity, backs [B,3,C,C] 0..1, elevations [B]"""
-        chosen = [self.index[i] for i in rng.integers(len(self.index), size=size)]
+        chosen = [self.index[i] for i in which]
         get = lambda key: torch.from_numpy(np.stack([self.parts[p][key][k] for p, k in chosen]))  # noqa: E731
         crossings = get("crossings").to(torch.int32)
         depths = torch.where(crossings == NONE, torch.inf, crossings.float() / (NONE - 1))

@@ -74,8 +74,7 @@ def main(chosen):
     preset, device, run = PRESETS[chosen.preset], torch.device(chosen.device), Path(chosen.run)
     run.mkdir(parents=True, exist_ok=True)
     held_out = f"{chosen.held_out:05d}"
-    data, unseen = Shards(chosen.data, skip=[held_out]), Shards(chosen.data, skip=[])
-    unseen.index = [(p, k) for p, k in unseen.index if sorted(unseen.known)[p] == held_out]
+    data, unseen = Shards(chosen.data, skip=held_out), Shards(chosen.data, only=held_out)
     net = build(preset).to(device)
     if device.type == "cpu":
         net = net.to(memory_format=torch.channels_last)

@@ -1,0 +1,137 @@
+"""python -m unittest, in this folder. About a minute on one core; most of it compiles the distance function."""
+
+import math
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+
+import shapes
+from dataset import Shards, disturb, targets
+from export import export
+from generate import write_shard
+from model import build
+from photograph import CROSSINGS, NONE, Sizes, draw_view, column_crossings, photograph, rays, trace
+from presets import PRESETS
+from primitive import field, part
+
+SMALL = Sizes(photo=64, columns=32, planes=64)
+
+
+def at(*points):
+    x, y, z = torch.tensor(points, dtype=torch.float32).T.unsqueeze(1)
+    return x, y, z
+
+
+def distance(solid, hollow, *points):
+    rows = lambda parts: torch.from_numpy(np.stack(parts))[None]  # noqa: E731
+    return field(rows(solid), rows(hollow or [shapes.FAR_AWAY]), torch.tensor([0.001]), *at(*points))[0].tolist()
+
+
+class Primitive(unittest.TestCase):
+    def test_distances_of_plain_prisms_are_exact(self):
+        box = part((0, 0, 0), (0.5, 0.3, 0.2))
+        self.assertAlmostEqual(distance([box], [], (0.9, 0, 0))[0], 0.4, 4)
+        self.assertAlmostEqual(distance([box], [], (0.8, 0.7, 0))[0], 0.5, 4)
+        self.assertAlmostEqual(distance([box], [], (0, 0, 0))[0], -0.2, 4)
+        cylinder = part((0, 0, 0), (0.5, 0.3, 0.5), corner=0.5)
+        self.assertAlmostEqual(distance([cylinder], [], (0.6, 0, 0.8))[0], 0.5, 4)
+
+    def test_what_is_hollow_is_air(self):
+        box, inner = part((0, 0, 0), (0.5, 0.5, 0.5)), part((0, 0.2, 0), (0.4, 0.5, 0.4))
+        self.assertGreater(distance([box], [inner], (0, 0, 0))[0], 0)
+        self.assertLess(distance([box], [inner], (0.45, 0, 0))[0], 0)
+
+    def test_a_ring_is_open_in_the_middle(self):
+        ring = part((0, 0, 0), (0.1, 1, 0.1), corner=0.1, ring=0.5)
+        self.assertLess(distance([ring], [], (0, 0.5, 0))[0], 0)
+        self.assertAlmostEqual(distance([ring], [], (0, 0, 0))[0], 0.4, 3)
+
+
+class Photographs(unittest.TestCase):
+    def test_every_recipe_makes_something_of_a_size_that_can_be_seen(self):
+        axis = np.linspace(-1.7, 1.7, 40, dtype=np.float32)
+        grid = torch.from_numpy(np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3).T.copy())
+        for recipe, _ in shapes.RECIPES:
+            _, solid, hollow, _, blend, _ = shapes.finish(recipe, np.random.default_rng(5))
+            d = field(torch.from_numpy(solid)[None], torch.from_numpy(hollow)[None], torch.tensor([blend]), *(c[None] for c in grid))
+            self.assertTrue(torch.isfinite(d).all(), recipe.__name__)
+            self.assertGreater(int((d < 0.02).sum()), 60, recipe.__name__)
+
+    def test_the_same_seed_takes_the_same_photo(self):
+        first, again = (photograph(np.random.default_rng(3), SMALL) for _ in range(2))
+        for a, b in zip(first[:3], again[:3]):
+            np.testing.assert_array_equal(a, b)
+
+    def test_columns_begin_where_the_photo_sees_the_surface(self):
+        for seed in range(4):
+            view = draw_view(np.random.default_rng(seed))
+            found = column_crossings(view, 48, 200)
+            t, coverage = trace(view, 48, steps=80)
+            z = view.middle + view.half_depth * (1 - 2 * found[0].reshape(-1))
+            both = torch.isfinite(z) & (coverage == 1)
+            self.assertGreater(int(both.sum()), 30)
+            apart = ((view.distance - t) - z)[both].abs() / view.half_depth
+            self.assertLess(float(apart.median()), 0.005)
+
+    def test_intervals_are_in_order_and_closed(self):
+        _, crossings, _, _, _ = photograph(np.random.default_rng(8), SMALL)
+        enter, leave = crossings[0::2].astype(int), crossings[1::2].astype(int)
+        self.assertTrue(((enter == NONE) == (leave == NONE)).all())
+        self.assertTrue((leave[enter != NONE] > enter[enter != NONE]).all())
+
+
+class Targets(unittest.TestCase):
+    def test_occupancy_is_the_share_of_each_step_that_is_inside(self):
+        crossings = torch.full((1, CROSSINGS, 1, 2), math.inf)
+        crossings[0, :4, 0, 0] = torch.tensor([0.25, 0.25 + 2 / 64, 0.5, 0.5 + 1.5 / 64])
+        front, there, full = targets(crossings, 64)
+        self.assertEqual(there.tolist(), [[[1, 0]]])
+        self.assertAlmostEqual(float(front[0, 0, 0]), -0.5, 5)
+        column = full[0, :, 0, 0]
+        np.testing.assert_allclose(column[:4], [0.5, 1, 0.5, 0], atol=1e-5)
+        self.assertAlmostEqual(float(column[16:18].sum()), 1.5, 4)
+        self.assertEqual(float(full[0, :, 0, 1].sum()), 0)
+
+    def test_disturbed_photos_stay_pictures_on_grey(self):
+        image = disturb(torch.rand(6, 4, 64, 64).round())
+        self.assertEqual(image.shape, (6, 4, 64, 64))
+        self.assertTrue(((image >= 0) & (image <= 1)).all())
+        outside = image[:, 3:] == 0
+        self.assertTrue((image[:, :3][outside.expand(-1, 3, -1, -1)] == 0.5).all())
+
+
+class Steps(unittest.TestCase):
+    def test_shards_come_back_as_they_were_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            write_shard(folder, 4, SMALL, count=3)
+            data = Shards(folder)
+            photos, crossings, backs, elevations = data.take([0, 1, 2])
+            self.assertEqual((photos.shape, crossings.shape, backs.shape), ((3, 4, 64, 64), (3, CROSSINGS, 32, 32), (3, 3, 32, 32)))
+            self.assertTrue((crossings[torch.isfinite(crossings)] <= 1).all())
+            self.assertEqual(len(Shards(folder, skip="00004")), 0)
+
+    def test_the_exported_graph_answers_as_the_network_does(self):
+        torch.manual_seed(0)
+        preset = PRESETS["cpu"]
+        net = build(preset).eval()
+        with tempfile.TemporaryDirectory() as folder:
+            weights = Path(folder) / "weights.pt"
+            torch.save({"average": {key: value.half() for key, value in net.state_dict().items()}, "step": 0, "preset": "cpu"}, weights)
+            export(weights, Path(folder) / "bundle", "test", "test", "test")
+            session = onnxruntime.InferenceSession(Path(folder) / "bundle" / "encoder.onnx")
+            net.load_state_dict({key: value.half().float() for key, value in net.state_dict().items()})
+            image = torch.rand(1, 4, 128, 128)
+            with torch.no_grad():
+                front, occupancy, back, elevation = net(image)
+            answers = session.run(None, {"image": image.numpy()})
+            for mine, theirs in zip((front, occupancy, back.sigmoid(), elevation), answers):
+                np.testing.assert_allclose(mine.numpy(), theirs, atol=1e-3)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    unittest.main()
