@@ -1,5 +1,5 @@
 import { progress as milestones } from '@gen3d/schema/rules';
-import type { Task } from '@gen3d/sdk';
+import { isTerminal, type Task } from '@gen3d/sdk';
 import type { Ora } from 'ora';
 import { duration } from './format.js';
 import { hasColor, isWatched, say } from './terminal.js';
@@ -66,8 +66,15 @@ class Redrawn implements ProgressDisplay {
   }
 }
 
+/** Shows how a photo's job is getting on, for as long as it does: how it ends is in its last line. */
+export const showState =
+  (display: ProgressDisplay, name: string) =>
+  (task: Task): void => {
+    if (!isTerminal(task.status)) display.update(name, stateOf(task));
+  };
+
 /** `making the model, 45 %`; what each progress value means is in the contract. */
-export const stateOf = (task: Task): string => `${phase(task)}, ${Math.round(task.progress)} %`;
+const stateOf = (task: Task): string => `${phase(task)}, ${Math.round(task.progress)} %`;
 
 function phase({ status, progress }: Task): string {
   switch (status) {

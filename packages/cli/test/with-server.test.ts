@@ -147,6 +147,27 @@ describe('waiting for a job that does not end', () => {
     expect((await ended).code).toBe(130);
   });
 
+  test('Ctrl-C during get --wait says the same', async () => {
+    const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
+    const child = start(['get', id, '--wait', '-o', 'my cup.glb']);
+    const ended = result(child);
+    await says(child, /waiting for its turn/);
+    child.kill('SIGINT');
+    const { code, stderr } = await ended;
+    expect(stderr).toContain(`Interrupted. The job goes on: \`gen3d get ${id} --wait -o 'my cup.glb'\`\n`);
+    expect(code).toBe(130);
+  });
+
+  test('download says how to wait for it, and why there is nothing if it was canceled', async () => {
+    const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
+    const early = await gen3d(['download', id, '-o', 'cup.glb']);
+    expect(early.stderr).toContain(`is PENDING 0 % and has no model yet: \`gen3d get ${id} --wait -o cup.glb\` waits`);
+    await json('admin', 'job', 'cancel', id);
+    const late = await gen3d(['download', id]);
+    expect(late.stderr).toBe(`error: Job ${id} was canceled\n`);
+    expect([early.code, late.code]).toEqual([1, 1]);
+  });
+
   test('a job that the operator cancels ends with 1, and --json prints its task', async () => {
     const child = start(['create', 'cup.png', '--wait', '--json']);
     const ended = result(child);
@@ -227,6 +248,13 @@ describe('webhooks', () => {
     expect(stdout).toBe('2026-01-02T03:04:05.000Z  ping\n');
     expect(stderr).toMatch(/refused POST .*signature does not fit/);
     expect(code).toBe(0);
+  });
+
+  test('listen on a port that is taken ends with 2 and a sentence', async () => {
+    const { port } = new URL(server.url);
+    const { code, stderr } = await gen3d(['webhook', 'listen', '--secret', 'whsec_1', '--port', port]);
+    expect(stderr).toMatch(new RegExp(`^error: Port ${port} is taken: .*Choose another with --port`));
+    expect(code).toBe(2);
   });
 });
 

@@ -1,14 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import {
-  AuthenticationError,
-  ConnectionError,
-  type CreateJobResponse,
-  type Gen3d,
-  isTerminal,
-  JobFailedError,
-  type Task,
-} from '@gen3d/sdk';
+import { AuthenticationError, ConnectionError, type CreateJobResponse, type Gen3d, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { exitCode } from '../exit-code.js';
@@ -17,7 +9,8 @@ import { bytes, count, duration } from '../format.js';
 import { fetchModel } from '../model-file.js';
 import { isUrl, modelPath, planOutputs } from '../output-file.js';
 import { isDataUri, photoInput } from '../photo-input.js';
-import { type ProgressDisplay, showProgress, stateOf } from '../progress.js';
+import { pickUp } from '../pick-up.js';
+import { type ProgressDisplay, showProgress, showState } from '../progress.js';
 import { cross, isWatched, paint, print, printJson, say, tick } from '../terminal.js';
 
 interface CreateOptions extends ServerOptions {
@@ -89,9 +82,6 @@ function nameOf(image: string): string {
   if (isDataUri(image)) return 'data URI';
   return isUrl(image) ? image : basename(image);
 }
-
-const pickUp = (jobId: string, path?: string) =>
-  `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${/^[\w./-]+$/.test(path) ? path : `'${path}'`}`}`;
 
 async function createOnly(client: Gen3d, items: readonly Item[], { json }: CreateOptions, signal: AbortSignal) {
   const handingIn = forEach(items, signal, say, async (item, stop) => {
@@ -166,11 +156,7 @@ async function finish(
   const { job_id } = await handIn(client, item, signal);
   item.openJob = job_id;
   try {
-    const onProgress = (task: Task) => {
-      // How it ended is in its last line.
-      if (!isTerminal(task.status)) display.update(item.name, stateOf(task));
-    };
-    const task = await client.jobs.wait(job_id, { signal, onProgress });
+    const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
     const size = await fetchModel(client, task, path, { force: options.force, signal });
     item.openJob = undefined;
     display.finish(item.name, `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);

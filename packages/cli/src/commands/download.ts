@@ -1,7 +1,11 @@
+import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
+import { exitCode } from '../exit-code.js';
+import { Failed } from '../failure.js';
 import { fetchModel } from '../model-file.js';
 import { planOutputs } from '../output-file.js';
+import { pickUp } from '../pick-up.js';
 import { print } from '../terminal.js';
 
 interface DownloadOptions extends ServerOptions {
@@ -26,6 +30,12 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
   const [path = id] = await planOutputs([`${id}.${thumbnail ? 'jpg' : 'glb'}`], options);
   await withClient(options, async (client, signal) => {
     const task = await client.jobs.retrieve(id, { signal });
+    if (!isTerminal(task.status)) {
+      const state = `${task.status} ${task.progress} %`;
+      const later = pickUp(id, thumbnail ? undefined : path);
+      throw new Failed(exitCode.failed, `Job ${id} is ${state} and has no model yet: \`${later}\` waits for it`);
+    }
+    if (task.status !== 'SUCCEEDED') throw new JobFailedError(task);
     const asset = thumbnail ? 'thumbnail' : 'glb';
     await fetchModel(client, task, path, { asset, force: options.force, signal });
     print(path);

@@ -5,7 +5,8 @@ import { Interrupted, UsageError } from '../failure.js';
 import { duration, table } from '../format.js';
 import { fetchModel } from '../model-file.js';
 import { planOutputs } from '../output-file.js';
-import { showProgress, stateOf } from '../progress.js';
+import { pickUp } from '../pick-up.js';
+import { showProgress, showState } from '../progress.js';
 import { print, printJson, say } from '../terminal.js';
 
 interface GetOptions extends ServerOptions {
@@ -37,12 +38,11 @@ async function get(id: string, options: GetOptions): Promise<void> {
     if (options.wait && task.status !== 'SUCCEEDED') {
       const display = await showProgress(1);
       try {
-        display.update(id, stateOf(task));
-        task = await client.jobs.wait(id, { signal, onProgress: (state) => display.update(id, stateOf(state)) });
+        task = await client.jobs.wait(id, { signal, onProgress: showState(display, id) });
       } catch (error) {
         display.stop();
         if (error instanceof JobFailedError && options.json) printJson(error.task);
-        if (error instanceof Interrupted) throw new Interrupted(`The job goes on: \`gen3d get ${id} --wait\``);
+        if (error instanceof Interrupted) throw new Interrupted(`The job goes on: \`${pickUp(id, path)}\``);
         throw error;
       } finally {
         display.stop();

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { chooseServer, type ServerOptions, withClient } from '../connection.js';
-import { UsageError } from '../failure.js';
+import { Interrupted, UsageError } from '../failure.js';
 import { profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { say } from '../terminal.js';
 
@@ -35,8 +35,10 @@ async function ask(baseUrl: string): Promise<string> {
   const prompt = createInterface({ input: process.stdin, output: silent, terminal: true });
   try {
     return await new Promise((resolve, reject) => {
-      prompt.once('SIGINT', () => reject(new UsageError('No key was given')));
-      prompt.question('').then(resolve, reject);
+      prompt.once('SIGINT', () => reject(new Interrupted()));
+      // Ctrl-D: nothing was given.
+      prompt.once('close', () => resolve(''));
+      prompt.question('').then(resolve, () => resolve(''));
     });
   } finally {
     prompt.close();

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { healthOf } from '../connection.js';
 import { UsageError } from '../failure.js';
 import { interruptible, stopped } from '../interruption.js';
+import { explainPort } from '../port-taken.js';
 import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { isWatched, paint, say } from '../terminal.js';
@@ -26,7 +27,7 @@ async function serve(command: Command): Promise<void> {
     let ready = '';
     const stdout = { write: (line: string) => (ready += line) };
     const server = await start(config, { stdout }).catch((error: unknown) => {
-      throw portTaken(error, config.port) ?? error;
+      throw explainPort(error, config.port, 'gen3d serve');
     });
     // The profile first: who waits for the ready line may call `gen3d create` the moment it appears.
     await remember(server.url, config.dataDir, server.bootstrap?.apiKey);
@@ -62,12 +63,6 @@ async function accepts(baseUrl: string, apiKey: string): Promise<boolean> {
     // Too busy to answer is no stranger.
     (error: unknown) => error instanceof Gen3dError && error.code === 'rate_limited',
   );
-}
-
-function portTaken(error: unknown, port: number): UsageError | undefined {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return undefined;
-  const advice = 'Choose another with --port, or --port 0 for any';
-  return new UsageError(`Port ${port} is taken: is another \`gen3d serve\` running? ${advice}`, { cause: error });
 }
 
 /** Keeps key and address for the other commands on this machine. A server without a profile still serves. */

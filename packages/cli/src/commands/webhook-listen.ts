@@ -5,6 +5,7 @@ import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { interruptible, stopped } from '../interruption.js';
+import { explainPort } from '../port-taken.js';
 import { cross, print, printJson, say } from '../terminal.js';
 
 interface ListenOptions extends ServerOptions {
@@ -56,6 +57,8 @@ async function listen({ host, port, secret, json, ...options }: ListenOptions): 
   await interruptible(async (signal) => {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject).listen(port, host, resolve);
+    }).catch((error: unknown) => {
+      throw explainPort(error, port, 'gen3d webhook listen');
     });
     say(`Listening on http://${host}:${(server.address() as AddressInfo).port}, Ctrl-C ends`);
     // Here Ctrl-C is the way to be done, not an interruption.
@@ -70,6 +73,7 @@ const receive = async (request: IncomingMessage, secret: string): Promise<Webhoo
 
 function describe(event: WebhookEvent): string {
   if (event.event === 'ping') return `${event.timestamp}  ping`;
-  const { timestamp, task_id, status, progress, error } = event;
-  return `${timestamp}  ${task_id}  ${status} ${progress} %${error ? `  ${error.code}: ${error.message}` : ''}`;
+  const { timestamp, task_id, status, progress, model_urls, error } = event;
+  const outcome = error ? `${error.code}: ${error.message}` : (model_urls?.glb ?? '');
+  return `${timestamp}  ${task_id}  ${status} ${progress} %  ${outcome}`.trimEnd();
 }
