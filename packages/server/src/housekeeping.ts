@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { AssetStore, Outcome } from './assets/store.js';
 import type { Db } from './db/open.js';
 import type { InputStore } from './inputs/store.js';
 import { reap } from './jobs/lifecycle.js';
@@ -7,26 +8,30 @@ import { deleteOldDeadLetters } from './webhooks/dead-letters.js';
 
 const reapEveryMs = 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
-/** An input file is younger than its job's row for a moment; after this its row must be there. */
-const strayInputMs = 60 * 60 * 1_000;
+/** A file is younger than what the database says about it for a moment; after this the database has had its say. */
+const strayMs = 60 * 60 * 1_000;
 
 /** Reaps every second and cleans up every hour, from now on. Returns a function that stops it. */
-export function startHousekeeping({ db, inputs }: { db: Db; inputs: InputStore }, log: Logger): () => void {
-  const isOpen = async (jobId: string) => {
+export function startHousekeeping(
+  { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
+  log: Logger,
+): () => void {
+  const outcomeOf = async (jobId: string): Promise<Outcome | undefined> => {
     const row = await db
       .selectFrom('jobs')
-      .select('id')
+      .select(['finished_at', 'model_key'])
       .where('id', '=', jobId)
-      .where('finished_at', 'is', null)
       .executeTakeFirst();
-    return row !== undefined;
+    return row && { finished: row.finished_at !== null, modelKey: row.model_key };
   };
+  const isOpen = async (jobId: string) => (await outcomeOf(jobId))?.finished === false;
   const clean = async () => {
     const now = Date.now();
     const deleted = await deleteOldJobs(db, now);
     if (deleted > 0) log.info({ deleted }, 'deleted job records past their keeping time');
     await deleteOldDeadLetters(db, now);
-    await inputs.sweep(now - strayInputMs, isOpen);
+    await inputs.sweep(now - strayMs, isOpen);
+    await assets.sweep(now - strayMs, outcomeOf);
   };
   const regularly = (task: () => Promise<unknown>, everyMs: number) => {
     const run = () => task().catch((error: unknown) => log.error({ err: error }, 'housekeeping failed'));

@@ -21,8 +21,8 @@ export const silent = pino({ level: 'silent' });
 export type AtEnd = (end: () => void | Promise<void>) => void;
 
 /** A folder that lives as long as the test. */
-export function temporaryFolder(atEnd: AtEnd = onTestFinished): string {
-  const folder = mkdtempSync(join(tmpdir(), 'gen3d-server-'));
+export function temporaryFolder(atEnd: AtEnd = onTestFinished, parent = tmpdir()): string {
+  const folder = mkdtempSync(join(parent, 'gen3d-server-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -1,6 +1,4 @@
 /** The runner process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
-import { setPriority } from 'node:os';
-import { Engine } from '@gen3d/engine';
 import { AssetStore } from '../assets/store.js';
 import type { Config } from '../config.js';
 import { openDataDir } from '../data-dir.js';
@@ -11,6 +9,7 @@ import { modelDirs } from '../model-dirs.js';
 import { guardedAgent } from '../net/guarded-agent.js';
 import type { FromRunner, ToRunner } from './messages.js';
 import { Runner } from './runner.js';
+import { ThreadedEngine } from './threaded-engine.js';
 
 const gib = 1024 ** 3;
 
@@ -49,10 +48,10 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   const log = createLog(config, logLevel).child({ runner: name });
   const dirs = openDataDir(config);
   const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
-  let engine: Engine;
+  let engine: ThreadedEngine;
   let price: ReturnType<typeof pricing>;
   try {
-    engine = await Engine.open({ bundle, matte, device, modelDirs: modelDirs(config) });
+    engine = await ThreadedEngine.open({ bundle, matte, device, modelDirs: modelDirs(config) });
     price = pricing(config, engine.device);
   } catch (error) {
     leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
@@ -88,8 +87,6 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
 process.on('disconnect', () => process.exit(1));
-// Inference may take every core; the API beside it must still answer at once.
-if (process.platform !== 'win32') setPriority(10);
 
 process.once('message', (message: ToRunner) => {
   if (message.type !== 'start') throw new Error(`the first message must be start, not ${message.type}`);

@@ -1,3 +1,4 @@
+import type { DecodedPhoto, EngineErrorCode } from '@gen3d/engine';
 import type { Config } from '../config.js';
 
 /** What the server says to a runner process. */
@@ -19,3 +20,15 @@ export type FromRunner =
   /** A job changed, so an event may be waiting to be delivered. */
   | { type: 'changed' }
   | { type: 'finished'; status: 'SUCCEEDED' | 'FAILED'; inferenceMs: number };
+
+/** What a runner says to the thread of its engine. One photo at a time. */
+export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abort' } | { type: 'close' };
+
+/** What that thread says. */
+export type FromEngine =
+  | { type: 'opened'; device: string }
+  | { type: 'progress'; fraction: number }
+  /** The three ends of a `generate`: done, something is wrong with this photo, anything else. */
+  | { type: 'generated'; glb: Uint8Array; thumbnail: Uint8Array }
+  | { type: 'refused'; code: EngineErrorCode; message: string }
+  | { type: 'broken'; problem: string };

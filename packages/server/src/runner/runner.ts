@@ -1,4 +1,5 @@
-import { type DecodedPhoto, decode, type Engine, EngineError } from '@gen3d/engine';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type DecodedPhoto, decode, EngineError } from '@gen3d/engine';
 import { jobType, progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
@@ -12,6 +13,7 @@ import { type ClaimedJob, claim, handBack, renew } from '../jobs/claim.js';
 import { JobFailure, unsupportedType } from '../jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError, succeed } from '../jobs/lifecycle.js';
 import type { FromRunner } from './messages.js';
+import type { ThreadedEngine } from './threaded-engine.js';
 
 /** How often an idle runner looks for jobs that nobody woke it for. */
 const pollMs = 1_000;
@@ -19,6 +21,8 @@ const pollMs = 1_000;
 const breakOffPauseMs = 2_000;
 /** Pause before a job is tried again that failed only because the disk is full. */
 const diskFullPauseMs = 15_000;
+/** How often a runner tries to say how an attempt ended while the database has no room for it. */
+const diskFullRetryMs = 1_000;
 /** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
 const progressStep = 10;
 
@@ -26,7 +30,7 @@ export interface RunnerOptions {
   /** Name of this runner in the leases it takes. */
   name: string;
   db: Db;
-  engine: Engine;
+  engine: ThreadedEngine;
   inputs: InputStore;
   assets: AssetStore;
   dispatcher: Dispatcher;
@@ -80,7 +84,7 @@ export class Runner {
   /** Works until `drain` is called or the process is worn out. Returns whether the engine is idle then. */
   async run(): Promise<boolean> {
     const { leaseMs, log } = this.#options;
-    // Four chances to renew before a lease runs out, since a step of the engine may hold up this thread for seconds.
+    // Four chances to renew before a lease runs out.
     const heartbeat = setInterval(() => {
       this.#renewLeases().catch((error: unknown) => log.error({ err: error }, 'cannot renew leases'));
     }, leaseMs / 4);
@@ -106,16 +110,19 @@ export class Runner {
 
   /** Does not wait for the engine to notice: what it still makes will find the lease gone. */
   async #handBackAll(): Promise<void> {
+    const { db, log } = this.#options;
     for (const { job, abort } of this.#works) {
       abort.abort(new HandBack());
-      await handBack(this.#options.db, job.lease);
+      await handBack(db, job.lease).catch((error: unknown) =>
+        log.error({ jobId: job.id, err: error }, 'cannot hand the job back'),
+      );
     }
   }
 
   async #claim(): Promise<ClaimedJob | undefined> {
     const { db, name, leaseMs, log } = this.#options;
     try {
-      // First: after a step of the engine that held up this thread for long, the oldest free job might be our own.
+      // First: after the whole process was stopped for long, the oldest free job might be our own.
       await this.#renewLeases();
       return await claim(db, { runner: name, now: Date.now(), leaseMs });
     } catch (error) {
@@ -157,10 +164,9 @@ export class Runner {
   }
 
   async #prepare({ job, abort }: Work): Promise<DecodedPhoto> {
-    const { inputs, assets, dispatcher } = this.#options;
+    const { inputs, dispatcher } = this.#options;
     if (job.type !== jobType) throw unsupportedType(job.type);
     await this.#advance(job, 'PENDING', progress.preparing);
-    if (job.attempt > 1) await assets.discardAll(job.id);
     const bytes =
       job.image_url === null ? await inputs.read(job.id) : await fetchImage(job.image_url, dispatcher, abort.signal);
     if (sniffImage(bytes) === undefined) {
@@ -204,6 +210,7 @@ export class Runner {
       await assets.discard(keys);
       throw error;
     }
+    await assets.keep(keys);
     tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs });
     log.info({ jobId: job.id, attempt: job.attempt, inferenceMs }, 'job succeeded');
     await inputs.remove(job.id);
@@ -216,35 +223,46 @@ export class Runner {
 
   /** What becomes of a job whose work stopped before its end. */
   async #end({ job, abort }: Work, thrown: unknown): Promise<void> {
-    const { db, inputs, tell, log } = this.#options;
+    const { log } = this.#options;
     // What an aborted engine or fetch throws is only an echo of why we aborted it.
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
     const about = { jobId: job.id, attempt: job.attempt };
-    try {
-      if (error instanceof LeaseLostError) {
-        log.warn(about, 'lost the lease; somebody else has the job');
-      } else if (error instanceof HandBack) {
-        await handBack(db, job.lease);
-        log.info(about, 'handed the job back');
-      } else if (isDiskFull(error)) {
-        await handBack(db, job.lease, Date.now() + diskFullPauseMs);
-        log.error({ ...about, err: error }, 'no space left; the job waits');
-      } else if (error instanceof JobFailure || error instanceof EngineError) {
-        const failure =
-          error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
-        await fail(db, job.lease, failure, Date.now());
-        tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
-        log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
-        await inputs.remove(job.id);
-      } else {
-        log.error({ ...about, err: error }, 'the attempt broke off');
-        const again = await breakOff(db, job.lease, breakOffPauseMs, Date.now());
-        if (!again) tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
-        tell({ type: 'changed' });
+    if (isDiskFull(error)) log.error({ ...about, err: error }, 'no space left; the job waits');
+    for (;;) {
+      try {
+        return await this.#conclude(job, error);
+      } catch (ending) {
+        if (!isDiskFull(ending) || this.#draining) {
+          // The lease stays and runs out; then the job is claimed again or reaped.
+          return log.error({ ...about, err: ending }, 'cannot end the attempt');
+        }
+        // Left to run out, the lease would count as an attempt. To take the job from us needs room as well.
+        await pause(diskFullRetryMs);
       }
-    } catch (ending) {
-      // The lease stays and runs out; then the job is claimed again or reaped.
-      log.error({ ...about, err: ending }, 'cannot end the attempt');
+    }
+  }
+
+  async #conclude(job: ClaimedJob, error: unknown): Promise<void> {
+    const { db, inputs, tell, log } = this.#options;
+    const about = { jobId: job.id, attempt: job.attempt };
+    if (error instanceof LeaseLostError) {
+      log.warn(about, 'lost the lease; somebody else has the job');
+    } else if (error instanceof HandBack) {
+      await handBack(db, job.lease);
+      log.info(about, 'handed the job back');
+    } else if (isDiskFull(error)) {
+      await handBack(db, job.lease, Date.now() + diskFullPauseMs);
+    } else if (error instanceof JobFailure || error instanceof EngineError) {
+      const failure = error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
+      await fail(db, job.lease, failure, Date.now());
+      tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
+      log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
+      await inputs.remove(job.id);
+    } else {
+      log.error({ ...about, err: error }, 'the attempt broke off');
+      const again = await breakOff(db, job.lease, breakOffPauseMs, Date.now());
+      if (!again) tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
+      tell({ type: 'changed' });
     }
   }
 

@@ -10,7 +10,7 @@ const runnerFile = createRequire(import.meta.url).resolve('@gen3d/server/runner'
 
 const firstPauseMs = 250;
 const longestPauseMs = 30_000;
-/** A runner that lived this long was well; the next crash starts the pauses over. */
+/** A runner that lived this long, or made a model, was well; the next crash starts the pauses over. */
 const wellAfterMs = 60_000;
 /** Beyond the grace given to a drain, before a runner that does not leave is killed. */
 const killAfterMs = 2_000;
@@ -80,8 +80,9 @@ export class Supervisor {
     send(child, { type: 'start', runner, config: { ...config, bootstrapApiKey: undefined }, logLevel: log.level });
     return new Promise((resolve, reject) => {
       let ready = false;
+      let madeModel = false;
       let problem = 'the runner process ended before it was ready';
-      // Kept here and not in the runner: native code that hangs holds up every timer of its own process.
+      // Kept here and not in the runner: whatever hangs there, this clock goes on.
       let hung: NodeJS.Timeout | undefined;
       child.on('message', (message: FromRunner) => {
         if (message.type === 'ready') {
@@ -100,6 +101,7 @@ export class Supervisor {
         } else if (message.type === 'idle') {
           clearTimeout(hung);
         } else {
+          madeModel ||= message.type === 'finished' && message.status === 'SUCCEEDED';
           onNews(message);
         }
       });
@@ -110,10 +112,13 @@ export class Supervisor {
         await onExit(runner).catch((error: unknown) => log.error({ err: error, runner }, 'cannot end the leases'));
         if (!ready) reject(new RunnerStartError(problem));
         if (this.#draining) return;
-        const wornOut = code === 0;
-        if (wornOut) log.info({ runner }, 'runner made room for a fresh one');
-        else log.error({ runner, code, signal, ...(ready ? {} : { problem }) }, 'runner crashed');
-        this.#restart(wornOut ? 0 : Date.now() - bornAt > wellAfterMs ? firstPauseMs : pauseMs);
+        if (code === 0) {
+          log.info({ runner }, 'runner made room for a fresh one');
+          return this.#restart(0);
+        }
+        const restartMs = madeModel || Date.now() - bornAt > wellAfterMs ? firstPauseMs : pauseMs;
+        log.error({ runner, code, signal, restartMs, ...(ready ? {} : { problem }) }, 'runner crashed');
+        this.#restart(restartMs);
       });
     });
   }

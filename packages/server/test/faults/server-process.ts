@@ -11,21 +11,30 @@ export interface ServerProcess {
   ready: Promise<string>;
   /** The runner that was last seen ready and has not been seen to end. */
   runnerPid(): number | undefined;
+  /** The process of a runner that has been ready, by the name it has in the leases. */
+  pidOf(runner: string): number | undefined;
   call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
   /** `kill -9`; resolves when the process is gone. Its runners notice and leave by themselves. */
   kill(): Promise<void>;
   readonly killed: boolean;
   /** What it has logged as errors. */
   readonly errors: readonly string[];
+  /** Whether it has logged this message. */
+  hasLogged(message: string): boolean;
 }
 
-/** The built server in a process of its own, as `gen3d serve` runs it. */
-export function spawnServer(settings: Record<string, unknown>, env: NodeJS.ProcessEnv = {}): ServerProcess {
+/** The built server in a process of its own, as `gen3d serve` runs it. `enter` is put before its command. */
+export function spawnServer(
+  settings: Record<string, unknown>,
+  env: NodeJS.ProcessEnv = {},
+  enter: readonly string[] = [],
+): ServerProcess {
   const all = { port: 0, rateLimit: 'off', logFormat: 'json', bootstrapApiKey: firstApiKey, ...settings };
   const script = `
     import { loadConfig, serve } from '@gen3d/server';
     await serve(loadConfig({}, {}, ${JSON.stringify(all)}));`;
-  const child: ChildProcess = spawn(process.execPath, ['--input-type=module', '-e', script], {
+  const [command = '', ...args] = [...enter, process.execPath, '--input-type=module', '-e', script];
+  const child: ChildProcess = spawn(command, args, {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -33,10 +42,16 @@ export function spawnServer(settings: Record<string, unknown>, env: NodeJS.Proce
   const exited = once(child, 'exit');
   let killed = false;
   let runnerPid: number | undefined;
+  const pids = new Map<string, number>();
   const errors: string[] = [];
+  const messages = new Set<string>();
   createInterface({ input: child.stderr! }).on('line', (line) => {
     const entry = line.startsWith('{') ? JSON.parse(line) : { level: 60 };
-    if (entry.msg === 'runner is ready') runnerPid = entry.pid;
+    messages.add(entry.msg);
+    if (entry.msg === 'runner is ready') {
+      runnerPid = entry.pid;
+      pids.set(entry.runner, entry.pid);
+    }
     if (entry.msg === 'runner crashed') runnerPid = undefined;
     if (entry.level >= 50) errors.push(line);
   });
@@ -52,6 +67,8 @@ export function spawnServer(settings: Record<string, unknown>, env: NodeJS.Proce
   return {
     ready,
     runnerPid: () => runnerPid,
+    pidOf: (runner) => pids.get(runner),
+    hasLogged: (message) => messages.has(message),
     call: async (method, path, body, key = firstApiKey) => callServer(await ready, method, path, body, key),
     errors,
     get killed() {

@@ -1,0 +1,152 @@
+// Nothing left on the disk: what cannot be kept is refused, what was accepted waits, and all goes on once there is room.
+import { cp, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CreateJobResponse, ErrorBody, isTerminal, Task } from '@gen3d/schema';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import type { JobRow } from '../../src/db/tables.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { site, temporaryFolder, until } from '../kit.js';
+import { spawnServer } from './server-process.js';
+import { smallDisk } from './small-disk.js';
+
+const disk = await smallDisk(48 * 1024 ** 2);
+if (!disk)
+  console.warn('full disk: no way to have a small disk here (unshare --mount, or a small /dev/shm); not tested');
+
+const photoJob = (image: string) => ({ type: 'image-to-3d', input: { image_urls: [image] } });
+const ball = ballPhoto(400);
+const inline = photoJob(asDataUri(ball));
+/** Small in every way: no photo to keep, only rows. */
+const reserved = { type: 'reserved', input: {} };
+
+const onSmallDisk = test.skipIf(!disk);
+
+onSmallDisk(
+  'a full disk is 503 and harms nothing; jobs wait for room and are done without a restart',
+  async () => {
+    const { path, seen, enter, fill, makeRoom } = disk!;
+    /** Photos that arrive when they are told to, by their path; from then on at once. */
+    const asked = new Set<string>();
+    const free = new Set<string>();
+    const slowSite = await site(async ({ url = '' }, response) => {
+      asked.add(url);
+      await until(async () => free.has(url), 60_000);
+      response.end(ball);
+    });
+    const settings = {
+      dataDir: path,
+      bundle: 'inflate',
+      device: 'cpu',
+      noTestKey: true,
+      allowPrivateNetwork: true,
+      rates: { g6e: 0.002 },
+      instance: 'g6e',
+      bootstrapBalanceUsd: 10,
+    };
+    const server = spawnServer(settings, {}, enter);
+    onTestFinished(() => server.kill());
+    await server.ready;
+
+    const post = (body: unknown) => server.call('POST', '/v1/jobs', body);
+    const created = async (body: unknown) => {
+      const answer = await post(body);
+      expect(answer.status).toBe(202);
+      return CreateJobResponse.parse(answer.body).job_id;
+    };
+    const read = async (id: string) => {
+      const { status, body } = await server.call('GET', `/v1/jobs/${id}`);
+      expect(status).toBe(200);
+      return Task.parse(body);
+    };
+    const ended = (id: string) =>
+      until(async () => {
+        const task = await read(id);
+        return isTerminal(task.status) && task;
+      }, 90_000);
+    const refused = ({ status, body, headers }: Awaited<ReturnType<typeof post>>) => {
+      expect(status).toBe(503);
+      expect(ErrorBody.parse(body).error.code).toBe('internal_error');
+      expect(headers.get('retry-after')).not.toBeNull();
+    };
+    /** Creates small jobs until the database cannot grow any more; the ids of those that still went in. */
+    const createUntilRefused = async () => {
+      const ids: string[] = [];
+      for (;;) {
+        const answer = await post({ ...reserved, idempotency_key: `small ${ids.length}` });
+        if (answer.status !== 202) {
+          refused(answer);
+          return ids;
+        }
+        ids.push(CreateJobResponse.parse(answer.body).job_id);
+        await fill();
+      }
+    };
+
+    const before = await ended(await created(inline));
+    expect(before.status).toBe('SUCCEEDED');
+    const model = await (await fetch(before.model_urls!.glb)).arrayBuffer();
+
+    /** What the server has said about a job that waits for room. */
+    const waits = (id: string) =>
+      until(async () => server.errors.find((line) => line.includes('the job waits') && line.includes(id)), 90_000);
+
+    // The same photo again, and a little less room than its model takes: it is made and cannot be stored.
+    const unstored = await created(photoJob(`${slowSite}/first`));
+    await until(async () => asked.has('/first'));
+    await fill(model.byteLength - 16_384);
+    free.add('/first');
+    expect(await waits(unstored)).toContain('ENOSPC');
+
+    // A little more than a photo takes: it is stored, and there is no room for its job.
+    const unrecorded = await created(photoJob(`${slowSite}/second`));
+    await until(async () => asked.has('/second'));
+    await fill(ball.length + 4_096);
+    refused(await post(inline));
+
+    // Nothing at all: not even how far a job has come can be written down.
+    await fill();
+    free.add('/second');
+    refused(await post(inline));
+    refused(await post({ ...inline, idempotency_key: 'again' }));
+    const squeezedIn = await createUntilRefused();
+    await waits(unrecorded);
+    for (const id of [unstored, unrecorded]) expect(await read(id)).toMatchObject({ finished_at: null, error: null });
+    expect((await read(before.task_id)).status).toBe('SUCCEEDED');
+    expect((await server.call('GET', '/v1/jobs?limit=100')).status).toBe(200);
+    expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+    expect(await (await fetch(before.model_urls!.glb)).arrayBuffer()).toEqual(model);
+
+    // Room again, in the same process.
+    await makeRoom();
+    const later = await created({ ...inline, idempotency_key: 'again' });
+    for (const id of [later, unstored, unrecorded]) expect((await ended(id)).status).toBe('SUCCEEDED');
+    for (const id of squeezedIn) expect((await ended(id)).error?.code).toBe('unsupported_type');
+
+    // Killed while it is full again, the database is whole and holds all that was accepted.
+    await fill();
+    const last = await createUntilRefused();
+    await server.kill();
+    const copy = temporaryFolder();
+    await cp(seen, copy, { recursive: true, filter: (name) => !name.endsWith('filler') });
+    const db = new Database(join(copy, 'gen3d.sqlite'));
+    onTestFinished(() => void db.close());
+    expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+    expect(db.pragma('foreign_key_check')).toEqual([]);
+    const jobs = db.prepare('select * from jobs').all() as JobRow[];
+    const accepted = [before.task_id, unstored, unrecorded, later, ...squeezedIn, ...last];
+    expect(jobs.map(({ id }) => id).sort()).toEqual([...new Set(accepted)].sort());
+    // Once each, and a full disk is nobody's attempt.
+    const charges = db.prepare("select job_id from ledger where kind = 'charge' order by job_id").pluck().all();
+    expect(charges).toEqual([before.task_id, unstored, unrecorded, later].sort());
+    for (const { attempt, finished_at } of jobs) expect(attempt).toBeLessThanOrEqual(finished_at === null ? 0 : 1);
+    // What could not be stored is not lying about.
+    for (const { id, model_key, thumbnail_key } of jobs) {
+      const names = await readdir(join(copy, 'assets', id), { recursive: true }).catch(() => []);
+      const files = names.filter((name) => name.includes('/')).map((name) => `${id}/${name}`);
+      expect(files.sort()).toEqual([model_key, thumbnail_key].filter((key) => key !== null).sort());
+    }
+    expect(await readdir(join(copy, 'inputs'))).toEqual([]);
+  },
+  240_000,
+);
