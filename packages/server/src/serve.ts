@@ -157,7 +157,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       },
     });
     // Slow clients are cut off: 10 s for the headers, a minute for the largest body.
-    http = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 65_000 }, app);
+    const timeouts = { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 65_000 };
+    http = createServer({ ...timeouts, requireHostHeader: false }, app);
     http.on('clientError', refuseMalformed);
     // An expectation that nobody can meet is no reason to answer with an empty 417.
     http.on('checkExpectation', app);

@@ -7,6 +7,7 @@ import { errorHandler, HttpError } from './errors.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
 import { rateLimit } from './rate-limit.js';
+import { requireHost } from './refuse-malformed.js';
 import { requestLog } from './request-log.js';
 import type { Services } from './services.js';
 import { webhookEndpointRoutes } from './webhook-endpoint.js';
@@ -27,6 +28,7 @@ export function createApp(services: Services): Express {
       contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
     }),
   );
+  app.use(requireHost);
   app.get('/healthz', async (_request, response) => {
     await db.selectFrom('accounts').select('id').limit(1).execute();
     if (services.isReady()) response.json({ status: 'ok' });

@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { ErrorBody } from '@gen3d/schema';
+import type { RequestHandler } from 'express';
+import { HttpError } from './errors.js';
 
 /** By the code that Node's HTTP parser gives; anything else is a plain 400. */
 const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
@@ -28,3 +30,9 @@ export function refuseMalformed(
   ];
   socket.end(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
+
+/** Refuses HTTP/1.1 without a Host (RFC 9112, 3.2), which Node's own check would do with an empty body. */
+export const requireHost: RequestHandler = ({ httpVersion, headers }, _response, next) => {
+  if (headers.host !== undefined || httpVersion === '1.0') return next();
+  throw new HttpError(400, 'invalid_request', 'The header Host is missing', { connection: 'close' });
+};
