@@ -72,6 +72,16 @@ test.each(['#ffffff', '#66aa88', '#000000'])('a picture of nothing but %s is no_
   await expect(matte(await decode(bytes), model.predict)).rejects.toMatchObject({ code: 'no_foreground' });
 });
 
+test('where no object is found in a picture of 20 pixels, its size is said', async () => {
+  const bytes = await sharp({ create: { width: 20, height: 24, channels: 3, background: '#66aa88' } })
+    .png()
+    .toBuffer();
+  await expect(matte(await decode(bytes), model.predict)).rejects.toMatchObject({
+    code: 'no_foreground',
+    message: expect.stringMatching(/20 x 24 pixels: send a larger one/),
+  });
+});
+
 test('an alpha channel that cuts the object out is taken as it is, and no network runs', async () => {
   const bytes = await cutout('<circle cx="100" cy="100" r="60" fill="#2468ac"/>');
   const result = await matte(await decode(bytes), notCalled);

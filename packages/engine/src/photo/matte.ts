@@ -38,11 +38,11 @@ export async function openMattingModel(bundle: Bundle<MatteManifest>, options?: 
  */
 export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<Matte> {
   const alpha = transparent ? alphaOf(image) : undefined;
-  if (alpha && cutsOut(alpha)) return found(cleanMatte(alpha));
-  if (alpha && !alpha.data.some((value) => value >= faintest)) throw noForeground();
+  if (alpha && cutsOut(alpha)) return found(cleanMatte(alpha), image);
+  if (alpha && !alpha.data.some((value) => value >= faintest)) throw noForeground(image);
 
   // Specks are looked for before scaling up: there are fewer pixels, and they have not been smeared yet.
-  const cleaned = found(cleanMatte(await predict(alpha ? overGrey(image) : image)));
+  const cleaned = found(cleanMatte(await predict(alpha ? overGrey(image) : image)), image);
   const full = await resize(cleaned, image.width, image.height);
   if (alpha) for (let i = 0; i < full.data.length; i++) full.data[i] = Math.min(full.data[i]!, alpha.data[i]!);
   return full;
@@ -51,16 +51,21 @@ export async function matte({ image, transparent }: DecodedPhoto, predict: Predi
 /** Below this an eye sees nothing on a white page. */
 const faintest = 24;
 
-function found(matte: Matte | undefined): Matte {
-  if (!matte) throw noForeground();
+function found(matte: Matte | undefined, image: RgbaImage): Matte {
+  if (!matte) throw noForeground(image);
   return matte;
 }
 
-const noForeground = () =>
-  new EngineError(
-    'no_foreground',
-    'No object stands out from the background of this image. Send a photo of one thing, whole and sharp, on a calm background, or a cut-out with transparency.',
-  );
+/** A picture smaller than this may hold an object that nobody can tell from its background; then size is the better advice. */
+const tellingSide = 64;
+
+function noForeground({ width, height }: RgbaImage): EngineError {
+  const advice =
+    Math.min(width, height) < tellingSide
+      ? `It has only ${width} x ${height} pixels: send a larger one.`
+      : 'Send a photo of one thing, whole and sharp, on a calm background, or a cut-out with transparency.';
+  return new EngineError('no_foreground', `No object stands out from the background of this image. ${advice}`);
+}
 
 function alphaOf({ width, height, data }: RgbaImage): Matte {
   const alpha = new Uint8Array(width * height);
