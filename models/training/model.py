@@ -33,6 +33,12 @@ class Attention(nn.Module):
         return x + self.out((weights @ v).transpose(-1, -2).reshape(b, c, h, w))
 
 
+def doubled(x):
+    """Each pixel four times. Not F.interpolate: its gradient is zero under torch.compile on a CPU in bfloat16 (PyTorch 2.13)."""
+    b, c, h, w = x.shape
+    return x[:, :, :, None, :, None].expand(b, c, h, 2, w, 2).reshape(b, c, 2 * h, 2 * w)
+
+
 class Columns(nn.Module):
     """
     image [B,4,S,S]: RGB in 0..1 on grey 0.5, and the matte
@@ -69,8 +75,8 @@ class Columns(nn.Module):
         x0 = self.level0(self.down0(edges))
         x1 = self.level1(self.down1(x0))
         x2 = self.level2(self.down2(x1))
-        x = self.up1(torch.cat([F.interpolate(x2, scale_factor=2.0, mode="nearest"), x1], 1))
-        x = self.up0(torch.cat([F.interpolate(x, scale_factor=2.0, mode="nearest"), x0, F.pixel_unshuffle(edges, 2)], 1))
+        x = self.up1(torch.cat([doubled(x2), x1], 1))
+        x = self.up0(torch.cat([doubled(x), x0, F.pixel_unshuffle(edges, 2)], 1))
         y = F.pixel_shuffle(self.head(F.silu(x)), 2)
         elevation = self.look(x2.mean((2, 3)))[:, 0]
         return y[:, 0], y[:, 1 : 1 + self.steps], y[:, 1 + self.steps :], elevation
