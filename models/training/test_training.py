@@ -105,6 +105,21 @@ class Targets(unittest.TestCase):
 
 
 class Steps(unittest.TestCase):
+    def test_the_compiled_network_learns_in_every_layer_as_the_plain_one_does(self):
+        torch.manual_seed(0)
+        net = build(PRESETS["cpu"]).to(memory_format=torch.channels_last)
+        image = torch.rand(2, 4, 64, 64).contiguous(memory_format=torch.channels_last)
+        gradients = []
+        for forward in (net, torch.compile(net)):
+            net.zero_grad()
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                answer = forward(image)
+            sum(part.float().square().mean() for part in answer).backward()
+            gradients.append({name: value.grad.clone() for name, value in net.named_parameters()})
+        for name, plain in gradients[0].items():
+            cosine = torch.nn.functional.cosine_similarity(plain.flatten(), gradients[1][name].flatten(), dim=0)
+            self.assertGreater(float(cosine), 0.98, name)
+
     def test_shards_come_back_as_they_were_written(self):
         with tempfile.TemporaryDirectory() as folder:
             write_shard(folder, 4, SMALL, count=3)
