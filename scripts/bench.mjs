@@ -3,14 +3,16 @@
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone, stage by stage
 //   npm run bench api         the API over a million jobs, beside bare Express and SQLite's own commits
+//   npm run bench quality     how near the models come to the objects photographed; -- --help for its options
 //
-// All print Markdown: docs/benchmarks.md is what they printed.
+// All print Markdown: docs/benchmarks.md and docs/quality.md are what they printed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { benchApi } from './bench-api.mjs';
+import { benchQuality } from './bench-quality.mjs';
 import { demoPhotos } from './photos.mjs';
 import { Failed, main } from './processes.mjs';
 import { requireNode } from './require-node.mjs';
@@ -20,12 +22,12 @@ requireNode();
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pollEveryMs = 50;
 
-const benches = { server: benchServer, engine: benchEngine, api: benchApi };
+const benches = { server: benchServer, engine: benchEngine, api: benchApi, quality: benchQuality };
 const bench = benches[process.argv[2] ?? 'server'];
 
 await main(async (atEnd) => {
   if (!bench)
-    throw new Failed(`There is no bench ${process.argv[2]}: npm run bench, npm run bench engine or npm run bench api`);
+    throw new Failed(`There is no bench ${process.argv[2]}: npm run bench, and the same with engine, api or quality`);
   const cpu = cpus();
   console.log(
     `${cpu[0].model}, ${cpu.length} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}, ` +
