@@ -6,6 +6,7 @@ import { type Kysely, type Migration, sql } from 'kysely';
  */
 export const migrations: Record<string, Migration> = {
   '0001_first': { up: first },
+  '0002_outbox_by_account': { up: outboxByAccount },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -127,4 +128,16 @@ async function first(db: Kysely<unknown>): Promise<void> {
     .execute();
   await db.schema.createIndex('outbox_of_job').on('outbox').columns(['job_id', 'seq']).execute();
   await db.schema.createIndex('outbox_of_account').on('outbox').column('account_id').execute();
+}
+
+/** Deliveries are chosen account by account, so that what one receiver has piled up is not read to find the next. */
+async function outboxByAccount(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createIndex('outbox_waiting')
+    .on('outbox')
+    .columns(['account_id', 'due_at', 'seq'])
+    .where(sql.ref('dead_at'), 'is', null)
+    .execute();
+  await db.schema.dropIndex('outbox_due').execute();
+  await db.schema.dropIndex('outbox_of_account').execute();
 }

@@ -10,7 +10,8 @@ import { guardedAgent } from '../net/guarded-agent.js';
 import { deleteOldDeadLetters, listDeadLetters, replayDeadLetters } from './dead-letters.js';
 import { Delivery, type DeliveryOptions } from './delivery.js';
 import { Endpoints } from './endpoints.js';
-import { claimDue, recordPing } from './outbox.js';
+import { claimDeliveries, nextDue, recordPing } from './outbox.js';
+import { Places } from './places.js';
 import { SecretBox } from './secret-box.js';
 import { sign } from './signature.js';
 
@@ -36,10 +37,23 @@ async function receiver(answer: (response: ServerResponse, received: Received) =
   return { received, url: `${address}/hook` };
 }
 
+/** A receiver that never answers, until it hangs up on everybody. */
+async function hanging() {
+  const responses = new Set<ServerResponse>();
+  const { url } = await receiver((response) => {
+    responses.add(response);
+    response.on('close', () => responses.delete(response));
+  });
+  const hangUp = () => {
+    for (const response of responses) response.destroy();
+  };
+  return { url, hangUp, open: () => responses.size };
+}
+
 async function setUp(options: Partial<DeliveryOptions> = {}) {
   const db = await temporaryDatabase();
   const endpoints = new Endpoints(db, new SecretBox(randomBytes(32)));
-  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 1_000 });
+  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
   const delivery = new Delivery({
     db,
     endpoints,
@@ -69,7 +83,7 @@ describe('a delivery', () => {
     await recordPing(db, account, 0, Date.now());
     const secret = (await endpoints.rotate(account))!;
     expect(secret).not.toBe(old);
-    delivery.start();
+    await delivery.start();
     await outboxIsEmpty(db);
     const [{ headers, body, event }] = received as [Received];
     expect(event).toMatchObject({ event: 'ping', user_id: account });
@@ -83,7 +97,7 @@ describe('a delivery', () => {
     const { received, url } = await receiver((response) => response.writeHead(healthy ? 204 : 500).end());
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
-    delivery.start();
+    await delivery.start();
     const [dead] = await until(async () => {
       const letters = await listDeadLetters(db);
       return letters.length > 0 && letters;
@@ -105,7 +119,7 @@ describe('a delivery', () => {
     const { received, url } = await receiver((response) => response.writeHead(302, { location: '/other' }).end());
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
-    delivery.start();
+    await delivery.start();
     await until(async () => (await listDeadLetters(db)).length === 1);
     expect(received.map(({ path }) => path)).toEqual(['/hook']);
   });
@@ -117,7 +131,7 @@ describe('a delivery', () => {
     const { received, url } = await receiver();
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
-    delivery.start();
+    await delivery.start();
     const [dead] = await until(async () => {
       const letters = await listDeadLetters(db);
       return letters.length > 0 && letters;
@@ -131,7 +145,7 @@ describe('a delivery', () => {
     const { received, url } = await receiver();
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 1_000, Date.now());
-    delivery.start();
+    await delivery.start();
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(received).toEqual([]);
     await outboxIsEmpty(db);
@@ -154,7 +168,7 @@ describe('the events of a job', () => {
     await advance(db, lease, { status: 'PENDING', progress: 5 }, Date.now());
     await advance(db, lease, { status: 'QUEUED', progress: 25 }, Date.now());
     for (const progress of [30, 60, 90]) await advance(db, lease, { status: 'IN_PROGRESS', progress }, Date.now());
-    delivery.start();
+    await delivery.start();
     await outboxIsEmpty(db);
     const seen = received.map(({ event }) => (event.event === 'task.updated' ? event.progress : undefined));
     expect(seen).toEqual([5, 25, 30, 60, 90, 25]);
@@ -173,7 +187,7 @@ describe('DELETE of the endpoint', () => {
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
     await recordPing(db, account, 60_000, Date.now());
-    delivery.start();
+    await delivery.start();
     await until(async () => answerLate !== undefined);
     await endpoints.remove(account);
     expect(await waiting(db)).toBe(0);
@@ -187,29 +201,116 @@ describe('DELETE of the endpoint', () => {
 describe('a slow receiver', () => {
   test('holds up its own account and nobody else', async () => {
     const { db, endpoints, delivery, account } = await setUp();
-    const hanging = await receiver(() => {});
+    const dead = await hanging();
     const quick = await receiver();
     const other = await newAccount(db, 'other');
-    await endpoints.put(account, hanging.url, 0);
+    await endpoints.put(account, dead.url, 0);
     await endpoints.put(other, quick.url, 0);
     for (let i = 0; i < 100; i++) await recordPing(db, account, 0, Date.now() - 1_000);
     await recordPing(db, other, 0, Date.now());
-    delivery.start();
-    await until(async () => quick.received.length === 1, 3_000);
-    expect(hanging.received.length).toBeLessThanOrEqual(8);
+    await delivery.start();
+    await until(async () => quick.received.length === 1 && dead.open() === 1);
     await endpoints.remove(account);
+    dead.hangUp();
   });
 
   test('does not get the same event twice at once from two servers', async () => {
     const { db, endpoints, account } = await setUp();
     await endpoints.put(account, 'http://127.0.0.1:1/', 0);
     for (let i = 0; i < 10; i++) await recordPing(db, account, 0, 0);
-    const query = { now: 1, leaseMs: 30_000, limit: 64, perAccount: 8, inFlight: new Map<string, number>() };
-    const [a, b] = await Promise.all([claimDue(db, query), claimDue(db, query)]);
-    const claimed = [...a, ...b].map(({ seq }) => seq);
-    expect(new Set(claimed).size).toBe(claimed.length);
+    const claim = async () => {
+      const due = await nextDue(db, 1);
+      return claimDeliveries(
+        db,
+        due.map(({ seq }) => seq),
+        30_000,
+        1,
+      );
+    };
+    const [[one], [other]] = await Promise.all([claim(), claim()]);
+    expect(one).toBeDefined();
+    expect(other?.seq).not.toBe(one!.seq);
     // A server that dies leaves its deliveries to the others once its lease is over.
-    expect(await claimDue(db, { ...query, now: 30_001 })).toHaveLength(8);
+    expect(await nextDue(db, 30_000)).not.toContainEqual({ seq: one!.seq, account_id: account });
+    expect(await nextDue(db, 30_001)).toEqual([{ seq: one!.seq, account_id: account }]);
+  });
+});
+
+describe('many dead receivers', () => {
+  test('delay nobody whose receiver answers, also when they take every place they may have', async () => {
+    const { db, endpoints, delivery, account: well } = await setUp({ places: new Places(16) });
+    const dead = await hanging();
+    let hungWhenDelivered: number | undefined;
+    const { received, url } = await receiver((response) => {
+      hungWhenDelivered = dead.open();
+      response.end();
+    });
+    await endpoints.put(well, url, 0);
+    await recordPing(db, well, 0, Date.now());
+    await delivery.start();
+    await until(async () => received.length === 1);
+    // An hour late, so that all of them come first.
+    const anHourAgo = Date.now() - 3_600_000;
+    for (let i = 0; i < 30; i++) {
+      const account = await newAccount(db, `dead ${i}`);
+      await endpoints.put(account, dead.url, 0);
+      for (let j = 0; j < 3; j++) await recordPing(db, account, 0, anHourAgo);
+    }
+    delivery.wake();
+    await until(async () => dead.open() === 12);
+    await recordPing(db, well, 0, Date.now());
+    delivery.wake();
+    await until(async () => received.length === 2);
+    expect(hungWhenDelivered).toBe(12);
+    await db.deleteFrom('outbox').execute();
+    dead.hangUp();
+  });
+
+  test('of an earlier process are known, and leave room for accounts that are new', async () => {
+    const { db, endpoints, delivery, account: fresh } = await setUp({ places: new Places(4) });
+    const dead = await hanging();
+    const { received, url } = await receiver();
+    for (let i = 0; i < 10; i++) {
+      const account = await newAccount(db, `dead ${i}`);
+      await endpoints.put(account, dead.url, 0);
+      await recordPing(db, account, 0, 0);
+    }
+    await db.updateTable('outbox').set({ attempts: 1, last_failure: 'no response within 10 s' }).execute();
+    await endpoints.put(fresh, url, 0);
+    await delivery.start();
+    await until(async () => dead.open() === 2);
+    await recordPing(db, fresh, 0, Date.now());
+    delivery.wake();
+    await until(async () => received.length === 1);
+    expect(dead.open()).toBe(2);
+    await db.deleteFrom('outbox').execute();
+    dead.hangUp();
+  });
+});
+
+describe('the outbox', () => {
+  test('gives the next delivery of each account, the longest waiting first, past what is in flight, dead or not due', async () => {
+    const { db, endpoints, account: later } = await setUp();
+    const names = ['sooner', 'leased', 'future', 'dead', 'silent'];
+    const others = await Promise.all(names.map((name) => newAccount(db, name)));
+    const [sooner, leased, future, dead] = others as [string, string, string, string, string];
+    for (const account of [later, ...others]) await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    await recordPing(db, leased, 0, 1);
+    await claimDeliveries(
+      db,
+      (await nextDue(db, 1)).map(({ seq }) => seq),
+      30_000,
+      1,
+    );
+    await recordPing(db, dead, 0, 1);
+    await db.updateTable('outbox').set({ dead_at: 2 }).where('account_id', '=', dead).execute();
+    await recordPing(db, future, 0, 5_000);
+    await recordPing(db, later, 0, 20);
+    await recordPing(db, sooner, 0, 30);
+    await recordPing(db, sooner, 0, 10);
+    expect((await nextDue(db, 100)).map(({ account_id }) => account_id)).toEqual([sooner, later]);
+    await recordPing(db, leased, 0, 5);
+    expect((await nextDue(db, 100)).map(({ account_id }) => account_id)).toEqual([leased, sooner, later]);
   });
 });
 

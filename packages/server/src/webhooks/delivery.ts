@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
 import { limits, signatureHeader, timestampHeader } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { type Dispatcher, request } from 'undici';
@@ -6,15 +7,15 @@ import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
 import { eventBody } from './event-body.js';
-import { claimDue, postpone, settle } from './outbox.js';
+import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from './outbox.js';
+import { type Ending, type Place, Places } from './places.js';
 import { retryAt } from './retry-schedule.js';
 import { sign } from './signature.js';
 
-/** A slow receiver fills its own account's places and nobody else's. */
-const maxPerAccount = 8;
-const maxInFlight = 64;
 /** A delivery takes at most the time to connect and to answer, 10 s each; one that is silent for longer died with its process. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
+/** Looking holds up the event loop; after each look so much more time is left to others, however many accounts wait. */
+const restFactor = 4;
 /** Events that other processes record are seen at the latest after this. */
 const pollMs = 500;
 
@@ -27,12 +28,14 @@ export interface DeliveryOptions {
   retryDelays: readonly number[];
   log: Logger;
   onOutcome: (outcome: 'delivered' | 'failed' | 'dead' | 'dropped') => void;
+  /** Who may have how many deliveries under way. Default: 512 in all. */
+  places?: Places;
 }
 
 /** Delivers the outbox: at least once, signed with the secret that is current when the delivery goes out. */
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #inFlight = new Map<string, number>();
+  readonly #places: Places;
   readonly #running = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
@@ -41,9 +44,12 @@ export class Delivery {
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
+    this.#places = options.places ?? new Places();
   }
 
-  start(): void {
+  async start(): Promise<void> {
+    // Receivers that were dead before this process began shall not all be given the benefit of the doubt at once.
+    for (const accountId of await accountsWithFailures(this.#options.db)) this.#places.distrust(accountId);
     this.#timer = setInterval(() => this.wake(), pollMs);
     this.wake();
   }
@@ -56,8 +62,10 @@ export class Delivery {
       return;
     }
     this.#again = false;
+    const began = performance.now();
     this.#looking = this.#look()
       .catch((error: unknown) => this.#options.log.error({ err: error }, 'cannot read the outbox'))
+      .then(() => pause(Math.min(restFactor * (performance.now() - began), pollMs)))
       .finally(() => {
         this.#looking = undefined;
         if (this.#again) this.wake();
@@ -74,48 +82,59 @@ export class Delivery {
 
   async #look(): Promise<void> {
     const { db } = this.#options;
-    while (!this.#stopped && this.#running.size < maxInFlight) {
-      const rows = await claimDue(db, {
-        now: Date.now(),
-        leaseMs,
-        limit: maxInFlight - this.#running.size,
-        perAccount: maxPerAccount,
-        inFlight: this.#inFlight,
-      });
-      if (rows.length === 0) return;
-      for (const row of rows) this.#launch(row);
+    while (!this.#stopped) {
+      const now = Date.now();
+      // One of each account in turn, so that nobody's backlog takes the places before others have had one.
+      const chosen = new Map<number, Place>();
+      for (const { seq, account_id } of await nextDue(db, now)) {
+        if (this.#places.hasRoom(account_id, now)) chosen.set(seq, this.#places.take(account_id, now));
+      }
+      if (chosen.size === 0) return;
+      try {
+        for (const row of await claimDeliveries(db, [...chosen.keys()], leaseMs, now)) {
+          const place = chosen.get(row.seq);
+          if (!place) continue;
+          chosen.delete(row.seq);
+          this.#launch(row, place);
+        }
+      } finally {
+        for (const place of chosen.values()) this.#places.release(place);
+      }
     }
   }
 
-  #launch(row: OutboxRow): void {
-    const { account_id } = row;
-    this.#inFlight.set(account_id, (this.#inFlight.get(account_id) ?? 0) + 1);
+  #launch(row: OutboxRow, place: Place): void {
+    let ending: Ending | undefined;
     const running = this.#deliver(row)
+      .then((end) => {
+        ending = end;
+      })
       .catch((error: unknown) => this.#options.log.error({ err: error, eventId: row.event_id }, 'delivery broke off'))
       .finally(() => {
         this.#running.delete(running);
-        const left = (this.#inFlight.get(account_id) ?? 1) - 1;
-        if (left > 0) this.#inFlight.set(account_id, left);
-        else this.#inFlight.delete(account_id);
+        this.#places.release(place, ending);
         this.wake();
       });
     this.#running.add(running);
   }
 
-  async #deliver(row: OutboxRow): Promise<void> {
+  /** Makes one attempt. Returns how it ended, or undefined if there is no receiver any more. */
+  async #deliver(row: OutboxRow): Promise<Ending | undefined> {
     const { db, endpoints, dispatcher, assetsUrl, retryDelays, log, onOutcome } = this.#options;
     const endpoint = await endpoints.find(row.account_id);
     if (!endpoint) {
       await settle(db, row);
       onOutcome('dropped');
-      return;
+      return undefined;
     }
+    const began = performance.now();
     const failure = await post(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
+    const tookMs = performance.now() - began;
     const now = Date.now();
     if (failure === undefined) {
       await settle(db, row);
       onOutcome('delivered');
-      return;
+      return { succeeded: true, tookMs };
     }
     const retry = retryAt(retryDelays, row.attempts + 1, now);
     await postpone(db, row, failure, retry, now);
@@ -124,6 +143,7 @@ export class Delivery {
       { eventId: row.event_id, accountId: row.account_id, attempt: row.attempts + 1, failure },
       'webhook failed',
     );
+    return { succeeded: false, tookMs };
   }
 }
 

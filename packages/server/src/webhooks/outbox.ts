@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Db, Queryable } from '../db/open.js';
 import { prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
@@ -75,72 +76,68 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
   });
 }
 
-export interface DueQuery {
-  now: number;
-  /** How long the claimed deliveries are nobody else's. Longer than a delivery can take. */
-  leaseMs: number;
-  /** At most so many events in all, and `perAccount` of each account on top of `inFlight`. */
-  limit: number;
-  perAccount: number;
-  /** Deliveries of each account that are already under way here. */
-  inFlight: ReadonlyMap<string, number>;
-}
+/** Due, and in nobody's hands. */
+const claimable = (now: number) =>
+  sql<boolean>`dead_at is null and due_at <= ${now} and (lease_expires_at is null or lease_expires_at <= ${now})`;
 
 /**
- * Claims deliveries that are due. A job's event waits until every earlier event of that job has had its first attempt, so
- * first attempts arrive in order; retries do not hold up what follows.
+ * The next delivery of every account that has one due, the longest waiting first. A job's event waits until every earlier
+ * event of that job has had its first attempt, so first attempts arrive in order; retries do not hold up what follows.
+ *
+ * Walks from account to account in the index: what a dead receiver has piled up is not read to find the next.
  */
-export async function claimDue(db: Db, query: DueQuery): Promise<OutboxRow[]> {
-  const { now, leaseMs, limit, perAccount, inFlight } = query;
-  const full = [...inFlight].filter(([, count]) => count >= perAccount).map(([accountId]) => accountId);
-  let due = db
-    .selectFrom('outbox as o')
-    .selectAll()
-    .where('dead_at', 'is', null)
-    .where('due_at', '<=', now)
-    .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
-    .where((eb) =>
-      eb.or([
-        eb('attempts', '>', 0),
-        eb('job_id', 'is', null),
-        eb.not(
-          eb.exists(
-            eb
-              .selectFrom('outbox as earlier')
-              .select('earlier.seq')
-              .whereRef('earlier.job_id', '=', 'o.job_id')
-              .whereRef('earlier.seq', '<', 'o.seq')
-              .where('earlier.attempts', '=', 0)
-              .where('earlier.dead_at', 'is', null),
-          ),
-        ),
-      ]),
-    );
-  if (full.length > 0) due = due.where('account_id', 'not in', full);
-  // Looked for outside the transaction: most of the time nothing is due and nobody has to wait for a lock.
-  const candidates = await due.orderBy('due_at').orderBy('seq').limit(limit).execute();
-  if (candidates.length === 0) return [];
+export async function nextDue(db: Db, now: number): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
+  const { rows } = await sql<Pick<OutboxRow, 'seq' | 'account_id'>>`
+    with recursive waiting(account_id) as (
+      select min(account_id) from outbox where dead_at is null
+      union all
+      select (select min(account_id) from outbox where dead_at is null and account_id > waiting.account_id)
+      from waiting where waiting.account_id is not null
+    )
+    select seq, account_id from outbox where seq in (
+      select (
+        select seq from outbox as event
+        where account_id = waiting.account_id and ${claimable(now)} and (
+          attempts > 0 or job_id is null or not exists (
+            select seq from outbox as earlier
+            where earlier.job_id = event.job_id and earlier.seq < event.seq
+              and earlier.attempts = 0 and earlier.dead_at is null
+          )
+        )
+        order by due_at, seq limit 1
+      )
+      from waiting
+    )
+    order by due_at, seq`.execute(db);
+  return rows;
+}
 
-  const taken = new Map(inFlight);
-  const chosen = candidates.filter(({ account_id }) => {
-    const count = taken.get(account_id) ?? 0;
-    if (count >= perAccount) return false;
-    taken.set(account_id, count + 1);
-    return true;
-  });
-  const token = randomToken(22);
+/** Claims deliveries for `leaseMs`, longer than one can take. Returns those that nobody else was quicker to claim. */
+export async function claimDeliveries(
+  db: Db,
+  seqs: readonly number[],
+  leaseMs: number,
+  now: number,
+): Promise<OutboxRow[]> {
   return db
     .updateTable('outbox')
-    .set({ lease_token: token, lease_expires_at: now + leaseMs })
-    .where(
-      'seq',
-      'in',
-      chosen.map(({ seq }) => seq),
-    )
-    .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
-    .where('dead_at', 'is', null)
+    .set({ lease_token: randomToken(22), lease_expires_at: now + leaseMs })
+    .where('seq', 'in', seqs)
+    .where(claimable(now))
     .returningAll()
     .execute();
+}
+
+/** The accounts whose last delivery of something that still waits has failed. */
+export async function accountsWithFailures(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select('account_id')
+    .distinct()
+    .where('dead_at', 'is', null)
+    .where('attempts', '>', 0)
+    .execute();
+  return rows.map(({ account_id }) => account_id);
 }
 
 /** The delivery succeeded: the event has done its work. */
