@@ -8,6 +8,7 @@ import type { Config } from './config.js';
 import { startHousekeeping } from './housekeeping.js';
 import { createApp } from './http/app.js';
 import { Cursors } from './http/cursors.js';
+import { messageClasses } from './http/message-classes.js';
 import { refuseMalformed } from './http/refuse-malformed.js';
 import type { Services } from './http/services.js';
 import { expireLeasesOf } from './jobs/claim.js';
@@ -158,7 +159,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     });
     // Slow clients are cut off: 10 s for the headers, a minute for the largest body.
     const timeouts = { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 65_000 };
-    http = createServer({ ...timeouts, requireHostHeader: false }, app);
+    http = createServer({ ...timeouts, ...messageClasses(app), requireHostHeader: false }, app);
     http.on('clientError', refuseMalformed);
     // An expectation that nobody can meet is no reason to answer with an empty 417.
     http.on('checkExpectation', app);

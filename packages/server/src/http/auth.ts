@@ -1,5 +1,6 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
+import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
 export interface Caller {
@@ -23,7 +24,7 @@ export function authenticate({ db, keys, sandbox }: Services): RequestHandler {
       return next();
     }
     const accountId = key === undefined ? undefined : await keys.owner(db, key);
-    if (accountId === undefined) return void response.status(403).json(forbiddenBody);
+    if (accountId === undefined) return void sendJson(response, 403, forbiddenBody);
     response.locals.caller = { accountId, sandbox: false } satisfies Caller;
     next();
   };
@@ -32,7 +33,7 @@ export function authenticate({ db, keys, sandbox }: Services): RequestHandler {
 /** The sandbox belongs to everyone with the test key, so nobody may point its webhooks anywhere. */
 export const refuseSandbox: RequestHandler = (_request, response, next) => {
   const { sandbox } = response.locals.caller as Caller;
-  if (sandbox) return void response.status(403).json(forbiddenBody);
+  if (sandbox) return void sendJson(response, 403, forbiddenBody);
   next();
 };
 

@@ -4,6 +4,7 @@ import { balanceOf } from '../accounts/ledger.js';
 import { toUsd } from '../accounts/money.js';
 import { callerOf } from './auth.js';
 import { onlyMethods } from './only-methods.js';
+import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
 /** `/v1/balance`: API.md section 4.4. */
@@ -13,7 +14,7 @@ export function balanceRoutes({ db, rates }: Services): Router {
     .route('/')
     .get(async (_request, response) => {
       const balance = await balanceOf(db, callerOf(response).accountId);
-      response.json({
+      sendJson(response, 200, {
         balance_usd: toUsd(balance),
         min_balance_usd: limits.minBalanceUsd,
         rates: { ...rates() },

@@ -5,6 +5,7 @@ import type { z } from 'zod';
 import { toUsd } from '../accounts/money.js';
 import { isDiskFull } from '../disk-full.js';
 import { InsufficientBalanceError } from '../jobs/create.js';
+import { sendJson } from './send-json.js';
 
 /** A refusal in the contract's standard shape. */
 export class HttpError extends Error {
@@ -69,7 +70,7 @@ function requestFault(error: unknown): HttpError | undefined {
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
-    if (error instanceof InsufficientBalanceError) return void response.status(402).json(insufficientBalance(error));
+    if (error instanceof InsufficientBalanceError) return void sendJson(response, 402, insufficientBalance(error));
     const refusal = error instanceof HttpError ? error : requestFault(error);
     if (refusal) return void send(response, refusal);
     log.error({ err: error, requestId: response.locals.requestId }, 'request failed');
@@ -81,5 +82,6 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
 }
 
 function send(response: Response, { status, code, message, headers }: HttpError): void {
-  response.status(status).set(headers).json(standard(code, message));
+  response.set(headers);
+  sendJson(response, status, standard(code, message));
 }

@@ -15,6 +15,7 @@ import { callerOf } from './auth.js';
 import { HttpError, invalidRequest } from './errors.js';
 import { jsonBody } from './json-body.js';
 import { onlyMethods } from './only-methods.js';
+import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
 const invalidCursor = () =>
@@ -41,7 +42,7 @@ export function jobRoutes(services: Services): Router {
         jobId = job.id;
       }
       response.locals.jobId = jobId;
-      response.status(202).json({ job_id: jobId } satisfies CreateJobResponse);
+      sendJson(response, 202, { job_id: jobId } satisfies CreateJobResponse);
     })
     .get(async (request, response) => {
       const parsed = ListJobsQuery.safeParse(request.query);
@@ -55,7 +56,7 @@ export function jobRoutes(services: Services): Router {
       if (cursor !== undefined && before === undefined) throw invalidCursor();
       const { tasks, more } = await listTasks(db, accountId, { status, limit, before });
       const last = tasks.at(-1);
-      response.json({
+      sendJson(response, 200, {
         jobs: tasks.map((task) => toTask(task, assetsUrl())),
         ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
       } satisfies ListJobsResponse);
@@ -68,7 +69,7 @@ export function jobRoutes(services: Services): Router {
       const task = await findTask(db, callerOf(response).accountId, request.params.id);
       if (!task) throw new HttpError(404, 'not_found', 'No such job');
       if (!isTerminal(task.status)) response.set('retry-after', String(limits.pollMs.min / 1_000));
-      response.json(toTask(task, assetsUrl()));
+      sendJson(response, 200, toTask(task, assetsUrl()));
     })
     .all(onlyMethods('GET'));
 

@@ -1,5 +1,6 @@
 import { tooManyRequestsBody } from '@gen3d/schema';
 import type { RequestHandler } from 'express';
+import { sendJson } from './send-json.js';
 
 /** A bucket of `burst` tokens, full at first, refilled with `perSecond` tokens a second. */
 export class TokenBucket {
@@ -32,9 +33,7 @@ export function rateLimit({ perSecond, burst }: { perSecond: number; burst: numb
   return (_request, response, next) => {
     const waitSeconds = bucket.take(performance.now());
     if (waitSeconds === 0) return next();
-    response
-      .status(429)
-      .set('retry-after', String(Math.ceil(waitSeconds)))
-      .json(tooManyRequestsBody);
+    response.set('retry-after', String(Math.ceil(waitSeconds)));
+    sendJson(response, 429, tooManyRequestsBody);
   };
 }

@@ -12,6 +12,7 @@ import { callerOf, refuseSandbox } from './auth.js';
 import { HttpError, invalidRequest } from './errors.js';
 import { jsonBody } from './json-body.js';
 import { onlyMethods } from './only-methods.js';
+import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
 const notConfigured = (status: 404 | 409) =>
@@ -33,14 +34,13 @@ export function webhookEndpointRoutes({ db, endpoints, config }: Services): Rout
       if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal)) {
         throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');
       }
-      response.json(
-        (await endpoints.put(callerOf(response).accountId, url, Date.now())) satisfies PutWebhookEndpointResponse,
-      );
+      const endpoint = await endpoints.put(callerOf(response).accountId, url, Date.now());
+      sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
     })
     .get(async (_request, response) => {
       const endpoint = await endpoints.find(callerOf(response).accountId);
       if (!endpoint) throw notConfigured(404);
-      response.json(endpoint satisfies WebhookEndpoint);
+      sendJson(response, 200, endpoint satisfies WebhookEndpoint);
     })
     .delete(async (_request, response) => {
       await endpoints.remove(callerOf(response).accountId);
@@ -53,7 +53,7 @@ export function webhookEndpointRoutes({ db, endpoints, config }: Services): Rout
     .post(async (_request, response) => {
       const secret = await endpoints.rotate(callerOf(response).accountId);
       if (secret === undefined) throw notConfigured(404);
-      response.json({ secret } satisfies RotateSecretResponse);
+      sendJson(response, 200, { secret } satisfies RotateSecretResponse);
     })
     .all(onlyMethods('POST'));
 
@@ -63,7 +63,7 @@ export function webhookEndpointRoutes({ db, endpoints, config }: Services): Rout
       const delayMs = config.webhookPingDelay * 1_000;
       const queued = await recordPing(db, callerOf(response).accountId, delayMs, Date.now());
       if (!queued) throw notConfigured(409);
-      response.status(202).json({ queued } satisfies TestWebhookResponse);
+      sendJson(response, 202, { queued } satisfies TestWebhookResponse);
     })
     .all(onlyMethods('POST'));
 
