@@ -219,7 +219,8 @@ const inflateReconstructor: Reconstructor = {
   release: async () => {},
 };
 
-async function openReconstructor(bundle: Bundle<ReconstructionManifest>): Promise<Reconstructor> {
+/** Loads the graphs of a reconstruction bundle. @throws {BundleError} if one does not fit its manifest */
+export async function openReconstructor(bundle: Bundle<ReconstructionManifest>): Promise<Reconstructor> {
   const { name, licence, input } = bundle.manifest;
   const common = { name, licence: licence.weights.licence, foregroundRatio: input.foregroundRatio };
   if (isColumns(bundle)) {

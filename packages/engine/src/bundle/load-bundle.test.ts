@@ -1,4 +1,4 @@
-import { cp, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -43,8 +43,18 @@ test('a bundle that no folder has is an error that says where it was looked for'
   await expect(findBundle('nobody', [models])).rejects.toThrow(`No bundle called nobody in ${models}`);
 });
 
-test('a name that could be a path is refused', async () => {
-  await expect(findBundle('../models/gen3d-tiny', [models])).rejects.toThrow(BundleError);
+test('a path is taken for the folder of a bundle, wherever it is', async () => {
+  expect((await findBundle(copy, [])).manifest.name).toBe('gen3d-tiny');
+  await expect(findBundle('./gen3d-tiny', [models])).rejects.toThrow(/manifest\.json cannot be read/);
+});
+
+test('what is neither a name nor a path is refused', async () => {
+  await expect(findBundle('Gen3D tiny', [models])).rejects.toThrow(BundleError);
+});
+
+test('a folder of another name than its bundle is refused', async () => {
+  await rename(copy, join(folder, 'mine'));
+  await expect(findBundle('mine', [folder])).rejects.toThrow(/mine holds the bundle gen3d-tiny: rename the folder/);
 });
 
 test('a file of the wrong size is named, with both sizes', async () => {

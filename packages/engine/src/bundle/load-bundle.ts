@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { z } from 'zod';
 import { BundleError } from '../errors.js';
 import { type BundleKind, BundleName, Manifest } from './manifest.js';
+import { parseJson } from './parse-json.js';
 
 /** A model on disk whose manifest and file sizes have been checked. */
 export interface Bundle<M extends Manifest = Manifest> {
@@ -45,20 +45,33 @@ export function bundleOfKind<K extends BundleKind>(bundle: Bundle, kind: K): Bun
 
 /**
  * The bundle called `name` in the first of `searchDirectories` that has one; directories that don't exist are passed over.
+ * A name with a slash in it, or that starts with a dot, is the path of a bundle's own folder.
  *
  * @throws {BundleError} if none has it, or the one found is damaged
  */
 export async function findBundle(name: string, searchDirectories: readonly string[]): Promise<Bundle> {
+  if (isPath(name)) return loadBundle(resolve(name));
   if (!BundleName.safeParse(name).success) {
-    throw new BundleError(`"${name}" cannot be a bundle's name: small letters and digits, joined by dots or dashes`);
+    throw new BundleError(
+      `"${name}" cannot be a bundle's name: small letters and digits, joined by dots or dashes. If it is a folder, write ./${name}`,
+    );
   }
   for (const searched of searchDirectories) {
     const directory = join(searched, name);
     const present = await stat(join(directory, 'manifest.json')).catch(() => undefined);
-    if (present) return loadBundle(directory);
+    if (!present) continue;
+    const bundle = await loadBundle(directory);
+    // Two names for one bundle would be two lines in every list, and one of them could not be chosen.
+    if (bundle.manifest.name === name) return bundle;
+    throw new BundleError(
+      `${directory} holds the bundle ${bundle.manifest.name}: rename the folder, or the bundle in its manifest.json`,
+    );
   }
   throw new BundleError(`No bundle called ${name} in ${searchDirectories.join(', ') || 'an empty list of folders'}`);
 }
+
+/** Whether what was given for a bundle's name is a folder. */
+export const isPath = (name: string): boolean => /[/\\]|^\./.test(name);
 
 /**
  * Reads every file of the bundle and compares its SHA-256 with the manifest's.
@@ -68,28 +81,29 @@ export async function findBundle(name: string, searchDirectories: readonly strin
 export async function verifyBundle(bundle: Bundle): Promise<void> {
   for (const { name, sha256 } of bundle.manifest.files) {
     const path = join(bundle.directory, name);
-    const hash = createHash('sha256');
-    await pipeline(createReadStream(path), hash).catch((cause: unknown) => {
+    const actual = await sha256Of(path).catch((cause: unknown) => {
       throw new BundleError(`${path} cannot be read`, { cause });
     });
-    const actual = hash.digest('hex');
     if (actual !== sha256) {
       throw new BundleError(`${path} is not the file its manifest describes: SHA-256 ${actual}, expected ${sha256}`);
     }
   }
 }
 
+/** The SHA-256 of a file, in hexadecimal. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path), hash);
+  return hash.digest('hex');
+}
+
 async function readManifest(path: string): Promise<Manifest> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw new BundleError(`${path} cannot be read: every bundle folder has a manifest.json`, { cause });
   });
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (cause) {
-    throw new BundleError(`${path} is not valid JSON`, { cause });
-  }
-  const manifest = Manifest.safeParse(json);
-  if (!manifest.success) throw new BundleError(`${path} is not a manifest:\n${z.prettifyError(manifest.error)}`);
-  return manifest.data;
+  return parseManifest(text, path);
 }
+
+/** @param origin the path or address it came from, for the error. @throws {BundleError} naming the field that is wrong */
+export const parseManifest = (text: string, origin: string): Manifest =>
+  parseJson(Manifest, text, origin, 'a manifest');
