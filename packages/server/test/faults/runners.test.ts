@@ -1,0 +1,98 @@
+// Runners that are killed or stopped, as the system may do to any process.
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDataDir } from '../../src/data-dir.js';
+import type { JobRow } from '../../src/db/tables.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { temporaryFolder, until } from '../kit.js';
+import { type ServerProcess, spawnServer } from './server-process.js';
+
+const quickJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+
+async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
+  const server = spawnServer({ dataDir: temporaryFolder(), bundle: 'inflate', device: 'cpu', ...settings });
+  onTestFinished(() => server.kill());
+  await server.ready;
+  return server;
+}
+
+const create = async (server: ServerProcess) =>
+  CreateJobResponse.parse((await server.call('POST', '/v1/jobs', quickJob)).body).job_id;
+
+const finished = (server: ServerProcess, id: string) =>
+  until(async () => {
+    const task = Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
+    return task.finished_at !== null && task;
+  }, 60_000);
+
+test('a runner that is killed comes back after growing pauses, which start over once one has made a model', async () => {
+  const server = await start({ workers: 1, bootstrapBalanceUsd: 10 });
+  /** Kills the runner as soon as it is there; the pause before the next one, in milliseconds. */
+  const kill = async () => {
+    const deaths = () => server.errors.filter((line) => line.includes('runner crashed'));
+    const before = deaths().length;
+    process.kill(await until(async () => server.runnerPid(), 30_000), 'SIGKILL');
+    return JSON.parse(await until(async () => deaths()[before])).restartMs;
+  };
+  expect([await kill(), await kill(), await kill(), await kill()]).toEqual([250, 500, 1_000, 2_000]);
+  expect((await finished(server, await create(server))).status).toBe('SUCCEEDED');
+  expect([await kill(), await kill()]).toEqual([250, 500]);
+});
+
+test('a runner that was stopped while it stored a model loses the job, and goes on without touching what the next one made', {
+  timeout: 180_000,
+}, async () => {
+  const dataDir = temporaryFolder();
+  const server = await start({ dataDir, workers: 2, leaseSeconds: 2, bootstrapBalanceUsd: 10 });
+  const { database, assets } = openDataDir({ dataDir });
+  const db = new Database(database, { timeout: 500 });
+  onTestFinished(() => void db.close());
+  const row = (id: string) => db.prepare('select * from jobs where id = ?').get(id) as JobRow;
+  const canWrite = () => {
+    try {
+      db.exec('begin immediate; rollback');
+      return true;
+    } catch {
+      return false;
+    }
+  };
+
+  /** Stops the runner of a job in the middle of storing its model; undefined if it was too quick to be caught. */
+  const catchStoring = async (id: string) => {
+    for (;;) {
+      const names = await readdir(join(assets, '.unsettled')).catch(() => []);
+      if (names.some((name) => name.startsWith(id))) break;
+      if (row(id).finished_at !== null) return undefined;
+    }
+    const pid = server.pidOf(row(id).runner ?? '');
+    if (pid === undefined) return undefined;
+    process.kill(pid, 'SIGSTOP');
+    onTestFinished(() => void process.kill(pid, 'SIGCONT'));
+    // Whoever is stopped inside a transaction keeps all others out: that is another story, and passes with the stop.
+    if (row(id).finished_at === null && canWrite()) return pid;
+    process.kill(pid, 'SIGCONT');
+    return undefined;
+  };
+  let id = '';
+  const stopped = await until(async () => {
+    id = await create(server);
+    return catchStoring(id);
+  }, 60_000);
+
+  const { status, model_urls } = await finished(server, id);
+  expect(status).toBe('SUCCEEDED');
+  const { attempt, model_key, thumbnail_key } = row(id);
+  expect(attempt).toBe(2);
+  process.kill(stopped, 'SIGCONT');
+  await until(async () => server.hasLogged('lost the lease; somebody else has the job'), 60_000);
+  await until(async () => (await readdir(join(assets, '.unsettled'))).every((name) => !name.startsWith(id)));
+  expect((await fetch(model_urls!.glb)).status).toBe(200);
+  const names = await readdir(join(assets, id), { recursive: true });
+  const files = names.filter((name) => /\.(glb|jpg)$/.test(name)).map((name) => `${id}/${name}`);
+  expect(files.sort()).toEqual([model_key, thumbnail_key].sort());
+  const charges = db.prepare("select count(*) from ledger where kind = 'charge' and job_id = ?").pluck().get(id);
+  expect(charges).toBe(1);
+});
