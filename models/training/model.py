@@ -8,11 +8,11 @@ from torch import nn
 class Block(nn.Module):
     """Two convolutions with a way around them (He et al. 2016, pre-activation)."""
 
-    def __init__(self, inputs, outputs):
+    def __init__(self, inputs, outputs, stride=1):
         super().__init__()
-        self.norm1, self.conv1 = nn.GroupNorm(8, inputs), nn.Conv2d(inputs, outputs, 3, padding=1)
-        self.norm2, self.conv2 = nn.GroupNorm(8, outputs), nn.Conv2d(outputs, outputs, 3, padding=1)
-        self.around = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
+        self.norm1, self.conv1 = nn.GroupNorm(8, inputs), nn.Conv2d(inputs, outputs, 3, stride, 1)
+        self.norm2, self.conv2 = nn.GroupNorm(8, outputs), nn.Conv2d(outputs, outputs, 3, 1, 1)
+        self.around = nn.Conv2d(inputs, outputs, 1, stride) if inputs != outputs or stride != 1 else nn.Identity()
 
     def forward(self, x):
         return self.around(x) + self.conv2(F.silu(self.norm2(self.conv1(F.silu(self.norm1(x))))))
@@ -46,41 +46,53 @@ class Columns(nn.Module):
        occupancy [B,steps,S/2,S/2]: logits of how full the column is within half a step of k steps behind the front
        back_color [B,3,S/2,S/2]: of the surface last left, logits of 0..1
        elevation [B]: radians that the camera looked down
+
+    The trunk sees the picture at half its size; a thin branch at the full size adds the detail. A trunk that was trained
+    alone on small pictures therefore goes on as the seed of a whole (see seed.py): the branch starts at zero.
     """
 
-    def __init__(self, steps, widths, depths):
+    def __init__(self, steps, width, fine):
         super().__init__()
-        fine, middle, coarse = widths
-        edge = fine // 2
-        self.steps = steps
-        self.edges = nn.Conv2d(6, edge, 4, 2, 1)
-        self.down0 = nn.Conv2d(edge, fine, 3, 2, 1)
-        self.level0 = nn.Sequential(*(Block(fine, fine) for _ in range(depths[0])))
-        self.down1 = nn.Conv2d(fine, middle, 3, 2, 1)
-        self.level1 = nn.Sequential(*(Block(middle, middle) for _ in range(depths[1])), Attention(middle))
-        self.down2 = nn.Conv2d(middle, coarse, 3, 2, 1)
-        self.level2 = nn.Sequential(*(nn.Sequential(Block(coarse, coarse), Attention(coarse)) for _ in range(depths[2])))
-        self.up1 = nn.Sequential(Block(coarse + middle, middle), Attention(middle), Block(middle, middle))
-        self.up0 = nn.Sequential(Block(middle + fine + 4 * edge, 2 * fine), Block(2 * fine, 2 * fine))
-        self.head = nn.Conv2d(2 * fine, 4 * (1 + steps + 3), 1)
-        self.look = nn.Linear(coarse, 1)
-        # Columns start nearly empty behind a front in the middle of the box, which most are.
-        nn.init.zeros_(self.head.bias)
+        b, self.steps = width, steps
+        self.stem = nn.Conv2d(6, b, 4, 2, 1)
+        self.level0, self.level1 = Block(b, b), Block(b, 2 * b, 2)
+        self.level2, self.level3 = Block(2 * b, 3 * b, 2), Block(3 * b, 4 * b, 2)
+        self.middle = nn.Sequential(Block(4 * b, 4 * b), Attention(4 * b), Block(4 * b, 4 * b))
+        self.up2, self.look_around = Block(7 * b, 3 * b), Attention(3 * b)
+        self.up1, self.up0 = Block(5 * b, 2 * b), Block(3 * b, 2 * b)
+        self.head = nn.Conv2d(2 * b, 4 * (1 + steps), 1)
+        self.fine = nn.Conv2d(6, fine, 4, 2, 1)
+        self.fine_in = nn.Conv2d(fine, b, 4, 2, 1)
+        self.fine_out = nn.Conv2d(4 * fine, 4 * (1 + steps), 1)
+        self.colour = nn.Conv2d(2 * b + 4 * fine, 4 * 3, 1)
+        self.look = nn.Sequential(nn.Linear(4 * b, 64), nn.SiLU(), nn.Linear(64, 1))
+        for layer in (self.fine_in, self.fine_out):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
 
     def forward(self, image):
-        b, _, h, w = image.shape
-        rows = torch.linspace(-1, 1, h, device=image.device, dtype=image.dtype)[None, None, :, None].expand(b, 1, h, w)
-        columns = torch.linspace(-1, 1, w, device=image.device, dtype=image.dtype)[None, None, None, :].expand(b, 1, h, w)
-        edges = F.silu(self.edges(torch.cat([image[:, :3] * 2 - 1, image[:, 3:], rows, columns], 1)))
-        x0 = self.level0(self.down0(edges))
-        x1 = self.level1(self.down1(x0))
-        x2 = self.level2(self.down2(x1))
-        x = self.up1(torch.cat([doubled(x2), x1], 1))
-        x = self.up0(torch.cat([doubled(x), x0, F.pixel_unshuffle(edges, 2)], 1))
-        y = F.pixel_shuffle(self.head(F.silu(x)), 2)
-        elevation = self.look(x2.mean((2, 3)))[:, 0]
-        return y[:, 0], y[:, 1 : 1 + self.steps], y[:, 1 + self.steps :], elevation
+        picture = torch.cat([image[:, :3] * 2 - 1, image[:, 3:]], 1)
+        fine = F.silu(self.fine(with_places(picture)))
+        x0 = self.level0(self.stem(with_places(F.avg_pool2d(picture, 2))) + self.fine_in(fine))
+        x1 = self.level1(x0)
+        x2 = self.level2(x1)
+        x3 = self.middle(self.level3(x2))
+        x = self.look_around(self.up2(torch.cat([doubled(x3), x2], 1)))
+        x = self.up1(torch.cat([doubled(x), x1], 1))
+        x = self.up0(torch.cat([doubled(x), x0], 1))
+        detail = F.pixel_unshuffle(fine, 2)
+        y = F.pixel_shuffle(self.head(x) + self.fine_out(detail), 2)
+        colour = F.pixel_shuffle(self.colour(torch.cat([x, detail], 1)), 2)
+        return y[:, 0], y[:, 1:], colour, self.look(x3.mean((2, 3)))[:, 0]
+
+
+def with_places(picture):
+    """Adds where each pixel is in the frame, -1..1 from the left and from the top."""
+    b, _, h, w = picture.shape
+    across = torch.linspace(-1, 1, w, device=picture.device, dtype=picture.dtype)[None, None, None, :].expand(b, 1, h, w)
+    down = torch.linspace(-1, 1, h, device=picture.device, dtype=picture.dtype)[None, None, :, None].expand(b, 1, h, w)
+    return torch.cat([picture, across, down], 1)
 
 
 def build(preset):
-    return Columns(preset.steps, preset.widths, preset.depths)
+    return Columns(preset.steps, preset.width, preset.fine)

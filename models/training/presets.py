@@ -9,13 +9,13 @@ from photograph import Sizes
 class Preset:
     sizes: Sizes
     steps: int  # behind the front, over the whole depth of the box
-    widths: tuple  # channels at 1/4, 1/8 and 1/16 of the photo's side (`cpu`: 32, 16, 8 pixels)
-    depths: tuple  # blocks at each
+    width: int  # channels of the trunk's first level; the others have 2, 3 and 4 times as many
+    fine: int  # channels of the branch at the photo's full size
     batch: int
     peak_rate: float
 
 
 PRESETS = {
-    "cpu": Preset(sizes=Sizes(photo=128, columns=64, planes=96), steps=64, widths=(64, 160, 256), depths=(1, 2, 3), batch=12, peak_rate=8e-4),
-    "gpu": Preset(sizes=Sizes(photo=256, columns=128, planes=160), steps=96, widths=(128, 256, 512), depths=(2, 4, 6), batch=64, peak_rate=5e-4),
+    "cpu": Preset(sizes=Sizes(photo=128, columns=64, planes=96), steps=64, width=48, fine=24, batch=24, peak_rate=6e-4),
+    "gpu": Preset(sizes=Sizes(photo=256, columns=128, planes=160), steps=96, width=128, fine=48, batch=64, peak_rate=5e-4),
 }

@@ -48,7 +48,7 @@ def losses(answer, photos, crossings, backs, elevations, steps):
         "shift": shift.abs().mean(), "depth": per_pixel((apart - shift).abs()), "slope": slope, "bce": per_pixel(bce), "dice": (1 - overlap).mean(),
         "colour": per_pixel(colour), "look": (elevation - elevations).abs().mean(),
     }  # fmt: skip
-    weights = {"shift": 0.3, "depth": 2.5, "slope": 1.5, "bce": 2.0, "dice": 0.5, "colour": 0.4, "look": 0.3}
+    weights = {"shift": 0.3, "depth": 2.5, "slope": 1.5, "bce": 2.0, "dice": 0.5, "colour": 1.0, "look": 0.5}
     return sum(weights[key] * part for key, part in parts.items()), parts
 
 
@@ -109,7 +109,7 @@ def main(chosen):
     while (passed := (time.time() - started) / 60 / chosen.minutes) < 1:
         if (step - first) % 200 == 0:
             data.refresh()
-        rate = preset.peak_rate * min(1, (step - since + 1) / WARM_UP if since == 0 else 1)
+        rate = chosen.rate * preset.peak_rate * min(1, (step - since + 1) / WARM_UP if since == 0 else 1)
         if chosen.finish:
             rate *= 0.5 + 0.5 * math.cos(math.pi * passed)
         for group in optimiser.param_groups:
@@ -150,6 +150,7 @@ if __name__ == "__main__":
     options.add_argument("--preset", choices=PRESETS, default="cpu")
     options.add_argument("--data", required=True)
     options.add_argument("--minutes", type=float, required=True)
+    options.add_argument("--rate", type=float, default=1, help="times the preset's learning rate")
     options.add_argument("--finish", action="store_true")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--threads", type=int, default=1)
