@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../test/kit.js';
+import { chooseModels } from './chosen-models.js';
 import { ConfigError, defaultDataDir, loadConfig, settings } from './config.js';
 
 describe('settings', () => {
@@ -30,6 +31,26 @@ describe('settings', () => {
       host: 'variable',
       bundle: 'file',
     });
+  });
+
+  test('of models: the chosen ones beat the built-in defaults, and everything else beats them', async () => {
+    const dataDir = temporaryFolder();
+    await chooseModels(dataDir, { bundle: 'chosen' });
+    await chooseModels(dataDir, { matte: 'chosen-matte' });
+    const both = { bundle: 'chosen', matte: 'chosen-matte' };
+    expect(loadConfig({ dataDir }, {})).toMatchObject(both);
+    expect(loadConfig({}, { GEN3D_DATA_DIR: dataDir })).toMatchObject(both);
+    expect(loadConfig({}, {}, { dataDir })).toMatchObject(both);
+    expect(loadConfig({ dataDir }, {}, { bundle: 'file' })).toMatchObject({ ...both, bundle: 'file' });
+    expect(loadConfig({ dataDir }, { GEN3D_BUNDLE: 'variable' })).toMatchObject({ ...both, bundle: 'variable' });
+    expect(loadConfig({ dataDir, bundle: 'flag' }, { GEN3D_BUNDLE: 'variable' }).bundle).toBe('flag');
+  });
+
+  test('of models: a damaged choice is named', () => {
+    const dataDir = temporaryFolder();
+    mkdirSync(join(dataDir, 'models'));
+    writeFileSync(join(dataDir, 'models', 'default.json'), '{ "bundle": 7 }');
+    expect(() => loadConfig({ dataDir }, {})).toThrow(/models\/default\.json: .*bundle.*gen3d models use/s);
   });
 
   test('are read from the file that a flag or a variable names', () => {

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { limits } from '@gen3d/schema';
 import { z } from 'zod';
+import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
 
 /** Where gen3d keeps its data unless told otherwise: the platform's own place for an application's data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
@@ -181,8 +182,19 @@ function sentence({ path: [key], message }: z.core.$ZodIssue): string {
   return message.startsWith('must ') ? `${names} ${message}` : `${names}: ${message}`;
 }
 
+function chosenIn(dataDir: string): ChosenModels {
+  try {
+    return readChosenModels(resolve(dataDir));
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const path = chosenModelsPath(resolve(dataDir));
+    throw new ConfigError(`Cannot use ${path}: ${why}. Delete it, and choose with \`gen3d models use\``, { cause });
+  }
+}
+
 /**
- * Merges and checks all settings: a flag beats a variable beats the file beats the default.
+ * Merges and checks all settings: a flag beats a variable beats the file beats what `gen3d models use` chose beats the
+ * default.
  *
  * `flags` uses the camelCase keys of `settings`; undefined values and foreign keys (another command's flags) are
  * ignored, as are empty variables. Without `file`, the one that `--config` or `GEN3D_CONFIG` names is read.
@@ -202,7 +214,7 @@ export function loadConfig(
     if (env[variable]) values[key] = env[variable];
     if (flags[key] !== undefined) values[key] = flags[key];
   }
-  const result = Config.safeParse(values);
+  const result = Config.safeParse({ ...chosenIn(String(values.dataDir)), ...values });
   if (!result.success) {
     const problems = new Set(result.error.issues.map(sentence));
     throw new ConfigError(`Invalid configuration\n${[...problems].map((problem) => `✖ ${problem}`).join('\n')}`);

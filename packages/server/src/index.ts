@@ -6,6 +6,7 @@ export {
   type AdminKey,
   openAdmin,
 } from './admin.js';
+export { type ChosenModels, chooseModels } from './chosen-models.js';
 export { type Config, ConfigError, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
 export { createLog } from './log.js';
 export { modelDirs } from './model-dirs.js';

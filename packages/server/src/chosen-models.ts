@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeDurably } from './durable-file.js';
+
+/** The models that `gen3d models use` made this data directory's defaults. */
+const ChosenModels = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
+export type ChosenModels = z.infer<typeof ChosenModels>;
+
+/** Beside the models, so that it travels with them. */
+export const chosenModelsPath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
+
+/** @throws {Error} whose message says what is wrong with the file; that there is none is not wrong */
+export function readChosenModels(dataDir: string): ChosenModels {
+  let text: string;
+  try {
+    text = readFileSync(chosenModelsPath(dataDir), 'utf8');
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return {};
+    throw error;
+  }
+  const chosen = ChosenModels.safeParse(JSON.parse(text));
+  if (!chosen.success) throw new Error(z.prettifyError(chosen.error));
+  return chosen.data;
+}
+
+/** Makes models the defaults and leaves the other kind's default as it is. */
+export async function chooseModels(dataDir: string, models: ChosenModels): Promise<void> {
+  const chosen = { ...readChosenModels(dataDir), ...models };
+  await writeDurably(chosenModelsPath(dataDir), Buffer.from(`${JSON.stringify(chosen, null, 2)}\n`));
+}
