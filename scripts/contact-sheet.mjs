@@ -10,16 +10,19 @@ const views = {
   front: { yawRadians: 0, pitchRadians: 0.15 },
   side: { yawRadians: Math.PI / 2, pitchRadians: 0.15 },
   back: { yawRadians: Math.PI, pitchRadians: 0.15 },
+  top: { yawRadians: 0, pitchRadians: 1.45 },
 };
+const usualSides = ['threeQuarter', 'front', 'side', 'back'];
 
 /**
  * Pictures of a photo and of its model from several sides, in one row.
  *
  * @param pairs `{ photo, glb }`, paths
  * @param size pixels a side of each picture
+ * @param sides names of `views`, in the order wanted
  * @returns the JPEG's bytes
  */
-export async function contactSheet(pairs, { size = 320, sides = Object.keys(views), quality = 86 } = {}) {
+export async function contactSheet(pairs, { size = 320, sides = usualSides, quality = 86 } = {}) {
   const sharp = fromEngine('sharp');
   const { readGlb, renderView } = await import(pathToFileURL(enginePath).href);
   const background = '#fff';

@@ -58,7 +58,9 @@ export class KdTree {
 
   #offer(x, y, z, i, best) {
     const points = this.#points;
-    const [dx, dy, dz] = [points[3 * i] - x, points[3 * i + 1] - y, points[3 * i + 2] - z];
+    const dx = points[3 * i] - x;
+    const dy = points[3 * i + 1] - y;
+    const dz = points[3 * i + 2] - z;
     const squared = dx * dx + dy * dy + dz * dz;
     if (squared < best.squared) {
       best.squared = squared;

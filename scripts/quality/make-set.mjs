@@ -7,7 +7,16 @@
 // with a "repository", a clone of it in a folder of the source's name. Blender 3.4 (`apt-get install blender python3-numpy`),
 // dpkg-deb and unzip must be installed. About 30 s an object on one core.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -54,7 +63,7 @@ await main(async (atEnd) => {
       drop,
       ...models.get(id).load,
       photos: Array.from({ length: photosEach }, (_, view) => fileOf(id, `-${view + 1}.png`)),
-      points: resolve(folder, 'points', `${id}.points.gz`),
+      points: fileOf(id, '.points.gz'),
       view: fileOf(id, '.json'),
     })),
   };
@@ -64,20 +73,22 @@ await main(async (atEnd) => {
   const { error } = spawnSync('blender', args, { stdio: ['ignore', 'inherit', 'inherit'] });
   if (error) throw new Failed(`Blender did not start: ${error.message}`);
 
-  const viewsFile = join(folder, 'views.json');
-  const views = existsSync(viewsFile) ? JSON.parse(readFileSync(viewsFile, 'utf8')) : {};
+  const made = {};
   const missing = [];
-  for (const { id, photos, view } of job.objects) {
+  for (const { id, photos, points, view } of job.objects) {
     if (!existsSync(view)) {
       missing.push(id);
       continue;
     }
-    views[id] = JSON.parse(readFileSync(view, 'utf8'));
+    made[id] = JSON.parse(readFileSync(view, 'utf8'));
+    copyFileSync(points, join(folder, 'points', `${id}.points.gz`));
     for (const [index, photo] of photos.entries()) {
       const webp = sharp(photo).webp({ quality: 92, alphaQuality: 100, effort: 6 });
       await webp.toFile(join(folder, 'photos', `${id}-${index + 1}.webp`));
     }
   }
+  const viewsFile = join(folder, 'views.json');
+  const views = { ...(existsSync(viewsFile) && JSON.parse(readFileSync(viewsFile, 'utf8'))), ...made };
   removeStrangers(folder, new Set(models.keys()));
   const listed = set.objects.filter(({ id }) => views[id]);
   const lines = listed.map(({ id }) => `${JSON.stringify(id)}: ${JSON.stringify(views[id])}`);

@@ -1,0 +1,37 @@
+// Draws docs/pictures/quality-BUNDLE.jpg: what each bundle makes of 16 objects of the benchmark, from all sides.
+//
+//   node scripts/quality/make-pictures.mjs inflate gen3d-tiny
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { contactSheet } from '../contact-sheet.mjs';
+import { Failed, main } from '../processes.mjs';
+import { readSet } from './read-set.mjs';
+
+const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const shown = [
+  ...['oak-chair', 'oak-table', 'dresser', 'kettle', 'spray-bottle', 'table-lamp', 'horse', 'man-standing'],
+  ...['fork-lift', 'boots', 'backpack', 'potted-plant', 'teddy-bear', 'hamburger', 'drill', 'electric-guitar'],
+];
+
+await main(async (atEnd) => {
+  const bundles = process.argv.slice(2);
+  if (bundles.length === 0) throw new Failed('Usage: node scripts/quality/make-pictures.mjs BUNDLE...');
+  const { Engine } = await import(pathToFileURL(pathOf('packages/engine/dist/index.js')).href);
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-pictures-'));
+  atEnd(() => rmSync(folder, { recursive: true, force: true }));
+  const objects = readSet(pathOf('benchmarks/quality')).filter(({ id }) => shown.includes(id));
+  for (const bundle of bundles) {
+    const engine = await Engine.open({ bundle, matte: 'isnet', device: 'auto', modelDirs: [pathOf('models')] });
+    const pairs = [];
+    for (const { id, photos } of objects) {
+      const glb = join(folder, `${bundle}-${id}.glb`);
+      writeFileSync(glb, (await engine.generate(readFileSync(photos[0]))).glb);
+      pairs.push({ photo: photos[0], glb });
+    }
+    await engine.close();
+    const sheet = await contactSheet(pairs, { size: 150, quality: 76, sides: ['front', 'side', 'back', 'top'] });
+    writeFileSync(pathOf(`docs/pictures/quality-${bundle}.jpg`), sheet);
+  }
+});
