@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerOptions, ServerResponse } from 'node:http';
 import type { Express } from 'express';
 
 /**
@@ -7,9 +7,9 @@ import type { Express } from 'express';
  * Express sets the prototypes of Node's own objects on every request, after which V8 finds no property of them quickly any
  * more: four fifths of the time of a short answer. Objects that have the right prototypes from the start stay quick.
  */
-export function messageClasses(app: Express) {
+export function messageClasses(app: Express): Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>> {
   class ExpressRequest extends IncomingMessage {}
-  class ExpressResponse extends ServerResponse<ExpressRequest> {}
+  class ExpressResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {}
   app.request = Object.setPrototypeOf(ExpressRequest.prototype, app.request);
   app.response = Object.setPrototypeOf(ExpressResponse.prototype, app.response);
   return { IncomingMessage: ExpressRequest, ServerResponse: ExpressResponse };

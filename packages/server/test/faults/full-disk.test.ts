@@ -146,7 +146,8 @@ onSmallDisk(
       const files = names.filter((name) => name.includes('/')).map((name) => `${id}/${name}`);
       expect(files.sort()).toEqual([model_key, thumbnail_key].filter((key) => key !== null).sort());
     }
+    expect(await readdir(join(copy, 'assets', '.unsettled'))).toEqual([]);
     expect(await readdir(join(copy, 'inputs'))).toEqual([]);
   },
-  240_000,
+  300_000,
 );
