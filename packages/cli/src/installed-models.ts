@@ -14,15 +14,18 @@ export async function installedModels(directories: readonly string[]): Promise<I
   for (const searched of directories) {
     const entries = await readdir(searched, { withFileTypes: true }).catch(() => []);
     for (const { name } of entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink())) {
+      // What a pull has gathered so far.
+      if (name.startsWith('.')) continue;
       const names: string[] = await readdir(join(searched, name)).catch(() => []);
       // A folder without a manifest is no model: models/training is the code that made ours.
       if (names.includes('manifest.json') && !found.has(name)) found.set(name, join(searched, name));
     }
   }
-  return Promise.all([...found].sort().map(([name, directory]) => load(name, directory)));
+  return Promise.all([...found].sort().map(([name, directory]) => installedModel(name, directory)));
 }
 
-async function load(name: string, directory: string): Promise<InstalledModel> {
+/** The model in one folder. */
+export async function installedModel(name: string, directory: string): Promise<InstalledModel> {
   const { BundleError, loadBundle } = await import('@gen3d/engine');
   try {
     const bundle = await loadBundle(directory);
@@ -34,4 +37,5 @@ async function load(name: string, directory: string): Promise<InstalledModel> {
   }
 }
 
-export const sizeOf = ({ manifest }: Bundle): number => manifest.files.reduce((sum, { size }) => sum + size, 0);
+export const sizeOf = ({ manifest }: Pick<Bundle, 'manifest'>): number =>
+  manifest.files.reduce((sum, { size }) => sum + size, 0);

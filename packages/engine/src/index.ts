@@ -1,5 +1,5 @@
 export { Catalogue, type CatalogueEntry, readCatalogues } from './bundle/catalogue.js';
-export { type Bundle, bundleOfKind, findBundle, loadBundle, verifyBundle } from './bundle/load-bundle.js';
+export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 export { type PullOptions, type PullProgress, pullBundle } from './bundle/pull.js';
 export { checkBundle } from './check-bundle.js';

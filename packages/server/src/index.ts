@@ -9,6 +9,6 @@ export {
 export { type ChosenModels, chooseModels } from './chosen-models.js';
 export { type Config, ConfigError, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
 export { createLog } from './log.js';
-export { modelDirs } from './model-dirs.js';
+export { modelDirs, pulledModelsDir } from './model-dirs.js';
 export { RunnerStartError } from './runner/supervisor.js';
 export { type ServeOptions, type Server, serve, worker } from './serve.js';

@@ -12,7 +12,10 @@ function shippedModels(): string[] {
   }
 }
 
+/** Where `gen3d models pull` puts bundles. */
+export const pulledModelsDir = ({ dataDir }: Pick<Config, 'dataDir'>): string => join(dataDir, 'models');
+
 /** Folders to look for model bundles in, first match wins: the shipped ones, the data directory's, the one configured. */
-export function modelDirs({ dataDir, modelsDir }: Pick<Config, 'dataDir' | 'modelsDir'>): string[] {
-  return [...shippedModels(), join(dataDir, 'models'), ...(modelsDir ? [modelsDir] : [])];
+export function modelDirs(config: Pick<Config, 'dataDir' | 'modelsDir'>): string[] {
+  return [...shippedModels(), pulledModelsDir(config), ...(config.modelsDir ? [config.modelsDir] : [])];
 }

@@ -1,8 +1,11 @@
+import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
+import { showDownload } from '../download-progress.js';
 import { exitCode } from '../exit-code.js';
-import { Failed, UsageError } from '../failure.js';
+import { Failed, Interrupted, UsageError } from '../failure.js';
 import { bytes, table } from '../format.js';
-import { type InstalledModel, installedModels, sizeOf } from '../installed-models.js';
+import { type InstalledModel, installedModel, installedModels, sizeOf } from '../installed-models.js';
+import { interruptible } from '../interruption.js';
 import { serverConfig } from '../server-options.js';
 import { cross, print, printJson, say, tick } from '../terminal.js';
 
@@ -10,32 +13,53 @@ export function addModels(program: Command): void {
   const models = program.command('models').summary('the models on this machine').option('--json', 'print JSON');
   models
     .command('list')
-    .summary('names, sizes, licences')
+    .summary('names, sizes, licences; which are in use, and which can be pulled')
     .action((_: unknown, command: Command) => list(command));
   models
+    .command('pull')
+    .summary('fetch a model')
+    .description(
+      'Fetch a model and check it. Interrupted, it goes on where it was. Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.',
+    )
+    .argument('<model>', 'a name that `gen3d models list` shows, or the address of a manifest.json')
+    .action((model: string, _: unknown, command: Command) => pull(model, command));
+  models
     .command('verify')
-    .summary("compare every file with its manifest's checksum")
+    .summary("compare every file with its manifest's checksum, and every graph with what the manifest says of it")
     .argument('[name...]', 'default: all')
     .action((names: string[], _: unknown, command: Command) => verify(names, command));
-}
-
-async function found(command: Command): Promise<InstalledModel[]> {
-  const { modelDirs } = await import('@gen3d/server');
-  return installedModels(modelDirs(await serverConfig(command)));
+  models
+    .command('use')
+    .summary('make a model the default')
+    .description(
+      'Make a model the default of this data directory. A flag, a variable and the config file still beat it.',
+    )
+    .argument('<model>', "a name that `gen3d models list` shows, a bundle's folder, or inflate")
+    .action((model: string, _: unknown, command: Command) => use(model, command));
 }
 
 async function list(command: Command): Promise<void> {
-  const models = await found(command);
+  const { readCatalogues } = await import('@gen3d/engine');
+  const { modelDirs } = await import('@gen3d/server');
+  const config = await serverConfig(command);
+  const dirs = modelDirs(config);
+  const models = await installedModels(dirs);
   if (command.optsWithGlobals().json === true) return printJson(models.map(describeModel));
+  const inUse: readonly string[] = [config.bundle, config.matte];
   print(
     table(
       models.map((model) => {
-        if ('problem' in model) return [model.name, 'damaged', '', model.problem];
+        const use = inUse.includes(model.name) ? 'in use' : '';
+        if ('problem' in model) return [model.name, 'damaged', '', use, model.problem];
         const { kind, licence } = model.bundle.manifest;
-        return [model.name, kind, bytes(sizeOf(model.bundle)), `weights: ${licence.weights.licence}`];
+        return [model.name, kind, bytes(sizeOf(model.bundle)), use, `weights: ${licence.weights.licence}`];
       }),
     ),
   );
+  for (const { manifest } of await readCatalogues(dirs)) {
+    if (models.some(({ name }) => name === manifest.name)) continue;
+    say(`\`gen3d models pull ${manifest.name}\` fetches ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
+  }
 }
 
 /** What `--json` prints of a model, here and in `doctor`. */
@@ -46,13 +70,38 @@ export function describeModel(model: InstalledModel): object {
   return { name, directory, kind, title, bytes: sizeOf(model.bundle), licence, notice: model.notice };
 }
 
-async function verify(names: readonly string[], command: Command): Promise<void> {
-  const models = await found(command);
-  for (const name of names) {
-    if (!models.some((model) => model.name === name)) {
-      throw new UsageError(`There is no model called ${name}: \`gen3d models list\` shows those there are`);
-    }
+async function pull(model: string, command: Command): Promise<void> {
+  const { checkBundle, pullBundle } = await import('@gen3d/engine');
+  const { modelDirs, pulledModelsDir } = await import('@gen3d/server');
+  const config = await serverConfig(command);
+  const options = { directory: pulledModelsDir(config), modelDirs: modelDirs(config), check: checkBundle };
+  const display = await showDownload();
+  const { manifest, directory } = await interruptible((signal) =>
+    pullBundle(model, { ...options, onProgress: display.update, signal }),
+  )
+    .catch((error: unknown) => {
+      throw error instanceof Interrupted ? new Interrupted('The same command goes on from there.') : error;
+    })
+    .finally(() => display.stop());
+
+  const { name, title, kind, licence } = manifest;
+  say(`${tick()} ${title}, ${bytes(sizeOf({ manifest }))}`);
+  for (const [part, terms] of Object.entries({
+    code: licence.code,
+    weights: licence.weights,
+    'training data': licence.trainingData,
+  })) {
+    say(`  ${part}: ${terms.licence}`);
   }
+  say(`\`gen3d models use ${name}\` makes it the default ${kind === 'matte' ? 'matting model' : 'bundle'}`);
+  if (command.optsWithGlobals().json === true) printJson(describeModel(await installedModel(name, directory)));
+  else print(directory);
+}
+
+async function verify(names: readonly string[], command: Command): Promise<void> {
+  const { modelDirs } = await import('@gen3d/server');
+  const models = await installedModels(modelDirs(await serverConfig(command)));
+  for (const name of names) refuseUnknown(name, models);
   const chosen = names.length === 0 ? models : models.filter(({ name }) => names.includes(name));
   const results: Array<{ name: string; problem?: string }> = [];
   for (const model of chosen) {
@@ -65,14 +114,53 @@ async function verify(names: readonly string[], command: Command): Promise<void>
   if (results.some(({ problem }) => problem !== undefined)) throw new Failed(exitCode.failed);
 }
 
+function refuseUnknown(name: string, models: readonly InstalledModel[]): void {
+  if (models.some((model) => model.name === name)) return;
+  throw new UsageError(
+    `There is no model called ${name}: \`gen3d models list\` shows those there are, \`gen3d models pull\` fetches others`,
+  );
+}
+
 async function problemOf(model: InstalledModel): Promise<string | undefined> {
   if ('problem' in model) return model.problem;
-  const { BundleError, verifyBundle } = await import('@gen3d/engine');
+  const { BundleError, checkBundle, verifyBundle } = await import('@gen3d/engine');
   try {
     await verifyBundle(model.bundle);
+    await checkBundle(model.bundle);
     return undefined;
   } catch (error) {
     if (error instanceof BundleError) return error.message;
     throw error;
   }
+}
+
+async function use(model: string, command: Command): Promise<void> {
+  const { chooseModels } = await import('@gen3d/server');
+  const config = await serverConfig(command);
+  const { kind, value } = await choiceOf(model, config);
+  await chooseModels(config.dataDir, { [kind]: value });
+
+  const inUse = (await serverConfig(command))[kind];
+  if (command.optsWithGlobals().json === true) printJson({ [kind]: value });
+  say(`${tick()} ${value} is the default ${kind === 'matte' ? 'matting model' : 'bundle'} of ${config.dataDir}`);
+  say(
+    inUse === value
+      ? 'A server that is running keeps its model until it is started again'
+      : `But ${inUse} is in use: a flag, GEN3D_${kind.toUpperCase()} or a config file says so, and beats the default`,
+  );
+}
+
+/** Which setting a model is for, and what to set it to. @throws if it is not there, or would not open */
+async function choiceOf(model: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
+  const { builtInBundle, checkBundle, findBundle, isPath } = await import('@gen3d/engine');
+  const { modelDirs } = await import('@gen3d/server');
+  if (model === builtInBundle) return { kind: 'bundle', value: model };
+  const dirs = modelDirs(config);
+  if (!isPath(model)) refuseUnknown(model, await installedModels(dirs));
+  const bundle = await findBundle(model, dirs);
+  await checkBundle(bundle);
+  return {
+    kind: bundle.manifest.kind === 'matte' ? 'matte' : 'bundle',
+    value: isPath(model) ? bundle.directory : model,
+  };
 }

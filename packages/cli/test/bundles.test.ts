@@ -1,0 +1,210 @@
+import { existsSync } from 'node:fs';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, request as forward, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
+import { downloadLine } from '../src/download-progress.js';
+import { discPng, result, workplace } from './run.js';
+
+const { gen3d, path, serve, start } = workplace();
+
+const servers: Server[] = [];
+afterEach(() => {
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+async function listen(server: Server): Promise<string> {
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** Serves the folder `shop`; `handle` may answer a request itself by returning true. */
+const shop = (handle?: (file: Buffer, request: IncomingMessage, response: ServerResponse) => boolean) =>
+  listen(
+    createServer(async (request, response) => {
+      const file = await readFile(path('shop', request.url!)).catch(() => undefined);
+      if (!file) response.writeHead(404).end();
+      else if (!handle?.(file, request, response)) response.end(file);
+    }),
+  );
+
+beforeAll(async () => {
+  await writeBallBundle(path('shop'), 'ball', { kind: 'planes', radius: 0.55 });
+  await writeBallBundle(path('shop'), 'odd', { kind: 'planes', decoder: { planeSize: 64 } });
+  await writeFile(path('cup.png'), discPng());
+});
+
+describe('models pull', () => {
+  beforeEach(() => gen3dForgets('ball'));
+
+  test('puts a model into the data directory, says where and under which terms, and list shows it', async () => {
+    const url = await shop();
+    const { code, stdout, stderr } = await gen3d(['models', 'pull', `${url}/ball`]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${path('data', 'models', 'ball')}\n` });
+    expect(stderr).toContain('encoder.onnx, of 25 kB in all\n');
+    expect(stderr).toContain('✔ A ball, 25 kB\n');
+    expect(stderr).toContain('weights: MIT');
+    expect((await gen3d(['models', 'list'])).stdout).toMatch(/^ball +reconstruction +25 kB +weights: MIT$/m);
+    expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0, stderr: '✔ ball\n' });
+  });
+
+  test('knows the shipped catalogue by name', async () => {
+    expect((await gen3d(['models', 'list'])).stderr).toContain('`gen3d models pull u2net` fetches U2-Net, 176.0 MB');
+    const { code, stderr } = await gen3d(['models', 'pull', 'u2nett']);
+    expect(stderr).toMatch(/No catalogue lists a bundle called u2nett; there are .*u2net/);
+    expect(code).toBe(1);
+  });
+
+  test.each(['SIGINT', 'SIGKILL'] as const)('goes on where %s interrupted it', async (signal) => {
+    const ranges: Array<string | undefined> = [];
+    let half: () => void = () => {};
+    const halfway = new Promise<void>((resolve) => {
+      half = resolve;
+    });
+    const url = await shop((file, { url, headers }, response) => {
+      if (url !== '/ball/encoder.onnx') return false;
+      ranges.push(headers.range);
+      const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
+      const range = { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` };
+      response.writeHead(from ? 206 : 200, { 'content-length': file.length - from, etag: '"1"', ...(from && range) });
+      if (from) response.end(file.subarray(from));
+      else response.write(file.subarray(0, 9000), half);
+      return true;
+    });
+    const child = start(['models', 'pull', `${url}/ball`]);
+    const ended = result(child);
+    await halfway;
+    await appears(path('data', 'models', '.ball.pull', 'encoder.onnx.part'), 9000);
+    child.kill(signal);
+    const { code, stderr } = await ended;
+    if (signal === 'SIGINT') {
+      expect(stderr).toContain('Interrupted. The same command goes on from there.');
+      expect(code).toBe(130);
+    }
+    expect((await gen3d(['models', 'list'])).stdout).not.toContain('ball');
+    expect((await gen3d(['models', 'pull', `${url}/ball`])).code).toBe(0);
+    expect(ranges).toEqual([undefined, 'bytes=9000-']);
+    expect((await gen3d(['models', 'verify', 'ball'])).code).toBe(0);
+  });
+
+  test('refuses a model that does not fit its manifest, naming the file, the tensor and both shapes', async () => {
+    const { code, stderr } = await gen3d(['models', 'pull', `${await shop()}/odd`]);
+    expect(stderr).toMatch(
+      /error: .*encoder\.onnx: output "scene_codes" has the shape \[1, 3, 2, 32, 32\], its manifest says \[1, 3, 2, 64, 64\]\n/,
+    );
+    expect(code).toBe(1);
+    expect(existsSync(path('data', 'models', 'odd'))).toBe(false);
+  });
+
+  test('goes through the proxy that the environment names, and past it where that says so', async () => {
+    const url = await shop();
+    const seen: string[] = [];
+    const proxy = createServer((request, response) => {
+      seen.push(request.url!);
+      forward(request.url!, { headers: request.headers }, (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      }).end();
+    });
+    proxy.on('connect', ({ url: host }, socket) => {
+      seen.push(host!);
+      const [name, port] = host!.split(':');
+      const onwards = connect(Number(port), name, () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        socket.pipe(onwards).pipe(socket);
+      });
+      onwards.on('error', () => socket.destroy());
+      socket.on('error', () => onwards.destroy());
+    });
+    const env = { HTTP_PROXY: await listen(proxy) };
+    expect(await gen3d(['models', 'pull', `${url}/ball`], { env })).toMatchObject({ code: 0 });
+    expect(seen.length).toBeGreaterThan(0);
+    await gen3dForgets('ball');
+    seen.length = 0;
+    const past = { ...env, NO_PROXY: '127.0.0.1' };
+    expect(await gen3d(['models', 'pull', `${url}/ball`], { env: past })).toMatchObject({ code: 0 });
+    expect(seen).toEqual([]);
+  });
+
+  test('from an address where nothing answers ends with 1 and a sentence', async () => {
+    const closed = createServer();
+    const url = await listen(closed);
+    closed.close();
+    const { code, stderr } = await gen3d(['models', 'pull', `${url}/ball`]);
+    expect(stderr).toMatch(/error: http:\S+\/ball\/manifest\.json cannot be fetched: .*ECONNREFUSED/);
+    expect(code).toBe(1);
+  });
+});
+
+describe('models use', () => {
+  beforeAll(async () => {
+    await writeBallBundle(path('mine'), 'ball', { kind: 'planes', radius: 0.55 });
+    await writeBallBundle(path('mine'), 'odd', { kind: 'planes', decoder: { planeSize: 64 } });
+  });
+  const env = () => ({ GEN3D_MODELS_DIR: path('mine') });
+  const bundleOf = async (glb: string) =>
+    /"bundles":\[\{"name":"([^"]+)"/.exec(await readFile(path(glb), 'latin1'))?.[1];
+
+  test('makes a model the default, which a server then uses', async () => {
+    const chosen = await gen3d(['models', 'use', 'ball'], { env: env() });
+    expect(chosen.stderr).toContain(`✔ ball is the default bundle of ${path('data')}`);
+    expect(chosen.code).toBe(0);
+    expect((await gen3d(['models', 'list'], { env: env() })).stdout).toMatch(/^ball .*in use/m);
+    await writeFile(path('gen3d.json'), JSON.stringify({ modelsDir: path('mine') }));
+    const server = await serve('--config', path('gen3d.json'));
+    expect((await gen3d(['create', 'cup.png', '--wait'])).code).toBe(0);
+    server.child.kill('SIGTERM');
+    await server.ended;
+    expect(await bundleOf('cup.glb')).toBe('ball');
+  }, 180_000);
+
+  test('is beaten by a variable, and says so', async () => {
+    const { code, stderr } = await gen3d(['models', 'use', 'ball'], { env: { ...env(), GEN3D_BUNDLE: 'inflate' } });
+    expect(stderr).toContain('But inflate is in use: a flag, GEN3D_BUNDLE or a config file says so');
+    expect(code).toBe(0);
+  });
+
+  test('takes a folder, wherever it lies', async () => {
+    const { code, stdout } = await gen3d(['models', 'use', './mine/ball', '--json']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: `${JSON.stringify({ bundle: path('mine', 'ball') })}\n` });
+  });
+
+  test('of a matting model changes that default, and leaves the bundle alone', async () => {
+    await gen3d(['models', 'use', 'inflate']);
+    expect((await gen3d(['models', 'use', 'isnet'])).stderr).toContain('isnet is the default matting model');
+    expect(JSON.parse(await readFile(path('data', 'models', 'default.json'), 'utf8'))).toEqual({
+      bundle: 'inflate',
+      matte: 'isnet',
+    });
+  });
+
+  test('refuses a model that is not there, or does not fit its manifest, and the default stays', async () => {
+    await gen3d(['models', 'use', 'inflate']);
+    const missing = await gen3d(['models', 'use', 'bowl']);
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no model called bowl') });
+    const odd = await gen3d(['models', 'use', 'odd'], { env: env() });
+    expect(odd).toMatchObject({ code: 1, stderr: expect.stringContaining('its manifest says [1, 3, 2, 64, 64]') });
+    expect(await readFile(path('data', 'models', 'default.json'), 'utf8')).toContain('"inflate"');
+  });
+});
+
+test('the bar of a download tells how much has come, how fast, and how long it will take', () => {
+  const progress = { file: 'encoder.onnx', received: 420_000_000, total: 840_000_000 };
+  expect(downloadLine(progress, 120_000_000, 10_000)).toBe(
+    'encoder.onnx  ████████████░░░░░░░░░░░░  420.0 MB of 840.0 MB, 12.0 MB/s, 35.0 s left',
+  );
+  expect(downloadLine(progress, 0, 0)).toBe('encoder.onnx  ████████████░░░░░░░░░░░░  420.0 MB of 840.0 MB');
+});
+
+async function gen3dForgets(name: string): Promise<void> {
+  await rm(path('data', 'models', name), { recursive: true, force: true });
+}
+
+async function appears(file: string, size: number): Promise<void> {
+  while ((await stat(file).catch(() => undefined))?.size !== size) await setTimeout(20);
+}
