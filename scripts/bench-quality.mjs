@@ -1,5 +1,5 @@
 // How good the models are: every photo of a set through the engine, compared with the object it shows.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -23,6 +23,7 @@ const samples = 16384;
 /** What every other row is compared with. */
 const baseline = 'inflate';
 
+/** `json` names a file that keeps the figures; those it has already are not measured again. */
 const options = {
   set: { type: 'string', default: 'benchmark' },
   bundle: { type: 'string', multiple: true },
@@ -37,28 +38,28 @@ export async function benchQuality() {
   const names = values.bundle
     ? [...new Set([baseline, ...values.bundle])]
     : [baseline, 'sphere', ...installedBundles()];
+  const kept = values.json && existsSync(values.json) ? JSON.parse(readFileSync(values.json, 'utf8')) : [];
   const results = [];
   for (const name of names) {
     const reconstructor = name === 'sphere' ? sphere : await openBundle(name);
-    for (const object of objects) {
+    for (const [index, object] of objects.entries()) {
       const truth = object.truth();
       for (const view of object.photos.keys()) {
-        results.push({
-          bundle: name,
-          ...describe(object, view),
-          ...(await measure(reconstructor, object, view, truth)),
-        });
-        if (values.json) writeFileSync(values.json, JSON.stringify(results, null, 1));
+        const which = { bundle: name, object: object.id, view: view + 1 };
+        const known = kept.find((figures) => Object.keys(which).every((key) => figures[key] === which[key]));
+        const figures = known ?? { ...which, ...(await measure(reconstructor, object, view, truth)) };
+        results.push({ ...figures, kind: object.kind, seen: object.seen });
+        if (known || !values.json) continue;
+        kept.push(figures);
+        writeFileSync(values.json, `[\n${kept.map((line) => JSON.stringify(line)).join(',\n')}\n]\n`);
       }
-      process.stderr.write(`\r${name}: ${objects.indexOf(object) + 1} of ${objects.length} objects `);
+      process.stderr.write(`\r${name}: ${index + 1} of ${objects.length} objects `);
     }
     process.stderr.write('\n');
     await reconstructor.close?.();
   }
   print(names, objects, results);
 }
-
-const describe = ({ id, kind, seen }, view) => ({ object: id, kind, seen, view: view + 1 });
 
 /** Every so many of the objects, so that a few still are of many kinds. */
 function spread(objects, limit) {

@@ -3,7 +3,7 @@
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone, stage by stage
 //   npm run bench api         the API over a million jobs, beside bare Express and SQLite's own commits
-//   npm run bench quality     how near the models come to the objects photographed; -- --help for its options
+//   npm run bench quality     how near the models come to the objects photographed: docs/quality.md
 //
 // All print Markdown: docs/benchmarks.md and docs/quality.md are what they printed.
 import { readdirSync, readFileSync } from 'node:fs';

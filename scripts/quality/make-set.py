@@ -405,12 +405,13 @@ def place_camera(view, vertices):
     inside = vertices[np.abs(vertices).max(axis=1) < 1.02] @ axes.T
     half = math.tan(lens.angle / 2)
     x, y, distance = 0.0, 0.0, 6.0
-    for _ in range(60):
+    for _ in range(100):
         depth = distance - inside[:, 2]
         u, v = (inside[:, 0] - x) / depth / half, (inside[:, 1] - y) / depth / half
-        x += (u.max() + u.min()) / 2 * distance * half
-        y += (v.max() + v.min()) / 2 * distance * half
-        distance *= (max(np.ptp(u), np.ptp(v)) / 2 / view["fill"]) ** 0.7
+        # Small steps: what is near the camera moves faster than the middle.
+        x += 0.3 * (u.max() + u.min()) * distance * half
+        y += 0.3 * (v.max() + v.min()) * distance * half
+        distance *= (max(np.ptp(u), np.ptp(v)) / 2 / view["fill"]) ** 0.5
     eye = right * x + up * y + back * distance
     rotation = Matrix((right, up, back)).transposed().to_4x4()
     camera.matrix_world = Matrix.Translation(eye) @ rotation
