@@ -15,8 +15,8 @@ if (!disk)
   console.warn('full disk: no way to have a small disk here (unshare --mount, or a small /dev/shm); not tested');
 
 const photoJob = (image: string) => ({ type: 'image-to-3d', input: { image_urls: [image] } });
-const ball = ballPhoto(400);
-const inline = photoJob(asDataUri(ball));
+const needle = ballPhoto(160, 0.1);
+const inline = photoJob(asDataUri(needle));
 /** Small in every way: no photo to keep, only rows. */
 const reserved = { type: 'reserved', input: {} };
 
@@ -32,7 +32,7 @@ onSmallDisk(
     const slowSite = await site(async ({ url = '' }, response) => {
       asked.add(url);
       await until(async () => free.has(url), 60_000);
-      response.end(ball);
+      response.end(needle);
     });
     const settings = {
       dataDir: path,
@@ -101,7 +101,7 @@ onSmallDisk(
     // A little more than a photo takes: it is stored, and there is no room for its job.
     const unrecorded = await created(photoJob(`${slowSite}/second`));
     await until(async () => asked.has('/second'));
-    await fill(ball.length + 4_096);
+    await fill(needle.length + 4_096);
     refused(await post(inline));
 
     // Nothing at all: not even how far a job has come can be written down.
