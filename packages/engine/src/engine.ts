@@ -170,7 +170,7 @@ export class Engine {
       const decoderColors = await colorsOf(field, closed.positions);
       return bake(mesh, closed, normals, cutout, field.camera, textureSize, decoderColors);
     });
-    const elevationRadians = field.elevationRadians ?? estimateElevation(closed.positions);
+    const elevationRadians = estimateElevation(closed.positions, field.elevation);
     const model = pose(mesh, elevationRadians);
     const glb = await stage('write', async () => {
       const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });

@@ -1,5 +1,5 @@
 import type { BoxDecoder, ReconstructionManifest } from '../bundle/manifest.js';
-import type { DensityField } from './density-field.js';
+import type { DensityField, Elevation } from './density-field.js';
 
 export type BoxManifest = ReconstructionManifest & { readonly decoder: BoxDecoder };
 
@@ -29,7 +29,7 @@ const greatest = 3.4e38;
 export function boxedField(
   { decoder, camera, threshold }: BoxManifest,
   { chunkSize, decode }: PointDecoder,
-  elevationRadians: number | undefined,
+  elevation: Elevation | undefined,
 ): DensityField {
   const { halfExtent } = decoder;
   const toBox = boxAxes(decoder);
@@ -49,7 +49,7 @@ export function boxedField(
     threshold,
     bounds: { min: [-halfExtent, -halfExtent, -halfExtent], max: [halfExtent, halfExtent, halfExtent] },
     camera: { distance: camera.distance, halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360) },
-    elevationRadians,
+    elevation,
     evaluate: (points, density) =>
       inChunks(points, (decoded, start, end) => {
         for (let i = start, p = 3 * start; i < end; i++, p += 3) {

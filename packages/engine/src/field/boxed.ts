@@ -5,7 +5,7 @@ import { BundleError } from '../errors.js';
 import { toInput } from '../photo/frame.js';
 import type { Cutout } from '../photo/image.js';
 import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
-import type { DensityField } from './density-field.js';
+import { type DensityField, learnedElevation } from './density-field.js';
 import { planesDecoder } from './planes.js';
 import { pointsDecoder } from './points.js';
 
@@ -27,8 +27,8 @@ export async function openBoxed(bundle: Bundle<BoxManifest>): Promise<BoxedModel
     async encode(cutout) {
       const shape = [1, input.channels, input.size, input.size];
       const outputs = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
-      const elevationRadians = elevation === undefined ? undefined : outputs.get(elevation)![0]!;
-      return boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), elevationRadians);
+      const guess = elevation === undefined ? undefined : learnedElevation(outputs.get(elevation)![0]!);
+      return boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), guess);
     },
     async release() {
       await encoder.release();

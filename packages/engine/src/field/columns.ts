@@ -3,7 +3,7 @@ import type { ReconstructionManifest } from '../bundle/manifest.js';
 import type { Session } from '../bundle/session.js';
 import { toInput } from '../photo/frame.js';
 import type { Cutout } from '../photo/image.js';
-import type { DensityField } from './density-field.js';
+import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { mattePlane } from './matte-plane.js';
 import { sampleBilinear } from './plane.js';
@@ -114,7 +114,7 @@ export function columnsField(
   return {
     threshold,
     camera: { distance: camera.distance, halfTangent },
-    elevationRadians: raw.elevation,
+    elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
     bounds: { min: [-uMax * widest, -vMax * widest, zMin], max: [uMax * widest, vMax * widest, zMax] },
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {

@@ -28,7 +28,7 @@ export function inflate(cutout: Cutout): DensityField {
   return {
     threshold: 0,
     camera,
-    elevationRadians: 0,
+    elevation: { radians: 0, spreadRadians: 0 },
     bounds: { min: [-widest, -widest, -thickest], max: [widest, widest, thickest] },
     async evaluate(points, density) {
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {

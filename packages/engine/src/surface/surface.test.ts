@@ -98,6 +98,22 @@ describe('upright', () => {
     expect(Math.abs((found * 180) / Math.PI - degrees)).toBeLessThan(4);
   });
 
+  test('a ball, which stands at any tilt alike, takes the elevation that the reconstructor guesses', () => {
+    const ball = meshOf(48, (x, y, z) => 0.6 - Math.hypot(x, y, z));
+    const found = estimateElevation(ball.positions, { radians: 0.4, spreadRadians: 0.1 });
+    expect(Math.abs(found - 0.4)).toBeLessThan(0.1);
+  });
+
+  test('a stool is stood on its feet though the reconstructor guesses 8 degrees too low', () => {
+    const radians = Math.PI / 12;
+    const found = estimateElevation(stoolSeenFrom(radians).positions, { radians: radians - 0.14, spreadRadians: 0.12 });
+    expect(Math.abs(found - radians)).toBeLessThan(0.07);
+  });
+
+  test('an elevation that is certain is taken as it is', () => {
+    expect(estimateElevation(stoolSeenFrom(0.3).positions, { radians: 0, spreadRadians: 0 })).toBe(0);
+  });
+
   test('a posed model stands on y = 0, in the middle of x and z, one metre long, its legs upright', () => {
     const elevation = (20 * Math.PI) / 180;
     const mesh = stoolSeenFrom(elevation);

@@ -1,23 +1,27 @@
+import type { Elevation } from '../field/density-field.js';
+
 const degree = Math.PI / 180;
 
 /** A thing on a table is usually photographed from so far above, give or take. */
-const usual = 15 * degree;
-const spread = 15 * degree;
+const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
 
 /** Points this close to the lowest, as a share of the model's size, touch the ground. */
 const contactShare = 0.04;
 
 /**
  * Guesses how far the camera looked down on an object that stood on its base: the tilt at which it stands most firmly,
- * which is the one whose contact with the ground spans most of its footprint, weighed by how usual the angle is.
+ * which is the one whose contact with the ground spans most of its footprint, weighed by how likely the angle is.
  *
  * @param positions [3·V] in the camera's frame
+ * @param expected what the reconstructor says of it, if it does
  * @returns radians, -5 to 45 degrees
  */
-export function estimateElevation(positions: Float32Array): number {
-  let best = { elevation: usual, score: 0 };
+export function estimateElevation(positions: Float32Array, expected = usual): number {
+  const { radians, spreadRadians } = expected;
+  if (spreadRadians === 0) return radians;
+  let best = { elevation: radians, score: 0 };
   for (let elevation = -5 * degree; elevation <= 45 * degree; elevation += 2.5 * degree) {
-    const likelihood = Math.exp(-0.5 * ((elevation - usual) / spread) ** 2);
+    const likelihood = Math.exp(-0.5 * ((elevation - radians) / spreadRadians) ** 2);
     const score = likelihood * footing(positions, elevation);
     if (score > best.score) best = { elevation, score };
   }

@@ -1,0 +1,41 @@
+"""Writes what PyTorch answers for 20 photos, which the engine's test compares with what onnxruntime-node answers.
+
+    python parity.py RUN/weights.pt ../../packages/engine/src/bundle/parity.fixture
+
+20 small PNGs, straight alpha, and answers.json: for each photo the values of every output at places drawn at random.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from export import Exported, load
+from photograph import photograph
+
+PHOTOS, VALUES = 20, 50
+OUTPUTS = ("front_depth", "occupancy", "back_color", "elevation")
+
+if __name__ == "__main__":
+    weights, folder = sys.argv[1], Path(sys.argv[2])
+    torch.set_num_threads(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    net, preset, step = load(weights)
+    rng = np.random.default_rng(20261121)
+    answers = []
+    for number in range(PHOTOS):
+        pixels = photograph(rng, preset.sizes)[0]
+        Image.fromarray(pixels.transpose(1, 2, 0), "RGBA").save(folder / f"{number:02d}.png", optimize=True)
+        photo = torch.from_numpy(pixels).float()[None] / 255
+        image = torch.cat([photo[:, :3] * photo[:, 3:] + 0.5 * (1 - photo[:, 3:]), photo[:, 3:]], 1)
+        with torch.no_grad():
+            outputs = Exported(net)(image)
+        samples = {}
+        for name, values in zip(OUTPUTS, outputs):
+            at = rng.integers(values.numel(), size=min(VALUES, values.numel()))
+            samples[name] = {"at": at.tolist(), "values": [round(float(v), 5) for v in values.flatten()[at]]}
+        answers.append(samples)
+    (folder / "answers.json").write_text(json.dumps({"step": step, "photos": answers}) + "\n")
