@@ -6,6 +6,8 @@ import { type Caller, sharedServer, withImages } from './kit.js';
 
 // A real runner with the built-in reconstructor, which needs no weights.
 const rate = 0.25;
+/** Enough for a machine that takes minutes. */
+const funds = 1_000;
 const { newCaller } = sharedServer({
   workers: 1,
   bundle: 'inflate',
@@ -34,14 +36,14 @@ let bad: Task[];
 let spent: { good: number; bad: number };
 
 beforeAll(async () => {
-  caller = await newCaller(10);
+  caller = await newCaller(funds);
   bad = await watch(caller, await caller.create(withImages(asDataUri(transparentPhoto()))));
   const untouched = await balanceOf(caller);
   good = await watch(
     caller,
     await caller.create({ ...withImages(asDataUri(ballPhoto())), options: { format: 'obj' } }),
   );
-  spent = { bad: 10 - untouched, good: untouched - (await balanceOf(caller)) };
+  spent = { bad: funds - untouched, good: untouched - (await balanceOf(caller)) };
 });
 
 describe('2.1 the task object', () => {

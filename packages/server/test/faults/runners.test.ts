@@ -28,7 +28,9 @@ const finished = (server: ServerProcess, id: string) =>
     return task.finished_at !== null && task;
   }, 60_000);
 
-test('a runner that is killed comes back after growing pauses, which start over once one has made a model', async () => {
+test('a runner that is killed comes back after growing pauses, which start over once one has made a model', {
+  timeout: 180_000,
+}, async () => {
   const server = await start({ workers: 1, bootstrapBalanceUsd: 10 });
   /** Kills the runner as soon as it is there; the pause before the next one, in milliseconds. */
   const kill = async () => {
