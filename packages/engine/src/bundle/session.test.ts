@@ -63,6 +63,28 @@ test('an answer that has another shape than the manifest says, where the graph l
   await rm(directory, { recursive: true });
 });
 
+test('a graph that takes and gives half precision is fed and read like any other', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
+  const half = { shape: [1, 4], type: 'float16' } as const;
+  const graph = {
+    inputs: [{ name: 'x', ...half }],
+    outputs: [{ name: 'twice', ...half }],
+    nodes: [{ op: 'Add', inputs: ['x', 'x'], outputs: ['twice'] }],
+  };
+  await writeFile(join(directory, 'half.onnx'), onnxFile(graph));
+  const spec = (name: string) => [{ name, shape: [1, 4] }];
+  const session = await openSession({ ...(await tiny()), directory }, 'half.onnx', spec('x'), spec('twice'));
+  const answer = await session.run({ x: { shape: [1, 4], data: new Float32Array([0.5, -3, 1e-4, 1 / 3]) } });
+  await session.release();
+  expect([...answer.get('twice')!].map((value) => value.toPrecision(3))).toEqual([
+    '1.00',
+    '-6.00',
+    '0.000200',
+    '0.667',
+  ]);
+  await rm(directory, { recursive: true });
+});
+
 test('a file that is no ONNX graph is a BundleError naming the file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
   await writeFile(join(directory, 'encoder.onnx'), 'not a graph');

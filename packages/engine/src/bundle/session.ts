@@ -1,10 +1,11 @@
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { BundleError, EngineError } from '../errors.js';
+import { fromFloat16, toFloat16 } from './float16.js';
 import type { Bundle } from './load-bundle.js';
 import type { BoxDecoder, MatteManifest, ReconstructionManifest } from './manifest.js';
 
-/** A float32 tensor of an ONNX graph; `null` stands for a size that is free. */
+/** A tensor of an ONNX graph, float32 or float16; `null` stands for a size that is free. */
 export interface TensorSpec {
   readonly name: string;
   readonly shape: readonly (number | null)[];
@@ -12,7 +13,7 @@ export interface TensorSpec {
   readonly says?: string;
 }
 
-/** Values in and out of a graph, in the row-major order of `shape`. */
+/** Values in and out of a graph, in the row-major order of `shape`. A float16 graph's are converted. */
 export interface FloatTensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
@@ -121,6 +122,9 @@ export async function openSession(
   check(path, 'output', outputs, session.outputMetadata);
 
   const fetches = outputs.map(({ name }) => name);
+  const halves = new Set(
+    session.inputMetadata.filter((value) => value.isTensor && value.type === 'float16').map(({ name }) => name),
+  );
   const stated = new Map(
     [...session.inputMetadata, ...session.outputMetadata].map((value) => [
       value.name,
@@ -131,7 +135,10 @@ export async function openSession(
     shapeOf: (name) => (stated.get(name) ?? []).map((size) => (isOpen(size) ? null : size)),
     async run(values) {
       const feeds = Object.fromEntries(
-        Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor('float32', data, shape)]),
+        Object.entries(values).map(([name, { data, shape }]) => [
+          name,
+          halves.has(name) ? new Tensor('float16', toFloat16(data), shape) : new Tensor('float32', data, shape),
+        ]),
       );
       const results = await session.run(feeds, fetches).catch((cause: unknown) => {
         throw new EngineError('inference_failed', `${bundle.manifest.name} failed on this photo: ${reason(cause)}`, {
@@ -166,9 +173,9 @@ function check(
       const names = actual.map((value) => value.name).join(', ');
       throw new BundleError(`${path} has no ${role} "${name}", which its manifest names; it has ${names}`);
     }
-    if (!found.isTensor || found.type !== 'float32') {
+    if (!found.isTensor || (found.type !== 'float32' && found.type !== 'float16')) {
       const type = found.isTensor ? found.type : 'no tensor';
-      throw new BundleError(`${path}: ${role} "${name}" must be float32, and is ${type}`);
+      throw new BundleError(`${path}: ${role} "${name}" must be float32 or float16, and is ${type}`);
     }
     if (!fits(shape, found.shape)) {
       throw new BundleError(`${path}: ${role} "${name}" has the shape ${words(found.shape)}, ${says} ${words(shape)}`);
@@ -190,8 +197,11 @@ const words = (shape: readonly (number | string | null)[]) => `[${shape.map((siz
 
 function float32(name: string, tensor: Tensor | undefined): Float32Array {
   // The runtime types `data` as every array it could hold; `type` is what tells them apart.
-  if (tensor?.type !== 'float32') throw new BundleError(`expected "${name}" to be float32, got ${tensor?.type}`);
-  return tensor.data as Float32Array;
+  if (tensor?.type === 'float32') return tensor.data as Float32Array;
+  if (tensor?.type !== 'float16') throw new BundleError(`expected "${name}" to be float32, got ${tensor?.type}`);
+  // A Float16Array where this Node has one, otherwise the bits.
+  const { buffer, byteOffset, length } = tensor.data as Uint16Array<ArrayBuffer>;
+  return fromFloat16(new Uint16Array(buffer, byteOffset, length));
 }
 
 const reason = (cause: unknown) => (cause instanceof Error ? cause.message : String(cause));

@@ -1,0 +1,39 @@
+// IEEE 754 binary16. Node has a Float16Array only from version 24 on.
+
+const scratch = new Float32Array(1);
+const scratchBits = new Uint32Array(scratch.buffer);
+
+/** The nearest half-precision numbers, ties to even, as their bits; beyond ±65519 they are infinite. */
+export function toFloat16(values: Float32Array): Uint16Array {
+  return Uint16Array.from(values, halfBits);
+}
+
+function halfBits(value: number): number {
+  scratch[0] = value;
+  const bits = scratchBits[0]!;
+  const sign = (bits >>> 16) & 0x8000;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return 0x7e00;
+  if (magnitude >= 0x47800000) return sign | 0x7c00;
+  // Below 2^-14 a half has no leading one, and counts in steps of 2^-24.
+  if (magnitude < 0x38800000) return sign | roundToEven(Math.abs(value) * 2 ** 24);
+  const rounded = magnitude + 0xfff + ((magnitude >>> 13) & 1);
+  return sign | ((rounded - 0x38000000) >>> 13);
+}
+
+function roundToEven(value: number): number {
+  const rounded = Math.round(value);
+  return rounded - value === 0.5 && rounded % 2 === 1 ? rounded - 1 : rounded;
+}
+
+export function fromFloat16(bits: Uint16Array): Float32Array {
+  return Float32Array.from(bits, (half) => valueOfBits[half]!);
+}
+
+const valueOfBits = Float32Array.from({ length: 65_536 }, (_, half) => {
+  const sign = half & 0x8000 ? -1 : 1;
+  const exponent = (half >>> 10) & 31;
+  const fraction = half & 1023;
+  if (exponent === 31) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
+  return sign * (exponent === 0 ? fraction * 2 ** -24 : (1024 + fraction) * 2 ** (exponent - 25));
+});
