@@ -172,6 +172,7 @@ describe('models use', () => {
   test('takes a folder, wherever it lies', async () => {
     const { code, stdout } = await gen3d(['models', 'use', './mine/ball', '--json']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${JSON.stringify({ bundle: path('mine', 'ball') })}\n` });
+    expect((await gen3d(['models', 'list'])).stdout).toMatch(/\/mine\/ball +reconstruction .*in use/);
   });
 
   test('of a matting model changes that default, and leaves the bundle alone', async () => {

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { showDownload } from '../download-progress.js';
@@ -39,13 +40,15 @@ export function addModels(program: Command): void {
 }
 
 async function list(command: Command): Promise<void> {
-  const { readCatalogues } = await import('@gen3d/engine');
+  const { isPath, readCatalogues } = await import('@gen3d/engine');
   const { modelDirs } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const dirs = modelDirs(config);
-  const models = await installedModels(dirs);
+  const inUse = [config.bundle, config.matte];
+  // One that was chosen by its folder is in none of the folders that are searched.
+  const elsewhere = inUse.filter(isPath).map((folder) => installedModel(folder, resolve(folder)));
+  const models = [...(await installedModels(dirs)), ...(await Promise.all(elsewhere))];
   if (command.optsWithGlobals().json === true) return printJson(models.map(describeModel));
-  const inUse: readonly string[] = [config.bundle, config.matte];
   print(
     table(
       models.map((model) => {
