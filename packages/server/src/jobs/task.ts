@@ -1,5 +1,6 @@
 import { jobType, type Task } from '@gen3d/schema';
 import type { JobRow } from '../db/tables.js';
+import { isoTime } from './iso-time.js';
 
 /** The columns that a task object shows. Reads name them, because a row may also hold a very long image URL. */
 export const taskColumns = [
@@ -17,7 +18,6 @@ export const taskColumns = [
 export type TaskRow = Pick<JobRow, (typeof taskColumns)[number]>;
 
 export const assetUrl = (assetsUrl: string, key: string): string => `${assetsUrl}/${key}`;
-const iso = (time: number) => new Date(time).toISOString();
 
 /** The task object of a job. Addresses are made on reading, so a moved server answers with its present ones. */
 export function toTask(job: TaskRow, assetsUrl: string): Task {
@@ -29,7 +29,7 @@ export function toTask(job: TaskRow, assetsUrl: string): Task {
     model_urls: job.model_key === null ? null : { glb: assetUrl(assetsUrl, job.model_key) },
     thumbnail_url: job.thumbnail_key === null ? null : assetUrl(assetsUrl, job.thumbnail_key),
     error: job.error_code === null ? null : { code: job.error_code, message: job.error_message ?? '' },
-    created_at: iso(job.created_at),
-    finished_at: job.finished_at === null ? null : iso(job.finished_at),
+    created_at: isoTime(job.created_at),
+    finished_at: job.finished_at === null ? null : isoTime(job.finished_at),
   };
 }
