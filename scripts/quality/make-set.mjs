@@ -94,7 +94,11 @@ await main(async (atEnd) => {
   const lines = listed.map(({ id }) => `${JSON.stringify(id)}: ${JSON.stringify(views[id])}`);
   writeFileSync(viewsFile, `{\n${lines.join(',\n')}\n}\n`);
   writeFileSync(join(folder, 'NOTICE.md'), notice(set, listed, models));
-  if (missing.length > 0) throw new Failed(`Blender made nothing of ${missing.join(', ')}; see its words above.`);
+  if (missing.length > 0) {
+    throw new Failed(
+      `Blender made nothing of ${missing.join(', ')}; its words are above. Where it crashed, leave out the first of these.`,
+    );
+  }
 });
 
 /** Pictures and points of objects that are no longer in the set. */

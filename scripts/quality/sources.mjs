@@ -78,7 +78,7 @@ function morse(files, source) {
 }
 
 /**
- * A folder for each model, with `info.json` and `model.gltf`. A model is the folder's name. The meshes are compressed with
+ * The assets of market.pmnd.rs: a folder for each model, with `info.json` and `model.gltf`. A model is the folder's name. The meshes are compressed with
  * Draco, which Debian's Blender cannot read: `npm install draco3d` in the folder of downloads.
  */
 function market(files, source, { downloads, work }) {
@@ -88,16 +88,14 @@ function market(files, source, { downloads, work }) {
       const info = JSON.parse(readFileSync(join(folder, 'info.json'), 'utf8'));
       // 1 is how the collection writes CC0; the few models under other terms are of no use here.
       if (info.license !== 1) throw new Failed(`${model} is not under CC0`);
+      const creators = [info.creator].flat().map((who) => (typeof who === 'string' ? creatorOf(files, who) : who));
       const file = join(work, `${id}.glb`);
       await withoutDraco(join(folder, 'model.gltf'), file, downloads);
       return {
         load: { loader: 'gltf', file },
         title: info.name,
-        author: [info.creator]
-          .flat()
-          .map((creator) => creator.name ?? creatorName(files, creator))
-          .join(', '),
-        page: [info.creator].flat()[0].link,
+        author: creators.map(({ name }) => name).join(', '),
+        page: creators[0].link,
         licence: source.licence,
       };
     },
@@ -115,8 +113,7 @@ async function withoutDraco(from, to, downloads) {
   await io.write(to, document);
 }
 
-const creatorName = (files, id) =>
-  JSON.parse(readFileSync(join(files, 'files/creators', id, 'info.json'), 'utf8')).name;
+const creatorOf = (files, id) => JSON.parse(readFileSync(join(files, 'files/creators', id, 'info.json'), 'utf8'));
 
 function unpack(name, source, downloads, work) {
   const file = `${source.package}_${source.version.replaceAll(':', '%3a')}_all.deb`;

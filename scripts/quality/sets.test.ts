@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { readSet } from './read-set.mjs';
+
+const sharp = createRequire(new URL('../../packages/engine/package.json', import.meta.url))('sharp');
+const folderOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const listOf = (folder: string) => JSON.parse(readFileSync(join(folder, 'objects.json'), 'utf8'));
+
+const sets = [
+  { name: 'benchmark', folder: folderOf('benchmarks/quality'), atLeast: 60 },
+  { name: 'validation', folder: folderOf('models/training/validation'), atLeast: 20 },
+];
+
+describe.each(sets)('the $name set', ({ folder, atLeast }) => {
+  const objects = readSet(folder);
+
+  test('has every object it lists, of kinds that training makes and of others, each with its terms', () => {
+    const notice = readFileSync(join(folder, 'NOTICE.md'), 'utf8');
+    expect(objects.map(({ id }) => id)).toEqual(listOf(folder).objects.map(({ id }: { id: string }) => id));
+    expect(objects.length).toBeGreaterThanOrEqual(atLeast);
+    expect(new Set(objects.map(({ seen }) => seen))).toEqual(new Set([true, false]));
+    for (const { id } of objects)
+      expect(notice).toMatch(new RegExp(`^\\| \`${id}\` \\| .+ \\| .+ \\| (CC0|CC BY|BSD) `, 'm'));
+  });
+
+  test('fills the frame [-1, 1] with evenly spread points', () => {
+    for (const object of objects) {
+      const { positions, colors, seen } = object.truth();
+      expect(positions.length, object.id).toBe(3 * 16384);
+      expect([colors.length, seen.length]).toEqual([3 * 16384, 16384]);
+      const reach = positions.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+      expect(reach, object.id).toBeGreaterThan(0.98);
+      expect(reach, object.id).toBeLessThanOrEqual(1);
+    }
+  });
+
+  test('knows where its photos were taken from: the points that one shows lie on it', {
+    timeout: 300_000,
+  }, async () => {
+    for (const object of objects) {
+      const truth = object.truth();
+      for (const [view, photo] of object.photos.entries()) {
+        const { data, info } = await sharp(photo).raw().toBuffer({ resolveWithObject: true });
+        expect([info.width, info.height, info.channels], photo).toEqual([512, 512, 4]);
+        const pixels = projected(truth, object.views[view], view);
+        const onObject = pixels.filter(([x, y]) => data[4 * (y! * 512 + x!) + 3] > 0).length;
+        expect(pixels.length, photo).toBeGreaterThan(200);
+        expect(onObject / pixels.length, photo).toBeGreaterThan(0.97);
+      }
+    }
+  });
+});
+
+test('what is measured on comes from none of the sources that may be tuned on', () => {
+  const [measured, tuned] = sets.map(({ folder }) =>
+    Object.values<{ package?: string; repository?: string }>(listOf(folder).sources).map(
+      ({ package: name, repository }) => name ?? repository,
+    ),
+  );
+  expect(measured!.filter((source) => tuned!.includes(source))).toEqual([]);
+});
+
+test('both sets together stay small enough to clone', () => {
+  const bytes = sets
+    .flatMap(({ folder }) => ['photos', 'points'].map((name) => join(folder, name)))
+    .flatMap((folder) => readdirSync(folder).map((file) => statSync(join(folder, file)).size))
+    .reduce((sum, size) => sum + size, 0);
+  expect(bytes).toBeLessThan(15e6);
+});
+
+interface Taken {
+  readonly cameraToObject: readonly number[];
+  readonly fovDegrees: number;
+}
+
+/** Pixels [column, row] of the points that a photo shows. */
+function projected(
+  truth: { positions: Float32Array; seen: Uint8Array },
+  { cameraToObject: m, fovDegrees }: Taken,
+  view: number,
+) {
+  const focal = 256 / Math.tan((fovDegrees * Math.PI) / 360);
+  const pixels: [number, number][] = [];
+  truth.seen.forEach((views, point) => {
+    if ((views & (1 << view)) === 0) return;
+    const away = [0, 1, 2].map((axis) => truth.positions[3 * point + axis]! - m[4 * axis + 3]!);
+    // The columns of the matrix are the camera's right, up and back axes.
+    const [right, up, back] = [0, 1, 2].map((axis) =>
+      [0, 1, 2].reduce((sum, row) => sum + m[4 * row + axis]! * away[row]!, 0),
+    ) as [number, number, number];
+    pixels.push([Math.floor(256 - (focal * right) / back), Math.floor(256 + (focal * up) / back)]);
+  });
+  return pixels;
+}
