@@ -1,0 +1,307 @@
+"""Proves that what export-triposr.py exports, run by our engine, gives what TripoSR's reference implementation gives.
+
+    git clone https://github.com/VAST-AI-Research/TripoSR reference
+    pip install torch==2.13.0 onnx==1.23.1 onnxscript==0.7.2 numpy pyyaml \\
+        transformers==5.18.0 einops imageio trimesh scikit-image scipy
+    npm run setup && python3 scripts/prove-triposr.py reference --size full
+
+Needs no published weights: it builds the reference with random ones (fixed seed), saves them as a checkpoint, exports
+that in every variant and has scripts/run-bundle.mjs run each on a photo. Compared with PyTorch's are the scene codes and
+the densities and colours at random points, and with the reference's own mesh (scikit-image's marching cubes in the
+place of torchmcubes) the surface. What the reference only needs to download or cut out photos is stubbed.
+
+The weights are random; only the last layers are fitted so that what comes out has a surface (see fit_an_object).
+"""
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import yaml
+from scipy.spatial import cKDTree
+from skimage.measure import marching_cubes
+
+ROOT = Path(__file__).parent.parent
+RADIUS = 0.87
+THRESHOLD = 25
+# (vision channels, vision layers, plane size, token channels, layers); full is the published model.
+SIZES = {"tiny": (192, 2, 16, 128, 2), "small": (384, 4, 32, 512, 4), "full": (768, 12, 32, 1024, 16)}
+VARIANTS = [("planes", "fp32"), ("points", "fp32"), ("planes", "fp16"), ("planes", "int8")]
+
+
+def stub(name: str, **attributes: object) -> None:
+    module = types.ModuleType(name)
+    vars(module).update(attributes)
+    sys.modules[name] = module
+
+
+def stub_what_is_not_computed(vision_config: Path) -> None:
+    class OmegaConf:
+        structured = staticmethod(lambda fields: fields)
+        merge = staticmethod(lambda fields, given: fields(**(given or {})))
+
+    def cubes(level: torch.Tensor, at: float) -> tuple[torch.Tensor, torch.Tensor]:
+        # torchmcubes gives x, y, z for axes 2, 1, 0.
+        vertices, faces, *_ = marching_cubes(level.numpy(), at)
+        return torch.from_numpy(vertices[:, ::-1].copy()), torch.from_numpy(faces.astype(np.int64))
+
+    stub("omegaconf", OmegaConf=OmegaConf, DictConfig=dict)
+    stub("torchmcubes", marching_cubes=cubes)
+    stub("rembg")
+    import huggingface_hub
+
+    huggingface_hub.hf_hub_download = lambda **_: str(vision_config)
+
+
+def configuration(size: str) -> tuple[dict, dict]:
+    vision_channels, vision_layers, plane_size, channels, layers = SIZES[size]
+    vision = {
+        "model_type": "vit",
+        "hidden_size": vision_channels,
+        "num_hidden_layers": vision_layers,
+        "num_attention_heads": vision_channels // 64,
+        "intermediate_size": 4 * vision_channels,
+        "layer_norm_eps": 1e-12,
+        "image_size": 224,
+        "patch_size": 16,
+    }
+    config = {
+        "cond_image_size": 512,
+        "image_tokenizer_cls": "tsr.models.tokenizers.image.DINOSingleImageTokenizer",
+        "image_tokenizer": {"pretrained_model_name_or_path": "local"},
+        "tokenizer_cls": "tsr.models.tokenizers.triplane.Triplane1DTokenizer",
+        "tokenizer": {"plane_size": plane_size, "num_channels": channels},
+        "backbone_cls": "tsr.models.transformer.transformer_1d.Transformer1D",
+        "backbone": {
+            "in_channels": channels,
+            "num_attention_heads": channels // 64,
+            "attention_head_dim": 64,
+            "num_layers": layers,
+            "cross_attention_dim": vision_channels,
+        },
+        "post_processor_cls": "tsr.models.network_utils.TriplaneUpsampleNetwork",
+        "post_processor": {"in_channels": channels, "out_channels": 40},
+        "decoder_cls": "tsr.models.network_utils.NeRFMLP",
+        "decoder": {"in_channels": 120, "n_neurons": 64, "n_hidden_layers": 9, "activation": "silu"},
+        "renderer_cls": "tsr.models.nerf_renderer.TriplaneNeRFRenderer",
+        "renderer": {
+            "radius": RADIUS,
+            "feature_reduction": "concat",
+            "density_activation": "exp",
+            "density_bias": -1.0,
+            "num_samples_per_ray": 128,
+        },
+    }
+    return vision, config
+
+
+@torch.no_grad()
+def build_reference(folder: Path, size: str) -> torch.nn.Module:
+    """The reference with random weights, saved as `model.ckpt` and `config.yaml` in `folder`."""
+    vision, config = configuration(size)
+    (folder / "vision.json").write_text(json.dumps(vision))
+    stub_what_is_not_computed(folder / "vision.json")
+    from tsr.system import TSR
+
+    torch.manual_seed(0)
+    model = TSR(config).eval()
+    embeddings = model.tokenizer.embeddings
+    coarse = torch.randn(3, embeddings.shape[1], 4, 4)
+    embeddings.copy_(F.interpolate(coarse, embeddings.shape[-2:], mode="bicubic", align_corners=True))
+    model.renderer.set_chunk_size(8192)
+    for block in model.backbone.transformer_blocks:
+        # Untrained, the photo would shake the object to pieces.
+        block.attn2.to_out[0].weight.mul_(0.2)
+    fit_an_object(model)
+    torch.save(model.state_dict(), folder / "model.ckpt")
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return model
+
+
+def fit_an_object(model: torch.nn.Module) -> None:
+    """Fits the last layer of the encoder, so that its planes are smooth, and of the decoder, so that there is an object.
+
+    Of noise there is no surface to compare. The object is a dented ball when the photo is plain grey.
+    """
+    seen = []
+    handle = model.post_processor.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0][0]))
+    model([torch.full((512, 512, 3), 0.5)], "cpu")
+    handle.remove()
+    (planes,) = seen
+    layer = model.post_processor.upsample
+    side = 2 * planes.shape[-1]
+    mixing = torch.randn(layer.out_channels, planes.shape[1]) / planes.shape[1] ** 0.5
+    wanted = F.interpolate(torch.einsum("oc,pchw->pohw", mixing, planes), size=(side, side), mode="bicubic")
+    wanted *= 0.3 / wanted.std()
+    middle = (torch.arange(side) + 0.5) / side * 2 - 1
+    b, a = torch.meshgrid(middle, middle, indexing="ij")
+    for channel, value in enumerate((a, b, a * a, b * b, a * b, a * a + b * b)):
+        wanted[:, channel] += value
+    given = F.pad(planes, (0, 0, 0, 0, 0, 1), value=1).permute(0, 2, 3, 1).flatten(0, 2)
+    texels = wanted.reshape(3, -1, side // 2, 2, side // 2, 2).permute(0, 2, 4, 1, 3, 5)
+    fitted = ridge(given, texels.flatten(3).flatten(0, 2)).reshape(-1, layer.out_channels, 2, 2)
+    layer.weight.copy_(fitted[:-1])
+    layer.bias.copy_(fitted[-1].mean(dim=(1, 2)))
+
+    codes = layer(planes).reshape(1, 3, layer.out_channels, side, side)
+    points = (torch.rand(60_000, 3) * 2 - 1) * RADIUS
+    *hidden, last = model.decoder.layers
+    features = []
+    handle = last.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0]))
+    model.renderer.query_triplane(model.decoder, points, codes[0])
+    handle.remove()
+    x, y, z = points.T
+    radius = 0.55 + 0.1 * torch.sin(7 * x) * torch.sin(6 * y + 1) + 0.08 * torch.cos(9 * z)
+    logit = np.log(THRESHOLD) + 1 + 10 * (radius - points.norm(dim=1)).clamp(-0.4, 0.4)
+    fitted = ridge(F.pad(torch.cat(features), (0, 1), value=1), logit[:, None])
+    last.weight[0] = fitted[:-1, 0]
+    last.bias[0] = fitted[-1, 0]
+
+
+def ridge(given: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """The linear layer [in, out] that comes nearest to `wanted` [n, out] from `given` [n, in]."""
+    x, y = given.double(), wanted.double()
+    damping = 1e-4 * x.square().mean() * len(x) * torch.eye(x.shape[1])
+    return torch.linalg.solve(x.T @ x + damping, x.T @ y).float()
+
+
+def to_triangles(points: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """The distance of each point to the nearest of the 24 triangles whose middles are nearest: no less than the true one."""
+    corners = vertices[faces]
+    _, near = cKDTree(corners.mean(axis=1)).query(points, k=24, workers=-1)
+    best = np.full(len(points), np.inf)
+    for column in near.T:
+        a, b, c = corners[column].transpose(1, 0, 2)
+        best = np.minimum(best, triangle_distance(points, a, b, c))
+    return best
+
+
+def triangle_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """To the plane where the foot of the perpendicular is inside, else to the nearest edge."""
+
+    def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return (u * v).sum(axis=1)
+
+    def to_edge(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        t = np.clip(dot(p - u, v - u) / np.maximum(dot(v - u, v - u), 1e-30), 0, 1)
+        return np.linalg.norm(p - u - t[:, None] * (v - u), axis=1)
+
+    normal = np.cross(b - a, c - a)
+    length = np.maximum(np.linalg.norm(normal, axis=1), 1e-30)
+    sides = [dot(np.cross(v - u, p - u), normal) for u, v in ((a, b), (b, c), (c, a))]
+    inside = np.all(np.stack(sides) >= 0, axis=0)
+    edges = np.minimum(np.minimum(to_edge(a, b), to_edge(b, c)), to_edge(c, a))
+    return np.where(inside, np.abs(dot(p - a, normal)) / length, edges)
+
+
+def from_camera(points: np.ndarray) -> np.ndarray:
+    """Camera space (X right, Y up, Z to the camera) to the reference's box: x to the camera, y right, z up."""
+    return points[..., [2, 0, 1]]
+
+
+def surface_distance(ours: tuple, theirs: tuple, cell: float) -> float:
+    """The symmetric Hausdorff distance in cells. Ours is closed where it leaves the box, theirs is open there: not compared."""
+
+
+    def inside(vertices: np.ndarray) -> np.ndarray:
+        return vertices[np.abs(vertices).max(axis=1) < RADIUS - 1.5 * cell]
+
+    (v, f), (w, g) = ours, theirs
+    return max(to_triangles(inside(v), w, g).max(), to_triangles(inside(w), v, f).max()) / cell
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
+    """The norm of the difference by that of what is expected; the greatest difference by the greatest value."""
+    difference = found.astype(np.float64) - expected
+    return (
+        float(np.linalg.norm(difference) / np.linalg.norm(expected)),
+        float(np.abs(difference).max() / np.abs(expected).max()),
+    )
+
+
+class Run:
+    """What scripts/run-bundle.mjs wrote and said."""
+
+    def __init__(self, bundle: Path, photo: Path, points: Path, out: Path, *surface: object):
+        out.mkdir()
+        command = ["node", ROOT / "scripts/run-bundle.mjs", bundle, photo, points, out, *surface]
+        said = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd=ROOT)
+        self.said = dict(line.split() for line in said.stdout.splitlines())
+        self.out = out
+
+    def read(self, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
+        return np.fromfile(self.out / name, dtype).reshape(shape)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("reference", type=Path, help="a clone of TripoSR")
+    parser.add_argument("--size", choices=SIZES, default="tiny")
+    parser.add_argument("--resolution", type=int, default=128, help="cells of the grid whose surfaces are compared; even")
+    parser.add_argument("--photo", type=Path, default=ROOT / "examples/photos/toy-truck.png")
+    parser.add_argument("--keep", type=Path, help="keep the checkpoint and the bundles in this new folder")
+    args = parser.parse_args()
+    sys.path.insert(0, str(args.reference))
+
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        if args.keep:
+            args.keep.mkdir(parents=True)
+        folder = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="prove-triposr-")))
+        model = build_reference(folder, args.size)
+        rng = np.random.default_rng(0)
+        in_camera = rng.uniform(-RADIUS, RADIUS, (200_000, 3)).astype(np.float32)
+        in_camera.tofile(folder / "points")
+        points = torch.from_numpy(np.ascontiguousarray(from_camera(in_camera)))
+        expected = None
+        print(f"{args.size}: {sum(p.numel() for p in model.parameters()) / 1e6:.0f} M parameters")
+
+        for kind, precision in VARIANTS:
+            bundle = folder / f"{kind}-{precision}"
+            export = [sys.executable, ROOT / "scripts/export-triposr.py", folder / "model.ckpt", bundle]
+            # The reference runs on transformers 5 here.
+            options = ["--decoder", kind, "--precision", precision, "--position-embeddings", "5"]
+            subprocess.run([*export, *options], check=True, capture_output=True)
+            size = sum(file.stat().st_size for file in bundle.iterdir()) / 1e6
+
+            if expected is None:
+                first = Run(bundle, args.photo, folder / "points", folder / "first")
+                image = torch.from_numpy(first.read("input.f32", 3, 512, 512)).permute(1, 2, 0).contiguous()
+                start = time.perf_counter()
+                codes = model([image], "cpu")
+                print(f"PyTorch encodes in {time.perf_counter() - start:.1f} s")
+                grey = model([torch.full_like(image, 0.5)], "cpu")
+                print(f"scene codes of the photo and of plain grey differ by {relative(codes.numpy(), grey.numpy())[0]:.2f}")
+                answer = model.renderer.query_triplane(model.decoder, points, codes[0])
+                density = answer["density_act"].numpy().ravel()
+                mesh = model.extract_mesh(codes, False, args.resolution + 1, THRESHOLD)[0]
+                theirs = (mesh.vertices, mesh.faces)
+                expected = {"scene codes": codes.numpy(), "densities": density, "colours": answer["color"].numpy()}
+                print(f"densities {density.min():.3g} to {density.max():.3g}, {len(mesh.faces)} triangles")
+
+            run = Run(bundle, args.photo, folder / "points", folder / f"run-{kind}-{precision}", args.resolution)
+            found = {
+                "scene codes": run.read("scene_codes.f32", *codes.shape),
+                "densities": run.read("density.f32", -1),
+                "colours": run.read("color.f32", -1, 3),
+            }
+            ours = (from_camera(run.read("vertices.f32", -1, 3)), run.read("indices.u32", -1, 3, dtype=np.uint32))
+            distance = surface_distance(ours, theirs, 2 * RADIUS / args.resolution)
+            errors = {what: relative(found[what], expected[what]) for what in expected}
+            said = ", ".join(f"{what} {norm:.1e} (worst {worst:.1e})" for what, (norm, worst) in errors.items())
+            times = ", ".join(f"{step} {value}" for step, value in run.said.items())
+            print(f"{kind} {precision}: {size:.0f} MB; {said}; surface {distance:.3f} cells; {times}", flush=True)
+            if precision == "fp32" and (max(worst for _, worst in errors.values()) > 1e-3 or distance > 0.5):
+                sys.exit("not equal")
+
+
+if __name__ == "__main__":
+    main()
