@@ -1,7 +1,7 @@
 // How long a photo takes, how much memory, and how quickly the API answers meanwhile.
 //
 //   npm run bench             each demo photo through a real server and the real command line
-//   npm run bench engine      the engine alone, stage by stage
+//   npm run bench engine      the engine alone, stage by stage: time and memory
 //   npm run bench api         the API over a million jobs, beside bare Express and SQLite's own commits
 //   npm run bench quality     how near the models come to the objects photographed: docs/quality.md
 //
@@ -10,8 +10,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath, pathToFileURL } from 'node:url';
 import { benchApi } from './bench-api.mjs';
+import { benchEngine } from './bench-engine.mjs';
 import { benchQuality } from './bench-quality.mjs';
 import { demoPhotos } from './photos.mjs';
 import { Failed, main } from './processes.mjs';
@@ -19,7 +19,6 @@ import { requireNode } from './require-node.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
 requireNode();
-const root = fileURLToPath(new URL('..', import.meta.url));
 const pollEveryMs = 50;
 
 const benches = { server: benchServer, engine: benchEngine, api: benchApi, quality: benchQuality };
@@ -116,37 +115,6 @@ function field(pid, name) {
   } catch {
     return undefined;
   }
-}
-
-async function benchEngine() {
-  const { Engine } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
-  const options = { bundle: 'gen3d-tiny', matte: 'isnet', device: 'auto', modelDirs: [join(root, 'models')] };
-  const startedAt = performance.now();
-  const engine = await Engine.open(options);
-  console.log(`Loading the reconstruction network: ${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`);
-  let headed = false;
-  for (const photo of demoPhotos()) {
-    const bytes = readFileSync(photo);
-    const began = performance.now();
-    const { stats, glb } = await engine.generate(bytes);
-    const total = (performance.now() - began) / 1000;
-    const stages = Object.entries(stats.stageMs);
-    if (!headed) {
-      row('photo', 'total', ...stages.map(([name]) => name), 'GLB', 'triangles');
-      row('---', '--:', ...stages.map(() => '--:'), '--:', '--:');
-      headed = true;
-    }
-    const times = stages.map(([, ms]) => (ms / 1000).toFixed(2));
-    row(
-      basename(photo),
-      `${total.toFixed(1)} s`,
-      ...times,
-      `${(glb.length / 1e6).toFixed(1)} MB`,
-      stats.triangles.toLocaleString('en'),
-    );
-  }
-  await engine.close();
-  console.log(`\nPeak memory: ${Math.round(process.resourceUsage().maxRSS / 1024)} MB`);
 }
 
 function row(...cells) {

@@ -1,0 +1,76 @@
+"""One model made by TripoSR's reference pipeline on the CPU; for `npm run bench engine -- --reference`.
+
+    python3 scripts/time-triposr.py REFERENCE CHECKPOINT PHOTO --resolution 256
+
+As its run.py does for a cut-out photo: crop and grey background, encode, densities on the whole grid, marching cubes,
+colours at the vertices, a GLB. The second of two models is measured. Prints the same JSON as engine-run.mjs.
+"""
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+
+from triposr_reference import THRESHOLD, load_reference
+
+
+def peak() -> int:
+    """The most memory in MB since the last `reset`; Linux only, like the next."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return round(int(line.split()[1]) / 1024)
+    raise SystemExit("VmHWM is not in /proc/self/status")
+
+
+def reset() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("reference", type=Path, help="a clone of TripoSR")
+    parser.add_argument("checkpoint", type=Path, help="folder with model.ckpt, config.yaml and vision.json")
+    parser.add_argument("photo", type=Path, help="cut out: with an alpha channel")
+    parser.add_argument("--resolution", type=int, default=256, help="as run.py's --mc-resolution")
+    args = parser.parse_args()
+    sys.path.insert(0, str(args.reference))
+
+    begun = time.perf_counter()
+    model = load_reference(args.checkpoint)
+    from tsr.utils import resize_foreground
+
+    load, before, stages = time.perf_counter() - begun, peak(), {}
+
+    @contextlib.contextmanager
+    def stage(name: str):
+        reset()
+        start = time.perf_counter()
+        yield
+        stages[name] = {"seconds": time.perf_counter() - start, "megabytes": peak()}
+
+    with torch.no_grad(), tempfile.TemporaryDirectory() as folder:
+        for _ in range(2):
+            started = time.perf_counter()
+            with stage("frame"):
+                image = np.array(resize_foreground(Image.open(args.photo).convert("RGBA"), 0.85)).astype(np.float32) / 255
+                image = image[..., :3] * image[..., 3:] + (1 - image[..., 3:]) * 0.5
+                photo = Image.fromarray((image * 255).astype(np.uint8))
+            with stage("encode"):
+                codes = model([photo], "cpu")
+            with stage("field"):
+                mesh = model.extract_mesh(codes, True, args.resolution, THRESHOLD)[0]
+            with stage("write"):
+                mesh.export(Path(folder) / "mesh.glb")
+            total = time.perf_counter() - started
+    peaks = [before, *(found["megabytes"] for found in stages.values())]
+    print(json.dumps({"load": load, "total": total, "stages": stages, "peak": max(peaks), "triangles": len(mesh.faces)}))
+
+
+main()
