@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Engine } from './engine.js';
 import { BundleError } from './errors.js';
 import { readGlb } from './gltf/read-glb.js';
-import type { TexturedMesh, TriangleMesh } from './surface/mesh.js';
 import { topologyProblems } from './surface/topology.js';
+import { welded } from './surface/welded.fixture.js';
 
 const models = join(import.meta.dirname, '../../../models');
 const options = { matte: 'isnet', device: 'auto', modelDirs: [models] } as const;
@@ -24,21 +24,6 @@ const vase = () =>
   )
     .png()
     .toBuffer();
-
-/** The mesh with the vertices that UV seams split joined again: by position, which splitting leaves as it is. */
-function welded({ positions, indices }: TexturedMesh): TriangleMesh {
-  const ids = new Map<string, number>();
-  const source = Array.from({ length: positions.length / 3 }, (_, i) => {
-    const key = positions.subarray(3 * i, 3 * i + 3).join(' ');
-    if (!ids.has(key)) ids.set(key, ids.size);
-    return ids.get(key)!;
-  });
-  const unique = new Float32Array(3 * ids.size);
-  source.forEach((id, i) => {
-    unique.set(positions.subarray(3 * i, 3 * i + 3), 3 * id);
-  });
-  return { positions: unique, indices: indices.map((vertex) => source[vertex]!) };
-}
 
 describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
   let engine: Engine;

@@ -15,6 +15,8 @@ export interface BallOptions {
   readonly kind: 'points' | 'planes';
   /** In the box's units. Default 0.5. */
   readonly radius?: number;
+  /** Added to the squared radius at a place of plane 0, 1 or 2, so that the ball becomes something else. */
+  readonly dents?: (plane: number, a: number, b: number) => number;
   /** The points graph is exported for just so many; default: any. */
   readonly points?: number;
   readonly manifest?: Partial<ReconstructionManifest>;
@@ -29,11 +31,11 @@ export interface BallOptions {
  * @returns the bundle's folder
  */
 export async function writeBallBundle(folder: string, name: string, options: BallOptions): Promise<string> {
-  const { kind, radius = 0.5, points } = options;
+  const { kind, radius = 0.5, points, dents } = options;
   const directory = join(folder, name);
   await mkdir(directory, { recursive: true });
   const graphs = {
-    'encoder.onnx': onnxFile(ballEncoder()),
+    'encoder.onnx': onnxFile(ballEncoder(dents)),
     'decoder.onnx': onnxFile(kind === 'planes' ? planesDecoder(radius) : pointsDecoder(radius, points)),
   };
   for (const [file, bytes] of Object.entries(graphs)) await writeFile(join(directory, file), bytes);
@@ -81,7 +83,7 @@ export async function writeBallBundle(folder: string, name: string, options: Bal
 }
 
 /** Plane (a, b) holds (a² + b²) / 2 in its first channel, so that the three add up to the squared radius; x, z, y in the second. */
-function ballPlanes(): Float32Array {
+function ballPlanes(dents: BallOptions['dents']): Float32Array {
   const values = new Float32Array(3 * channels * planeSize * planeSize);
   const at = (texel: number) => (((texel + 0.5) / planeSize) * 2 - 1) * ballHalfExtent;
   let i = 0;
@@ -90,7 +92,7 @@ function ballPlanes(): Float32Array {
       for (let row = 0; row < planeSize; row++) {
         for (let column = 0; column < planeSize; column++) {
           const [a, b] = [at(column), at(row)];
-          values[i++] = channel === 0 ? (a * a + b * b) / 2 : [a, b, a][plane]!;
+          values[i++] = channel === 0 ? (a * a + b * b) / 2 + (dents?.(plane, a, b) ?? 0) : [a, b, a][plane]!;
         }
       }
     }
@@ -99,7 +101,7 @@ function ballPlanes(): Float32Array {
 }
 
 /** What is made of the photo is nothing; but the graph must look at it, as the runtime drops inputs that are not used. */
-const ballEncoder = (): OnnxGraph => ({
+const ballEncoder = (dents: BallOptions['dents']): OnnxGraph => ({
   inputs: [{ name: 'image', shape: [1, 3, imageSize, imageSize] }],
   outputs: [{ name: 'scene_codes', shape: [1, 3, channels, planeSize, planeSize] }],
   nodes: [
@@ -109,7 +111,7 @@ const ballEncoder = (): OnnxGraph => ({
   ],
   weights: [
     { name: 'none', shape: [], data: new Float32Array([0]) },
-    { name: 'planes', shape: [1, 3, channels, planeSize, planeSize], data: ballPlanes() },
+    { name: 'planes', shape: [1, 3, channels, planeSize, planeSize], data: ballPlanes(dents) },
   ],
 });
 

@@ -1,0 +1,68 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import validator from 'gltf-validator';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeBallBundle } from './bundle/bundle.fixture.js';
+import { Engine } from './engine.js';
+import { EngineError } from './errors.js';
+import { readGlb } from './gltf/read-glb.js';
+import { pick, randomPhoto, seededRandom } from './random-photos.fixture.js';
+import { topologyProblems } from './surface/topology.js';
+import { welded } from './surface/welded.fixture.js';
+
+// A longer run: GEN3D_RANDOM_CASES=200 npx vitest run packages/engine/src/random-cases.test.ts
+const cases = Number(process.env.GEN3D_RANDOM_CASES ?? 16);
+const resolutions = [32, 64, 128, 160, 256];
+const bundles = ['inflate', 'gen3d-tiny', 'gen3d-base', 'noise-points', 'noise-planes', 'nothing', 'all'];
+
+let folder: string;
+const engines = new Map<string, Engine>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-random-'));
+  const wave = (plane: number, a: number, b: number) => 0.12 * Math.sin(9 * a + plane) * Math.sin(8 * b - 2 * plane);
+  await writeBallBundle(folder, 'noise-points', { kind: 'points', radius: 0.45, dents: wave });
+  await writeBallBundle(folder, 'noise-planes', { kind: 'planes', radius: 0.5, dents: (...at) => 2 * wave(...at) });
+  // No surface at all, and one that the box cuts off on every side.
+  await writeBallBundle(folder, 'nothing', { kind: 'planes', dents: () => 9 });
+  await writeBallBundle(folder, 'all', { kind: 'planes', dents: () => -9 });
+});
+
+afterAll(async () => {
+  for (const engine of engines.values()) await engine.close();
+  await rm(folder, { recursive: true });
+});
+
+async function engineOf(bundle: string): Promise<Engine> {
+  const modelDirs = [folder, join(import.meta.dirname, '../../../models')];
+  const engine = engines.get(bundle) ?? (await Engine.open({ bundle, matte: 'isnet', device: 'cpu', modelDirs }));
+  engines.set(bundle, engine);
+  return engine;
+}
+
+test.each(Array.from({ length: cases }, (_, seed) => seed))(
+  "any picture through any bundle gives a GLB that Khronos' validator finds no fault with, or a typed error: seed %i",
+  async (seed) => {
+    const random = seededRandom(seed);
+    const { bytes, what } = await randomPhoto(random);
+    const bundle = pick(random, bundles);
+    const options = {
+      resolution: pick(random, resolutions),
+      textureSize: pick(random, [64, 512, 1024, 2048]),
+      maxTriangles: pick(random, [500, 5_000, 30_000, 100_000]),
+    };
+    const case_ = `${what}, ${bundle}, ${JSON.stringify(options)}`;
+    const engine = await engineOf(bundle);
+    const outcome = await engine.generate(bytes, options).catch((error: unknown) => error);
+    if (outcome instanceof Error) {
+      expect(outcome, `${case_}: ${outcome.stack}`).toBeInstanceOf(EngineError);
+      return;
+    }
+    const { glb } = outcome as Awaited<ReturnType<Engine['generate']>>;
+    const { issues } = await validator.validateBytes(glb);
+    expect(issues.messages, case_).toEqual([]);
+    const { mesh } = await readGlb(glb);
+    expect(topologyProblems(welded(mesh)), case_).toEqual([]);
+  },
+);
