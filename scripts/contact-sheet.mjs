@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const fromEngine = createRequire(new URL('../packages/engine/package.json', import.meta.url));
 const enginePath = fileURLToPath(new URL('../packages/engine/dist/index.js', import.meta.url));
 
-const views = {
+export const views = {
   threeQuarter: { yawRadians: 0.56, pitchRadians: 0.3 },
   front: { yawRadians: 0, pitchRadians: 0.15 },
   side: { yawRadians: Math.PI / 2, pitchRadians: 0.15 },
