@@ -1,5 +1,6 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
+import { anyOrigin } from './any-origin.js';
 import { assetRoutes } from './assets.js';
 import { authenticate } from './auth.js';
 import { balanceRoutes } from './balance.js';
@@ -45,6 +46,14 @@ export function createApp(services: Services): Express {
     response.setHeader('cache-control', 'no-store');
     next();
   });
+  app.use(
+    anyOrigin({
+      methods: ['GET', 'POST', 'PUT', 'DELETE'],
+      // `*` stands for every header but Authorization, so that a page's tracing headers do not stop its calls.
+      requestHeaders: ['Authorization', 'Content-Type', 'X-Api-Key', 'X-Request-Id', '*'],
+      responseHeaders: ['Allow', 'Retry-After', 'X-Request-Id'],
+    }),
+  );
   app.use(authenticate(services));
   if (config.rateLimit !== 'off') app.use(rateLimit(config.rateLimit));
   app.use('/v1/jobs', jobRoutes(services));

@@ -1,22 +1,18 @@
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
+import { anyOrigin } from './any-origin.js';
 import { HttpError } from './errors.js';
 
 /** Read from any page: a viewer in a browser loads models cross-origin, and part by part. */
-const open: RequestHandler = (request, response, next) => {
-  response.set({
-    'access-control-allow-origin': '*',
-    'access-control-expose-headers': 'Accept-Ranges, Content-Length, Content-Range, ETag',
-    'cross-origin-resource-policy': 'cross-origin',
-  });
-  if (request.method !== 'OPTIONS') return next();
-  response
-    .set({
-      'access-control-allow-methods': 'GET, HEAD',
-      'access-control-allow-headers': 'Range, If-None-Match, If-Range',
-      'access-control-max-age': '86400',
-    })
-    .status(204)
-    .end();
+const open = anyOrigin({
+  methods: ['GET', 'HEAD'],
+  requestHeaders: ['Range', 'If-None-Match', 'If-Range'],
+  responseHeaders: ['Accept-Ranges', 'Content-Length', 'Content-Range', 'ETag'],
+});
+
+/** Loaded without CORS too, as an `<img>` of a page that isolates itself is. */
+const embeddable: RequestHandler = (_request, response, next) => {
+  response.setHeader('cross-origin-resource-policy', 'cross-origin');
+  next();
 };
 
 /** A part beyond the end of the file: 416 with its size, as a reader of ranges expects. */
@@ -35,6 +31,7 @@ const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next
 export function assetRoutes(folder: string): Router {
   const router = Router();
   router.use(
+    embeddable,
     open,
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
     () => {
