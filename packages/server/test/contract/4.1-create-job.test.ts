@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { asDataUri } from '../ball-photo.js';
 import { photoJob, photoUrl, refused, sharedServer, withImages } from './kit.js';
 
-const { admin, newCaller } = sharedServer();
+const { admin, newCaller, server } = sharedServer();
 const inline = (bytes: number, type = 'image/png') => asDataUri(Buffer.alloc(bytes, 1), type);
 
 describe('4.1 POST /v1/jobs', () => {
@@ -96,12 +96,34 @@ describe('4.1 POST /v1/jobs', () => {
     await create();
   });
 
-  test('a body that is nested a million deep brings nothing down', async () => {
+  test('a body of very deep or very many values is 400 invalid_request, and is not parsed', async () => {
     const { call, create } = await newCaller();
     const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
-    const { status } = await call('POST', '/v1/jobs', `{"type":"x","input":{},"options":${deep}}`);
-    expect([202, 400]).toContain(status);
+    for (const value of [deep, `[${'{},'.repeat(2_000_000)}1]`]) {
+      const answer = await call('POST', '/v1/jobs', `{"type":"x","input":{},"options":${value}}`);
+      expect(refused(answer, 400, 'invalid_request')).toMatch(/^body: (nested|holds)/);
+    }
     await create();
+  });
+
+  test('a body that is not UTF-8 is 400 invalid_request', async () => {
+    const { apiKey, create } = await newCaller();
+    const post = async (contentType: string, body: Buffer<ArrayBuffer>) => {
+      const headers = { 'x-api-key': apiKey, 'content-type': contentType };
+      return fetch(`${server().url}/v1/jobs`, { method: 'POST', headers, body });
+    };
+    const text = JSON.stringify(photoJob({ idempotency_key: '\u00e9' }));
+    for (const [contentType, body] of [
+      ['application/json', Buffer.from(text, 'latin1')],
+      ['application/json; charset=utf-16', Buffer.from(text, 'utf16le')],
+    ] as const) {
+      const answer = await post(contentType, body);
+      expect(answer.status).toBe(400);
+      expect(await answer.json()).toMatchObject({
+        error: { code: 'invalid_request', message: expect.stringContaining('UTF-8') },
+      });
+    }
+    await create(text);
   });
 
   test('a type that is not image-to-3d is accepted, with any object as input', async () => {
