@@ -12,7 +12,11 @@ import { requireHost } from './refuse-malformed.js';
 import { requestLog } from './request-log.js';
 import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
+import { cutOffUnreadBody } from './unread-body.js';
 import { webhookEndpointRoutes } from './webhook-endpoint.js';
+
+/** How long a client may go on sending a body that was answered already, in milliseconds. */
+const unreadBodyGraceMs = 5_000;
 
 /** The whole HTTP surface. The order is the contract's: nothing about a request is looked at before its key. */
 export function createApp(services: Services): Express {
@@ -24,6 +28,7 @@ export function createApp(services: Services): Express {
   app.set('query parser', 'simple');
 
   app.use(requestLog(log, metrics));
+  app.use(cutOffUnreadBody(unreadBodyGraceMs));
   // An API answers with data: nothing in it may be run, framed or guessed at.
   app.use(
     helmet({

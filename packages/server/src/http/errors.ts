@@ -61,9 +61,7 @@ function requestFault(error: unknown): HttpError | undefined {
   const known = typeof type === 'string' ? bodyProblems[type] : undefined;
   // V8's message says which character broke the JSON and where.
   const detail = type === 'entity.parse.failed' ? `: ${String(message)}` : '';
-  // What is left of a refused body shall not be read just to keep the connection.
-  const headers: Record<string, string> = type === 'entity.too.large' ? { connection: 'close' } : {};
-  return new HttpError(400, 'invalid_request', known ? known + detail : 'The request is malformed', headers);
+  return new HttpError(400, 'invalid_request', known ? known + detail : 'The request is malformed');
 }
 
 /** The one place where what was thrown becomes what is sent. */

@@ -6,11 +6,9 @@ import { checkJsonStructure } from './json-structure.js';
 /** Room for the largest inline image in base64 and then some. */
 const maxBytes = 8 * 1024 * 1024;
 
-/**
- * Reads a JSON body, in UTF-8 as RFC 8259 (8.1) has it. Whatever the Content-Type says: the body is JSON or the request is
- * refused.
- */
-export const jsonBody: RequestHandler = express.json({
+const tooLarge = () => new HttpError(400, 'invalid_request', 'body: larger than this server accepts');
+
+const parse = express.json({
   limit: maxBytes,
   type: () => true,
   strict: false,
@@ -21,3 +19,24 @@ export const jsonBody: RequestHandler = express.json({
     checkJsonStructure(body);
   },
 });
+
+/**
+ * Reads a JSON body, in UTF-8 as RFC 8259 (8.1) has it. A larger one is refused by its Content-Length, or where it passes
+ * the limit, and never held in memory. Whatever the Content-Type says: the body is JSON or the request is refused.
+ */
+export const jsonBody: RequestHandler = (request, response, next) => {
+  if (Number(request.headers['content-length']) > maxBytes) throw tooLarge();
+  let bytes = 0;
+  // body-parser has the same limit, but reads the body to its end, if it has one, before it says so.
+  const count = (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= maxBytes) return;
+    request.off('data', count);
+    next(tooLarge());
+  };
+  request.on('data', count);
+  parse(request, response, (error?: unknown) => {
+    request.off('data', count);
+    if (bytes <= maxBytes) next(error);
+  });
+};
