@@ -154,7 +154,7 @@ export class Engine {
     const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
     const field = await stage('encode', () => this.#reconstructor.reconstruct(cutout));
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));
-    const closed = await stage('surface', () => {
+    const closed = await stage('surface', async () => {
       const surface = clean(marchingCubes(grid, field.threshold));
       if (surface.indices.length === 0) {
         throw new EngineError(
@@ -162,7 +162,7 @@ export class Engine {
           'The network found no solid shape in this photo. Try another view of the object.',
         );
       }
-      return simplify(smooth(surface, smoothingPasses), maxTriangles);
+      return (await simplify(smooth(surface, smoothingPasses), maxTriangles)).mesh;
     });
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));

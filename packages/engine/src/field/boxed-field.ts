@@ -32,8 +32,14 @@ export function boxedField(
   elevation: Elevation | undefined,
 ): DensityField {
   const { halfExtent } = decoder;
+  const justBelow = threshold - 1e-3 * (Math.abs(threshold) || 1);
   const toBox = boxAxes(decoder);
-  const outside = Math.min(0, threshold - 1);
+  // Outside it is as much too thin as the nearest place inside is too dense: the surface then runs along the wall, and no
+  // step down to nothing looks steep to whoever compares slopes.
+  const outside = (density: number) => {
+    if (density < threshold) return density;
+    return Math.min(threshold > 0 ? (threshold * threshold) / density : 2 * threshold - density, justBelow);
+  };
   const chunk = new Float32Array(3 * chunkSize);
 
   async function inChunks(points: Float32Array, take: (decoded: Decoded, start: number, end: number) => void) {
@@ -54,8 +60,8 @@ export function boxedField(
       inChunks(points, (decoded, start, end) => {
         for (let i = start, p = 3 * start; i < end; i++, p += 3) {
           const reach = Math.max(Math.abs(points[p]!), Math.abs(points[p + 1]!), Math.abs(points[p + 2]!));
-          density[i] =
-            reach > halfExtent ? outside : Math.min(Math.max(decoded.density[i - start]!, -greatest), greatest);
+          const value = Math.min(Math.max(decoded.density[i - start]!, -greatest), greatest);
+          density[i] = reach > halfExtent ? outside(value) : value;
         }
       }),
     evaluateColors: (points, colors) =>

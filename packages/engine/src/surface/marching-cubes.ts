@@ -1,3 +1,4 @@
+import { GrowingFloats, GrowingInts } from '../growing.js';
 import { cubeTriangles, edgeCorners } from './marching-cubes-table.js';
 import type { TriangleMesh } from './mesh.js';
 import type { ScalarGrid } from './scalar-grid.js';
@@ -19,84 +20,73 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
     throw new RangeError(`${nx}x${ny}x${nz} samples expected, ${values.length} given`);
   }
   const layer = nx * ny;
-  const cornerOffsets = Int32Array.from(
-    { length: 8 },
-    (_, c) => (c & 1) + ((c >> 1) & 1) * nx + ((c >> 2) & 1) * layer,
-  );
   const positions = new GrowingFloats();
   const indices = new GrowingInts();
 
   // A crossing belongs to the grid edge it lies on, named by its lower sample and its axis. Cells only ever share
   // edges within two neighbouring layers, so two layers of ids are kept, not one id for every edge of the grid.
-  let edgeIds = [new Int32Array(3 * layer).fill(-1), new Int32Array(3 * layer).fill(-1)] as const;
+  const edgeIds = [new Int32Array(3 * layer).fill(-1), new Int32Array(3 * layer).fill(-1)] as const;
+  // Of each sample of the two layers whether it is inside, so that each is compared once and not by its eight cells.
+  const insides = [new Uint8Array(layer), new Uint8Array(layer)] as const;
+  markInside(values, 0, threshold, insides[0]);
 
   for (let k = 0; k < nz - 1; k++) {
+    const near = insides[(k & 1) as 0 | 1];
+    const far = insides[(~k & 1) as 0 | 1];
+    markInside(values, (k + 1) * layer, threshold, far);
     for (let j = 0; j < ny - 1; j++) {
+      const row = j * nx;
+      const base = row + k * layer;
+      // Corners are numbered x + 2y + 4z: a step to the right makes the odd ones, which have x = 1, the even ones.
+      let configuration = (near[row]! << 1) | (near[row + nx]! << 3) | (far[row]! << 5) | (far[row + nx]! << 7);
       for (let i = 0; i < nx - 1; i++) {
-        const base = i + j * nx + k * layer;
-        let configuration = 0;
-        for (let c = 0; c < 8; c++) {
-          const value = values[base + cornerOffsets[c]!]!;
-          if (value > threshold) configuration |= 1 << c;
-          else if (Number.isNaN(value))
-            throw new RangeError(`the density is NaN at sample ${base + cornerOffsets[c]!}`);
-        }
+        const right = row + i + 1;
+        configuration =
+          ((configuration & 0b10101010) >> 1) |
+          (near[right]! << 1) |
+          (near[right + nx]! << 3) |
+          (far[right]! << 5) |
+          (far[right + nx]! << 7);
         if (configuration === 0 || configuration === 255) continue;
         const triangles = cubeTriangles[configuration]!;
         for (let t = 0; t < triangles.length; t++) {
-          const [from, axis] = edgeCorners[triangles[t]!]!;
+          const edge = triangles[t]!;
+          const from = edgeFrom[edge]!;
+          const axis = edgeAxis[edge]!;
           const x = i + (from & 1);
           const y = j + ((from >> 1) & 1);
-          const ids = edgeIds[(from >> 2) as 0 | 1];
+          const z = from >> 2;
+          const ids = edgeIds[((k + z) & 1) as 0 | 1];
           const slot = 3 * (x + y * nx) + axis;
           let id = ids[slot]!;
           if (id < 0) {
-            const a = base + cornerOffsets[from]!;
+            const a = base + i + (from & 1) + (from & 2 ? nx : 0) + z * layer;
             const va = values[a]!;
-            const vb = values[base + cornerOffsets[from | (1 << axis)]!]!;
+            const vb = values[a + (axis === 0 ? 1 : axis === 1 ? nx : layer)]!;
             // Kept off the samples themselves: crossings of several edges that meet in one point would make
             // triangles without area.
             const t = Math.min(Math.max((threshold - va) / (vb - va), 0.02), 0.98);
             id = ids[slot] = positions.length / 3;
             positions.push(origin[0] + (x + (axis === 0 ? t : 0)) * cell);
             positions.push(origin[1] + (y + (axis === 1 ? t : 0)) * cell);
-            positions.push(origin[2] + (k + (from >> 2) + (axis === 2 ? t : 0)) * cell);
+            positions.push(origin[2] + (k + z + (axis === 2 ? t : 0)) * cell);
           }
           indices.push(id);
         }
       }
     }
-    edgeIds = [edgeIds[1], edgeIds[0].fill(-1)];
+    edgeIds[(k & 1) as 0 | 1].fill(-1);
   }
   return { positions: positions.toArray(), indices: indices.toArray() };
 }
 
-/** An array of unknown final length without a boxed number per element. */
-abstract class Growing<A extends Float32Array | Uint32Array> {
-  length = 0;
-  protected abstract array: A;
-  protected abstract allocate(length: number): A;
+const edgeFrom = Uint8Array.from(edgeCorners, ([corner]) => corner);
+const edgeAxis = Uint8Array.from(edgeCorners, ([, axis]) => axis);
 
-  push(value: number): void {
-    if (this.length === this.array.length) {
-      const larger = this.allocate(2 * this.array.length);
-      larger.set(this.array);
-      this.array = larger;
-    }
-    this.array[this.length++] = value;
+function markInside(values: Float32Array, start: number, threshold: number, inside: Uint8Array): void {
+  for (let i = 0; i < inside.length; i++) {
+    const value = values[start + i]!;
+    if (Number.isNaN(value)) throw new RangeError(`the density is NaN at sample ${start + i}`);
+    inside[i] = value > threshold ? 1 : 0;
   }
-
-  toArray(): A {
-    return this.array.slice(0, this.length) as A;
-  }
-}
-
-class GrowingFloats extends Growing<Float32Array> {
-  protected array = new Float32Array(1 << 16);
-  protected allocate = (length: number) => new Float32Array(length);
-}
-
-class GrowingInts extends Growing<Uint32Array> {
-  protected array = new Uint32Array(1 << 16);
-  protected allocate = (length: number) => new Uint32Array(length);
 }

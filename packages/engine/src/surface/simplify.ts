@@ -1,16 +1,31 @@
 import { MeshoptSimplifier } from 'meshoptimizer';
 import { compact } from './clean.js';
+import { collapseEdges } from './collapse-edges.js';
 import type { TriangleMesh } from './mesh.js';
 import { nonManifoldVertices } from './topology.js';
 
+export interface Simplified {
+  readonly mesh: TriangleMesh;
+  /** False where the parts and handles of the mesh take more triangles than that, however they are arranged. */
+  readonly withinBudget: boolean;
+}
+
 /**
- * Reduces a closed mesh to about `maxTriangles` by quadric error, and keeps it a closed 2-manifold.
+ * Reduces a closed mesh to at most `maxTriangles` by quadric error, and keeps it a closed 2-manifold.
  *
- * meshoptimizer does not promise the latter: collapsing an edge of a thin tube can fold it onto itself. Where that
- * happened the region is locked and the mesh simplified again; it then keeps a few more triangles than asked for.
+ * meshoptimizer does most of it, many times faster than JavaScript could, but does not promise the latter: collapsing
+ * an edge of a thin tube can fold it onto itself. Where that happened the region is locked and the mesh simplified
+ * again; what that leaves above the budget, edges collapsed one by one take away.
  */
-export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promise<TriangleMesh> {
-  if (mesh.indices.length <= 3 * maxTriangles) return mesh;
+export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promise<Simplified> {
+  if (mesh.indices.length <= 3 * maxTriangles) return { mesh, withinBudget: true };
+  const reduced = await simplifyFast(mesh, maxTriangles);
+  const within = reduced.indices.length <= 3 * maxTriangles ? reduced : collapseEdges(reduced, maxTriangles);
+  return { mesh: within, withinBudget: within.indices.length <= 3 * maxTriangles };
+}
+
+/** To about the budget; the mesh itself where it folds again and again. */
+async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<TriangleMesh> {
   await MeshoptSimplifier.ready;
   const { positions, indices } = mesh;
   const locked = new Uint8Array(positions.length / 3);
@@ -29,21 +44,23 @@ export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promis
       ['Regularize'],
     );
     const folded = nonManifoldVertices({ positions, indices: simplified });
-    if (folded.size === 0) return compact(positions, [simplified]);
+    if (folded.length === 0) return compact(positions, simplified);
     for (const vertex of folded) locked[vertex] = 1;
     for (let ring = 0; ring < 2 + attempt; ring++) lockNeighbours(indices, locked);
   }
   return mesh;
 }
 
-const maxAttempts = 8;
+const maxAttempts = 4;
 
 /** Locks every vertex of a triangle that has a locked one. */
 function lockNeighbours(indices: Uint32Array, locked: Uint8Array): void {
-  const touched: number[] = [];
+  const before = locked.slice();
   for (let t = 0; t < indices.length; t += 3) {
     const [a, b, c] = [indices[t]!, indices[t + 1]!, indices[t + 2]!];
-    if (locked[a] || locked[b] || locked[c]) touched.push(a, b, c);
+    if (!before[a] && !before[b] && !before[c]) continue;
+    locked[a] = 1;
+    locked[b] = 1;
+    locked[c] = 1;
   }
-  for (const vertex of touched) locked[vertex] = 1;
 }

@@ -1,0 +1,138 @@
+import { GrowingInts } from '../growing.js';
+
+/** Samples of a field, x fastest, and which of them are evaluated; the others are interpolated. */
+export class Lattice {
+  readonly size: readonly [nx: number, ny: number, nz: number];
+  readonly values: Float32Array;
+  /** One bit a sample. */
+  readonly #known: Uint8Array;
+
+  private constructor(size: Lattice['size']) {
+    this.size = size;
+    this.values = new Float32Array(size[0] * size[1] * size[2]);
+    this.#known = new Uint8Array(Math.ceil(this.values.length / 8));
+  }
+
+  static unknown(size: Lattice['size']): Lattice {
+    return new Lattice(size);
+  }
+
+  setKnown(sample: number): void {
+    this.#known[sample >> 3]! |= 1 << (sample & 7);
+  }
+
+  isKnown(sample: number): boolean {
+    return (this.#known[sample >> 3]! & (1 << (sample & 7))) !== 0;
+  }
+
+  /** The lattice of half the step: its even samples are these, as known as they are, the others interpolated. */
+  refined(): Lattice {
+    const [nx, ny, nz] = this.size;
+    const fine = new Lattice([2 * nx - 1, 2 * ny - 1, 2 * nz - 1]);
+    const [fineX, fineY, fineZ] = fine.size;
+    const from = this.values;
+    const to = fine.values;
+    let out = 0;
+    for (let k = 0; k < fineZ; k++) {
+      for (let j = 0; j < fineY; j++) {
+        const near = (k >> 1) * ny;
+        const far = ((k + 1) >> 1) * ny;
+        const a = nx * (near + (j >> 1));
+        const b = nx * (near + ((j + 1) >> 1));
+        const c = nx * (far + (j >> 1));
+        const d = nx * (far + ((j + 1) >> 1));
+        let before = 0;
+        for (let i = 0; i < nx; i++) {
+          // Each is quartered before the sum: densities may be as large as a float can be.
+          const mean = 0.25 * from[a + i]! + 0.25 * from[b + i]! + 0.25 * from[c + i]! + 0.25 * from[d + i]!;
+          if (i > 0) to[out + 2 * i - 1] = 0.5 * before + 0.5 * mean;
+          to[out + 2 * i] = mean;
+          before = mean;
+        }
+        out += fineX;
+      }
+    }
+    let sample = 0;
+    for (let k = 0; k < nz; k++) {
+      for (let j = 0; j < ny; j++) {
+        let twin = 2 * fineX * (j + fineY * k);
+        for (let i = 0; i < nx; i++, sample++, twin += 2) if (this.isKnown(sample)) fine.setKnown(twin);
+      }
+    }
+    return fine;
+  }
+
+  /**
+   * Appends the unknown ones of the 27 samples of a cell of 2 x 2 x 2 cells to `samples` from `count` on, and takes them
+   * for known from now on.
+   *
+   * @returns the new count
+   */
+  takeUnknown(cell: number, samples: Uint32Array, count: number): number {
+    const [nx, ny] = this.size;
+    const first = this.#firstSample(cell);
+    for (let k = 0; k < 3; k++) {
+      for (let j = 0; j < 3; j++) {
+        const row = first + nx * (j + ny * k);
+        for (let sample = row; sample < row + 3; sample++) {
+          if (this.isKnown(sample)) continue;
+          this.setKnown(sample);
+          samples[count++] = sample;
+        }
+      }
+    }
+    return count;
+  }
+
+  /**
+   * The cells (of 2 x 2 x 2) around those given into which the surface runs: of what they share with a cell that is
+   * active a sample lies on the other side than their middle. They become active.
+   */
+  crossedNeighbours(cells: Uint32Array, active: Uint8Array, threshold: number): Uint32Array {
+    const { values } = this;
+    const [nx, ny, nz] = this.size;
+    const [mx, my, mz] = [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2];
+    const layer = nx * ny;
+    const middle = 1 + nx + layer;
+    const crossed = new GrowingInts(1024);
+    for (const cell of cells) {
+      const row = Math.floor(cell / mx);
+      const i = cell - row * mx;
+      const j = row % my;
+      const k = Math.floor(row / my);
+      const first = 2 * (i + nx * (j + ny * k));
+      for (let dk = -1; dk <= 1; dk++) {
+        if (k + dk < 0 || k + dk >= mz) continue;
+        for (let dj = -1; dj <= 1; dj++) {
+          if (j + dj < 0 || j + dj >= my) continue;
+          for (let di = -1; di <= 1; di++) {
+            if (i + di < 0 || i + di >= mx) continue;
+            const neighbour = cell + di + mx * (dj + my * dk);
+            if (active[neighbour]) continue;
+            const inside = values[first + middle + 2 * (di + nx * dj + layer * dk)]! > threshold;
+            // What both have in common runs over 0..2, or is 0 or 2, along each axis.
+            search: for (let z = dk > 0 ? 2 : 0; z <= (dk < 0 ? 0 : 2); z++) {
+              for (let y = dj > 0 ? 2 : 0; y <= (dj < 0 ? 0 : 2); y++) {
+                for (let x = di > 0 ? 2 : 0; x <= (di < 0 ? 0 : 2); x++) {
+                  if (values[first + x + nx * y + layer * z]! > threshold === inside) continue;
+                  active[neighbour] = 1;
+                  crossed.push(neighbour);
+                  break search;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+    return crossed.toArray();
+  }
+
+  #firstSample(cell: number): number {
+    const [nx, ny] = this.size;
+    const mx = (nx - 1) / 2;
+    const my = (ny - 1) / 2;
+    const row = Math.floor(cell / mx);
+    return 2 * (cell - row * mx + nx * ((row % my) + ny * Math.floor(row / my)));
+  }
+}

@@ -1,0 +1,79 @@
+import type { DensityScale } from './density-scale.js';
+import type { Lattice } from './lattice.js';
+
+// Corners are numbered x + 2y + 4z.
+const corners = [0, 1, 2, 3, 4, 5, 6, 7];
+const pairs = corners.flatMap((a) => corners.filter((b) => b > a).map((b) => [a, b] as const));
+/** Each pair of corners: the two, and the axes they differ in as bits. */
+const segments = Uint8Array.from(pairs.flatMap(([a, b]) => [a, b, a ^ b]));
+
+/**
+ * The cells of a lattice that the surface can cross: its samples lie on both sides, or it is steep enough to get there
+ * and back between two of them.
+ *
+ * To get to the surface from a value f and back to g along a segment takes a rise of |f| + |g|. A cell is let go when
+ * that is more than `margin` times what the field changes along the segment's axes anywhere around the cell, for each
+ * edge and each diagonal. That the slope along each axis counts by itself is what lets go of the cells beside a smooth
+ * surface: it is steep towards them, but not along them.
+ * @param parents cells of 2 x 2 x 2 to look into, the others being known not to be crossed; all where undefined
+ * @returns a flag for each cell
+ */
+export function refinableCells(
+  { values, size }: Lattice,
+  parents: Uint8Array | undefined,
+  scale: DensityScale,
+  margin: number,
+): Uint8Array {
+  const [nx, ny, nz] = size;
+  const [mx, my, mz] = [nx - 1, ny - 1, nz - 1];
+  const layer = nx * ny;
+  const offsets = Int32Array.from(corners, (c) => (c & 1) + (c & 2 ? nx : 0) + (c & 4 ? layer : 0));
+  const scaled = new Float32Array(values.length);
+  for (let i = 0; i < scaled.length; i++) scaled[i] = scale(values[i]!);
+  const refinable = new Uint8Array(mx * my * mz);
+  const distances = new Float64Array(8);
+  const reach = new Float64Array(8);
+
+  for (let k = 0; k < mz; k++) {
+    for (let j = 0; j < my; j++) {
+      const parentRow = (mx >> 1) * ((j >> 1) + (my >> 1) * (k >> 1));
+      for (let i = 0; i < mx; i++) {
+        if (parents && !parents[parentRow + (i >> 1)]) continue;
+        const first = i + nx * j + layer * k;
+        let inside = 0;
+        for (let c = 0; c < 8; c++) {
+          const value = scaled[first + offsets[c]!]!;
+          if (value > 0) inside++;
+          distances[c] = Math.abs(value);
+        }
+        if (inside === 0 || inside === 8) {
+          let [along, across, deep] = [0, 0, 0];
+          for (let c = 0; c < 8; c++) {
+            const at = first + offsets[c]!;
+            along = Math.max(along, steps(scaled, at, 1, i + (c & 1), mx));
+            across = Math.max(across, steps(scaled, at, nx, j + ((c >> 1) & 1), my));
+            deep = Math.max(deep, steps(scaled, at, layer, k + (c >> 2), mz));
+          }
+          for (let axes = 1; axes < 8; axes++) {
+            reach[axes] = margin * ((axes & 1 ? along : 0) + (axes & 2 ? across : 0) + (axes & 4 ? deep : 0));
+          }
+          let crossable = false;
+          for (let s = 0; s < segments.length && !crossable; s += 3) {
+            crossable = distances[segments[s]!]! + distances[segments[s + 1]!]! <= reach[segments[s + 2]!]!;
+          }
+          if (!crossable) continue;
+        }
+        refinable[i + mx * (j + my * k)] = 1;
+      }
+    }
+  }
+  return refinable;
+}
+
+/** The greater of the differences to both neighbours along an axis; their mean would be nothing beside a thin part. */
+function steps(values: Float32Array, at: number, stride: number, index: number, last: number): number {
+  const value = values[at]!;
+  const before = index > 0 ? Math.abs(value - values[at - stride]!) : 0;
+  const after = index < last ? Math.abs(values[at + stride]! - value) : 0;
+  return Math.max(before, after);
+}

@@ -1,0 +1,138 @@
+import type { PointDecoder } from './boxed-field.js';
+import type { DensityField } from './density-field.js';
+import { channelsLast, samplePlanes } from './planes.js';
+
+type Density = (x: number, y: number, z: number) => number;
+
+/** A field over the cube of ±0.5, from a function. */
+export const fieldOf = (density: Density, threshold = 0): DensityField => ({
+  threshold,
+  bounds: { min: [-0.5, -0.5, -0.5], max: [0.5, 0.5, 0.5] },
+  camera: { distance: 3, halfTangent: 0.2 },
+  elevation: undefined,
+  async evaluate(points, values) {
+    for (let i = 0, p = 0; i < values.length; i++, p += 3) {
+      values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);
+    }
+  },
+});
+
+const ball =
+  (radius: number, cx: number, cy: number, cz: number): Density =>
+  (x, y, z) =>
+    radius - Math.hypot(x - cx, y - cy, z - cz);
+
+/** A rod between two points with round ends. */
+function rod(radius: number, from: readonly number[], to: readonly number[]): Density {
+  const [ax, ay, az] = from as [number, number, number];
+  const [dx, dy, dz] = to.map((end, axis) => end - from[axis]!) as [number, number, number];
+  const squared = dx * dx + dy * dy + dz * dz;
+  return (x, y, z) => {
+    const t = Math.min(Math.max(((x - ax) * dx + (y - ay) * dy + (z - az) * dz) / squared, 0), 1);
+    return radius - Math.hypot(x - ax - t * dx, y - ay - t * dy, z - az - t * dz);
+  };
+}
+
+const union =
+  (parts: readonly Density[]): Density =>
+  (x, y, z) => {
+    let most = -Infinity;
+    for (const part of parts) most = Math.max(most, part(x, y, z));
+    return most;
+  };
+
+/** A plate of the given thickness across (1, 2, 3), a disc wide. */
+const plate =
+  (thickness: number): Density =>
+  (x, y, z) => {
+    const along = (x + 2 * y + 3 * z) / Math.sqrt(14);
+    return Math.min(thickness / 2 - Math.abs(along), 0.4 - Math.hypot(x, y, z));
+  };
+
+/** Pseudo-random numbers in 0..1, the same in every run. */
+export function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+function blobs(count: number): Density {
+  const next = random(7);
+  const scattered = Array.from({ length: count }, () => [next() - 0.5, next() - 0.5, next() - 0.5].map((c) => 0.7 * c));
+  return (x, y, z) => {
+    let sum = -1;
+    for (const [cx, cy, cz] of scattered as [number, number, number][]) {
+      const squared = (x - cx) ** 2 + (y - cy) ** 2 + (z - cz) ** 2;
+      sum += Math.exp(-squared / 0.004);
+    }
+    return sum;
+  };
+}
+
+/** What coarse samples could step over, its thin parts `thin` across. Distances, but for the blobs. */
+export const thinShapes = (thin: number): Record<string, Density> => ({
+  rods: union([
+    rod(thin / 2, [-0.4, -0.31, 0.02], [0.4, 0.33, 0.11]),
+    rod(thin / 2, [0.013, -0.4, 0.017], [0.013, 0.4, 0.017]),
+    rod(thin / 2, [-0.3, 0.21, -0.4], [-0.3, 0.21, 0.4]),
+    ball(0.1, 0.3, -0.3, -0.3),
+  ]),
+  plate: plate(thin),
+  'plate with holes': (x, y, z) => {
+    const holes = Math.min(Math.hypot(x - 0.15, y) - 0.05, Math.hypot(x + 0.1, y + 0.1) - thin);
+    return Math.min(thin / 2 - Math.abs(z - 0.0123), 0.4 - Math.max(Math.abs(x), Math.abs(y)), holes);
+  },
+  'nested shells': (x, y, z) => {
+    const radius = Math.hypot(x, y, z);
+    return thin / 2 - Math.min(Math.abs(radius - 0.15), Math.abs(radius - 0.28));
+  },
+  blobs: blobs(12),
+});
+
+/**
+ * A decoder of TripoSR's manner with random weights: three planes of a few slow waves, a small network behind them whose
+ * last activation is an exponential. Densities run from nothing to thousands.
+ */
+export function randomPlanes(seed: number): { halfExtent: number; decoder: PointDecoder } {
+  const [channels, size, hidden, halfExtent] = [2, 32, 8, 0.87];
+  const next = random(seed);
+  const signed = () => 2 * next() - 1;
+  const sceneCodes = new Float32Array(3 * channels * size * size);
+  for (let plane = 0; plane < sceneCodes.length; plane += size * size) {
+    const waves = Array.from({ length: 3 }, () => [6 * signed(), 6 * signed(), 6 * next()] as const);
+    for (let texel = 0; texel < size * size; texel++) {
+      const [u, v] = [(texel % size) / size, Math.floor(texel / size) / size];
+      for (const [a, b, phase] of waves) sceneCodes[plane + texel]! += Math.sin(a * u + b * v + phase);
+    }
+  }
+  const planes = channelsLast(sceneCodes, channels, size);
+  const width = 3 * channels;
+  const first = Float32Array.from({ length: hidden * width }, () => 0.5 * signed());
+  const second = Float32Array.from({ length: hidden }, () => 3 * signed());
+  const chunkSize = 4096;
+  const features = new Float32Array(chunkSize * width);
+  const density = new Float32Array(chunkSize);
+  return {
+    halfExtent,
+    decoder: {
+      chunkSize,
+      async decode(points) {
+        const count = points.length / 3;
+        samplePlanes(planes, channels, size, points, halfExtent, features);
+        for (let i = 0; i < count; i++) {
+          let logit = 0;
+          for (let h = 0; h < hidden; h++) {
+            let sum = 0;
+            for (let f = 0; f < width; f++) sum += first[h * width + f]! * features[i * width + f]!;
+            // SiLU, as TripoSR's.
+            logit += (second[h]! * sum) / (1 + Math.exp(-sum));
+          }
+          density[i] = Math.exp(logit + 2);
+        }
+        return { density: density.subarray(0, count), color: new Float32Array(3 * count) };
+      },
+    },
+  };
+}

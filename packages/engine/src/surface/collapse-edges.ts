@@ -1,0 +1,307 @@
+import { compact } from './clean.js';
+import type { TriangleMesh } from './mesh.js';
+
+/**
+ * Reduces a closed 2-manifold to at most `maxTriangles` by collapsing edges in the order of their quadric error, and
+ * keeps it one: an edge is collapsed only if its ends have no neighbours in common but the two opposite to it (the link
+ * condition), which keeps every part and every handle.
+ *
+ * A collapse that would turn a triangle over is put off until there is no other way to the budget. Where handles and
+ * parts need more triangles than that, the result has as few as they allow.
+ * @see Garland and Heckbert, "Surface Simplification Using Quadric Error Metrics", SIGGRAPH 1997; Dey, Edelsbrunner,
+ *      Guha and Nekhayev, "Topology Preserving Edge Contraction", 1999, for the link condition
+ */
+export function collapseEdges(mesh: TriangleMesh, maxTriangles: number): TriangleMesh {
+  const collapser = new Collapser(mesh);
+  collapser.run(maxTriangles, true);
+  while (collapser.triangleCount > maxTriangles && collapser.run(maxTriangles, false) > 0);
+  return collapser.mesh();
+}
+
+// Cosine below which a triangle counts as turned over.
+const leastTurn = 0.2;
+const none = -1;
+
+class Collapser {
+  triangleCount: number;
+  readonly #positions: Float64Array;
+  readonly #indices: Uint32Array;
+  readonly #alive: Uint8Array;
+  /** The corners at each vertex as a linked list: of a vertex the first, of a corner the next. */
+  readonly #firstCorner: Int32Array;
+  readonly #nextCorner: Int32Array;
+  /** Ten numbers a vertex: the upper triangle of its symmetric 4 x 4 matrix, row by row. */
+  readonly #quadrics: Float64Array;
+  /** Grows with each change around a vertex: what was queued before is out of date. */
+  readonly #version: Uint32Array;
+  /** The last search that met a vertex. */
+  readonly #mark: Uint32Array;
+  #search = 0;
+  readonly #queue = new EdgeQueue();
+  readonly #place = new Float64Array(3);
+
+  constructor({ positions, indices }: TriangleMesh) {
+    const vertexCount = positions.length / 3;
+    this.triangleCount = indices.length / 3;
+    this.#positions = Float64Array.from(positions);
+    this.#indices = indices.slice();
+    this.#alive = new Uint8Array(this.triangleCount).fill(1);
+    this.#firstCorner = new Int32Array(vertexCount).fill(none);
+    this.#nextCorner = new Int32Array(indices.length);
+    this.#quadrics = new Float64Array(10 * vertexCount);
+    this.#version = new Uint32Array(vertexCount);
+    this.#mark = new Uint32Array(vertexCount);
+    for (let corner = 0; corner < indices.length; corner++) {
+      const vertex = indices[corner]!;
+      this.#nextCorner[corner] = this.#firstCorner[vertex]!;
+      this.#firstCorner[vertex] = corner;
+    }
+    for (let t = 0; t < indices.length; t += 3) this.#addPlane(t);
+  }
+
+  /** Collapses what it may. @returns how many edges that were */
+  run(maxTriangles: number, keepSides: boolean): number {
+    this.#queue.clear();
+    for (let corner = 0; corner < this.#indices.length; corner++) {
+      if (!this.#alive[Math.floor(corner / 3)]) continue;
+      const [a, b] = [this.#indices[corner]!, this.#indices[following(corner)]!];
+      if (a < b) this.#enqueue(a, b);
+    }
+    let collapsed = 0;
+    while (this.triangleCount > maxTriangles && this.#queue.pop()) {
+      const { a, b, version } = this.#queue;
+      if (version !== this.#version[a]! + this.#version[b]!) continue;
+      if (!this.#linkHolds(a, b)) continue;
+      this.#bestPlace(a, b);
+      if (keepSides && (this.#turnsOver(a, b) || this.#turnsOver(b, a))) continue;
+      this.#collapse(a, b);
+      collapsed++;
+    }
+    return collapsed;
+  }
+
+  mesh(): TriangleMesh {
+    const kept = new Uint32Array(3 * this.triangleCount);
+    for (let t = 0, i = 0; t < this.#alive.length; t++) {
+      if (!this.#alive[t]) continue;
+      for (let corner = 3 * t; corner < 3 * t + 3; corner++) kept[i++] = this.#indices[corner]!;
+    }
+    return compact(Float32Array.from(this.#positions), kept);
+  }
+
+  /** Adds the squared distance to a triangle's plane, weighted by its area, to its corners' quadrics. */
+  #addPlane(t: number): void {
+    const p = this.#positions;
+    const [a, b, c] = [3 * this.#indices[t]!, 3 * this.#indices[t + 1]!, 3 * this.#indices[t + 2]!];
+    const [ux, uy, uz] = [p[b]! - p[a]!, p[b + 1]! - p[a + 1]!, p[b + 2]! - p[a + 2]!];
+    const [vx, vy, vz] = [p[c]! - p[a]!, p[c + 1]! - p[a + 1]!, p[c + 2]! - p[a + 2]!];
+    let [x, y, z] = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx];
+    const area = Math.hypot(x, y, z);
+    if (area === 0) return;
+    x /= area;
+    y /= area;
+    z /= area;
+    const w = -(x * p[a]! + y * p[a + 1]! + z * p[a + 2]!);
+    for (let corner = t; corner < t + 3; corner++) {
+      const q = 10 * this.#indices[corner]!;
+      this.#quadrics[q]! += area * x * x;
+      this.#quadrics[q + 1]! += area * x * y;
+      this.#quadrics[q + 2]! += area * x * z;
+      this.#quadrics[q + 3]! += area * x * w;
+      this.#quadrics[q + 4]! += area * y * y;
+      this.#quadrics[q + 5]! += area * y * z;
+      this.#quadrics[q + 6]! += area * y * w;
+      this.#quadrics[q + 7]! += area * z * z;
+      this.#quadrics[q + 8]! += area * z * w;
+      this.#quadrics[q + 9]! += area * w * w;
+    }
+  }
+
+  #enqueue(a: number, b: number): void {
+    const p = this.#positions;
+    const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
+    // On a plane every collapse costs nothing; shorter edges first keep its triangles in shape.
+    const cost = this.#bestPlace(a, b) + 1e-9 * length * length;
+    this.#queue.push(cost, a, b, this.#version[a]! + this.#version[b]!);
+  }
+
+  /** Puts the better of the two ends and the middle into `#place`. @returns its error */
+  #bestPlace(a: number, b: number): number {
+    const p = this.#positions;
+    let least = Infinity;
+    for (let share = 0; share <= 1; share += 0.5) {
+      const x = p[3 * a]! + share * (p[3 * b]! - p[3 * a]!);
+      const y = p[3 * a + 1]! + share * (p[3 * b + 1]! - p[3 * a + 1]!);
+      const z = p[3 * a + 2]! + share * (p[3 * b + 2]! - p[3 * a + 2]!);
+      const error = this.#error(a, x, y, z) + this.#error(b, x, y, z);
+      if (error >= least) continue;
+      least = error;
+      this.#place[0] = x;
+      this.#place[1] = y;
+      this.#place[2] = z;
+    }
+    return least;
+  }
+
+  #error(vertex: number, x: number, y: number, z: number): number {
+    const q = this.#quadrics;
+    const i = 10 * vertex;
+    return Math.abs(
+      x * (q[i]! * x + 2 * (q[i + 1]! * y + q[i + 2]! * z + q[i + 3]!)) +
+        y * (q[i + 4]! * y + 2 * (q[i + 5]! * z + q[i + 6]!)) +
+        z * (q[i + 7]! * z + 2 * q[i + 8]!) +
+        q[i + 9]!,
+    );
+  }
+
+  /** Whether the ends share just two neighbours, neither of which would be left with two triangles. */
+  #linkHolds(a: number, b: number): boolean {
+    const search = ++this.#search;
+    // In a closed manifold each neighbour follows the vertex in exactly one of its triangles.
+    for (let corner = this.#firstCorner[a]!; corner !== none; corner = this.#nextCorner[corner]!) {
+      this.#mark[this.#indices[following(corner)]!] = search;
+    }
+    let shared = 0;
+    for (let corner = this.#firstCorner[b]!; corner !== none; corner = this.#nextCorner[corner]!) {
+      const neighbour = this.#indices[following(corner)]!;
+      if (this.#mark[neighbour] !== search) continue;
+      if (++shared > 2 || this.#degree(neighbour) <= 3) return false;
+    }
+    return shared === 2;
+  }
+
+  #degree(vertex: number): number {
+    let degree = 0;
+    for (let corner = this.#firstCorner[vertex]!; corner !== none; corner = this.#nextCorner[corner]!) degree++;
+    return degree;
+  }
+
+  /** Whether a triangle at `vertex` that stays would face elsewhere with the vertex at `#place`. */
+  #turnsOver(vertex: number, other: number): boolean {
+    const p = this.#positions;
+    const [px, py, pz] = [this.#place[0]!, this.#place[1]!, this.#place[2]!];
+    for (let corner = this.#firstCorner[vertex]!; corner !== none; corner = this.#nextCorner[corner]!) {
+      const b = this.#indices[following(corner)]!;
+      const c = this.#indices[following(following(corner))]!;
+      if (b === other || c === other) continue;
+      const [x, y, z] = [p[3 * b]!, p[3 * b + 1]!, p[3 * b + 2]!];
+      const [ex, ey, ez] = [p[3 * c]! - x, p[3 * c + 1]! - y, p[3 * c + 2]! - z];
+      const [ux, uy, uz] = [p[3 * vertex]! - x, p[3 * vertex + 1]! - y, p[3 * vertex + 2]! - z];
+      const [vx, vy, vz] = [px - x, py - y, pz - z];
+      const [mx, my, mz] = [ey * uz - ez * uy, ez * ux - ex * uz, ex * uy - ey * ux];
+      const [nx, ny, nz] = [ey * vz - ez * vy, ez * vx - ex * vz, ex * vy - ey * vx];
+      const cosine = mx * nx + my * ny + mz * nz;
+      if (cosine <= leastTurn * Math.hypot(mx, my, mz) * Math.hypot(nx, ny, nz)) return true;
+    }
+    return false;
+  }
+
+  /** Moves `a` to `#place` and gives it the triangles of `b`, but for the two that have both. */
+  #collapse(a: number, b: number): void {
+    for (let corner = this.#firstCorner[b]!; corner !== none; ) {
+      const next = this.#nextCorner[corner]!;
+      const triangle = Math.floor(corner / 3);
+      const [second, third] = [following(corner), following(following(corner))];
+      if (this.#indices[second] === a || this.#indices[third] === a) {
+        this.#alive[triangle] = 0;
+        this.triangleCount--;
+        this.#unlink(second);
+        this.#unlink(third);
+      } else {
+        this.#indices[corner] = a;
+        this.#nextCorner[corner] = this.#firstCorner[a]!;
+        this.#firstCorner[a] = corner;
+      }
+      corner = next;
+    }
+    this.#firstCorner[b] = none;
+    this.#version[b]!++;
+    for (let axis = 0; axis < 3; axis++) this.#positions[3 * a + axis] = this.#place[axis]!;
+    for (let i = 0; i < 10; i++) this.#quadrics[10 * a + i]! += this.#quadrics[10 * b + i]!;
+    this.#version[a]!++;
+    for (let corner = this.#firstCorner[a]!; corner !== none; corner = this.#nextCorner[corner]!) {
+      this.#enqueue(a, this.#indices[following(corner)]!);
+    }
+  }
+
+  #unlink(corner: number): void {
+    const vertex = this.#indices[corner]!;
+    let before = this.#firstCorner[vertex]!;
+    if (before === corner) {
+      this.#firstCorner[vertex] = this.#nextCorner[corner]!;
+      return;
+    }
+    while (this.#nextCorner[before] !== corner) before = this.#nextCorner[before]!;
+    this.#nextCorner[before] = this.#nextCorner[corner]!;
+  }
+}
+
+/** The next corner of the same triangle. */
+const following = (corner: number): number => (corner % 3 === 2 ? corner - 2 : corner + 1);
+
+/** A binary heap of edges by cost. */
+class EdgeQueue {
+  /** Of the edge that was popped last. */
+  a = 0;
+  b = 0;
+  version = 0;
+  #size = 0;
+  #costs = new Float64Array(1 << 12);
+  /** Its two ends and its version, an edge. */
+  #edges = new Uint32Array(3 << 12);
+
+  clear(): void {
+    this.#size = 0;
+  }
+
+  push(cost: number, a: number, b: number, version: number): void {
+    if (this.#size === this.#costs.length) {
+      const costs = new Float64Array(2 * this.#size);
+      costs.set(this.#costs);
+      this.#costs = costs;
+      const edges = new Uint32Array(6 * this.#size);
+      edges.set(this.#edges);
+      this.#edges = edges;
+    }
+    let at = this.#size++;
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (this.#costs[parent]! <= cost) break;
+      this.#move(parent, at);
+      at = parent;
+    }
+    this.#set(at, cost, a, b, version);
+  }
+
+  /** @returns whether there was one */
+  pop(): boolean {
+    if (this.#size === 0) return false;
+    this.a = this.#edges[0]!;
+    this.b = this.#edges[1]!;
+    this.version = this.#edges[2]!;
+    const last = --this.#size;
+    const cost = this.#costs[last]!;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= last) break;
+      if (child + 1 < last && this.#costs[child + 1]! < this.#costs[child]!) child++;
+      if (this.#costs[child]! >= cost) break;
+      this.#move(child, at);
+      at = child;
+    }
+    this.#set(at, cost, this.#edges[3 * last]!, this.#edges[3 * last + 1]!, this.#edges[3 * last + 2]!);
+    return true;
+  }
+
+  #move(from: number, to: number): void {
+    this.#set(to, this.#costs[from]!, this.#edges[3 * from]!, this.#edges[3 * from + 1]!, this.#edges[3 * from + 2]!);
+  }
+
+  #set(at: number, cost: number, a: number, b: number, version: number): void {
+    this.#costs[at] = cost;
+    this.#edges[3 * at] = a;
+    this.#edges[3 * at + 1] = b;
+    this.#edges[3 * at + 2] = version;
+  }
+}
