@@ -100,6 +100,22 @@ describe('settings', () => {
     expect(() => loadConfig({ [key]: value }, {})).toThrow(key);
   });
 
+  test.each([
+    ['rateLimit', '50', '50:100'],
+    ['rates', 'cheap', '{"g6e":0.002}'],
+    ['rates', '[1]', '{"g6e":0.002}'],
+    ['webhookRetryDelays', '5,x', '5,300,1800'],
+    ['webhookRetryDelays', [5, 'x'], '5,300,1800'],
+    ['allowPrivateNetwork', 'maybe', 'true or false'],
+    ['publicUrl', 'gpu-box:8787', 'https://gen3d.example.com'],
+    ['publicUrl', 'http://gpu-box/?a=b', 'neither a query nor a fragment'],
+    ['assetsUrl', 'http://gpu-box/#models', 'neither a query nor a fragment'],
+    ['bootstrapApiKey', 'gen3d_test_public', 'must not be the public test key'],
+  ])('refuse %s=%s in words that say what would do', (key, value, hint) => {
+    expect(() => loadConfig({ [key]: value }, {})).toThrow(hint);
+    expect(() => loadConfig({ [key]: value }, {})).not.toThrow('Invalid input');
+  });
+
   test('that belong to a later version are refused with a sentence', () => {
     expect(() => loadConfig({ database: 'postgres://db/gen3d' }, {})).toThrow('not available yet in this version');
     expect(() => loadConfig({ assets: 's3://bucket/prefix' }, {})).toThrow('not available yet in this version');

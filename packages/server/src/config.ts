@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { limits } from '@gen3d/schema';
+import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
 import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
 
@@ -13,12 +13,16 @@ export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = 
   return join(env.XDG_DATA_HOME || join(home, '.local', 'share'), 'gen3d');
 }
 
-const flag = z.union([z.boolean(), z.stringbool()]);
+const flag = z.union([z.boolean(), z.stringbool()], { error: 'must be true or false' });
 const folder = z
   .string()
   .min(1)
   .transform((path) => resolve(path));
-const baseUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ''));
+const baseUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL, such as https://gen3d.example.com' })
+  // Paths are put behind it.
+  .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
+  .transform((url) => url.replace(/\/+$/, ''));
 /** Its one message says all that is asked for, whichever part of it a value fails. */
 function number(kind: 'number' | 'whole number', min: number, max = Number.POSITIVE_INFINITY) {
   const range = max === Number.POSITIVE_INFINITY ? `of at least ${min}` : `from ${min} to ${max}`;
@@ -30,38 +34,55 @@ function number(kind: 'number' | 'whole number', min: number, max = Number.POSIT
 const usd = number('number', 0, 1_000_000);
 const seconds = number('number', 0);
 
-const rateLimit = z.union([
-  z.literal('off'),
-  z
-    .string()
-    .regex(/^[1-9]\d{0,6}:[1-9]\d{0,6}$/, 'must be "off" or REQUESTS_PER_SECOND:BURST, such as 50:100')
-    .transform((text) => {
-      const [perSecond, burst] = text.split(':').map(Number) as [number, number];
-      return { perSecond, burst };
-    }),
-]);
+const rateLimit = z.union(
+  [
+    z.literal('off'),
+    z
+      .string()
+      .regex(/^[1-9]\d{0,6}:[1-9]\d{0,6}$/)
+      .transform((text) => {
+        const [perSecond, burst] = text.split(':').map(Number) as [number, number];
+        return { perSecond, burst };
+      }),
+  ],
+  { error: 'must be off or REQUESTS_PER_SECOND:BURST, such as 50:100' },
+);
 
+const ratesError = 'must be prices in USD by serving instance, such as {"g6e":0.002}';
 /** Written as JSON in a variable, as an object in the file. */
 const rates = z
-  .union([
-    z.string().transform((text, context) => {
-      try {
-        return JSON.parse(text) as unknown;
-      } catch {
-        context.addIssue({ code: 'custom', message: 'must be JSON such as {"g6e":0.002}' });
-        return z.NEVER;
-      }
-    }),
-    z.record(z.string(), z.unknown()),
-  ])
-  .pipe(z.record(z.string().min(1), z.number().min(0)));
+  .union(
+    [
+      z.string().transform((text, context) => {
+        try {
+          return JSON.parse(text) as unknown;
+        } catch {
+          context.addIssue({ code: 'custom', message: ratesError });
+          return z.NEVER;
+        }
+      }),
+      z.record(z.string(), z.unknown()),
+    ],
+    { error: ratesError },
+  )
+  .pipe(
+    z.record(z.string().min(1), z.number({ error: ratesError }).min(0, { error: ratesError }), { error: ratesError }),
+  );
 
+const delaysError = `must be at most ${limits.webhookRetries} numbers of seconds, such as 5,300,1800`;
 const retryDelays = z
-  .union([
-    z.string().transform((text) => text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))),
-    z.array(z.number()),
-  ])
-  .pipe(z.array(z.number().min(0)).max(limits.webhookRetries));
+  .union(
+    [
+      z.string().transform((text) => text.split(',').map((part) => (part.trim() === '' ? Number.NaN : Number(part)))),
+      z.array(z.number()),
+    ],
+    { error: delaysError },
+  )
+  .pipe(
+    z
+      .array(z.number({ error: delaysError }).min(0, { error: delaysError }))
+      .max(limits.webhookRetries, { error: delaysError }),
+  );
 
 /** Every setting of the server, described once: `--help`, docs/configuration.md and the checks all read this. */
 const Config = z.strictObject({
@@ -112,6 +133,7 @@ const Config = z.strictObject({
   bootstrapApiKey: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without spaces')
+    .refine((key) => key !== publicTestKey, 'must not be the public test key, which everybody knows')
     .optional()
     .describe('API key of the account made at the first start; default: a random one, printed once'),
   bootstrapBalanceUsd: usd
