@@ -27,7 +27,8 @@ export function openDataDir(config: Pick<Config, 'dataDir' | 'assets'>): DataDir
     assets: config.assets ?? join(dataDir, 'assets'),
     models: join(dataDir, 'models'),
   };
-  makeFolder(paths.inputs, '--data-dir');
+  // The data directory may have been there before, open to everybody.
+  makeFolder(paths.inputs, '--data-dir', 0o700);
   makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
   return { ...paths, serverKey: readOrMakeServerKey(join(dataDir, 'server.key')) };
 }

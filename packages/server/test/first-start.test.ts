@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -99,6 +99,13 @@ test('a database that a newer gen3d has changed is left alone, with a sentence',
   await sql`insert into kysely_migration (name, timestamp) values ('9999_later', '2100-01-01')`.execute(db);
   await expect(migrate(db)).rejects.toThrow('newer gen3d');
   await db.destroy();
+});
+
+test('photos handed in are their owner\u2019s only, also in a data directory that everybody may look into', async () => {
+  const dataDir = temporaryFolder();
+  chmodSync(dataDir, 0o755);
+  await startServer({ dataDir });
+  expect(statSync(join(dataDir, 'inputs')).mode & 0o777).toBe(0o700);
 });
 
 test('the database is readable by its owner only', async () => {
