@@ -1,4 +1,4 @@
-"""Turns a procedural thing into a training sample: its photo, and where each column behind a pixel enters and leaves it.
+"""Turns a thing into a training sample: its photo, and where each column behind a pixel enters and leaves it.
 
 Camera space as in the product: x right, y up, z towards the camera, which sits at (0, 0, distance) and looks along -z.
 Lengths are in units of the object's bounding radius until they are divided by the frame's half width.
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from primitive import field, nearest
-from shapes import about, draw_thing
+from shapes import about
+from things import draw_procedural
 
 # The box of the columns, in half widths of the frame: long things seen end-on are deep.
 HALF_DEPTH = 1.5
@@ -31,13 +31,8 @@ class Sizes:
 class View:
     """One drawn thing before the camera. All arrays float32."""
 
-    name: str
-    solid: torch.Tensor  # [1,P,WIDTH]
-    hollow: torch.Tensor  # [1,N,WIDTH]
-    blend: torch.Tensor  # [1]
-    material: np.ndarray  # [P]
-    to_object: torch.Tensor  # [3,4]: camera space to the object's own
-    stretch: torch.Tensor  # [3]
+    thing: object  # of things.py
+    to_object: torch.Tensor  # [3,4]: camera space to the object's own, stretched
     scale: float  # object units to a camera unit
     distance: float
     centre: tuple  # of the frame, on the plane at distance 1
@@ -48,30 +43,22 @@ class View:
 
     def distances(self, x, y, z):
         """Signed distance, in camera units, at camera-space points [M]."""
-        p = self.to_object
-        q = [(p[i, 0] * x + p[i, 1] * y + p[i, 2] * z + p[i, 3]) / self.stretch[i] for i in range(3)]
-        d = field(self.solid, self.hollow, self.blend, *(c.unsqueeze(0) for c in q))[0]
-        return d * (float(self.stretch.min()) / self.scale)
+        return self.thing.distance(*self.own(x, y, z)) * (float(self.thing.stretch.min()) / self.scale)
 
     def own(self, x, y, z):
+        """The same points where the thing's parts are, before it was stretched."""
         p = self.to_object
-        return [(p[i, 0] * x + p[i, 1] * y + p[i, 2] * z + p[i, 3]) / self.stretch[i] for i in range(3)]
+        return [(p[i, 0] * x + p[i, 1] * y + p[i, 2] * z + p[i, 3]) / float(self.thing.stretch[i]) for i in range(3)]
 
 
-def draw_view(rng):
+def draw_view(rng, draw=draw_procedural):
     """Draws a thing and a camera on it, framed by its outline as the product frames a photo."""
     u = rng.uniform
     while True:
-        name, solid, hollow, material, blend, stretch = draw_thing(rng)
-        solid, hollow = torch.from_numpy(solid)[None], torch.from_numpy(hollow)[None]
-        blend = torch.tensor([max(blend, 0.004)])
-        axis = np.linspace(-1.7, 1.7, 28, dtype=np.float32)
-        grid = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3)
-        probe = torch.from_numpy(np.ascontiguousarray((grid / stretch).T))
-        inside = field(solid, hollow, blend, probe[0:1], probe[1:2], probe[2:3])[0].numpy() < 0.06
-        if inside.sum() < 12:
+        thing = draw(rng)
+        points = thing.points() * thing.stretch
+        if not len(points):
             continue
-        points = grid[inside]
         low, high = points.min(0), points.max(0)
         centre, scale = (low + high) / 2, float(np.linalg.norm((high - low) / 2))
         elevation = math.radians(u(-5, 12) if u() < 0.4 else u(8, 42))
@@ -89,8 +76,7 @@ def draw_view(rng):
             continue
         affine = np.concatenate([rotation.T * scale, centre[:, None]], 1).astype(np.float32)
         return View(
-            name=name, solid=solid, hollow=hollow, blend=blend, material=material,
-            to_object=torch.from_numpy(affine), stretch=torch.from_numpy(stretch), scale=scale,
+            thing=thing, to_object=torch.from_numpy(affine), scale=scale,
             distance=distance, centre=tuple(((least + most) / 2).tolist()), half=half,
             middle=float(near + far) / 2, half_depth=HALF_DEPTH * width, elevation=elevation,
         )  # fmt: skip
@@ -106,26 +92,42 @@ def rays(view, size):
 def column_crossings(view, size, planes):
     """Where each pixel's ray enters and leaves the thing, as depths in 0 (near face of the box) .. 1 (far face).
 
+    The distance is taken on `planes`, then twice half-way between those whose distances leave room for a surface: plates
+    thinner than the step would be missed otherwise.
     -> [CROSSINGS, size, size] float32, infinity where there are no more
     """
     x, y = rays(view, size)
+    slant = (x * x + y * y + 1).sqrt()
     count = size * size
-    z = view.middle + view.half_depth * (1 - 2 * (torch.arange(planes, dtype=torch.float32) + 0.5) / planes)
-    values = torch.empty(planes, count)
-    for start in range(0, planes, 8):
-        t = (view.distance - z[start : start + 8])[:, None]
-        block = view.distances((x * t).reshape(-1), (y * t).reshape(-1), (view.distance - t).expand(-1, count).reshape(-1))
-        values[start : start + 8] = block.reshape(-1, count)
+
+    def distances(depth, column):
+        """At depths 0..1 [M] of the columns [M]."""
+        t = view.distance - view.middle - view.half_depth * (1 - 2 * depth)
+        return view.distances(x[column] * t, y[column] * t, view.distance - t)
+
+    depths = (torch.arange(planes, dtype=torch.float32) + 0.5) / planes
+    values = torch.cat([distances(part.repeat_interleave(count), torch.arange(count).repeat(len(part))).reshape(-1, count) for part in depths.split(8)]).T
     # The box's faces are outside, so that every interval closes.
-    values = torch.cat([torch.ones(1, count), values, torch.ones(1, count)])
-    before, after = values[:-1], values[1:]
-    crossed = (before < 0) != (after < 0)
-    depth = (torch.arange(planes + 1)[:, None] - 0.5 + before / (before - after + 1e-9)) / planes
-    order = crossed.cumsum(0) - 1
-    keep = crossed & (order < CROSSINGS)
+    outside = torch.ones(count, 1)
+    values = torch.cat([outside, values, outside], 1)
+    step = 1 / planes
+    for _ in range(2):
+        before, after = values[:, :-1], values[:, 1:]
+        between = (before + after) / 2
+        column, k = ((before + after).abs() < (2 * view.half_depth * step * slant)[:, None]).nonzero(as_tuple=True)
+        first = 0.5 / planes - 1 / planes
+        at = first + (k + 0.5) * step
+        between[column, k] = distances(at, column)
+        finer = torch.empty(count, 2 * values.shape[1] - 1)
+        finer[:, 0::2], finer[:, 1::2] = values, between
+        values, step = finer, step / 2
+    column, k = ((values[:, :-1] < 0) != (values[:, 1:] < 0)).nonzero(as_tuple=True)
+    before, after = values[column, k], values[column, k + 1]
+    depth = first + (k + before / (before - after + 1e-9)) * step
+    order = torch.arange(len(column)) - torch.searchsorted(column, column)
+    keep = order < CROSSINGS
     found = torch.full((CROSSINGS, count), math.inf)
-    column = torch.arange(count).expand(planes + 1, count)[keep]
-    found[order[keep], column] = depth[keep].clamp(0, 1)
+    found[order[keep], column[keep]] = depth[keep].clamp(0, 1)
     return found.reshape(CROSSINGS, size, size)
 
 
@@ -150,7 +152,7 @@ def trace(view, size, steps=36):
 
 def normals(view, x, y, z):
     """Gradient of the distance by four tetrahedral probes. -> [3,M], unit length"""
-    e = 0.004
+    e = view.thing.reach
     signs = torch.tensor([[1.0, -1, -1], [-1, -1, 1], [-1, 1, -1], [1, 1, 1]])
     at = [torch.cat([c + e * s for s in signs[:, i]]) for i, c in enumerate((x, y, z))]
     d = view.distances(*at).reshape(4, -1)
@@ -172,6 +174,7 @@ class Materials:
         self.sharpness = 2 ** u(2, 7, size=count)
         self.metal = u(size=count) < 0.12
         self.uniform = u() < 0.3  # one material on all parts
+        self.tint = np.exp(rng.normal(size=3) * 0.12) * u(0.8, 1.15)  # of things that bring their own paint
 
     @staticmethod
     def _palette(rng, count):
@@ -184,8 +187,9 @@ class Materials:
     def at(self, view, x, y, z):
         """Albedo [3,M], gloss [M], sharpness [M], metal [M] at camera-space surface points."""
         own = view.own(x, y, z)
-        which = nearest(view.solid, *(c.unsqueeze(0) for c in own))[0].numpy()
-        m = np.zeros_like(which) if self.uniform else view.material[which] % len(self.kind)
+        painted = view.thing.colours(*own)
+        which = view.thing.parts(*own).astype(np.int64)
+        m = np.zeros_like(which) if self.uniform else which % len(self.kind)
         p = torch.stack(own, -1).numpy()
         wave = np.einsum("mij,mj->mi", self.wave[m], p) + self.phase[m][:, None]
         s = np.sin(wave)
@@ -201,6 +205,8 @@ class Materials:
             0.0,
         ) * self.strength[m]
         albedo = self.base[m] * (1 - mix[:, None]) + self.second[m] * mix[:, None]
+        if painted is not None:
+            albedo = np.clip(painted * self.tint, 0.01, 0.97)
         as_tensor = lambda a: torch.from_numpy(np.ascontiguousarray(a, np.float32))  # noqa: E731
         return as_tensor(albedo.T), as_tensor(self.gloss[m]), as_tensor(self.sharpness[m]), torch.from_numpy(self.metal[m])
 
@@ -255,14 +261,14 @@ def to_srgb(linear):
     return torch.where(linear < 0.0031308, linear * 12.92, 1.055 * linear.clamp(min=1e-6) ** (1 / 2.4) - 0.055)
 
 
-def photograph(rng, sizes):
-    """One training sample.
+def photograph(rng, sizes, draw=draw_procedural):
+    """One training sample of what `draw` draws.
 
     -> photo uint8 [4,S,S] (RGB straight, alpha), crossings uint16 [CROSSINGS,C,C] (65534 is the far face, NONE no crossing),
-    back uint8 [3,C,C] (colour of the farthest surface in even light), elevation in radians, the recipe's name
+    back uint8 [3,C,C] (colour of the farthest surface in even light), elevation in radians, the thing's name
     """
     while True:
-        view = draw_view(rng)
+        view = draw_view(rng, draw)
         found = column_crossings(view, sizes.columns, sizes.planes)
         if torch.isfinite(found[0]).float().mean() < 0.03:
             continue
@@ -288,4 +294,4 @@ def photograph(rng, sizes):
         back[:, behind] = to_srgb(albedo * 0.8)
         as_bytes = lambda a, size: (a.clamp(0, 1) * 255).round().to(torch.uint8).numpy().reshape(-1, size, size)  # noqa: E731
         quantised = torch.where(torch.isfinite(found), found * (NONE - 1), torch.full_like(found, NONE)).round()
-        return as_bytes(photo, sizes.photo), quantised.numpy().astype(np.uint16), as_bytes(back, sizes.columns), view.elevation, view.name
+        return as_bytes(photo, sizes.photo), quantised.numpy().astype(np.uint16), as_bytes(back, sizes.columns), view.elevation, view.thing.name

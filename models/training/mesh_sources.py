@@ -1,0 +1,55 @@
+"""Where the meshes come from: packages and repositories whose licences allow it. models/gen3d-base/NOTICE.md lists them.
+
+Nothing of `sweethome3d-furniture` (the benchmark), of MORSE and market.pmnd.rs (validation), or of the YCB and Google
+Scanned Objects sets may ever stand here.
+"""
+
+import re
+from dataclasses import dataclass
+
+HUGE = r"terrain|landscape|ground|road|track|floor|ceiling|wall|tile|sky|water|decal|collision|grass|river|fence"
+
+
+@dataclass(frozen=True)
+class Source:
+    name: str
+    origin: str  # Debian package, or repository on github.com
+    version: str  # of the package, or commit
+    licence: str
+    authors: str
+    reader: str  # of meshes.py
+    pattern: str  # of paths inside, a regular expression
+    leave: str = HUGE  # paths that are left out
+    each: int = 10**6  # at most so many out of one folder
+    weight: float = 1.0  # how often it is drawn, times the root of how many meshes it has
+
+
+def _kaykit(pack, commit, weight=1.0):
+    leave = HUGE + r"|rug|/hex_|bridge|character.*animation"
+    return Source(f"kaykit-{pack.split('-')[0].lower()}", f"KayKit-Game-Assets/KayKit-{pack}-1.0", commit, "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$", leave, weight=weight)
+
+
+SOURCES = [
+    Source("aws-house", "aws-robotics/aws-robomaker-small-house-world", "dd44be6205b2e6577bf641300dacc1699cb2ca81", "MIT-0", "Amazon.com, Inc.", "assimp", r"models/.*\.dae$", HUGE + "|carpet|window|curtain|quilt|portrait[b-z]|deskportrait[b-z]", weight=2.5),
+    Source("aws-hospital", "aws-robotics/aws-robomaker-hospital-world", "39969a9d250135835cf13b480865647d1a87b6f4", "MIT-0", "Amazon.com, Inc.", "assimp", r"models/.*\.dae$", HUGE + "|curtain", weight=2),
+    Source("aws-bookstore", "aws-robotics/aws-robomaker-bookstore-world", "ed542eb41809d5c5f1c67f32d4ba24e0e90886b3", "MIT-0", "Amazon.com, Inc.", "assimp", r"models/.*\.dae$", HUGE, weight=2),
+    Source("aws-warehouse", "aws-robotics/aws-robomaker-small-warehouse-world", "3c23a698bf0b4e366ddf8b084af507c519bd3483", "MIT-0", "Amazon.com, Inc.", "assimp", r"models/.*\.dae$", HUGE, weight=1.5),
+    Source("gazebo", "osrf/gazebo_models", "8163eb4b5e7e21985c6591d1c0bfb56468c0093f", "CC BY 3.0", "Nathan Koenig, Open Source Robotics Foundation", "assimp-z-up", r"\.(dae|obj)$", HUGE + r"|^pr2|pioneer|willowgarage|heightmap|valley|interchange|pit/|first_office|apartment|_field|spectrum|powerplant|school/|house_\d|sun/|laptop", each=4, weight=1.5),
+    _kaykit("Furniture-Bits", "96d5930a8dbdb363409bbc2d3341718b00e17c9c", weight=2.5),
+    _kaykit("Restaurant-Bits", "153c8a7535b48237854cb54ff6890679f8c574d1", weight=2),
+    _kaykit("Dungeon-Remastered", "b0ca9bd96a8072ab36a3a5464f00ed1e06a16d07", weight=1.5),
+    _kaykit("Halloween-Bits", "6dc69bf6b2fa766a985754f35ec6a0324090e6c6"),
+    _kaykit("City-Builder-Bits", "63976910ca04d16f0fc531b9c614244be8128713"),
+    _kaykit("Space-Base-Bits", "6dfbcac9927d06283752c4defd4882cfe0d29666"),
+    Source("kaykit-adventurers", "KayKit-Game-Assets/KayKit-Character-Pack-Adventures-1.0", "672074b73ba276876a19e8816ecdc5241817ab47", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$"),
+    Source("kaykit-skeletons", "KayKit-Game-Assets/KayKit-Character-Pack-Skeletons-1.0", "15b62b9bad122f72926c10fb14d622c73819fa54", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$"),
+    Source("kaykit-hexagon", "KayKit-Game-Assets/KayKit-Medieval-Hexagon-Pack-1.0", "84fa4e91af6a88989be7c99e0891cede11f2ca38", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$", HUGE + "|/hex_|tiles/", weight=0.7),
+    Source("supertuxkart", "supertuxkart-data", "1.4+dfsg-2", "CC0, CC BY, CC BY-SA, GPL and others, by file (see the package's copyright)", "the SuperTuxKart team", "spm", r"\.spm$", HUGE + r"|_main|cloud|mountain|arena|cave|tunnel|navmesh|plane|star|light_|shadow|minimap|particle", weight=1.0),
+    Source("flightgear", "flightgear-data-models", "1:2020.3.16+dfsg-1", "GPL 2 or later", "the FlightGear team", "assimp", r"Models/(Residential|Maritime|Commercial|Agriculture|Airport|Astro|Buildings|Industrial|Transport|Aircraft|Military|Power)/.*\.ac$", HUGE, weight=0.8),
+    Source("0ad", "0ad-data", "0.0.26-1", "CC BY-SA 3.0", "Wildfire Games", "pyrogenesis", r"^art/actors/(structures|props/(units|special|structures)|fauna|gaia|temp)/.*\.xml$", HUGE + r"|_rubble|scaf|fndn|destruct|garrison|decor|special/eyecandy/(fence|road|path)|bird|fish", each=60, weight=0.8),
+    Source("kicad", "kicad-packages3d", "6.0.10-1", "CC BY-SA 4.0 with the KiCad exception", "the KiCad community", "vrml", r"\.wrl$", r"PinHeader_[12]x(?!0)|$^", each=6, weight=0.5),
+]  # fmt: skip
+
+
+def wanted(source, path):
+    return re.search(source.pattern, path, re.I) and not re.search(source.leave, path, re.I)

@@ -1,0 +1,125 @@
+"""Fetches meshes and makes volumes of them, for `generate.py --meshes FOLDER`.
+
+    python meshes.py FOLDER                          # needs network, git, apt-get, dpkg-deb, g++ and assimp (Debian: assimp-utils)
+    python meshes.py FOLDER --sources DIR --only aws-house
+
+DIR keeps what was fetched: DIR/NAME for each source of mesh_sources.py. FOLDER/NAME/*.npz are the volumes, one a mesh, about
+4 MB each. A mesh that is there is left alone, so this can be stopped and run again. FOLDER/NAME.json counts what was
+left out, and why.
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from mesh_readers import Pyrogenesis, read_spm, read_vrml, read_with_assimp, read_with_trimesh
+from mesh_sources import SOURCES, wanted
+from voxelise import voxelise
+
+MOST_TRIANGLES = 250_000
+
+
+def fetch(source, folder):
+    """Unpacks a source's files below `folder`, unless they are there."""
+    if folder.exists():
+        return
+    if "/" in source.origin:
+        subprocess.run(["git", "clone", "--quiet", f"https://github.com/{source.origin}", folder], check=True)
+        subprocess.run(["git", "-C", folder, "checkout", "--quiet", source.version], check=True)
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["apt-get", "download", f"{source.origin}={source.version}"], check=True, cwd=folder.parent)
+    package = next(folder.parent.glob(f"{source.origin}_*.deb"))
+    subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
+    package.unlink()
+
+
+def models(source, folder):
+    """-> names and functions that read the Surface of each"""
+    if source.reader == "pyrogenesis":
+        archive = zipfile.ZipFile(next(folder.rglob("public.zip")))
+        actors = Pyrogenesis(archive)
+        names = [n for n in sorted(archive.namelist()) if wanted(source, n)]
+        found = [(n, lambda n=n: actors.read(n.removeprefix("art/actors/"))) for n in names]
+    else:
+        read = {"gltf": read_with_trimesh, "assimp": read_with_assimp, "assimp-z-up": lambda path: read_with_assimp(path, z_up=True), "vrml": read_vrml, "spm": read_spm}[source.reader]
+        paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and wanted(source, p.relative_to(folder).as_posix())]
+        found = [(p.relative_to(folder).as_posix(), lambda p=p: read(p)) for p in paths]
+    groups = {}
+    for name, load in found:
+        groups.setdefault(name.rsplit("/", 1)[0], []).append((name, load))
+    for group in groups.values():
+        # Evenly over the names, which sort by kind and size.
+        yield from (group[i] for i in np.unique(np.linspace(0, len(group) - 1, min(len(group), source.each)).astype(int)))
+
+
+def unfit(surface):
+    """Why a surface is no object to photograph, or None."""
+    count = len(surface.triangles)
+    if count < 8:
+        return "hardly any triangles"
+    if count > MOST_TRIANGLES:
+        return "too many triangles"
+    corners = surface.triangles.reshape(-1, 3)
+    extent = np.sort(np.ptp(corners, axis=0))
+    if extent[2] <= 0 or extent[1] < 0.06 * extent[2] or extent[0] < 0.004 * extent[2]:
+        return "a line or a plane"
+    if np.ptp(corners[:, 1]) < 0.03 * extent[2]:
+        return "lies flat on the ground"
+    return None
+
+
+def prepare(source, folder, target):
+    target.mkdir(parents=True, exist_ok=True)
+    counts, seen = Counter(), set()
+    for name, load in models(source, folder):
+        path = target / (re.sub(r"[^A-Za-z0-9]+", "-", name.rsplit(".", 1)[0]).strip("-")[-110:] + ".npz")
+        try:
+            surface = load()
+        except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, StopIteration, SyntaxError, subprocess.SubprocessError, np.linalg.LinAlgError) as error:
+            counts[f"not read: {type(error).__name__}"] += 1
+            continue
+        if reason := unfit(surface):
+            counts[reason] += 1
+            continue
+        corners = surface.triangles.reshape(-1, 3)
+        extent = np.ptp(corners, axis=0)
+        mark = (len(corners) // 30, *np.round(extent / extent.max(), 2))
+        if mark in seen:
+            counts["the same again"] += 1
+            continue
+        seen.add(mark)
+        if path.exists():
+            counts["kept"] += 1
+            continue
+        volume = voxelise(surface)
+        inside = int((volume.distance < 0).sum())
+        if volume.clear > 0.15:
+            counts["cut out of transparent texture"] += 1
+        elif inside < 600:
+            counts["next to nothing"] += 1
+        else:
+            volume.save(path)
+            counts["kept"] += 1
+    (target.parent / f"{source.name}.json").write_text(json.dumps(counts, indent=1) + "\n")
+    print(source.name, dict(counts), flush=True)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("folder", type=Path)
+    options.add_argument("--sources", type=Path, help="where fetched files are kept; FOLDER/sources by default")
+    options.add_argument("--only", nargs="*", help="names of mesh_sources.py")
+    chosen = options.parse_args()
+    for source in SOURCES:
+        if chosen.only and source.name not in chosen.only:
+            continue
+        place = (chosen.sources or chosen.folder / "sources") / source.name
+        fetch(source, place)
+        prepare(source, place, chosen.folder / source.name)
