@@ -1,10 +1,11 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  entry: ['src/index.ts'],
+  // The probe is a process of its own: it keeps its file.
+  entry: { index: 'src/index.ts', 'device-probe': 'src/device/probe-process.ts' },
   format: ['esm'],
   target: 'node20',
-  dts: true,
+  dts: { entry: 'src/index.ts' },
   clean: true,
   sourcemap: true,
 });

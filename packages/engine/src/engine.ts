@@ -1,8 +1,11 @@
 import sharp from 'sharp';
 import { type Bundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-import { openEncoder } from './bundle/session.js';
-import { BundleError, EngineError } from './errors.js';
+import { openEncoder, type SessionOptions } from './bundle/session.js';
+import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
+import { ComputeDevice } from './device/compute-device.js';
+import type { Device, Provider } from './device/device.js';
+import { EngineError } from './errors.js';
 import { openBoxed } from './field/boxed.js';
 import type { BoxManifest } from './field/boxed-field.js';
 import { type ColumnsManifest, encodeColumns } from './field/columns.js';
@@ -37,9 +40,13 @@ export interface EngineOptions {
   readonly device: Device;
   /** Folders that hold bundles; the first that has the name wins. */
   readonly modelDirs: readonly string[];
+  /** Folder in which is kept what comparing the bundles on a device with the CPU found; without it, it is done at each start. */
+  readonly cacheDir?: string;
+  /** Threads of one network on the CPU. Default 0: one per physical core. */
+  readonly threads?: number;
+  /** Gets the one warning when a device fails and the CPU takes over. Default: console.warn. */
+  readonly onWarning?: (message: string) => void;
 }
-
-export type Device = 'auto' | 'cpu' | 'webgpu' | 'cuda' | 'coreml' | 'dml';
 
 export interface GenerateOptions {
   /** Called with the share of the work done, 0..1, as it grows. */
@@ -97,37 +104,46 @@ interface Reconstructor {
 
 /** Turns photos into models. Open one and keep it: the networks stay loaded between photos. */
 export class Engine {
-  /** What computes, which is also the default name of the serving instance. */
-  readonly device = 'cpu';
+  /** What computed when the engine was opened, which is also the default name of the serving instance. */
+  readonly device: Provider;
+  /** How `device` was chosen: its adapter, and what `auto` passed over and why. */
+  readonly chosen: ChosenDevice;
+  readonly #sessions: SessionOptions;
   readonly #reconstructor: Reconstructor;
   readonly #matteBundle: () => Promise<Bundle<MatteManifest>>;
   #matting: Promise<MattingModel> | undefined;
 
-  private constructor(reconstructor: Reconstructor, matteBundle: () => Promise<Bundle<MatteManifest>>) {
+  private constructor(
+    reconstructor: Reconstructor,
+    matteBundle: () => Promise<Bundle<MatteManifest>>,
+    chosen: ChosenDevice,
+    sessions: SessionOptions,
+  ) {
+    this.device = chosen.provider;
+    this.chosen = chosen;
+    this.#sessions = sessions;
     this.#reconstructor = reconstructor;
     this.#matteBundle = matteBundle;
   }
 
   /**
-   * Finds the bundles and loads the reconstruction network.
+   * Finds the bundles, chooses the device and loads the reconstruction network.
    *
-   * @throws {BundleError} if a bundle is missing, damaged or of another kind, or this version cannot use the device
+   * @throws {BundleError} if a bundle is missing, damaged or of another kind, or the named device cannot be used
    */
-  static async open({ bundle, matte, device, modelDirs }: EngineOptions): Promise<Engine> {
-    if (device !== 'auto' && device !== 'cpu') {
-      throw new BundleError(
-        `This version of gen3d computes on the CPU only. Start it with --device cpu or auto, not ${device}.`,
-      );
-    }
-    const reconstructor =
-      bundle === builtInBundle
-        ? inflateReconstructor
-        : await openReconstructor(bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction'));
-    const matteBundle = async () => bundleOfKind(await findBundle(matte, modelDirs), 'matte');
+  static async open(options: EngineOptions): Promise<Engine> {
+    const { bundle, modelDirs, cacheDir, threads = 0, onWarning = console.warn } = options;
+    const model =
+      bundle === builtInBundle ? undefined : bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
+    const matteBundle = async () => bundleOfKind(await findBundle(options.matte, modelDirs), 'matte');
     // The network itself is loaded for the first photo that needs it, but that it is there is known at the start.
     // A cut-out needs none, so `inflate` also works where no bundle is installed at all.
-    if (bundle !== builtInBundle) await matteBundle();
-    return new Engine(reconstructor, matteBundle);
+    const matte = model ? await matteBundle() : await matteBundle().catch(() => undefined);
+    const bundles = [model, matte].filter((found) => found !== undefined);
+    const chosen = await chooseDevice(options.device, bundles, { cacheDir });
+    const sessions = { threads, device: new ComputeDevice(chosen.provider, onWarning) };
+    const reconstructor = model ? await openReconstructor(model, sessions) : inflateReconstructor;
+    return new Engine(reconstructor, matteBundle, chosen, sessions);
   }
 
   /**
@@ -202,7 +218,7 @@ export class Engine {
   }
 
   async #predictMatte(image: Parameters<MattingModel['predict']>[0]) {
-    this.#matting ??= this.#matteBundle().then((bundle) => openMattingModel(bundle));
+    this.#matting ??= this.#matteBundle().then((bundle) => openMattingModel(bundle, this.#sessions));
     // A bundle that could not be opened may have been repaired by the time of the next photo.
     this.#matting.catch(() => {
       this.#matting = undefined;
@@ -220,11 +236,14 @@ const inflateReconstructor: Reconstructor = {
 };
 
 /** Loads the graphs of a reconstruction bundle. @throws {BundleError} if one does not fit its manifest */
-export async function openReconstructor(bundle: Bundle<ReconstructionManifest>): Promise<Reconstructor> {
+export async function openReconstructor(
+  bundle: Bundle<ReconstructionManifest>,
+  options?: SessionOptions,
+): Promise<Reconstructor> {
   const { name, licence, input } = bundle.manifest;
   const common = { name, licence: licence.weights.licence, foregroundRatio: input.foregroundRatio };
   if (isColumns(bundle)) {
-    const session = await openEncoder(bundle);
+    const session = await openEncoder(bundle, options);
     return {
       ...common,
       reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
@@ -232,7 +251,7 @@ export async function openReconstructor(bundle: Bundle<ReconstructionManifest>):
     };
   }
   // TypeScript does not narrow a property's property; isColumns has told them apart.
-  const model = await openBoxed(bundle as Bundle<BoxManifest>);
+  const model = await openBoxed(bundle as Bundle<BoxManifest>, options);
   return { ...common, reconstruct: (cutout) => model.encode(cutout), release: () => model.release() };
 }
 

@@ -3,9 +3,17 @@ export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 export { type PullOptions, type PullProgress, pullBundle } from './bundle/pull.js';
 export { checkBundle } from './check-bundle.js';
+export type { Adapter } from './device/adapter.js';
+export {
+  type ChosenDevice,
+  type DeviceReport,
+  type InspectOptions,
+  inspectDevice,
+} from './device/choose-device.js';
+export { accelerators, type Device, type Provider } from './device/device.js';
+export { probe } from './device/probe.js';
 export {
   builtInBundle,
-  type Device,
   Engine,
   type EngineOptions,
   type Generated,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { ComputeDevice } from '../device/compute-device.js';
 import { BundleError, EngineError } from '../errors.js';
 import { fromFloat16, toFloat16 } from './float16.js';
 import type { Bundle } from './load-bundle.js';
@@ -22,6 +23,8 @@ export interface FloatTensor {
 export interface SessionOptions {
   /** Threads inside one operator. Default 0: one per physical core. */
   readonly threads?: number;
+  /** Shared by the sessions of one engine. Default: the CPU. */
+  readonly device?: ComputeDevice;
 }
 
 /** A graph of a bundle, loaded and checked. Keep it: onnxruntime leaks when sessions are made again and again. */
@@ -92,7 +95,7 @@ export function openMatting(bundle: Bundle<MatteManifest>, options?: SessionOpti
 }
 
 /**
- * Opens one ONNX file of a bundle on the CPU and checks it against what the caller is going to feed and read.
+ * Opens one ONNX file of a bundle and checks it against what the caller is going to feed and read.
  *
  * @throws {BundleError} if the runtime refuses the file, or a tensor is missing or has another shape or type
  */
@@ -101,13 +104,76 @@ export async function openSession(
   file: string,
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
-  options: SessionOptions = {},
+  { threads = 0, device = new ComputeDevice() }: SessionOptions = {},
 ): Promise<Session> {
   const path = join(bundle.directory, file);
-  const session = await InferenceSession.create(path, {
-    executionProviders: ['cpu'],
+  const loaded = new Map<string, InferenceSession>();
+  const sessionOn = async (provider: string): Promise<InferenceSession> => {
+    const session = loaded.get(provider) ?? (await load(path, provider, threads));
+    loaded.set(provider, session);
+    return session;
+  };
+  const { inputMetadata, outputMetadata } = await device.attempt(sessionOn);
+  check(path, 'input', inputs, inputMetadata);
+  check(path, 'output', outputs, outputMetadata);
+
+  const fetches = outputs.map(({ name }) => name);
+  const halves = new Set(
+    inputMetadata.filter((value) => value.isTensor && value.type === 'float16').map(({ name }) => name),
+  );
+  const stated = new Map(
+    [...inputMetadata, ...outputMetadata].map((value) => [value.name, value.isTensor ? value.shape : []]),
+  );
+  const runOn = async (provider: string, feeds: InferenceSession.FeedsType): Promise<Map<string, Float32Array>> => {
+    const session = await sessionOn(provider);
+    const results = await session.run(feeds, fetches).catch((cause: unknown) => {
+      throw new EngineError('inference_failed', `${bundle.manifest.name} failed on this photo: ${reason(cause)}`, {
+        cause,
+      });
+    });
+    for (const { name, shape } of outputs) {
+      const found = results[name]?.dims ?? [];
+      // A graph may leave its sizes open, and then only its answer tells.
+      if (!fits(shape, found)) {
+        throw new EngineError(
+          'inference_failed',
+          `${path}: output "${name}" came in the shape ${words(found)}, its manifest says ${words(shape)}`,
+        );
+      }
+    }
+    return new Map(fetches.map((name) => [name, float32(name, results[name])]));
+  };
+  return {
+    shapeOf: (name) => (stated.get(name) ?? []).map((size) => (isOpen(size) ? null : size)),
+    run(values) {
+      const feeds = Object.fromEntries(
+        Object.entries(values).map(([name, { data, shape }]) => [
+          name,
+          halves.has(name) ? new Tensor('float16', toFloat16(data), shape) : new Tensor('float32', data, shape),
+        ]),
+      );
+      return device.attempt(async (provider) => {
+        const answer = await runOn(provider, feeds);
+        // WebGPU logs an error like memory that ran out, and answers with what lay in the buffer.
+        const blank = device.fallsBack ? blankOutput(answer) : undefined;
+        if (blank === undefined || blankOutput(await runOn('cpu', feeds)) === blank) return answer;
+        throw new EngineError('inference_failed', `output "${blank}" came back empty`);
+      });
+    },
+    async release() {
+      // What a device that failed still holds is not asked back: a driver in that state may hang.
+      await loaded.get(device.provider)?.release();
+      loaded.clear();
+    },
+  };
+}
+
+async function load(path: string, provider: string, threads: number): Promise<InferenceSession> {
+  return InferenceSession.create(path, {
+    // In its own layout, NHWC, WebGPU's convolutions are wrong where there are few channels (docs/decisions.md).
+    executionProviders: [provider === 'webgpu' ? { name: provider, preferredLayout: 'NCHW' } : provider],
     graphOptimizationLevel: 'all',
-    intraOpNumThreads: options.threads ?? 0,
+    intraOpNumThreads: threads,
     interOpNumThreads: 1,
     // The arena grows to the sum of what all layers ever held and never gives it back.
     enableCpuMemArena: false,
@@ -118,47 +184,14 @@ export async function openSession(
   }).catch((cause: unknown) => {
     throw new BundleError(`${path} cannot be loaded by onnxruntime: ${reason(cause)}`, { cause });
   });
-  check(path, 'input', inputs, session.inputMetadata);
-  check(path, 'output', outputs, session.outputMetadata);
+}
 
-  const fetches = outputs.map(({ name }) => name);
-  const halves = new Set(
-    session.inputMetadata.filter((value) => value.isTensor && value.type === 'float16').map(({ name }) => name),
-  );
-  const stated = new Map(
-    [...session.inputMetadata, ...session.outputMetadata].map((value) => [
-      value.name,
-      value.isTensor ? value.shape : [],
-    ]),
-  );
-  return {
-    shapeOf: (name) => (stated.get(name) ?? []).map((size) => (isOpen(size) ? null : size)),
-    async run(values) {
-      const feeds = Object.fromEntries(
-        Object.entries(values).map(([name, { data, shape }]) => [
-          name,
-          halves.has(name) ? new Tensor('float16', toFloat16(data), shape) : new Tensor('float32', data, shape),
-        ]),
-      );
-      const results = await session.run(feeds, fetches).catch((cause: unknown) => {
-        throw new EngineError('inference_failed', `${bundle.manifest.name} failed on this photo: ${reason(cause)}`, {
-          cause,
-        });
-      });
-      for (const { name, shape } of outputs) {
-        const found = results[name]?.dims ?? [];
-        // A graph may leave its sizes open, and then only its answer tells.
-        if (!fits(shape, found)) {
-          throw new EngineError(
-            'inference_failed',
-            `${path}: output "${name}" came in the shape ${words(found)}, its manifest says ${words(shape)}`,
-          );
-        }
-      }
-      return new Map(fetches.map((name) => [name, float32(name, results[name])]));
-    },
-    release: () => session.release(),
-  };
+/** The first output that holds nothing but zeros, or something that is no number. */
+function blankOutput(answer: ReadonlyMap<string, Float32Array>): string | undefined {
+  for (const [name, values] of answer) {
+    if (values.every((value) => value === 0) || values.some(Number.isNaN)) return name;
+  }
+  return undefined;
 }
 
 function check(

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Bundle } from '../bundle/load-bundle.js';
-import { openDecoder, openEncoder, type Session } from '../bundle/session.js';
+import { openDecoder, openEncoder, type Session, type SessionOptions } from '../bundle/session.js';
 import { BundleError } from '../errors.js';
 import { toInput } from '../photo/frame.js';
 import type { Cutout } from '../photo/image.js';
@@ -17,11 +17,11 @@ export interface BoxedModel {
 }
 
 /** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or the other graph */
-export async function openBoxed(bundle: Bundle<BoxManifest>): Promise<BoxedModel> {
+export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOptions): Promise<BoxedModel> {
   const { manifest } = bundle;
   const { input, elevation } = manifest;
-  const encoder = await openEncoder(bundle);
-  const decoder = await openDecoder(bundle, manifest.decoder, encoder);
+  const encoder = await openEncoder(bundle, options);
+  const decoder = await openDecoder(bundle, manifest.decoder, encoder, options);
   const decoderOf = sampledBy(bundle, encoder, decoder);
   return {
     async encode(cutout) {
@@ -54,7 +54,11 @@ function sampledBy(
  *
  * @throws {BundleError} if both leave another size open
  */
-function sceneCodesShape({ directory, manifest }: Bundle<BoxManifest>, encoder: Session, decoder: Session): number[] {
+export function sceneCodesShape(
+  { directory, manifest }: Bundle<BoxManifest>,
+  encoder: Session,
+  decoder: Session,
+): number[] {
   const name = manifest.decoder.sceneCodes;
   const [given, taken] = [encoder.shapeOf(name), decoder.shapeOf(name)];
   return Array.from({ length: Math.max(given.length, taken.length, 1) }, (_, axis) => {

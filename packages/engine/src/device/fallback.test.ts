@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tensor } from 'onnxruntime-node';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeBallBundle } from '../bundle/bundle.fixture.js';
+import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/load-bundle.js';
+import type { ReconstructionManifest } from '../bundle/manifest.js';
+import { openEncoder } from '../bundle/session.js';
+import { openReconstructor } from '../engine.js';
+import { registerProvider } from './backend.fixture.js';
+import { ComputeDevice } from './compute-device.js';
+
+const models = join(import.meta.dirname, '../../../../models');
+
+let folder: string;
+let ball: Bundle<ReconstructionManifest>;
+let runs = 0;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-fallback-'));
+  ball = bundleOfKind(await loadBundle(await writeBallBundle(folder, 'ball', { kind: 'points' })), 'reconstruction');
+  registerProvider('fails-later', async (run) => {
+    if (++runs > 1) throw new Error('device lost');
+    return run();
+  });
+  registerProvider('fails-at-once', () => Promise.reject(new Error('device lost')));
+  registerProvider('blank', async (run) =>
+    Object.fromEntries(
+      Object.entries(await run()).map(([name, value]) => [
+        name,
+        new Tensor('float32', new Float32Array(value.size), value.dims),
+      ]),
+    ),
+  );
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const cutout = () => ({
+  image: { width: 32, height: 32, data: new Uint8Array(4 * 32 * 32).fill(180) },
+  // Neither is looked at by these bundles' networks.
+  matte: { width: 32, height: 32, data: new Uint8Array(32 * 32).fill(255) },
+});
+
+async function densities(device: ComputeDevice): Promise<number[]> {
+  const model = await openReconstructor(ball, { device });
+  const field = await model.reconstruct(cutout() as never);
+  const density = new Float32Array(3);
+  await field.evaluate(Float32Array.from([0, 0, 0, 0.3, 0.2, 0.1, 0.8, 0.8, 0.8]), density);
+  await model.release();
+  return [...density];
+}
+
+test.each(['fails-at-once', 'fails-later', 'blank'])(
+  'a device that %s leaves the job to the CPU, which finishes it, and says so once',
+  async (provider) => {
+    const warnings: string[] = [];
+    const device = new ComputeDevice(provider, (message) => warnings.push(message));
+    const expected = await densities(new ComputeDevice());
+    expect(await densities(device)).toEqual(expected);
+    expect(device.provider).toBe('cpu');
+    // The next photo, and the next network, go to the CPU without another word.
+    expect(await densities(device)).toEqual(expected);
+    expect(warnings).toEqual([
+      expect.stringMatching(new RegExp(`^The device ${provider} failed, .* run on the CPU from now on.*(lost|empty)`)),
+    ]);
+  },
+);
+
+test('a provider that cannot even be loaded is given up for the CPU in the same way', async () => {
+  const warnings: string[] = [];
+  const device = new ComputeDevice('no-such-provider', (message) => warnings.push(message));
+  expect(await densities(device)).toEqual(await densities(new ComputeDevice()));
+  expect(warnings).toEqual([expect.stringContaining('no-such-provider')]);
+});
+
+test('what is wrong with the photo, and not with the device, is no reason to give the device up', async () => {
+  registerProvider('sound', (run) => run());
+  const warnings: string[] = [];
+  const device = new ComputeDevice('sound', (message) => warnings.push(message));
+  const tiny = bundleOfKind(await findBundle('gen3d-tiny', [models]), 'reconstruction');
+  const session = await openEncoder(tiny, { device, threads: 1 });
+  const wrongSize = { image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } };
+  await expect(session.run(wrongSize)).rejects.toMatchObject({ code: 'inference_failed' });
+  await session.release();
+  expect(device.provider).toBe('sound');
+  expect(warnings).toEqual([]);
+});
+
+test('without anybody to warn, a failure is a failure', async () => {
+  const device = new ComputeDevice('fails-at-once');
+  await expect(densities(device)).rejects.toThrow(/device lost/);
+});

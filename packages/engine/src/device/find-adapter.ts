@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { env, listSupportedBackends } from 'onnxruntime-node';
+import { type Adapter, isSoftware, systemAdapter, vulkanAdapter } from './adapter.js';
+import type { Accelerator } from './device.js';
+import { probe } from './probe.js';
+
+/** Why a provider cannot be used on this machine, and what to install. */
+export interface Unusable {
+  readonly problem: string;
+  readonly adapter?: Adapter;
+}
+
+/**
+ * Looks whether a provider works here at all, and on what.
+ *
+ * @param allowSoftware take an adapter that computes on the CPU, which is right for tests alone
+ */
+export async function findAdapter(
+  provider: Accelerator,
+  { allowSoftware = false } = {},
+): Promise<{ readonly adapter: Adapter } | Unusable> {
+  if (!listSupportedBackends().some(({ name }) => name === provider)) {
+    return { problem: `onnxruntime-node ${runtimeVersion} has no ${provider} for ${process.platform} ${process.arch}` };
+  }
+  // Known without a process, and so for nearly everybody.
+  if (provider === 'cuda' && !existsSync(cudaLibrary()))
+    return { problem: `${cudaLibrary()} is missing. ${fetchCuda()}` };
+  const { reply, log } = await probe({ type: 'open', provider });
+  if (reply.type === 'failed') return { problem: explain(provider, reply.reason, log) };
+  const adapter =
+    provider === 'webgpu' && process.platform === 'linux'
+      ? await vulkanAdapter(log, reply.libraries)
+      : await systemAdapter(provider);
+  if (!adapter) {
+    // A Vulkan loader too old to say what it chose could have chosen llvmpipe; the others have no software to fall back on.
+    if (provider === 'webgpu' && process.platform === 'linux' && !allowSoftware) {
+      return { problem: `The Vulkan loader does not say which adapter it chose; it is too old. ${installVulkan}` };
+    }
+    return { adapter: { name: 'not named by the system' } };
+  }
+  if (isSoftware(adapter) && !allowSoftware) {
+    return {
+      adapter,
+      problem: `${adapter.name} is no GPU but a program that imitates one, slower than the CPU provider. ${installVulkan}`,
+    };
+  }
+  return { adapter };
+}
+
+export const runtimeVersion = env.versions.node ?? 'unknown';
+
+const runtimeFolder = () => join(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')), '..');
+
+const cudaLibrary = () =>
+  join(runtimeFolder(), 'bin', 'napi-v6', process.platform, process.arch, 'libonnxruntime_providers_cuda.so');
+
+const fetchCuda = () =>
+  `Fetch it (some 300 MB) with: ONNXRUNTIME_NODE_INSTALL=cuda12 node ${join(runtimeFolder(), 'script', 'install.js')}`;
+
+const installVulkan =
+  "Install your GPU's Vulkan driver (NVIDIA: its own driver; AMD and Intel: mesa-vulkan-drivers), and in a container pass the GPU through; see docs/devices.md";
+
+/** Turns what onnxruntime, Dawn and the Vulkan loader wrote into what is missing and what to do. */
+export function explain(provider: Accelerator, reason: string, log: string): string {
+  const missing = /(lib[\w.+-]+\.so[\w.]*): cannot open shared object file/.exec(log)?.[1];
+  if (provider === 'cuda') {
+    if (missing?.startsWith('libonnxruntime_providers')) return `${missing} is missing. ${fetchCuda()}`;
+    if (missing) return `${missing} is missing: install CUDA 12 and cuDNN 9, and add their folders to LD_LIBRARY_PATH`;
+    return `CUDA does not work here: ${gist(reason)}. See whether nvidia-smi finds a GPU and a driver for CUDA 12`;
+  }
+  if (provider === 'webgpu' && process.platform === 'linux') {
+    if (/Couldn't load Vulkan/.test(log)) {
+      return `The Vulkan loader, libvulkan.so.1, is missing: install libvulkan1 (Fedora: vulkan-loader). ${installVulkan}`;
+    }
+    if (/Found no drivers|VK_ERROR_INCOMPATIBLE_DRIVER/.test(log)) return `There is no Vulkan driver. ${installVulkan}`;
+    if (/Failed to detect any valid GPUs/.test(log))
+      return `The Vulkan drivers that are installed find no GPU. ${installVulkan}`;
+    // Dawn says for each adapter what it lacks.
+    const lacking = /^Warning: (.*)\n - While initializing adapter/m.exec(log)?.[1];
+    if (lacking) return `The Vulkan driver is too old for WebGPU (${lacking}). ${installVulkan}`;
+  }
+  return `${provider} does not work here: ${gist(reason)}`;
+}
+
+/** onnxruntime puts its source file and function before what it has to say. */
+const gist = (text: string) => /Failed to .*/.exec(text)?.[0] ?? text.trim().split('\n')[0];

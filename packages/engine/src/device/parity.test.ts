@@ -1,0 +1,98 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tensor } from 'onnxruntime-node';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { writeBallBundle } from '../bundle/bundle.fixture.js';
+import { findBundle, loadBundle } from '../bundle/load-bundle.js';
+import { registerProvider } from './backend.fixture.js';
+import { ComputeDevice } from './compute-device.js';
+import { difference, isTolerable } from './difference.js';
+import { compareWithCpu } from './parity-run.js';
+
+const models = join(import.meta.dirname, '../../../../models');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-parity-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** A provider whose answers are the CPU's, changed. */
+function registerChanged(name: string, change: (values: Float32Array) => void): void {
+  registerProvider(name, async (run) => {
+    const answer = await run();
+    return Object.fromEntries(
+      Object.entries(answer).map(([output, value]) => {
+        const data = Float32Array.from((value as Tensor).data as Float32Array);
+        change(data);
+        return [output, new Tensor('float32', data, value.dims)];
+      }),
+    );
+  });
+}
+
+describe.each(['gen3d-tiny', 'points', 'planes'])('comparing %s with the CPU', (name) => {
+  const bundle = async () =>
+    name === 'points' || name === 'planes'
+      ? loadBundle(await writeBallBundle(folder, name, { kind: name }))
+      : findBundle(name, [models]);
+  const compare = async (provider: string) =>
+    (await compareWithCpu(await bundle(), new ComputeDevice(provider), new ComputeDevice())).difference;
+
+  test('a device that answers the same differs by nothing', async () => {
+    expect(await compare('cpu')).toEqual({ rms: 0, largest: 0 });
+  });
+
+  test('rounding passes, numbers that are a twentieth too large do not', async () => {
+    registerChanged(`rounding-${name}`, (values) => {
+      for (let i = 0; i < values.length; i++) values[i] = Math.fround(values[i]! * (1 + 1e-4 * (i % 3)));
+    });
+    registerChanged(`large-${name}`, (values) => {
+      for (let i = 0; i < values.length; i++) values[i]! *= 1.05;
+    });
+    expect(isTolerable(await compare(`rounding-${name}`))).toBe(true);
+    expect(isTolerable(await compare(`large-${name}`))).toBe(false);
+  });
+
+  test('one value in a tensor that is no number is enough to refuse', async () => {
+    registerChanged(`nan-${name}`, (values) => {
+      values[Math.floor(values.length / 2)] = Number.NaN;
+    });
+    expect(await compare(`nan-${name}`)).toEqual({ rms: Infinity, largest: Infinity });
+  });
+});
+
+describe('the difference between two answers', () => {
+  const of = (expected: number[], actual: number[]) =>
+    difference(new Map([['y', Float32Array.from(expected)]]), new Map([['y', Float32Array.from(actual)]]));
+
+  test('is measured by the spread and the range of what is right', () => {
+    // Deviation 5, range 10: an error of 1 everywhere is a fifth of the one, a tenth of the other.
+    const { rms, largest } = of([0, 10, 0, 10], [1, 11, 1, 11]);
+    expect(rms).toBeCloseTo(0.2, 6);
+    expect(largest).toBeCloseTo(0.1, 6);
+  });
+
+  test('in one place of many counts, although the mean hardly shows it', () => {
+    const right = Array.from({ length: 100_000 }, (_, i) => i % 2);
+    const wrong = right.with(777, 0.5);
+    const found = of(right, wrong);
+    expect(found.rms).toBeLessThan(0.01);
+    expect(isTolerable(found)).toBe(false);
+  });
+
+  test('leaves out what is infinite in both, and nothing that is so in one', () => {
+    expect(of([1, Infinity, 2], [1, Infinity, 2])).toEqual({ rms: 0, largest: 0 });
+    expect(isTolerable(of([1, Infinity, 2], [1, 3e38, 2]))).toBe(false);
+  });
+
+  test('of a tensor that is all one value is measured by that value', () => {
+    expect(isTolerable(of([5, 5, 5], [5.000_01, 5, 5]))).toBe(true);
+    expect(isTolerable(of([5, 5, 5], [6, 6, 6]))).toBe(false);
+  });
+
+  test('of an output that is missing is infinite', () => {
+    expect(difference(new Map([['y', Float32Array.of(1)]]), new Map())).toEqual({ rms: Infinity, largest: Infinity });
+  });
+});
