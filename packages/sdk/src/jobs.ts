@@ -80,8 +80,9 @@ export class Jobs {
   }
 
   async #read(id: string, options?: RequestOptions) {
-    // An empty id would read the list, and one with a slash another resource.
+    // One with a slash would read another resource, and so would these, which a URL takes for steps in its path.
     if (id === '') throw new InvalidRequestError('invalid_request', 'A job id is needed');
+    if (id === '.' || id === '..') throw new InvalidRequestError('invalid_request', `"${id}" is no job's id`);
     const { body, headers } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
     return { task: expectBody(body, isTask, 'task'), retryAfterMs: retryAfterMs(headers, Date.now()) };
   }

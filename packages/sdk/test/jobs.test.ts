@@ -1,8 +1,23 @@
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
+import { InvalidRequestError } from '../src/index.js';
 import { client, jobId, misbehavingServer, origin, succeeded, task } from './server.js';
 
 const server = misbehavingServer();
+
+test.each(['', '.', '..'])('the id "%s" is refused before it reads something else', async (id) => {
+  let asked = 0;
+  server.use(
+    http.get(`${origin}/*`, () => {
+      asked++;
+      return HttpResponse.json({ jobs: [] });
+    }),
+  );
+  for (const read of [client().jobs.get(id), client().jobs.wait(id)]) {
+    await expect(read).rejects.toBeInstanceOf(InvalidRequestError);
+  }
+  expect(asked).toBe(0);
+});
 
 describe('list', () => {
   /** Three pages of one job each; keeps the queries it saw. */
