@@ -79,6 +79,7 @@ interface Place {
 
 async function place(names: readonly string[], output: string | undefined): Promise<Place> {
   if (output === undefined) return { paths: [...names] };
+  if (output === '') throw new UsageError('-o is empty: give it the file to write. Was a variable not set?');
   const found = await stat(output).catch(() => undefined);
   if (names.length > 1 && found && !found.isDirectory()) {
     throw new UsageError(`${output} is a file, and ${names.length} results do not fit into it. Give a folder with -o`);

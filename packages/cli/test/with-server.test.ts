@@ -40,6 +40,13 @@ describe('after the first serve', () => {
     });
   });
 
+  test('an empty -o is refused before a job is made', async () => {
+    const before = await json('list');
+    const { code, stderr } = await gen3d(['create', 'cup.png', '--wait', '-o', '']);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^error: -o is empty/) });
+    expect(await json('list')).toEqual(before);
+  });
+
   test('create takes a photo from stdin', async () => {
     const { code, stdout } = await gen3d(['create', '-'], { input: discPng() });
     expect(stdout.trimEnd()).toMatch(jobId);
@@ -195,6 +202,24 @@ describe('accounts', () => {
     const { account_id } = await json('admin', 'account', 'create', 'acme');
     await json('admin', 'account', 'credit', account_id, '2.5');
     expect(await json('admin', 'account', 'credit', account_id, '-1')).toMatchObject({ account_id, balance_usd: 1.5 });
+  });
+
+  test('an empty list is no line on stdout', async () => {
+    expect(await gen3d(['admin', 'dead-letter', 'list'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'There are no dead letters\n',
+    });
+  });
+
+  test('a data directory that was not there is spoken of', async () => {
+    const args = ['admin', '--data-dir', path('typo'), 'account', 'list'];
+    expect(await gen3d(args)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/typo was not there/),
+    });
+    expect((await gen3d(args)).stderr).not.toContain('was not there');
   });
 
   test('an id that does not exist ends with 1 and a sentence', async () => {

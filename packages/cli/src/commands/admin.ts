@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Admin } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../failure.js';
@@ -8,6 +9,10 @@ import { print, printJson, say } from '../terminal.js';
 /** Runs one administrative act on the database of the chosen data directory. */
 async function administer(command: Command, act: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {
   const config = await serverConfig(command);
+  // Whoever mistyped it would give out keys that the server has never heard of.
+  if (!existsSync(config.dataDir)) {
+    say(`${config.dataDir} was not there and is made now. Is the server's data elsewhere? Say where with --data-dir`);
+  }
   const { openAdmin } = await import('@gen3d/server');
   const admin = await openAdmin(config);
   try {
@@ -15,6 +20,12 @@ async function administer(command: Command, act: (admin: Admin, json: boolean) =
   } finally {
     await admin.close();
   }
+}
+
+/** Nothing on stdout where there is nothing, so that lines can be counted. */
+function printRows(rows: readonly (readonly string[])[], none: string): void {
+  if (rows.length > 0) print(table(rows));
+  else say(none);
 }
 
 export function addAdmin(program: Command): void {
@@ -49,8 +60,13 @@ function addAccounts(account: Command): void {
   account.command('list').action((_: unknown, command: Command) =>
     administer(command, async (admin, json) => {
       const accounts = await admin.listAccounts();
-      if (json) printJson(accounts);
-      else print(table(accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name])));
+      if (json) return printJson(accounts);
+      const row = ({ account_id, name, balance_usd }: (typeof accounts)[number]) => [
+        account_id,
+        `${balance_usd} USD`,
+        name,
+      ];
+      printRows(accounts.map(row), 'There are no accounts. Make one with `gen3d admin account create NAME`');
     }),
   );
   account
@@ -93,7 +109,7 @@ function addKeys(key: Command): void {
           created_at,
           revoked_at ? `revoked ${revoked_at}` : '',
         ];
-        print(table(keys.map(row)));
+        printRows(keys.map(row), 'There are no keys. Make one with `gen3d admin key create ACCOUNT_ID`');
       }),
     );
   key
@@ -135,7 +151,7 @@ function addDeadLetters(deadLetter: Command): void {
         task_id ?? '',
         last_failure ?? '',
       ];
-      print(table(letters.map(row)));
+      printRows(letters.map(row), 'There are no dead letters');
     }),
   );
   deadLetter
