@@ -13,7 +13,7 @@ test.each(['', '.', '..'])('the id "%s" is refused before it reads something els
       return HttpResponse.json({ jobs: [] });
     }),
   );
-  for (const read of [client().jobs.get(id), client().jobs.wait(id)]) {
+  for (const read of [client().jobs.retrieve(id), client().jobs.wait(id)]) {
     await expect(read).rejects.toBeInstanceOf(InvalidRequestError);
   }
   expect(asked).toBe(0);
