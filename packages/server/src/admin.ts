@@ -5,6 +5,8 @@ import { toMicroUsd, toUsd } from './accounts/money.js';
 import type { Config } from './config.js';
 import type { Queryable } from './db/open.js';
 import type { OutboxRow } from './db/tables.js';
+import { currentTime } from './db/time.js';
+import { transaction } from './db/transaction.js';
 import { cancel } from './jobs/lifecycle.js';
 import { openStore } from './store.js';
 import { listDeadLetters, replayDeadLetters } from './webhooks/dead-letters.js';
@@ -91,10 +93,10 @@ export async function openAdmin(config: Config): Promise<Admin> {
   const { db, keys } = await openStore(config);
   return {
     createAccount: (name, balanceUsd = 0) =>
-      db.transaction().execute(async (trx) => {
+      transaction(db, async (trx) => {
         const amount = requireAmount(balanceUsd);
-        const account = await createAccount(trx, name, Date.now());
-        if (amount !== 0) await credit(trx, account.id, amount, Date.now());
+        const account = await createAccount(trx, name, currentTime(db));
+        if (amount !== 0) await credit(trx, account.id, amount, currentTime(db));
         return { account_id: account.id, name, balance_usd: toUsd(amount) };
       }),
 
@@ -108,15 +110,15 @@ export async function openAdmin(config: Config): Promise<Admin> {
     },
 
     creditAccount: (accountId, usd) =>
-      db.transaction().execute(async (trx) => {
+      transaction(db, async (trx) => {
         const { id, name } = await requireAccount(trx, accountId);
-        await credit(trx, id, requireAmount(usd), Date.now());
+        await credit(trx, id, requireAmount(usd), currentTime(db));
         return { account_id: id, name, balance_usd: toUsd(await balanceOf(trx, id)) };
       }),
 
     async createKey(accountId) {
       const { id } = await requireAccount(db, accountId);
-      const { keyId, apiKey } = await keys.create(db, id, Date.now());
+      const { keyId, apiKey } = await keys.create(db, id, currentTime(db));
       return { key_id: keyId, account_id: id, api_key: apiKey };
     },
 
@@ -133,13 +135,13 @@ export async function openAdmin(config: Config): Promise<Admin> {
     },
 
     async revokeKey(keyId) {
-      if (!(await revokeKey(db, keyId, Date.now()))) {
+      if (!(await revokeKey(db, keyId, currentTime(db)))) {
         throw new AdminError(`No key has the id ${keyId}; see: gen3d admin key list`);
       }
     },
 
     async cancelJob(jobId) {
-      const outcome = await cancel(db, jobId, Date.now());
+      const outcome = await cancel(db, jobId, currentTime(db));
       if (outcome === 'unknown') throw new AdminError(`No job has the id ${jobId}`);
       if (outcome === 'too_late')
         throw new AdminError(`Job ${jobId} is in inference or finished; it cannot be canceled`);
@@ -148,7 +150,7 @@ export async function openAdmin(config: Config): Promise<Admin> {
     listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),
 
     async replayDeadLetters(which) {
-      const now = Date.now();
+      const now = currentTime(db);
       if ('since' in which) return replayDeadLetters(db, { since: which.since.getTime() }, now);
       const count = await replayDeadLetters(db, which, now);
       if (count === 0) {

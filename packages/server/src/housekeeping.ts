@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { AssetStore, Outcome } from './assets/store.js';
 import type { Db } from './db/open.js';
+import { currentTime } from './db/time.js';
 import type { InputStore } from './inputs/store.js';
 import { reap } from './jobs/lifecycle.js';
 import { deleteOldJobs } from './jobs/retention.js';
@@ -40,7 +41,7 @@ export function startHousekeeping(
   };
   const timers = [
     regularly(async () => {
-      const count = await reap(db, Date.now());
+      const count = await reap(db, currentTime(db));
       if (count > 0) log.warn({ count }, 'failed jobs that broke off too often');
     }, reapEveryMs),
     regularly(clean, cleanEveryMs),

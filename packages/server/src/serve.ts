@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
 import type { Config } from './config.js';
+import { currentTime } from './db/time.js';
 import { startHousekeeping } from './housekeeping.js';
 import { createApp } from './http/app.js';
 import { Cursors } from './http/cursors.js';
@@ -77,7 +78,7 @@ async function openSandbox(
     log.warn('the public test key is off: this build carries no sample model');
     return undefined;
   }
-  return { accountId: (await sandboxAccount(db, Date.now())).id, sample };
+  return { accountId: (await sandboxAccount(db, currentTime(db))).id, sample };
 }
 
 /**
@@ -119,7 +120,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       }
       delivery.wake();
     },
-    onExit: (runner) => expireLeasesOf(db, runner, Date.now()),
+    onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),
   });
   let http: HttpServer | undefined;
   let stopHousekeeping = () => {};
@@ -176,7 +177,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     ready = true;
 
     // Last, so that a start that fails does not make a key that nobody gets to see.
-    const first = await bootstrap(db, keys, config, Date.now());
+    const first = await bootstrap(db, keys, config, currentTime(db));
     if (first?.generated) {
       stderr.write(`Made the account "default". Its API key, shown only this once: ${first.apiKey}\n`);
     }
@@ -198,7 +199,7 @@ export async function worker(
     config,
     log,
     onNews: () => {},
-    onExit: (runner) => expireLeasesOf(db, runner, Date.now()),
+    onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),
   });
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
     await supervisor.drain(graceMs);

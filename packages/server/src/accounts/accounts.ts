@@ -1,7 +1,10 @@
 import { limits } from '@gen3d/schema';
 import type { Selectable } from 'kysely';
+import { oneAtATime } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
+import type { Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
 import { newUlid } from '../ids.js';
 import { credit } from './ledger.js';
 import { toMicroUsd } from './money.js';
@@ -9,10 +12,10 @@ import { toMicroUsd } from './money.js';
 export type Account = Selectable<Tables['accounts']>;
 
 /** Makes an account with an empty ledger. */
-export async function createAccount(db: Queryable, name: string, now: number): Promise<Account> {
-  const account = { id: newUlid(), name, sandbox: 0, balance_microusd: 0, created_at: now };
-  await db.insertInto('accounts').values(account).execute();
-  return account;
+export async function createAccount(db: Queryable, name: string, now: Time): Promise<{ id: string }> {
+  const id = newUlid();
+  await db.insertInto('accounts').values({ id, name, sandbox: 0, balance_microusd: 0, created_at: now }).execute();
+  return { id };
 }
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {
@@ -20,13 +23,15 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
 }
 
 /** The account behind the public test key, made on first use. Its jobs cost nothing; the balance is there to be seen. */
-export async function sandboxAccount(db: Db, now: number): Promise<Account> {
-  return db.transaction().execute(async (trx) => {
+export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }> {
+  return transaction(db, async (trx) => {
+    await oneAtATime(trx, 'sandbox account');
     const existing = await trx.selectFrom('accounts').selectAll().where('sandbox', '=', 1).executeTakeFirst();
     if (existing) return existing;
-    const account = { id: newUlid(), name: 'sandbox', sandbox: 1, balance_microusd: 0, created_at: now };
+    const id = newUlid();
+    const account = { id, name: 'sandbox', sandbox: 1, balance_microusd: 0, created_at: now };
     await trx.insertInto('accounts').values(account).execute();
-    await credit(trx, account.id, toMicroUsd(10 * limits.minBalanceUsd), now);
-    return account;
+    await credit(trx, id, toMicroUsd(10 * limits.minBalanceUsd), now);
+    return { id };
   });
 }

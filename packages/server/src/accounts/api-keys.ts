@@ -3,6 +3,7 @@ import { apiKeyPrefix } from '@gen3d/schema';
 import { hmac, subkey } from '../data-dir.js';
 import type { Queryable } from '../db/open.js';
 import { prepared } from '../db/prepared.js';
+import type { Time } from '../db/time.js';
 import { newUlid, randomToken } from '../ids.js';
 
 const keyOf = prepared((db, hash: string) =>
@@ -28,7 +29,7 @@ export class ApiKeys {
   async create(
     db: Queryable,
     accountId: string,
-    now: number,
+    now: Time,
     apiKey: string = apiKeyPrefix + randomToken(40),
   ): Promise<{ keyId: string; apiKey: string }> {
     const keyId = newUlid();
@@ -56,7 +57,7 @@ export class ApiKeys {
 }
 
 /** Revokes a key from now on. Returns false for an id that no key has. */
-export async function revokeKey(db: Queryable, keyId: string, now: number): Promise<boolean> {
+export async function revokeKey(db: Queryable, keyId: string, now: Time): Promise<boolean> {
   const known = await db.selectFrom('api_keys').select('id').where('id', '=', keyId).executeTakeFirst();
   await db
     .updateTable('api_keys')

@@ -1,5 +1,8 @@
 import type { Config } from '../config.js';
+import { oneAtATime } from '../db/locks.js';
 import type { Db } from '../db/open.js';
+import type { Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
 import { createAccount } from './accounts.js';
 import type { ApiKeys } from './api-keys.js';
 import { credit } from './ledger.js';
@@ -13,8 +16,9 @@ export interface Bootstrap {
 }
 
 /** On an empty database makes the account `default` with a key and a balance; otherwise does nothing. */
-export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: number): Promise<Bootstrap | undefined> {
-  return db.transaction().execute(async (trx) => {
+export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: Time): Promise<Bootstrap | undefined> {
+  return transaction(db, async (trx) => {
+    await oneAtATime(trx, 'bootstrap');
     const any = await trx.selectFrom('accounts').select('id').where('sandbox', '=', 0).limit(1).executeTakeFirst();
     if (any) return undefined;
     const account = await createAccount(trx, 'default', now);

@@ -1,5 +1,6 @@
 import type { Queryable } from '../db/open.js';
 import { prepared } from '../db/prepared.js';
+import type { Time } from '../db/time.js';
 import { newUlid } from '../ids.js';
 import type { MicroUsd } from './money.js';
 
@@ -17,7 +18,7 @@ interface Entry {
  * Appends to the ledger and moves the balance with it. Must run inside a transaction.
  * @throws when the job was charged before: a unique index holds that line even if everything above it is wrong
  */
-async function append(trx: Queryable, entry: Entry, now: number): Promise<void> {
+async function append(trx: Queryable, entry: Entry, now: Time): Promise<void> {
   await trx
     .insertInto('ledger')
     .values({
@@ -39,7 +40,7 @@ async function append(trx: Queryable, entry: Entry, now: number): Promise<void> 
 }
 
 /** Adds money to an account (a negative amount takes some back). Must run inside a transaction. */
-export async function credit(trx: Queryable, accountId: string, amount: MicroUsd, now: number): Promise<void> {
+export async function credit(trx: Queryable, accountId: string, amount: MicroUsd, now: Time): Promise<void> {
   await append(trx, { accountId, amount, kind: 'credit' }, now);
 }
 
@@ -52,7 +53,7 @@ export interface Charge {
 }
 
 /** Charges a finished job. Must run in the transaction that finishes it. A job that cost nothing is entered too. */
-export async function charge(trx: Queryable, { price, ...details }: Charge, now: number): Promise<void> {
+export async function charge(trx: Queryable, { price, ...details }: Charge, now: Time): Promise<void> {
   await append(trx, { ...details, amount: -price || 0, kind: 'charge' }, now);
 }
 

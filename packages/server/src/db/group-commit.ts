@@ -1,6 +1,8 @@
 import type { Transaction } from 'kysely';
 import type { Db } from './open.js';
 import type { Tables } from './tables.js';
+import { transaction } from './transaction.js';
+import { isUnavailable } from './unavailable.js';
 
 type Work<T> = (trx: Transaction<Tables>) => Promise<T>;
 
@@ -38,16 +40,16 @@ export class GroupCommit {
     const group = this.#waiting;
     this.#waiting = [];
     try {
-      const values = await this.#db.transaction().execute(async (trx) => {
+      const values = await transaction(this.#db, async (trx) => {
         const results: unknown[] = [];
         for (const { work } of group) results.push(await work(trx));
         return results;
       });
       for (const [index, { resolve }] of group.entries()) resolve(values[index]);
     } catch (error) {
-      if (group.length === 1) group[0]?.reject(error);
-      else
-        for (const { work, resolve, reject } of group) await this.#db.transaction().execute(work).then(resolve, reject);
+      // Without a database each would only wait in vain once more.
+      if (group.length === 1 || isUnavailable(error)) for (const { reject } of group) reject(error);
+      else for (const { work, resolve, reject } of group) await transaction(this.#db, work).then(resolve, reject);
     }
   }
 }

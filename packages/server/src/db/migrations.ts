@@ -1,4 +1,5 @@
 import { type Kysely, type Migration, sql } from 'kysely';
+import { isPostgres } from './dialect.js';
 
 /**
  * Forward only: a released migration is never edited and has no `down`; the next change is a new entry.
@@ -7,6 +8,7 @@ import { type Kysely, type Migration, sql } from 'kysely';
 export const migrations: Record<string, Migration> = {
   '0001_first': { up: first },
   '0002_outbox_by_account': { up: outboxByAccount },
+  '0003_shared_by_servers': { up: sharedByServers },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -140,4 +142,25 @@ async function outboxByAccount(db: Kysely<unknown>): Promise<void> {
     .execute();
   await db.schema.dropIndex('outbox_due').execute();
   await db.schema.dropIndex('outbox_of_account').execute();
+}
+
+/** What several servers of one PostgreSQL share, and a SQLite server keeps in a file and in its process. */
+async function sharedByServers(db: Kysely<unknown>): Promise<void> {
+  if (!isPostgres(db)) return;
+  const onlyRow = sql`id = 1`;
+  await db.schema
+    .createTable('server_key')
+    .addColumn('id', 'integer', (column) => column.primaryKey().check(onlyRow))
+    .addColumn('key', 'text')
+    .addColumn('fingerprint', 'text', (column) => column.notNull())
+    .execute();
+  // Unlogged: a request shall not wait for the disk to be counted. A bucket lost in a crash is a full one.
+  await db.schema
+    .createTable('rate_bucket')
+    .modifyFront(sql`unlogged`)
+    .addColumn('id', 'integer', (column) => column.primaryKey().check(onlyRow))
+    .addColumn('tokens', 'double precision', (column) => column.notNull())
+    .addColumn('granted', 'integer', (column) => column.notNull())
+    .addColumn('filled_at', 'bigint', (column) => column.notNull())
+    .execute();
 }

@@ -1,34 +1,54 @@
 import { Kysely, Migrator, type Transaction } from 'kysely';
 import { ConfigError } from '../config.js';
+import { isPostgres } from './dialect.js';
 import { migrations } from './migrations.js';
+import { isPostgresUrl, type PostgresOptions, postgresDialect, withoutPassword } from './postgres.js';
+import { PostgresTypes } from './postgres-types.js';
 import { damaged, isDamage, sqliteDialect } from './sqlite.js';
 import type { Tables } from './tables.js';
+import { isUnavailable } from './unavailable.js';
 
 export type Db = Kysely<Tables>;
 /** What a query needs: the database, or the transaction it must be part of. */
 export type Queryable = Db | Transaction<Tables>;
 
-/** Opens the SQLite file at `path`, making it if it is missing. Call `destroy()` when done. */
-export function openDatabase(path: string): Db {
-  return new Kysely<Tables>({ dialect: sqliteDialect(path) });
+/**
+ * Opens the PostgreSQL database of a postgres:// URL, or the SQLite file at a path, making that if it is missing. A
+ * PostgreSQL is not connected to before the first query. Call `destroy()` when done.
+ * @throws {ConfigError} if the SQLite file is no database, or is damaged
+ */
+export function openDatabase(location: string, options: PostgresOptions = { connections: 10 }): Db {
+  const dialect = isPostgresUrl(location) ? postgresDialect(location, options) : sqliteDialect(location);
+  return new Kysely<Tables>({ dialect });
 }
 
 /**
- * Brings the tables up to date. Safe when several processes do it at once: each runs in one immediate transaction.
- * @throws {ConfigError} when the file is damaged, or a newer gen3d has already changed this database
+ * Brings the tables up to date. Safe when several processes do it at once: on SQLite each runs in one immediate
+ * transaction, on PostgreSQL one at a time holds an advisory lock.
+ * @throws {ConfigError} when there is no connection, the file is damaged, or a newer gen3d has already changed this database
  * @throws {Error} when a migration fails
  */
-export async function migrate(db: Db, path = 'The database'): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateToLatest();
+export async function migrate(db: Db, location = 'The database'): Promise<void> {
+  const place = isPostgresUrl(location) ? withoutPassword(location) : location;
+  const migrator = new Migrator({
+    db: isPostgres(db) ? db.withPlugin(new PostgresTypes()) : db,
+    provider: { getMigrations: async () => migrations },
+  });
+  const error = await migrator.migrateToLatest().then(
+    (result) => result.error,
+    (thrown: unknown) => thrown,
+  );
   if (!error) return;
-  if (isDamage(error)) throw damaged(path, error);
+  if (isDamage(error)) throw damaged(place, error);
   const message = error instanceof Error ? error.message : String(error);
+  if (isUnavailable(error)) {
+    throw new ConfigError(`Cannot use the database ${place}. ${message}. Check --database`, { cause: error });
+  }
   if (message.includes('corrupted migrations')) {
-    throw new ConfigError(
-      `${path} was written by a newer gen3d: update gen3d, or choose another data directory with --data-dir`,
-      { cause: error },
-    );
+    const another = isPostgres(db) ? 'database with --database' : 'data directory with --data-dir';
+    throw new ConfigError(`${place} was written by a newer gen3d: update gen3d, or choose another ${another}`, {
+      cause: error,
+    });
   }
   throw new Error(`Cannot bring the database up to date: ${message}`, { cause: error });
 }

@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, DialectAdapter } from 'kysely';
+import { type Compilable, type CompiledQuery, type DialectAdapter, isExpression } from 'kysely';
 import type { Queryable } from './open.js';
 
 type Build<Values extends readonly unknown[], Row> = (db: Queryable, ...values: Values) => Compilable<Row>;
@@ -7,7 +7,8 @@ type Build<Values extends readonly unknown[], Row> = (db: Queryable, ...values: 
  * A query that is built once for a dialect and then only given its values: for the queries of every request, where
  * building takes longer than SQLite's answer. Returns the first row.
  *
- * `build` must put each value into the query as it is: it sees stand-ins for them.
+ * `build` must put each value into the query as it is: it sees stand-ins for them. A value that is an expression, such as
+ * the database's time, makes a query of its own, which is built as usual.
  */
 export function prepared<Values extends readonly unknown[], Row>(
   build: Build<Values, Row>,
@@ -27,6 +28,7 @@ export function preparedRows<Values extends readonly unknown[], Row>(
 function builtOnce<Values extends readonly unknown[], Row>(build: Build<Values, Row>) {
   const kept = new WeakMap<DialectAdapter, { query: CompiledQuery<Row>; fill: (values: Values) => unknown[] }>();
   return (db: Queryable, values: Values): CompiledQuery<Row> => {
+    if (values.some(isExpression)) return build(db, ...values).compile();
     // What a database and its transactions have in common.
     const { adapter } = db.getExecutor();
     let known = kept.get(adapter);

@@ -44,6 +44,22 @@ export interface Tables {
     created_at: number;
   };
   outbox: OutboxTable;
+  /** One row, on PostgreSQL only: the key that its servers share. */
+  server_key: {
+    id: number;
+    /** 64 hexadecimal digits, or null where every server is given it by its settings. */
+    key: string | null;
+    /** Tells the key from another without telling it. */
+    fingerprint: string;
+  };
+  /** One row, on PostgreSQL only: the token bucket that its servers share; see http/rate-limit.ts. */
+  rate_bucket: {
+    id: number;
+    tokens: number;
+    /** How many tokens were given to whoever wrote the row. */
+    granted: number;
+    filled_at: number;
+  };
 }
 
 interface JobTable {

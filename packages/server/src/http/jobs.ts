@@ -8,6 +8,7 @@ import {
 } from '@gen3d/schema';
 import { Router } from 'express';
 import { GroupCommit } from '../db/group-commit.js';
+import { currentTime } from '../db/time.js';
 import { createJob, createSandboxJob } from '../jobs/create.js';
 import { findTask, listTasks } from '../jobs/store.js';
 import { toTask } from '../jobs/task.js';
@@ -35,9 +36,9 @@ export function jobRoutes(services: Services): Router {
       const caller = callerOf(response);
       let jobId: string;
       if (caller.sandbox && sandbox) {
-        jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, Date.now());
+        jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
       } else {
-        const job = await createJob({ db, inputs, commits }, caller.accountId, parsed.data, Date.now());
+        const job = await createJob({ db, inputs, commits }, caller.accountId, parsed.data, currentTime(db));
         if (job.created) onJobCreated();
         jobId = job.id;
       }

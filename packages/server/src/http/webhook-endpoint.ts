@@ -6,6 +6,7 @@ import {
   type WebhookEndpoint,
 } from '@gen3d/schema';
 import { Router } from 'express';
+import { currentTime } from '../db/time.js';
 import { isPublicAddress, literalAddress } from '../net/address.js';
 import { recordPing } from '../webhooks/outbox.js';
 import { callerOf, refuseSandbox } from './auth.js';
@@ -34,7 +35,7 @@ export function webhookEndpointRoutes({ db, endpoints, config }: Services): Rout
       if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal)) {
         throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');
       }
-      const endpoint = await endpoints.put(callerOf(response).accountId, url, Date.now());
+      const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db));
       sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
     })
     .get(async (_request, response) => {
@@ -61,7 +62,7 @@ export function webhookEndpointRoutes({ db, endpoints, config }: Services): Rout
     .route('/test')
     .post(async (_request, response) => {
       const delayMs = config.webhookPingDelay * 1_000;
-      const queued = await recordPing(db, callerOf(response).accountId, delayMs, Date.now());
+      const queued = await recordPing(db, callerOf(response).accountId, delayMs, currentTime(db));
       if (!queued) throw notConfigured(409);
       sendJson(response, 202, { queued } satisfies TestWebhookResponse);
     })

@@ -1,12 +1,14 @@
+import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
+import { after, type Time } from '../db/time.js';
 import { randomToken } from '../ids.js';
 import { countedAttempts, type Lease, maxAttempts } from './lifecycle.js';
 
 export interface Claim {
   /** Which runner process asks. */
   runner: string;
-  now: number;
+  now: Time;
   leaseMs: number;
 }
 
@@ -23,7 +25,7 @@ export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<Cl
     .set((eb) => ({
       attempt: eb(countedAttempts(), '+', 1),
       lease_token: token,
-      lease_expires_at: now + leaseMs,
+      lease_expires_at: after(now, leaseMs),
       runner,
       parked: 0,
     }))
@@ -35,7 +37,9 @@ export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<Cl
         .where((e) => e.or([e('lease_expires_at', 'is', null), e('lease_expires_at', '<=', now)]))
         .where(countedAttempts(), '<', maxAttempts)
         .orderBy('id')
-        .limit(1),
+        .limit(1)
+        // Of those who ask at once, each takes the next and nobody waits.
+        .$call(forUpdateSkipLocked(db)),
     )
     .returning(['id', 'account_id', 'type', 'image_url', 'attempt'])
     .executeTakeFirst();
@@ -50,7 +54,7 @@ export async function renew(
 ): Promise<Set<string>> {
   const rows = await db
     .updateTable('jobs')
-    .set({ lease_expires_at: now + leaseMs })
+    .set({ lease_expires_at: after(now, leaseMs) })
     .where(
       'lease_token',
       'in',
@@ -70,7 +74,7 @@ export async function renew(
  * Hands a job back as if it had not been claimed: the attempt does not count. Nobody may claim it before `notBefore`, if
  * that is given. Does nothing when the lease is lost.
  */
-export async function handBack(db: Db, { jobId, token }: Lease, notBefore: number | null = null): Promise<void> {
+export async function handBack(db: Db, { jobId, token }: Lease, notBefore: Time | null = null): Promise<void> {
   await db
     .updateTable('jobs')
     .set((eb) => ({
@@ -86,7 +90,7 @@ export async function handBack(db: Db, { jobId, token }: Lease, notBefore: numbe
 }
 
 /** Ends the leases of a runner that is known to be dead, so that its jobs need not wait for them to run out. */
-export async function expireLeasesOf(db: Db, runner: string, now: number): Promise<void> {
+export async function expireLeasesOf(db: Db, runner: string, now: Time): Promise<void> {
   await db
     .updateTable('jobs')
     .set({ attempt: countedAttempts(), lease_token: null, lease_expires_at: now, runner: null, parked: 0 })

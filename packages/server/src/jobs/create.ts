@@ -3,7 +3,7 @@ import { balanceOf } from '../accounts/ledger.js';
 import { type MicroUsd, toMicroUsd } from '../accounts/money.js';
 import type { GroupCommit } from '../db/group-commit.js';
 import type { Db } from '../db/open.js';
-import type { JobRow } from '../db/tables.js';
+import type { Time } from '../db/time.js';
 import { newUlid } from '../ids.js';
 import type { InputStore } from '../inputs/store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
@@ -42,7 +42,7 @@ export async function createJob(
   { db, inputs, commits }: { db: Db; inputs: InputStore; commits: GroupCommit },
   accountId: string,
   request: CreateJobRequest,
-  now: number,
+  now: Time,
 ): Promise<{ id: string; created: boolean }> {
   const key = request.idempotency_key ?? null;
   // Before the balance: a repeat must learn about the job it already has, however little money is left.
@@ -55,7 +55,7 @@ export async function createJob(
   const id = newUlid();
   // Before the row: a job without its photo could never run, while a photo without a job is swept away.
   if (photo.bytes) await inputs.put(id, photo.bytes);
-  let inserted: JobRow | undefined;
+  let inserted: object | undefined;
   try {
     // One transaction: a 202 whose event was lost would leave a webhook user waiting for ever.
     inserted = await commits.run(async (trx) => {
@@ -91,7 +91,7 @@ export async function createSandboxJob(
   accountId: string,
   request: CreateJobRequest,
   sample: Sample,
-  now: number,
+  now: Time,
 ): Promise<string> {
   const key = request.idempotency_key ?? null;
   const outcome = isImageTo3d(request)

@@ -79,8 +79,18 @@ describe('a job', () => {
     const lease = await infer(db);
     await succeed(db, lease, success, 0);
     expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
-    await expect(succeed(db, lease, success, 0)).rejects.toThrow(LeaseLostError);
+    await expect(succeed(db, lease, { ...success, modelKey: 'other/model.glb' }, 0)).rejects.toThrow(LeaseLostError);
     expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
+  });
+
+  test('that succeeded is so once, when the answer to that was lost and it is said again', async () => {
+    const { db, account, id } = await setUp();
+    const lease = await infer(db);
+    await succeed(db, lease, success, 5);
+    await succeed(db, lease, success, 6);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'SUCCEEDED', finished_at: 5 });
+    expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
+    expect(await eventsOf(db, account)).toHaveLength(4);
   });
 
   test('that failed costs nothing and keeps its progress', async () => {

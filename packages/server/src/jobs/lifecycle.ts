@@ -2,8 +2,11 @@ import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/sc
 import { sql } from 'kysely';
 import { charge } from '../accounts/ledger.js';
 import { priceOf } from '../accounts/money.js';
+import { forUpdate, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
+import { after, type Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
 
@@ -35,6 +38,7 @@ async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> 
     .where('id', '=', jobId)
     .where('lease_token', '=', token)
     .where('finished_at', 'is', null)
+    .$call(forUpdate(trx))
     .executeTakeFirst();
   if (!job) throw new LeaseLostError(jobId);
   return job;
@@ -51,16 +55,14 @@ type Change = Partial<
     | 'error_message'
     | 'model_key'
     | 'thumbnail_key'
-    | 'finished_at'
     | 'lease_token'
-    | 'lease_expires_at'
     | 'runner'
     | 'parked'
-  >
+  > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
 /** The one place where a job's status or progress is written: the event goes out in the same transaction. */
-async function write(trx: Queryable, job: JobRow, change: Change, now: number): Promise<void> {
+async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Promise<void> {
   const status = change.status ?? job.status;
   if (status !== job.status && !canMove(job.status, status)) {
     throw new Error(`job ${job.id} cannot move from ${job.status} to ${status}`);
@@ -69,9 +71,9 @@ async function write(trx: Queryable, job: JobRow, change: Change, now: number): 
   await recordTaskUpdated(trx, { ...job, ...change }, now);
 }
 
-const finished = (now: number) => ({ finished_at: now, ...unleased });
+const finished = (now: Time) => ({ finished_at: now, ...unleased });
 
-const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }, now: number): Change => ({
+const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }, now: Time): Change => ({
   status: 'FAILED',
   error_code: code,
   error_message: message,
@@ -87,9 +89,9 @@ export async function advance(
   db: Db,
   lease: Lease,
   to: { status: Extract<JobStatus, 'PENDING' | 'QUEUED' | 'IN_PROGRESS'>; progress: number },
-  now: number,
+  now: Time,
 ): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+  await transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     const change = {
       status: canMove(job.status, to.status) ? to.status : job.status,
@@ -101,6 +103,12 @@ export async function advance(
   });
 }
 
+/** Each attempt's model has a key of its own. */
+async function hasSucceededWith(trx: Queryable, jobId: string, modelKey: string): Promise<boolean> {
+  const query = trx.selectFrom('jobs').select('id').where('id', '=', jobId).where('model_key', '=', modelKey);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
 export interface Success {
   modelKey: string;
   thumbnailKey: string;
@@ -110,13 +118,17 @@ export interface Success {
 }
 
 /**
- * Finishes a job with its model and charges for it, both or neither.
+ * Finishes a job with its model and charges for it, both or neither. May be asked again when the answer was lost: what was
+ * done already with these very assets is not done twice.
  * @throws {LeaseLostError}
  */
-export async function succeed(db: Db, lease: Lease, success: Success, now: number): Promise<void> {
+export async function succeed(db: Db, lease: Lease, success: Success, now: Time): Promise<void> {
   const { modelKey, thumbnailKey, inferenceMs, instance } = success;
-  await db.transaction().execute(async (trx) => {
-    const job = await leased(trx, lease);
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease).catch(async (error: unknown) => {
+      if (!(error instanceof LeaseLostError && (await hasSucceededWith(trx, lease.jobId, modelKey)))) throw error;
+    });
+    if (!job) return;
     const change: Change = {
       status: 'SUCCEEDED',
       progress: progress.done,
@@ -134,8 +146,8 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: numbe
  * Finishes a job that cannot succeed.
  * @throws {LeaseLostError}
  */
-export async function fail(db: Db, lease: Lease, failure: JobFailure, now: number): Promise<void> {
-  await db.transaction().execute(async (trx) => {
+export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time): Promise<void> {
+  await transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     await write(trx, job, failedWith(failure, now), now);
   });
@@ -146,12 +158,12 @@ export async function fail(db: Db, lease: Lease, failure: JobFailure, now: numbe
  * last attempt. Returns whether another attempt will follow.
  * @throws {LeaseLostError}
  */
-export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: number): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
+export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<boolean> {
+  return transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     const again = job.attempt < maxAttempts;
     if (again) {
-      const change = { ...unleased, lease_expires_at: now + pauseMs };
+      const change = { ...unleased, lease_expires_at: after(now, pauseMs) };
       await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
     } else {
       await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
@@ -161,8 +173,8 @@ export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: numbe
 }
 
 /** Fails the jobs whose last attempt ended without a word: their runner is gone and so is their lease. Returns how many. */
-export async function reap(db: Db, now: number): Promise<number> {
-  return db.transaction().execute(async (trx) => {
+export async function reap(db: Db, now: Time): Promise<number> {
+  return transaction(db, async (trx) => {
     const jobs = await trx
       .selectFrom('jobs')
       .selectAll()
@@ -170,6 +182,8 @@ export async function reap(db: Db, now: number): Promise<number> {
       .where(countedAttempts(), '>=', maxAttempts)
       .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
       .limit(100)
+      // Another server is at it with those that are left out.
+      .$call(forUpdateSkipLocked(trx))
       .execute();
     for (const job of jobs) await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
     return jobs.length;
@@ -179,9 +193,14 @@ export async function reap(db: Db, now: number): Promise<number> {
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
 /** Cancels a job that inference has not started on. A runner that was preparing it loses its lease. */
-export async function cancel(db: Db, jobId: string, now: number): Promise<CancelOutcome> {
-  return db.transaction().execute(async (trx) => {
-    const job = await trx.selectFrom('jobs').selectAll().where('id', '=', jobId).executeTakeFirst();
+export async function cancel(db: Db, jobId: string, now: Time): Promise<CancelOutcome> {
+  return transaction(db, async (trx) => {
+    const job = await trx
+      .selectFrom('jobs')
+      .selectAll()
+      .where('id', '=', jobId)
+      .$call(forUpdate(trx))
+      .executeTakeFirst();
     if (!job) return 'unknown';
     if (!canMove(job.status, 'CANCELED')) return 'too_late';
     await write(trx, job, { status: 'CANCELED', ...finished(now) }, now);

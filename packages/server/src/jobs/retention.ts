@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
+import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
@@ -19,7 +20,8 @@ export async function deleteOldJobs(db: Db, now: number): Promise<number> {
           // An id starts with its time of creation, so the primary key finds the old ones.
           .where('id', '<', encodeTime(now - limits.taskRetentionDays * dayMs))
           .where('finished_at', 'is not', null)
-          .limit(batch),
+          .limit(batch)
+          .$call(forUpdateSkipLocked(db)),
       )
       .executeTakeFirstOrThrow();
     total += Number(numDeletedRows);

@@ -3,6 +3,7 @@ import type { Compilable } from 'kysely';
 import type { Queryable } from '../db/open.js';
 import { prepared, preparedRows } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
+import type { Time } from '../db/time.js';
 import { type TaskRow, taskColumns } from './task.js';
 
 /** One job of an account, or undefined for an unknown id and for another account's alike. */
@@ -68,7 +69,10 @@ const given = [
   'created_at',
 ] as const satisfies readonly (keyof JobRow)[];
 
-export type NewJob = Pick<JobRow, (typeof given)[number]> & Partial<JobRow>;
+/** A row whose times the database may have to work out. */
+type WrittenJob = Omit<JobRow, 'created_at' | 'finished_at'> & { created_at: Time; finished_at: Time | null };
+
+export type NewJob = Pick<WrittenJob, (typeof given)[number]> & Partial<WrittenJob>;
 
 const blank: Omit<JobRow, (typeof given)[number]> = {
   status: 'PENDING',
@@ -96,8 +100,8 @@ const insertRow = prepared((db, ...values: readonly unknown[]) =>
 );
 
 /** Inserts a job, or returns undefined when the account already has one with the same idempotency key. */
-export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
-  const row: JobRow = { ...blank, ...job };
+export async function insertJob(db: Queryable, job: NewJob): Promise<WrittenJob | undefined> {
+  const row: WrittenJob = { ...blank, ...job };
   const inserted = await insertRow(db, ...columns.map((column) => row[column]));
   return inserted && row;
 }

@@ -12,7 +12,10 @@ const tell = (message: FromEngine) => port.postMessage(message);
 // and that of the threads it starts: whoever holds the database's lock for a moment does not wait behind the inference.
 if (process.platform !== 'win32') setPriority(10);
 
-const engine = await Engine.open(workerData as EngineOptions);
+const engine = await Engine.open({
+  ...(workerData as EngineOptions),
+  onWarning: (message) => tell({ type: 'warning', message }),
+});
 let abort = new AbortController();
 
 async function generate({ photo }: Extract<ToEngine, { type: 'generate' }>): Promise<void> {
@@ -38,4 +41,4 @@ function receive(message: ToEngine): void {
 }
 
 port.on('message', receive);
-tell({ type: 'opened', device: engine.device });
+tell({ type: 'opened', chosen: engine.chosen });

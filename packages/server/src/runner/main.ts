@@ -1,4 +1,5 @@
 /** The runner process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
+import { availableParallelism } from 'node:os';
 import { AssetStore } from '../assets/store.js';
 import type { Config } from '../config.js';
 import { openDataDir } from '../data-dir.js';
@@ -44,6 +45,10 @@ function pricing({ instance, rates }: Config, device: string): { instance: strin
   return { instance: name, rateUsdPerSecond: rate };
 }
 
+/** Runners share the machine's cores; one alone has as many as onnxruntime thinks good. */
+const threadsOf = ({ workers }: Config): number =>
+  workers > 1 ? Math.max(1, Math.floor(availableParallelism() / workers)) : 0;
+
 async function start({ runner: name, config, logLevel }: Extract<ToRunner, { type: 'start' }>): Promise<void> {
   const log = createLog(config, logLevel).child({ runner: name });
   const dirs = openDataDir(config);
@@ -51,8 +56,16 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   let engine: ThreadedEngine;
   let price: ReturnType<typeof pricing>;
   try {
-    engine = await ThreadedEngine.open({ bundle, matte, device, modelDirs: modelDirs(config) });
-    price = pricing(config, engine.device);
+    engine = await ThreadedEngine.open({
+      bundle,
+      matte,
+      device,
+      modelDirs: modelDirs(config),
+      cacheDir: config.dataDir,
+      threads: threadsOf(config),
+      onWarning: (message) => log.warn(message),
+    });
+    price = pricing(config, engine.chosen.provider);
   } catch (error) {
     leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
     return;
@@ -75,7 +88,10 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
     if (message.type === 'wake') runner.wake();
     if (message.type === 'drain') runner.drain(message.graceMs);
   });
-  tell({ type: 'ready', device: engine.device });
+  const { provider, adapter, passedOver } = engine.chosen;
+  const problems = Object.fromEntries(passedOver.map((report) => [report.provider, report.problem]));
+  log.info({ device: provider, adapter: adapter?.name, passedOver: problems }, 'device chosen');
+  tell({ type: 'ready', device: provider });
   const idle = await runner.run();
   // Taking the networks away under a running inference could crash what shall end quietly.
   if (idle) await engine.close();

@@ -1,4 +1,4 @@
-import type { DecodedPhoto, EngineErrorCode } from '@gen3d/engine';
+import type { ChosenDevice, DecodedPhoto, EngineErrorCode } from '@gen3d/engine';
 import type { Config } from '../config.js';
 
 /** What the server says to a runner process. */
@@ -26,7 +26,9 @@ export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abor
 
 /** What that thread says. */
 export type FromEngine =
-  | { type: 'opened'; device: string }
+  | { type: 'opened'; chosen: ChosenDevice }
+  /** The device failed and the CPU has taken over; whatever is under way goes on. */
+  | { type: 'warning'; message: string }
   | { type: 'progress'; fraction: number }
   /** The three ends of a `generate`: done, something is wrong with this photo, anything else. */
   | { type: 'generated'; glb: Uint8Array; thumbnail: Uint8Array }

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import type { AssetStore } from '../assets/store.js';
 import type { Db } from '../db/open.js';
+import { after, currentTime } from '../db/time.js';
 import { isDiskFull } from '../disk-full.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import { describeNonImage, sniffImage } from '../inputs/sniff.js';
@@ -124,7 +125,7 @@ export class Runner {
     try {
       // First: after the whole process was stopped for long, the oldest free job might be our own.
       await this.#renewLeases();
-      return await claim(db, { runner: name, now: Date.now(), leaseMs });
+      return await claim(db, { runner: name, now: currentTime(db), leaseMs });
     } catch (error) {
       log.error({ err: error }, 'cannot claim a job');
       return undefined;
@@ -205,7 +206,7 @@ export class Runner {
 
     const keys = await assets.put(job.id, glb, thumbnail);
     try {
-      await succeed(db, job.lease, { ...keys, inferenceMs, instance, rateUsdPerSecond }, Date.now());
+      await succeed(db, job.lease, { ...keys, inferenceMs, instance, rateUsdPerSecond }, currentTime(db));
     } catch (error) {
       await assets.discard(keys);
       throw error;
@@ -217,8 +218,9 @@ export class Runner {
   }
 
   async #advance(job: ClaimedJob, status: 'PENDING' | 'QUEUED' | 'IN_PROGRESS', to: number): Promise<void> {
-    await advance(this.#options.db, job.lease, { status, progress: to }, Date.now());
-    this.#options.tell({ type: 'changed' });
+    const { db, tell } = this.#options;
+    await advance(db, job.lease, { status, progress: to }, currentTime(db));
+    tell({ type: 'changed' });
   }
 
   /** What becomes of a job whose work stopped before its end. */
@@ -251,16 +253,16 @@ export class Runner {
       await handBack(db, job.lease);
       log.info(about, 'handed the job back');
     } else if (isDiskFull(error)) {
-      await handBack(db, job.lease, Date.now() + diskFullPauseMs);
+      await handBack(db, job.lease, after(currentTime(db), diskFullPauseMs));
     } else if (error instanceof JobFailure || error instanceof EngineError) {
       const failure = error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
-      await fail(db, job.lease, failure, Date.now());
+      await fail(db, job.lease, failure, currentTime(db));
       tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
       log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
       await inputs.remove(job.id);
     } else {
       log.error({ ...about, err: error }, 'the attempt broke off');
-      const again = await breakOff(db, job.lease, breakOffPauseMs, Date.now());
+      const again = await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
       if (!again) tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
       tell({ type: 'changed' });
     }
@@ -273,7 +275,7 @@ export class Runner {
     const held = await renew(
       db,
       works.map(({ job }) => job.lease),
-      { now: Date.now(), leaseMs },
+      { now: currentTime(db), leaseMs },
     );
     for (const { job, abort } of works) {
       if (!held.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
-import { type DecodedPhoto, EngineError, type EngineOptions, type Generated } from '@gen3d/engine';
+import { type ChosenDevice, type DecodedPhoto, EngineError, type EngineOptions, type Generated } from '@gen3d/engine';
 import type { FromEngine, ToEngine } from './messages.js';
 
 /** By package name, so that it is found from the built package and from the sources alike. */
@@ -15,20 +15,25 @@ const threadFile = createRequire(import.meta.url).resolve('@gen3d/server/engine-
  */
 export class ThreadedEngine {
   private constructor(
-    readonly device: string,
+    readonly chosen: ChosenDevice,
     readonly thread: Worker,
   ) {}
 
   /** @throws whatever `Engine.open` throws, as an error with its message */
-  static async open(options: EngineOptions): Promise<ThreadedEngine> {
+  static async open({ onWarning, ...options }: EngineOptions): Promise<ThreadedEngine> {
     const thread = new Worker(threadFile, { workerData: options });
-    // Rejects with what the thread dies of.
-    const [message] = (await once(thread, 'message')) as [FromEngine];
-    if (message.type !== 'opened') throw new Error(`the engine's first message must be opened, not ${message.type}`);
+    const chosen = await new Promise<ChosenDevice>((resolve, reject) => {
+      // What the thread dies of.
+      thread.once('error', reject);
+      thread.on('message', (message: FromEngine) => {
+        if (message.type === 'warning') onWarning?.(message.message);
+        if (message.type === 'opened') resolve(message.chosen);
+      });
+    });
     thread.on('error', (error) => {
       throw error;
     });
-    return new ThreadedEngine(message.device, thread);
+    return new ThreadedEngine(chosen, thread);
   }
 
   /**
@@ -44,6 +49,7 @@ export class ThreadedEngine {
       const abort = () => this.#tell({ type: 'abort' });
       const onMessage = (message: FromEngine) => {
         if (message.type === 'progress') return onProgress(message.fraction);
+        if (message.type === 'warning') return;
         this.thread.off('message', onMessage);
         signal.removeEventListener('abort', abort);
         if (message.type === 'generated') resolve(message);

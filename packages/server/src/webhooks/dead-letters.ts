@@ -1,6 +1,8 @@
 import { limits } from '@gen3d/schema';
+import { forKeyShare } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
+import type { Time } from '../db/time.js';
 
 const keptMs = limits.deadLetterDays * 24 * 60 * 60 * 1_000;
 
@@ -16,13 +18,13 @@ export async function listDeadLetters(db: Db): Promise<OutboxRow[]> {
 export async function replayDeadLetters(
   db: Db,
   which: { eventId: string } | { since: number },
-  now: number,
+  now: Time,
 ): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('outbox')
     .set({ dead_at: null, attempts: 0, due_at: now })
     .where('dead_at', 'is not', null)
-    .where('account_id', 'in', (eb) => eb.selectFrom('webhook_endpoints').select('account_id'))
+    .where('account_id', 'in', (eb) => eb.selectFrom('webhook_endpoints').select('account_id').$call(forKeyShare(db)))
     .where((eb) => ('eventId' in which ? eb('event_id', '=', which.eventId) : eb('dead_at', '>=', which.since)))
     .executeTakeFirstOrThrow();
   return Number(numUpdatedRows);

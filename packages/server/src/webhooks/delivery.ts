@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { type Dispatcher, request } from 'undici';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
+import { currentTime } from '../db/time.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
 import { eventBody } from './event-body.js';
 import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from './outbox.js';
@@ -86,12 +87,12 @@ export class Delivery {
       const now = Date.now();
       // One of each account in turn, so that nobody's backlog takes the places before others have had one.
       const chosen = new Map<number, Place>();
-      for (const { seq, account_id } of await nextDue(db, now)) {
+      for (const { seq, account_id } of await nextDue(db, currentTime(db))) {
         if (this.#places.hasRoom(account_id, now)) chosen.set(seq, this.#places.take(account_id, now));
       }
       if (chosen.size === 0) return;
       try {
-        for (const row of await claimDeliveries(db, [...chosen.keys()], leaseMs, now)) {
+        for (const row of await claimDeliveries(db, [...chosen.keys()], leaseMs, currentTime(db))) {
           const place = chosen.get(row.seq);
           if (!place) continue;
           chosen.delete(row.seq);
@@ -121,7 +122,7 @@ export class Delivery {
   /** Makes one attempt. Returns how it ended, or undefined if there is no receiver any more. */
   async #deliver(row: OutboxRow): Promise<Ending | undefined> {
     const { db, endpoints, dispatcher, assetsUrl, retryDelays, log, onOutcome } = this.#options;
-    const endpoint = await endpoints.find(row.account_id);
+    const endpoint = await endpoints.ofDelivery(row);
     if (!endpoint) {
       await settle(db, row);
       onOutcome('dropped');
@@ -130,7 +131,7 @@ export class Delivery {
     const began = performance.now();
     const failure = await post(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
     const tookMs = performance.now() - began;
-    const now = Date.now();
+    const now = currentTime(db);
     if (failure === undefined) {
       await settle(db, row);
       onOutcome('delivered');

@@ -1,5 +1,8 @@
 import { webhookSecretPrefix } from '@gen3d/schema';
 import type { Db } from '../db/open.js';
+import type { OutboxRow } from '../db/tables.js';
+import type { Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
 import { randomToken } from '../ids.js';
 import { dropWaiting } from './outbox.js';
 import type { SecretBox } from './secret-box.js';
@@ -27,10 +30,22 @@ export class Endpoints {
     return row && { url: row.url, secret: this.box.open(row.sealed_secret, accountId) };
   }
 
+  /** Where to make a delivery that was claimed, or undefined when its event or the endpoint has been dropped meanwhile. */
+  async ofDelivery({ seq, lease_token, account_id }: OutboxRow): Promise<Endpoint | undefined> {
+    const row = await this.db
+      .selectFrom('webhook_endpoints')
+      .innerJoin('outbox', 'outbox.account_id', 'webhook_endpoints.account_id')
+      .select(['url', 'sealed_secret'])
+      .where('outbox.seq', '=', seq)
+      .where('outbox.lease_token', '=', lease_token)
+      .executeTakeFirst();
+    return row && { url: row.url, secret: this.box.open(row.sealed_secret, account_id) };
+  }
+
   /** Sets the URL. The secret comes back only when this is the account's first endpoint, or the first since a DELETE. */
-  async put(accountId: string, url: string, now: number): Promise<{ url: string; secret?: string }> {
+  async put(accountId: string, url: string, now: Time): Promise<{ url: string; secret?: string }> {
     const secret = newSecret();
-    return this.db.transaction().execute(async (trx) => {
+    return transaction(this.db, async (trx) => {
       const { numInsertedOrUpdatedRows } = await trx
         .insertInto('webhook_endpoints')
         .values({ account_id: accountId, url, sealed_secret: this.box.seal(secret, accountId), created_at: now })
@@ -44,7 +59,7 @@ export class Endpoints {
 
   /** Forgets the endpoint with everything still waiting for it. Does nothing when there is none. */
   async remove(accountId: string): Promise<void> {
-    await this.db.transaction().execute(async (trx) => {
+    await transaction(this.db, async (trx) => {
       await trx.deleteFrom('webhook_endpoints').where('account_id', '=', accountId).execute();
       await dropWaiting(trx, accountId);
     });

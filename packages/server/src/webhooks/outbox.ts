@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
+import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import { prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
+import { after, type Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
 import { newUlid, randomToken } from '../ids.js';
 
 type JobState = Pick<
@@ -24,8 +27,9 @@ const blank = {
   dead_at: null,
 } satisfies Partial<NewOutboxRow>;
 
+/** Held until the event is committed: a DELETE of the endpoint comes before it, or drops it. */
 const endpointOf = prepared((db, accountId: string) =>
-  db.selectFrom('webhook_endpoints').select('account_id').where('account_id', '=', accountId),
+  db.selectFrom('webhook_endpoints').select('account_id').where('account_id', '=', accountId).$call(forKeyShare(db)),
 );
 
 const hasEndpoint = async (db: Queryable, accountId: string) => (await endpointOf(db, accountId)) !== undefined;
@@ -34,7 +38,7 @@ const hasEndpoint = async (db: Queryable, accountId: string) => (await endpointO
  * Records that a job's status or progress changed, as the event that will be delivered. Must run in the transaction that
  * makes the change. Without an endpoint there is nobody to tell, and nothing is recorded.
  */
-export async function recordTaskUpdated(trx: Queryable, job: JobState, now: number): Promise<void> {
+export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time): Promise<void> {
   if (!(await hasEndpoint(trx, job.account_id))) return;
   const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key } = job;
   await trx
@@ -58,8 +62,8 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: numb
 }
 
 /** Queues one ping. Returns false when the account has no endpoint. */
-export async function recordPing(db: Db, accountId: string, delayMs: number, now: number): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
+export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
+  return transaction(db, async (trx) => {
     if (!(await hasEndpoint(trx, accountId))) return false;
     await trx
       .insertInto('outbox')
@@ -69,7 +73,7 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
         account_id: accountId,
         event: 'ping',
         created_at: now,
-        due_at: now + delayMs,
+        due_at: after(now, delayMs),
       })
       .execute();
     return true;
@@ -77,7 +81,7 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
 }
 
 /** Due, and in nobody's hands. */
-const claimable = (now: number) =>
+const claimable = (now: Time) =>
   sql<boolean>`dead_at is null and due_at <= ${now} and (lease_expires_at is null or lease_expires_at <= ${now})`;
 
 /**
@@ -86,7 +90,7 @@ const claimable = (now: number) =>
  *
  * Walks from account to account in the index: what a dead receiver has piled up is not read to find the next.
  */
-export async function nextDue(db: Db, now: number): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
+export async function nextDue(db: Db, now: Time): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
   const { rows } = await sql<Pick<OutboxRow, 'seq' | 'account_id'>>`
     with recursive waiting(account_id) as (
       select min(account_id) from outbox where dead_at is null
@@ -117,13 +121,20 @@ export async function claimDeliveries(
   db: Db,
   seqs: readonly number[],
   leaseMs: number,
-  now: number,
+  now: Time,
 ): Promise<OutboxRow[]> {
   return db
     .updateTable('outbox')
-    .set({ lease_token: randomToken(22), lease_expires_at: now + leaseMs })
-    .where('seq', 'in', seqs)
-    .where(claimable(now))
+    .set({ lease_token: randomToken(22), lease_expires_at: after(now, leaseMs) })
+    .where('seq', 'in', (eb) =>
+      eb
+        .selectFrom('outbox')
+        .select('seq')
+        .where('seq', 'in', seqs)
+        .where(claimable(now))
+        // Who waited for several, while another held them in another order, might wait for ever.
+        .$call(forUpdateSkipLocked(db)),
+    )
     .returningAll()
     .execute();
 }
@@ -153,8 +164,8 @@ export async function postpone(
   db: Db,
   { seq, lease_token, attempts }: OutboxRow,
   failure: string,
-  retryAt: number | undefined,
-  now: number,
+  retryAt: Time | undefined,
+  now: Time,
 ): Promise<void> {
   await db
     .updateTable('outbox')

@@ -1,3 +1,5 @@
+import { after, type Time } from '../db/time.js';
+
 /** Each pause is varied by this much, so that receivers which failed together do not come back together. */
 const jitter = 0.2;
 
@@ -8,9 +10,9 @@ const jitter = 0.2;
 export function retryAt(
   delays: readonly number[],
   attempts: number,
-  now: number,
+  now: Time,
   random: () => number = Math.random,
-): number | undefined {
+): Time | undefined {
   const delay = delays[attempts - 1];
-  return delay === undefined ? undefined : now + Math.round(delay * 1_000 * (1 + jitter * (2 * random() - 1)));
+  return delay === undefined ? undefined : after(now, delay * 1_000 * (1 + jitter * (2 * random() - 1)));
 }

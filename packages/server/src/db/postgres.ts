@@ -1,0 +1,114 @@
+import { type Dialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
+import pg from 'pg';
+import { DatabaseUnavailableError } from './unavailable.js';
+
+const connectTimeoutMs = 5_000;
+/** Our statements take milliseconds: one without an answer for so long was cut off from the server. */
+const queryTimeoutMs = 30_000;
+/** A process that was stopped or cut off in the middle of a transaction shall not keep its locks. */
+const idleInTransactionMs = 10_000;
+const keptIdleMs = 60_000;
+
+/** Ours are milliseconds, millionths of a dollar and counts, all of them below 2^53. */
+const numbers: ReadonlySet<number> = new Set([pg.types.builtins.INT8, pg.types.builtins.NUMERIC]);
+
+export interface PostgresOptions {
+  /** Connections at most. */
+  connections: number;
+  /** For a statement that may take as long as it needs, such as a migration. */
+  patient?: boolean;
+}
+
+export const isPostgresUrl = (location: string): boolean => /^postgres(ql)?:\/\//.test(location);
+
+/** A connection URL without its password and parameters, for people and logs. */
+export function withoutPassword(url: string): string {
+  const { protocol, username, host, pathname } = new URL(url);
+  return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`;
+}
+
+/** How to connect, for the pool and for a connection of its own. */
+export const connectionOf = (url: string): pg.ClientConfig => ({
+  connectionString: url,
+  application_name: 'gen3d',
+  connectionTimeoutMillis: connectTimeoutMs,
+  // An idle connection whose other end is gone is noticed, and not only by the next one to use it.
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+});
+
+/** The PostgreSQL dialect over pg. Connects when first used, and again after the server was away. */
+export function postgresDialect(url: string, { connections, patient = false }: PostgresOptions): Dialect {
+  const pool = new pg.Pool({
+    ...connectionOf(url),
+    max: connections,
+    idleTimeoutMillis: keptIdleMs,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    ...(patient ? {} : { query_timeout: queryTimeoutMs }),
+    types: {
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        numbers.has(oid) ? Number : pg.types.getTypeParser(oid, format as 'text'),
+    },
+  });
+  // A broken connection is out of the pool by then, and whoever was using it learns from their query.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return new PostgresDialect({ pool: new TellingPool(pool) });
+}
+
+/** A pool that tells a lost database from a wrong query, and keeps no connection that was lost. */
+class TellingPool implements PostgresPool {
+  constructor(private readonly pool: pg.Pool) {}
+
+  async connect(): Promise<PostgresPoolClient> {
+    const client = await this.pool.connect().catch((cause: unknown) => {
+      throw new DatabaseUnavailableError(`No connection to PostgreSQL: ${reason(cause)}`, { cause });
+    });
+    return tellingClient(client);
+  }
+
+  end(): Promise<void> {
+    return this.pool.end();
+  }
+}
+
+function tellingClient(client: pg.PoolClient): PostgresPoolClient {
+  let lost: DatabaseUnavailableError | undefined;
+  const query = async (sql: string, parameters: readonly unknown[]) => {
+    // What is asked after the loss, a rollback, shall not hide why.
+    if (lost) throw lost;
+    try {
+      return await client.query(sql, parameters.map(storable));
+    } catch (cause) {
+      if (!isLoss(cause)) throw cause;
+      lost = new DatabaseUnavailableError(`The connection to PostgreSQL was lost: ${reason(cause)}`, { cause });
+      throw lost;
+    }
+  };
+  return {
+    // Kysely's interface also has cursors, which it asks for only where they are configured.
+    query: query as unknown as PostgresPoolClient['query'],
+    release: () => client.release(lost !== undefined),
+  };
+}
+
+/** PostgreSQL's text holds every character but U+0000, which is kept as its symbol. */
+const storable = (value: unknown): unknown => (typeof value === 'string' ? value.replaceAll('\0', '\u2400') : value);
+
+/**
+ * Codes with which a server says that it cannot serve now: shut down by its operator or crashed, starting, out of
+ * connections, in recovery, or (idle_in_transaction_session_timeout) without patience for a process that was stopped.
+ */
+const away: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '53300', '25006', '25P03']);
+
+function isLoss(error: unknown): boolean {
+  // Whatever is not an answer of the server is the end of the conversation with it.
+  if (!(error instanceof pg.DatabaseError)) return true;
+  return error.code !== undefined && (away.has(error.code) || error.code.startsWith('08'));
+}
+
+/** An address that resolves to several is tried at each, and the error of that has no message of its own. */
+function reason(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reason).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
