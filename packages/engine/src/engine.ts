@@ -20,6 +20,7 @@ import { type MattingModel, matte, openMattingModel } from './photo/matte.js';
 import { thumbnail } from './render/thumbnail.js';
 import { clean } from './surface/clean.js';
 import { marchingCubes } from './surface/marching-cubes.js';
+import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';
 import { pose } from './surface/pose.js';
 import { simplify } from './surface/simplify.js';
@@ -182,11 +183,12 @@ export class Engine {
     });
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));
+    const elevationRadians = estimateElevation(closed.positions, field.elevation);
     const baseColor = await stage('bake', async () => {
       const decoderColors = await colorsOf(field, closed.positions);
-      return bake(mesh, closed, normals, cutout, field.camera, textureSize, decoderColors);
+      const mirrors = mirrorsOf(closed, elevationRadians);
+      return bake(mesh, closed, normals, cutout, field.camera, { textureSize, decoderColors, mirrors });
     });
-    const elevationRadians = estimateElevation(closed.positions, field.elevation);
     const model = pose(mesh, elevationRadians);
     const glb = await stage('write', async () => {
       const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });

@@ -24,67 +24,99 @@ export interface MirrorOptions {
   readonly awayFromView: number;
 }
 
-/** A reconstruction from one photo is never quite symmetric: chairs and trucks that are were found to be off by 0.022. */
-const greatestError = 0.025;
+/** Planes of symmetry of a reconstruction from one photo are never exact: those of chairs and trucks were off by 0.03. */
+const greatestError = 0.034;
 
 /** Where the normal is nearer to the view, the other side is what the photo sees through the thing: it has a way of its own. */
 const awayFromView = (30 * Math.PI) / 180;
 
-/** The plane of symmetry of an object in the photo camera's frame, if it has one that says something of its far side. */
-export function mirrorOf(mesh: TriangleMesh, elevationRadians: number): Plane | undefined {
+/**
+ * The upright planes across which an object in the photo camera's frame may be its own mirror image, the likelier first,
+ * as far as its shape tells; only those that say something of its far side.
+ */
+export function mirrorsOf(mesh: TriangleMesh, elevationRadians: number): Plane[] {
   const up = [0, Math.cos(elevationRadians), Math.sin(elevationRadians)] as const;
-  const found = findMirror(mesh, { up, view: [0, 0, 1], awayFromView });
-  return found && found.error < greatestError ? found : undefined;
+  return findMirrors(mesh, { up, view: [0, 0, 1], awayFromView }).filter(({ error }) => error < greatestError);
 }
 
 const samples = 1200;
 const coarseSteps = 24;
+/** A box and a truck have two planes; what else is nearly one is the neighbour of one of them. */
+const leastApart = (40 * Math.PI) / 180;
+/** Shares of the extent. Whatever is further from its place is only missing, not missing more. */
+const greatestMiss = 0.08;
 
 /**
- * Finds the upright plane across which a mesh is most nearly its own mirror image.
+ * Finds the upright planes across which a mesh is most nearly its own mirror image: the best, and the best that is turned
+ * well away from it, where there is one.
  *
- * @returns the plane, and its `error`: the mean distance of the mirrored vertices to the nearest vertex, as a share of
- *   the mesh's extent; undefined if no plane is far enough from the view
+ * `error` is the mean distance of the mirrored vertices to the nearest vertex, as a share of the mesh's extent.
  */
-export function findMirror(
-  mesh: TriangleMesh,
-  options: MirrorOptions,
-): (Plane & { readonly error: number }) | undefined {
+export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane & { readonly error: number })[] {
   const { up, view } = options;
   const points = spread(mesh.positions);
-  const { middle, extent } = boxOf(mesh.positions);
-  const nearest = nearestVertex(mesh.positions, extent / 48);
+  const { middle, extent } = measure(mesh.positions);
+  const distances = nearestVertex(mesh.positions, extent);
   const [east, north] = horizontal(up);
   const limit = Math.cos(options.awayFromView);
 
-  const planeAt = (angle: number, shift: number): Plane => {
+  const planeAt = ({ angle, shift }: Candidate): Plane => {
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
     const normal = [0, 1, 2].map((axis) => cos * east[axis]! + sin * north[axis]!) as [number, number, number];
     return { normal, offset: dot(normal, middle) + shift * extent };
   };
-  const errorOf = (plane: Plane): number => {
+  const errorOf = (plane: Plane, distance: (x: number, y: number, z: number) => number): number => {
     const reflected = reflect(plane, points);
     let sum = 0;
-    for (let i = 0; i < reflected.length; i += 3) sum += nearest(reflected[i]!, reflected[i + 1]!, reflected[i + 2]!);
-    return sum / (points.length / 3) / extent;
+    for (let i = 0; i < reflected.length; i += 3) {
+      const miss = distance(reflected[i]!, reflected[i + 1]!, reflected[i + 2]!) / extent;
+      sum += Math.min(miss, greatestMiss);
+    }
+    return sum / (points.length / 3);
   };
+  const tried = (angle: number, shift: number): Candidate | undefined => {
+    const plane = planeAt({ angle, shift, error: 0 });
+    if (Math.abs(dot(plane.normal, view)) > limit) return undefined;
+    return { angle, shift, error: errorOf(plane, distances.about) };
+  };
+  const better = (a: Candidate, b: Candidate | undefined) => (b && b.error < a.error ? b : a);
 
-  let best: { angle: number; shift: number; error: number } | undefined;
-  const consider = (angle: number, shift: number) => {
-    const plane = planeAt(angle, shift);
-    if (Math.abs(dot(plane.normal, view)) > limit) return;
-    const error = errorOf(plane);
-    if (!best || error < best.error) best = { angle, shift, error };
-  };
+  const coarse: Candidate[] = [];
   for (let step = 0; step < coarseSteps; step++) {
-    for (const shift of [-0.05, 0, 0.05]) consider((step * Math.PI) / coarseSteps, shift);
+    const shifts = [-0.05, 0, 0.05].map((shift) => tried((step * Math.PI) / coarseSteps, shift));
+    coarse.push(...shifts.filter((candidate) => candidate !== undefined));
   }
-  for (let reach = Math.PI / coarseSteps / 2; best && reach > 0.01; reach /= 2) {
-    const { angle, shift } = best;
-    const slide = 0.2 * reach;
-    for (const turn of [-reach, 0, reach]) for (const by of [-slide, 0, slide]) consider(angle + turn, shift + by);
-  }
-  return best && { ...planeAt(best.angle, best.shift), error: best.error };
+  coarse.sort((a, b) => a.error - b.error);
+  const [first] = coarse;
+  if (!first) return [];
+  const second = coarse.find(({ angle }) => turnBetween(angle, first.angle) > leastApart);
+
+  const refined = [first, ...(second ? [second] : [])].map((start) => {
+    let best = start;
+    for (let reach = Math.PI / coarseSteps / 2; reach > 0.01; reach /= 2) {
+      const { angle, shift } = best;
+      for (const turn of [-reach, 0, reach]) {
+        for (const slide of [-0.2 * reach, 0, 0.2 * reach]) best = better(best, tried(angle + turn, shift + slide));
+      }
+    }
+    const plane = planeAt(best);
+    return { ...plane, error: errorOf(plane, distances.exact) };
+  });
+  return refined.sort((a, b) => a.error - b.error);
+}
+
+interface Candidate {
+  /** Of the normal, around up. */
+  readonly angle: number;
+  /** Of the plane along its normal, as a share of the extent. */
+  readonly shift: number;
+  readonly error: number;
+}
+
+/** Between two planes: a normal and its opposite are the same. */
+function turnBetween(a: number, b: number): number {
+  const turn = Math.abs(a - b) % Math.PI;
+  return Math.min(turn, Math.PI - turn);
 }
 
 const dot = (a: readonly number[], b: readonly number[]) => a[0]! * b[0]! + a[1]! * b[1]! + a[2]! * b[2]!;
@@ -115,44 +147,83 @@ function spread(positions: Float32Array): Float32Array {
   return points;
 }
 
-function boxOf(positions: Float32Array): { middle: readonly [number, number, number]; extent: number } {
+/** The mean of the vertices, which lies on any plane of symmetry of an evenly sampled surface; and the longest side. */
+function measure(positions: Float32Array): { middle: readonly [number, number, number]; extent: number } {
+  const sum = [0, 0, 0] as [number, number, number];
   const [min, max] = [new Float32Array(3).fill(Infinity), new Float32Array(3).fill(-Infinity)];
   for (let i = 0; i < positions.length; i++) {
-    min[i % 3] = Math.min(min[i % 3]!, positions[i]!);
-    max[i % 3] = Math.max(max[i % 3]!, positions[i]!);
+    const axis = (i % 3) as 0 | 1 | 2;
+    sum[axis] += positions[i]!;
+    min[axis] = Math.min(min[axis]!, positions[i]!);
+    max[axis] = Math.max(max[axis]!, positions[i]!);
   }
+  const count = positions.length / 3;
   return {
-    middle: [(min[0]! + max[0]!) / 2, (min[1]! + max[1]!) / 2, (min[2]! + max[2]!) / 2],
+    middle: [sum[0] / count, sum[1] / count, sum[2] / count],
     extent: Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!),
   };
 }
 
-/** The distance to the nearest vertex, found through a grid of cells; beyond two cells it is said to be two. */
-function nearestVertex(positions: Float32Array, cell: number): (x: number, y: number, z: number) => number {
+interface Distances {
+  /** As far as the cells of a grid are apart, by a chamfer transform. */
+  about(x: number, y: number, z: number): number;
+  /** Exact where a vertex is in the same cell or in one around it. */
+  exact(x: number, y: number, z: number): number;
+}
+
+/**
+ * The distance to the nearest vertex from anywhere.
+ *
+ * @see Borgefors, "Distance Transformations in Digital Images", 1986
+ */
+function nearestVertex(positions: Float32Array, extent: number): Distances {
+  const cell = extent / cellsAcross;
+  // What is mirrored beyond this grid counts as at its border.
+  const side = 2 * cellsAcross;
+  const { middle } = measure(positions);
+  const indexOf = (value: number, axis: number) =>
+    Math.min(Math.max(Math.floor((value - middle[axis]!) / cell) + side / 2, 1), side - 2);
+  const cellAt = (x: number, y: number, z: number) => (indexOf(z, 2) * side + indexOf(y, 1)) * side + indexOf(x, 0);
+
   const cells = new Map<number, number[]>();
-  const keyOf = (i: number, j: number, k: number) => ((i + 512) * 1024 + (j + 512)) * 1024 + (k + 512);
-  const indexOf = (value: number) => Math.floor(value / cell);
+  const distance = new Float32Array(side ** 3).fill(Infinity);
   for (let p = 0; p < positions.length; p += 3) {
-    const key = keyOf(indexOf(positions[p]!), indexOf(positions[p + 1]!), indexOf(positions[p + 2]!));
-    const list = cells.get(key);
+    const at = cellAt(positions[p]!, positions[p + 1]!, positions[p + 2]!);
+    distance[at] = 0;
+    const list = cells.get(at);
     if (list) list.push(p);
-    else cells.set(key, [p]);
+    else cells.set(at, [p]);
   }
-  return (x, y, z) => {
-    let best = 4 * cell * cell;
-    const [i, j, k] = [indexOf(x), indexOf(y), indexOf(z)];
-    for (let di = -1; di <= 1; di++) {
-      for (let dj = -1; dj <= 1; dj++) {
-        for (let dk = -1; dk <= 1; dk++) {
-          const list = cells.get(keyOf(i + di, j + dj, k + dk));
-          if (!list) continue;
-          for (const p of list) {
-            const [dx, dy, dz] = [positions[p]! - x, positions[p + 1]! - y, positions[p + 2]! - z];
-            best = Math.min(best, dx * dx + dy * dy + dz * dz);
-          }
+  const offsets = new Int32Array(27);
+  const lengths = new Float32Array(27);
+  for (let n = 0; n < 27; n++) {
+    const [i, j, k] = [(n % 3) - 1, (Math.floor(n / 3) % 3) - 1, Math.floor(n / 9) - 1];
+    offsets[n] = (k * side + j) * side + i;
+    lengths[n] = Math.hypot(i, j, k) * cell;
+  }
+  // The first thirteen come before the cell itself in memory, the last thirteen are their opposites.
+  const reach = side * side + side + 1;
+  for (let at = reach; at < distance.length; at++) {
+    for (let n = 0; n < 13; n++) distance[at] = Math.min(distance[at]!, distance[at + offsets[n]!]! + lengths[n]!);
+  }
+  for (let at = distance.length - reach - 1; at >= 0; at--) {
+    for (let n = 14; n < 27; n++) distance[at] = Math.min(distance[at]!, distance[at + offsets[n]!]! + lengths[n]!);
+  }
+
+  return {
+    about: (x, y, z) => distance[cellAt(x, y, z)]!,
+    exact: (x, y, z) => {
+      const at = cellAt(x, y, z);
+      if (distance[at]! > 1.8 * cell) return distance[at]!;
+      let best = 2 * cell;
+      for (const offset of offsets) {
+        for (const p of cells.get(at + offset) ?? []) {
+          best = Math.min(best, Math.hypot(positions[p]! - x, positions[p + 1]! - y, positions[p + 2]! - z));
         }
       }
-    }
-    return Math.sqrt(best);
+      return best;
+    },
   };
 }
+
+const cellsAcross = 40;

@@ -4,6 +4,7 @@ import { rasterise } from '../render/rasterise.js';
 import { photoView, projectPoints } from '../render/view.js';
 import { type DepthMap, visibleShare } from '../render/visibility.js';
 import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+import { type Plane, reflect } from '../surface/mirror.js';
 import { fillUnseen } from './fill-unseen.js';
 import { padSeams } from './pad-seams.js';
 import { byteOfLinear, linearOfByte, linearOfSrgb } from './srgb.js';
@@ -15,18 +16,33 @@ const depthMapSize = 1024;
 /** A point this far behind the nearest surface, as a share of the object's size, still counts as seen. */
 const depthBias = 0.012;
 
+/** The same for a point mirrored to the other side: that side is only nearly its mirror image. */
+const mirroredDepthBias = 0.03;
+
+/** Of sRGB values in 0..1: light falls differently on the two sides, paint does not. */
+const greatestMirroredDifference = 0.16;
+
 /** How fast what the decoder's colours are corrected by fades with the distance from what the photo saw. */
 const correctionFade = 0.01;
 
+export interface BakeOptions {
+  /** Pixels a side of the texture. */
+  readonly textureSize: number;
+  /** [3·V] for the vertices of the closed mesh, sRGB in 0..1: what the reconstructor takes them for. */
+  readonly decoderColors?: Float32Array | undefined;
+  /** Planes across which the object may be its own mirror image, as far as its shape tells, the likelier first. */
+  readonly mirrors?: readonly Plane[];
+}
+
 /**
- * Makes the base color texture: the photo where the photo saw the surface, fading out where it only grazed it. Elsewhere
- * the decoder's colours, where it has any, corrected so that they meet the photo's. Otherwise the photo seen through
- * from behind on the far side; and in between, where either would be a smear of edge pixels, colours spread along the
- * surface. All mixing is done in linear light.
+ * Makes the base color texture: the photo where the photo saw the surface, fading out where it only grazed it. Elsewhere,
+ * of a symmetric object, what the photo saw on the other side, corrected so that it meets the photo without a step.
+ * Elsewhere the decoder's colours, where it has any, corrected alike. Otherwise the photo seen through from behind on the
+ * far side; and in between, where either would be a smear of edge pixels, colours spread along the surface. All mixing is
+ * done in linear light.
  *
  * @param mesh unwrapped, in the camera's space
  * @param closed the same surface before its seams were split, in the same space
- * @param decoderColors [3·V] for the vertices of `closed`, sRGB in 0..1
  */
 export function bake(
   mesh: TexturedMesh,
@@ -34,41 +50,122 @@ export function bake(
   closedNormals: Float32Array,
   cutout: Cutout,
   camera: Camera,
-  textureSize: number,
-  decoderColors?: Float32Array,
+  { textureSize, decoderColors, mirrors = [] }: BakeOptions,
 ): RgbaImage {
   const map = rasterise(closed, photoView(camera, depthMapSize));
-  const bias = depthBias * camera.distance * camera.halfTangent * 2;
+  const size = camera.distance * camera.halfTangent * 2;
+  const look = (positions: Float32Array, normals: Float32Array, bias: number) =>
+    projected(positions, normals, camera, map, bias * size);
+  const lookAcross = (plane: Plane, positions: Float32Array, normals: Float32Array) =>
+    look(reflect(plane, positions), reflect({ ...plane, offset: 0 }, normals), mirroredDepthBias);
   const photo = linearPhoto(cutout.image);
   const behind = blur(photo);
 
-  const vertices = projected(closed.positions, closedNormals, camera, map, bias);
-  const seenColors = sampleAll(photo, vertices.pictureX, vertices.pictureY);
+  const vertices = look(closed.positions, closedNormals, depthBias);
+  const seenColors = sampleAll(photo, vertices);
+  const mirror = mirrors
+    .map((plane) => {
+      const across = lookAcross(plane, closed.positions, closedNormals);
+      const colors = sampleAll(photo, across);
+      return { plane, across, colors, difference: mirroredDifference(vertices, seenColors, across, colors) };
+    })
+    .filter(({ difference }) => difference < greatestMirroredDifference)
+    .sort((a, b) => a.difference - b.difference)[0];
+
+  // What is known of each vertex: the photo's colours, then those from across, brought into line with them.
+  let [known, seen, shift] = [seenColors, vertices.seen, undefined as Float32Array | undefined];
+  if (mirror) {
+    const { across, colors } = mirror;
+    const both = vertices.seen.map((own, i) => own * across.seen[i]!);
+    const difference = spreadDifference(closed, seenColors, colors, both);
+    seen = vertices.seen.map((own, i) => Math.max(own, across.seen[i]!));
+    known = seenColors.map((color, i) => {
+      const vertex = Math.floor(i / 3);
+      const own = vertices.seen[vertex]! / Math.max(seen[vertex]!, 1e-6);
+      return own * color + (1 - own) * (colors[i]! + difference[i]!);
+    });
+    shift = difference;
+  }
   const spread = decoderColors
-    ? corrected(closed, decoderColors.map(linearOfSrgb), seenColors, vertices.seen)
+    ? corrected(closed, decoderColors.map(linearOfSrgb), known, seen)
     : fillUnseen(closed, {
-        colors: seenColors,
-        seen: vertices.seen,
-        guesses: sampleAll(behind, vertices.pictureX, vertices.pictureY),
+        colors: known,
+        seen,
+        guesses: sampleAll(behind, vertices),
         trust: vertices.away.map((away) => 0.2 * away),
       });
 
-  const texels = texelsOf(mesh, closed, spread, textureSize);
-  const surface = projected(texels.positions, texels.normals, camera, map, bias);
+  const texels = texelsOf(mesh, closed, shift ? sideBySide(spread, shift) : spread, textureSize);
+  const channels = shift ? 6 : 3;
+  const surface = look(texels.positions, texels.normals, depthBias);
+  const other = mirror && lookAcross(mirror.plane, texels.positions, texels.normals);
   const colors = new Float32Array(3 * texels.count);
   for (let i = 0; i < texels.count; i++) {
     const [x, y] = [surface.pictureX[i]!, surface.pictureY[i]!];
-    const seen = surface.seen[i]!;
-    const away = decoderColors ? 0 : surface.away[i]! * (1 - seen);
+    const own = surface.seen[i]!;
+    const mirrored = other ? other.seen[i]! * (1 - own) : 0;
+    const away = decoderColors ? 0 : surface.away[i]! * (1 - own - mirrored);
+    const rest = 1 - own - mirrored - away;
     for (let c = 0; c < 3; c++) {
-      const rest = 1 - seen - away;
-      colors[3 * i + c] =
-        (seen > 0 ? seen * sample(photo, x, y, c) : 0) +
-        (away > 0 ? away * sample(behind, x, y, c) : 0) +
-        rest * texels.colors[3 * i + c]!;
+      let color = rest * texels.values[channels * i + c]!;
+      if (own > 0) color += own * sample(photo, x, y, c);
+      if (away > 0) color += away * sample(behind, x, y, c);
+      if (mirrored > 0) {
+        const from = sample(photo, other!.pictureX[i]!, other!.pictureY[i]!, c);
+        color += mirrored * Math.max(from + texels.values[channels * i + 3 + c]!, 0);
+      }
+      colors[3 * i + c] = color;
     }
   }
   return toImage(texels, colors, textureSize);
+}
+
+/**
+ * How much the colours of the two sides differ on average where the photo saw both, as sRGB in 0..1: a shape alone may be
+ * symmetric by chance. Little is known against a plane of which the photo shows hardly more than one side.
+ */
+function mirroredDifference(
+  own: Projected,
+  ownColors: Float32Array,
+  across: Projected,
+  acrossColors: Float32Array,
+): number {
+  let [apart, pairs] = [0, 0];
+  for (let vertex = 0; vertex < own.seen.length; vertex++) {
+    if (own.seen[vertex]! < 0.5 || across.seen[vertex]! < 0.5) continue;
+    // Near the plane every vertex is its own partner.
+    const offset = Math.hypot(
+      own.pictureX[vertex]! - across.pictureX[vertex]!,
+      own.pictureY[vertex]! - across.pictureY[vertex]!,
+    );
+    if (offset < 0.04) continue;
+    pairs++;
+    for (let c = 0; c < 3; c++) {
+      // The square root is nearly sRGB's curve: differences as an eye weighs them.
+      apart += Math.abs(Math.sqrt(ownColors[3 * vertex + c]!) - Math.sqrt(acrossColors[3 * vertex + c]!)) / 3;
+    }
+  }
+  return pairs < 24 ? 0.9 * greatestMirroredDifference : apart / pairs;
+}
+
+/** `to` minus `from` where both are `known`, spread over the rest and fading with the distance. All [3·V]. */
+function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Array, known: Float32Array) {
+  return fillUnseen(mesh, {
+    colors: to.map((color, i) => color - from[i]!),
+    seen: known,
+    guesses: new Float32Array(to.length),
+    trust: new Float32Array(known.length).fill(correctionFade),
+  });
+}
+
+/** Two lists of three numbers a vertex as one of six. */
+function sideBySide(a: Float32Array, b: Float32Array): Float32Array {
+  const joined = new Float32Array(2 * a.length);
+  for (let i = 0; i < a.length; i += 3) {
+    joined.set(a.subarray(i, i + 3), 2 * i);
+    joined.set(b.subarray(i, i + 3), 2 * i + 3);
+  }
+  return joined;
 }
 
 /**
@@ -76,12 +173,7 @@ export function bake(
  * the rest. So there is no step at the border, and the decoder's own pattern stays.
  */
 function corrected(mesh: TriangleMesh, decoder: Float32Array, seenColors: Float32Array, seen: Float32Array) {
-  const correction = fillUnseen(mesh, {
-    colors: seenColors.map((color, i) => color - decoder[i]!),
-    seen,
-    guesses: new Float32Array(decoder.length),
-    trust: new Float32Array(seen.length).fill(correctionFade),
-  });
+  const correction = spreadDifference(mesh, seenColors, decoder, seen);
   return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
@@ -171,11 +263,11 @@ function sample({ size, data }: LinearImage, x: number, y: number, channel: numb
   return top * (1 - fy) + bottom * fy;
 }
 
-function sampleAll(image: LinearImage, x: Float32Array, y: Float32Array): Float32Array {
-  const colors = new Float32Array(3 * x.length);
+function sampleAll(image: LinearImage, { pictureX, pictureY }: Projected): Float32Array {
+  const colors = new Float32Array(3 * pictureX.length);
   for (let i = 0; i < colors.length; i++) {
     const at = Math.floor(i / 3);
-    colors[i] = sample(image, x[at]!, y[at]!, i % 3);
+    colors[i] = sample(image, pictureX[at]!, pictureY[at]!, i % 3);
   }
   return colors;
 }

@@ -9,17 +9,17 @@ export interface Texels {
   readonly positions: Float32Array;
   /** [3·count], not exactly of unit length between vertices. */
   readonly normals: Float32Array;
-  /** [3·count] the vertices' colours, interpolated. */
-  readonly colors: Float32Array;
+  /** [C·count] the vertices' values, interpolated. */
+  readonly values: Float32Array;
 }
 
 /**
  * Finds the surface point of every texel whose centre a triangle covers, or passes within half a texel of.
  *
- * @param closed the mesh before its seams were split: its triangles in the same order, and `closedColors` [3·V] are its
- *   vertices'
+ * @param closed the mesh before its seams were split: its triangles in the same order, and `closedValues` [C·V] are its
+ *   vertices': colours, or any other C numbers each
  */
-export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedColors: Float32Array, size: number): Texels {
+export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedValues: Float32Array, size: number): Texels {
   const triangleOf = new Int32Array(size * size).fill(-1);
   const cornerWeights = new Float32Array(2 * size * size);
   // Covered texels first: a rim texel must never take the place of one that is really inside another triangle.
@@ -28,7 +28,8 @@ export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedColors:
   const pixels = new Uint32Array(count);
   const positions = new Float32Array(3 * count);
   const normals = new Float32Array(3 * count);
-  const colors = new Float32Array(3 * count);
+  const channels = closedValues.length / (closed.positions.length / 3);
+  const values = new Float32Array(channels * count);
   let i = 0;
   for (let pixel = 0; pixel < triangleOf.length; pixel++) {
     const t = triangleOf[pixel]!;
@@ -36,17 +37,24 @@ export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedColors:
     const [wb, wc] = [cornerWeights[2 * pixel]!, cornerWeights[2 * pixel + 1]!];
     const wa = 1 - wb - wc;
     const [a, b, c] = [3 * mesh.indices[3 * t]!, 3 * mesh.indices[3 * t + 1]!, 3 * mesh.indices[3 * t + 2]!];
-    const [ca, cb, cc] = [3 * closed.indices[3 * t]!, 3 * closed.indices[3 * t + 1]!, 3 * closed.indices[3 * t + 2]!];
     for (let axis = 0; axis < 3; axis++) {
-      const mix = (values: Float32Array, p: number, q: number, r: number) =>
-        wa * values[p + axis]! + wb * values[q + axis]! + wc * values[r + axis]!;
-      positions[3 * i + axis] = mix(mesh.positions, a, b, c);
-      normals[3 * i + axis] = mix(mesh.normals, a, b, c);
-      colors[3 * i + axis] = mix(closedColors, ca, cb, cc);
+      positions[3 * i + axis] =
+        wa * mesh.positions[a + axis]! + wb * mesh.positions[b + axis]! + wc * mesh.positions[c + axis]!;
+      normals[3 * i + axis] =
+        wa * mesh.normals[a + axis]! + wb * mesh.normals[b + axis]! + wc * mesh.normals[c + axis]!;
+    }
+    const [va, vb, vc] = [0, 1, 2].map((corner) => channels * closed.indices[3 * t + corner]!) as [
+      number,
+      number,
+      number,
+    ];
+    for (let channel = 0; channel < channels; channel++) {
+      values[channels * i + channel] =
+        wa * closedValues[va + channel]! + wb * closedValues[vb + channel]! + wc * closedValues[vc + channel]!;
     }
     pixels[i++] = pixel;
   }
-  return { count, pixels, positions, normals, colors };
+  return { count, pixels, positions, normals, values };
 }
 
 /** Texels; half a texel's diagonal, so that thin triangles which no centre falls into are painted too. */

@@ -6,6 +6,7 @@ import type { Cutout } from '../photo/image.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+import { mirrorsOf } from '../surface/mirror.js';
 import { vertexNormals } from '../surface/normals.js';
 import { ball, meshOf, torus } from '../surface/shapes.fixture.js';
 import { smooth } from '../surface/smooth.js';
@@ -88,7 +89,7 @@ async function bakedBall(cutout: Cutout) {
   const closed = smooth(clean(marchingCubes(await sampleGrid(field, 64), field.threshold)), 5);
   const normals = vertexNormals(closed);
   const mesh = await unwrap(closed, normals, field.camera, layout);
-  const texture = bake(mesh, closed, normals, cutout, field.camera, layout.textureSize);
+  const texture = bake(mesh, closed, normals, cutout, field.camera, layout);
   return (x: number, y: number, z: number): number[] => {
     let [best, nearest] = [-Infinity, 0];
     for (let i = 0; i < mesh.normals.length; i += 3) {
@@ -145,6 +146,51 @@ describe('the base color texture', () => {
     ] as const) {
       expect(colorAt(direction[0], direction[1], 0)[1]).toBeLessThan(60);
     }
+  });
+});
+
+describe('the base color texture of an egg that lies aslant, its near end to the right', () => {
+  const red = [200, 30, 30] as const;
+  const blue = [30, 30, 200] as const;
+  // Its length is 30 degrees from the view, so that the photo sees both of its sides, one of them at a slant.
+  const [sin, cos] = [0.5, Math.sqrt(0.75)];
+  const egg = meshOf(64, (x, y, z) => {
+    const [length, depth] = [sin * x + cos * z, sin * z - cos * x];
+    const width = 1 - 0.35 * length;
+    return 0.35 - Math.hypot(length / 2, y / width, depth / width);
+  });
+  const view = { distance: 3.5, halfTangent: 0.28 };
+
+  /** The colour in the middle of its far side, which the photo did not see. */
+  async function farSide(paint: (u: number) => readonly [number, number, number]): Promise<number[]> {
+    const cutout = paintCutout(256, (u) => [...paint(u), 255]);
+    const normals = vertexNormals(egg);
+    const mesh = await unwrap(egg, normals, view, layout);
+    const mirrors = mirrorsOf(egg, 0);
+    const [mirror] = mirrors;
+    expect(Math.abs(sin * mirror!.normal[2] - cos * mirror!.normal[0])).toBeGreaterThan(0.99);
+    const { width, data } = bake(mesh, egg, normals, cutout, view, { textureSize: layout.textureSize, mirrors });
+    let [furthest, vertex] = [-Infinity, 0];
+    for (let i = 0; i < mesh.positions.length; i += 3) {
+      const [x, z] = [mesh.positions[i]!, mesh.positions[i + 2]!];
+      const far = cos * x - sin * z - Math.abs(sin * x + cos * z);
+      if (far > furthest) [furthest, vertex] = [far, i / 3];
+    }
+    const [column, row] = [mesh.uvs[2 * vertex]! * width, mesh.uvs[2 * vertex + 1]! * width].map(Math.floor);
+    return [...data.subarray(4 * (row! * width + column!), 4 * (row! * width + column!) + 3)];
+  }
+
+  test('is what the photo saw on the other side of the plane of symmetry', async () => {
+    // In the photo that place lies in the blue half; its mirror image is red.
+    const color = await farSide((u) => (u < 0 ? red : blue));
+    expect(Math.abs(color[0]! - red[0])).toBeLessThan(30);
+    expect(color[2]).toBeLessThan(70);
+  });
+
+  test('is not, where the two sides that the photo saw differ in colour', async () => {
+    const striped = (u: number) => (u < 0 ? red : u % 0.2 < 0.1 ? ([250, 250, 250] as const) : blue);
+    const color = await farSide(striped);
+    expect(color[2]).toBeGreaterThan(100);
   });
 });
 
