@@ -5,9 +5,9 @@ import { openEncoder, type SessionOptions } from './bundle/session.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
 import { ComputeDevice } from './device/compute-device.js';
 import type { Device, Provider } from './device/device.js';
-import { EngineError } from './errors.js';
 import { openBoxed } from './field/boxed.js';
 import type { BoxManifest } from './field/boxed-field.js';
+import { carve } from './field/carve.js';
 import { type ColumnsManifest, encodeColumns } from './field/columns.js';
 import type { DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
@@ -18,13 +18,10 @@ import { frame } from './photo/frame.js';
 import type { Cutout } from './photo/image.js';
 import { type MattingModel, matte, openMattingModel } from './photo/matte.js';
 import { thumbnail } from './render/thumbnail.js';
-import { clean } from './surface/clean.js';
-import { marchingCubes } from './surface/marching-cubes.js';
+import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';
 import { pose } from './surface/pose.js';
-import { simplify } from './surface/simplify.js';
-import { smooth } from './surface/smooth.js';
 import { estimateElevation } from './surface/upright.js';
 import { bake } from './texture/bake.js';
 import { unwrap } from './texture/unwrap.js';
@@ -93,7 +90,6 @@ const doneAfter: Record<Stage, number> = {
 };
 
 const paddingTexels = 4;
-const smoothingPasses = 10;
 
 interface Reconstructor {
   readonly name: string;
@@ -171,16 +167,7 @@ export class Engine {
     const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
     const field = await stage('encode', () => this.#reconstructor.reconstruct(cutout));
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));
-    const closed = await stage('surface', async () => {
-      const surface = clean(marchingCubes(grid, field.threshold));
-      if (surface.indices.length === 0) {
-        throw new EngineError(
-          'inference_failed',
-          'The network found no solid shape in this photo. Try another view of the object.',
-        );
-      }
-      return (await simplify(smooth(surface, smoothingPasses), maxTriangles)).mesh;
-    });
+    const closed = await stage('surface', () => extractSurface(field, grid, maxTriangles, signal));
     const normals = vertexNormals(closed);
     const mesh = await stage('unwrap', () => unwrap(closed, normals, field.camera, { textureSize, paddingTexels }));
     const elevationRadians = estimateElevation(closed.positions, field.elevation);
@@ -254,7 +241,11 @@ export async function openReconstructor(
   }
   // TypeScript does not narrow a property's property; isColumns has told them apart.
   const model = await openBoxed(bundle as Bundle<BoxManifest>, options);
-  return { ...common, reconstruct: (cutout) => model.encode(cutout), release: () => model.release() };
+  return {
+    ...common,
+    reconstruct: async (cutout) => carve(await model.encode(cutout), cutout),
+    release: () => model.release(),
+  };
 }
 
 const isColumns = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<ColumnsManifest> =>

@@ -56,6 +56,7 @@ export function boxedField(
     bounds: { min: [-halfExtent, -halfExtent, -halfExtent], max: [halfExtent, halfExtent, halfExtent] },
     camera: { distance: camera.distance, halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360) },
     elevation,
+    projects: true,
     evaluate: (points, density) =>
       inChunks(points, (decoded, start, end) => {
         for (let i = start, p = 3 * start; i < end; i++, p += 3) {

@@ -7,6 +7,7 @@ import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { mattePlane } from './matte-plane.js';
 import { sampleBilinear } from './plane.js';
+import { smoothMin } from './smooth-min.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 export type ColumnsManifest = ReconstructionManifest & { readonly decoder: ColumnsDecoder };
@@ -104,7 +105,7 @@ export function columnsField(
     const far = sampleBilinear(occupancy, size, u, v, (k + 1) * count);
     let inside = clamp(near + (far - near) * (step - k), -6, 6);
     if (behind < minThicknessSteps) inside = Math.max(inside, 0.5);
-    return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside), silhouette);
+    return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside, seamRounding), silhouette, seamRounding);
   };
 
   const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, steps);
@@ -115,6 +116,7 @@ export function columnsField(
     threshold,
     camera: { distance: camera.distance, halfTangent },
     elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
+    projects: false,
     bounds: { min: [-uMax * widest, -vMax * widest, zMin], max: [uMax * widest, vMax * widest, zMax] },
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
@@ -135,12 +137,6 @@ export function columnsField(
 }
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
-
-/** The lesser of two, the corner between them rounded; never above either. */
-function smoothMin(a: number, b: number): number {
-  const overlap = Math.max(seamRounding - Math.abs(a - b), 0) / seamRounding;
-  return Math.min(a, b) - overlap * overlap * seamRounding * 0.25;
-}
 
 /** Each row of each [size·size] plane from right to left. */
 function mirrorRows(planes: Float32Array, size: number): Float32Array {

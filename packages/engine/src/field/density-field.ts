@@ -28,6 +28,11 @@ export interface DensityField {
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;
   /**
+   * Whether the smoothed surface is put back on where the field has it. For a field that is smooth between the samples;
+   * where it was interpolated from coarse steps, smoothing has just taken these out.
+   */
+  readonly projects: boolean;
+  /**
    * Evaluates the density.
    *
    * @param points [3·N] camera-space positions

@@ -29,6 +29,7 @@ export function inflate(cutout: Cutout): DensityField {
     threshold: 0,
     camera,
     elevation: { radians: 0, spreadRadians: 0 },
+    projects: false,
     bounds: { min: [-widest, -widest, -thickest], max: [widest, widest, thickest] },
     async evaluate(points, density) {
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {

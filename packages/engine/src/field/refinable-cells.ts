@@ -29,7 +29,7 @@ export function refinableCells(
   const layer = nx * ny;
   const offsets = Int32Array.from(corners, (c) => (c & 1) + (c & 2 ? nx : 0) + (c & 4 ? layer : 0));
   const scaled = new Float32Array(values.length);
-  for (let i = 0; i < scaled.length; i++) scaled[i] = scale(values[i]!);
+  for (let i = 0; i < scaled.length; i++) scaled[i] = scale.of(values[i]!);
   const refinable = new Uint8Array(mx * my * mz);
   const distances = new Float64Array(8);
   const reach = new Float64Array(8);

@@ -7,6 +7,8 @@ import { refinableCells } from './refinable-cells.js';
 
 /** A grid that is exact around the surface; elsewhere only the side of the surface is right. */
 export interface SampledGrid extends ScalarGrid {
+  /** Cells along the longest side of the field's bounds. */
+  readonly resolution: number;
   /** How often the field was evaluated. */
   readonly evaluations: number;
   readonly scale: DensityScale;
@@ -59,7 +61,7 @@ export async function sampleGrid(field: DensityField, resolution: number, signal
     active = refinableCells(lattice, active, scale, stride === 2 ? margins.finest : margins.coarse);
   }
   const { values, size } = lattice;
-  return { values, size, origin, cell, evaluations: evaluator.evaluations, scale };
+  return { values, size, origin, cell, resolution, evaluations: evaluator.evaluations, scale };
 }
 
 /** A cell of margin on both sides for the closed border, and as many more as the coarsest lattice needs. */

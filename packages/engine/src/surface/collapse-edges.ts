@@ -125,9 +125,11 @@ class Collapser {
     this.#queue.push(cost, a, b, this.#version[a]! + this.#version[b]!);
   }
 
-  /** Puts the better of the two ends and the middle into `#place`. @returns its error */
+  /** Puts where the error is least into `#place`: of the whole space, or of the ends and the middle. @returns the error */
   #bestPlace(a: number, b: number): number {
     const p = this.#positions;
+    const best = this.#solve(a, b);
+    if (best < Infinity) return best;
     let least = Infinity;
     for (let share = 0; share <= 1; share += 0.5) {
       const x = p[3 * a]! + share * (p[3 * b]! - p[3 * a]!);
@@ -141,6 +143,33 @@ class Collapser {
       this.#place[2] = z;
     }
     return least;
+  }
+
+  /** The same for the place where the gradient of the error is zero; Infinity if that is far away or not one place. */
+  #solve(a: number, b: number): number {
+    const q = this.#quadrics;
+    const [i, j] = [10 * a, 10 * b];
+    const xx = q[i]! + q[j]!;
+    const xy = q[i + 1]! + q[j + 1]!;
+    const xz = q[i + 2]! + q[j + 2]!;
+    const yy = q[i + 4]! + q[j + 4]!;
+    const yz = q[i + 5]! + q[j + 5]!;
+    const zz = q[i + 7]! + q[j + 7]!;
+    const [cx, cy, cz] = [yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy];
+    const determinant = xx * cx + xy * cy + xz * cz;
+    if (!(determinant > 1e-6 * (xx + yy + zz) ** 3)) return Infinity;
+    const [bx, by, bz] = [-q[i + 3]! - q[j + 3]!, -q[i + 6]! - q[j + 6]!, -q[i + 8]! - q[j + 8]!];
+    const x = (cx * bx + cy * by + cz * bz) / determinant;
+    const y = (cy * bx + (xx * zz - xz * xz) * by + (xy * xz - xx * yz) * bz) / determinant;
+    const z = (cz * bx + (xy * xz - xx * yz) * by + (xx * yy - xy * xy) * bz) / determinant;
+    const p = this.#positions;
+    const away = (v: number) => Math.hypot(x - p[3 * v]!, y - p[3 * v + 1]!, z - p[3 * v + 2]!);
+    const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
+    if (!(away(a) + away(b) <= 2 * length)) return Infinity;
+    this.#place[0] = x;
+    this.#place[1] = y;
+    this.#place[2] = z;
+    return this.#error(a, x, y, z) + this.#error(b, x, y, z);
   }
 
   #error(vertex: number, x: number, y: number, z: number): number {

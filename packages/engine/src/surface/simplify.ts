@@ -19,9 +19,16 @@ export interface Simplified {
  */
 export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promise<Simplified> {
   if (mesh.indices.length <= 3 * maxTriangles) return { mesh, withinBudget: true };
+  if (fewestTriangles(mesh) > maxTriangles) return { mesh, withinBudget: false };
   const reduced = await simplifyFast(mesh, maxTriangles);
   const within = reduced.indices.length <= 3 * maxTriangles ? reduced : collapseEdges(reduced, maxTriangles);
   return { mesh: within, withinBudget: within.indices.length <= 3 * maxTriangles };
+}
+
+/** A bound from below: by Euler's formula handles cost four triangles each, and a closed part has four vertices at least. */
+function fewestTriangles({ positions, indices }: TriangleMesh): number {
+  const characteristic = positions.length / 3 - indices.length / 6;
+  return 2 * (4 - characteristic);
 }
 
 /** To about the budget; the mesh itself where it folds again and again. */
@@ -29,7 +36,8 @@ async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<T
   await MeshoptSimplifier.ready;
   const { positions, indices } = mesh;
   const locked = new Uint8Array(positions.length / 3);
-  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+  for (const [attempt, times] of attempts.entries()) {
+    if (3 * times * maxTriangles >= indices.length) break;
     const [simplified] = MeshoptSimplifier.simplifyWithAttributes(
       indices,
       positions,
@@ -38,7 +46,7 @@ async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<T
       0,
       [],
       locked,
-      3 * maxTriangles,
+      3 * times * maxTriangles,
       1,
       // Evenly shaped triangles take vertex normals and texture without streaks.
       ['Regularize'],
@@ -51,7 +59,8 @@ async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<T
   return mesh;
 }
 
-const maxAttempts = 4;
+/** How many times the budget each attempt asks for: the further it is from it, the less folds. */
+const attempts = [1, 1, 1, 1, 3, 6];
 
 /** Locks every vertex of a triangle that has a locked one. */
 function lockNeighbours(indices: Uint32Array, locked: Uint8Array): void {

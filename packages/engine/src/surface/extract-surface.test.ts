@@ -1,0 +1,134 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EngineError } from '../errors.js';
+import { sampleGrid } from '../field/sample-grid.js';
+import { fieldOf, random } from '../field/test-fields.fixture.js';
+import { collapseEdges } from './collapse-edges.js';
+import { extractSurface } from './extract-surface.js';
+import type { TriangleMesh } from './mesh.js';
+import { meshOf, torus } from './shapes.fixture.js';
+import { enclosedVolume, topologyProblems } from './topology.js';
+
+type Density = (x: number, y: number, z: number) => number;
+
+const extract = async (density: Density, resolution: number, maxTriangles: number, threshold = 0) => {
+  const field = fieldOf(density, threshold);
+  return extractSurface(field, await sampleGrid(field, resolution), maxTriangles);
+};
+
+function areaOf({ positions, indices }: TriangleMesh, t: number): number {
+  const at = (c: number, axis: number) => positions[3 * indices[t + c]! + axis]!;
+  const [ux, uy, uz] = [0, 1, 2].map((axis) => at(1, axis) - at(0, axis)) as [number, number, number];
+  const [vx, vy, vz] = [0, 1, 2].map((axis) => at(2, axis) - at(0, axis)) as [number, number, number];
+  return Math.hypot(uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx) / 2;
+}
+
+/** Expects what must be true of every model. @returns its triangles */
+function expectSound(mesh: TriangleMesh, maxTriangles: number): number {
+  const triangles = mesh.indices.length / 3;
+  expect(topologyProblems(mesh)).toEqual([]);
+  expect(triangles).toBeGreaterThan(3);
+  expect(triangles).toBeLessThanOrEqual(maxTriangles);
+  expect(mesh.positions.every(Number.isFinite)).toBe(true);
+  expect(enclosedVolume(mesh)).toBeGreaterThan(0);
+  let needles = 0;
+  for (let t = 0; t < mesh.indices.length; t += 3) if (areaOf(mesh, t) < 1e-12) needles++;
+  expect(needles).toBeLessThanOrEqual(0.01 * triangles);
+  return triangles;
+}
+
+/** Waves, blobs, rods and holes at random places, as a distance of sorts or as an exponential of it. */
+const anyField = fc.record({
+  seed: fc.integer({ min: 1, max: 2 ** 30 }),
+  parts: fc.integer({ min: 1, max: 6 }),
+  roughness: fc.double({ min: 0, max: 0.15, noNaN: true }),
+  exponential: fc.boolean(),
+  resolution: fc.integer({ min: 24, max: 56 }),
+  maxTriangles: fc.integer({ min: 300, max: 6000 }),
+});
+
+function randomDensity(seed: number, parts: number, roughness: number): Density {
+  const next = random(seed);
+  const place = () => [next() - 0.5, next() - 0.5, next() - 0.5].map((c) => 0.8 * c) as [number, number, number];
+  const shapes = Array.from({ length: parts }, () => ({
+    center: place(),
+    direction: place(),
+    radius: 0.02 + 0.2 * next(),
+    hollow: next() < 0.3,
+    rod: next() < 0.4,
+  }));
+  const [fx, fy, fz] = [20 + 40 * next(), 20 + 40 * next(), 20 + 40 * next()];
+  return (x, y, z) => {
+    let most = -1;
+    for (const { center, direction, radius, hollow, rod } of shapes) {
+      const offset = [x - center[0], y - center[1], z - center[2]] as const;
+      const along = rod
+        ? (offset[0] * direction[0] + offset[1] * direction[1] + offset[2] * direction[2]) /
+          (direction[0] ** 2 + direction[1] ** 2 + direction[2] ** 2)
+        : 0;
+      const t = Math.min(Math.max(along, -1), 1);
+      const r = Math.hypot(offset[0] - t * direction[0], offset[1] - t * direction[1], offset[2] - t * direction[2]);
+      const thickness = rod ? radius / 4 : radius;
+      most = Math.max(most, hollow ? 0.03 - Math.abs(r - thickness) : thickness - r);
+    }
+    return most + roughness * Math.sin(fx * x) * Math.sin(fy * y) * Math.sin(fz * z);
+  };
+}
+
+describe('the surface of any field', () => {
+  test('is closed, 2-manifold, wound outwards, within its budget, of finite places, and of no needles', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyField, async ({ seed, parts, roughness, exponential, resolution, maxTriangles }) => {
+        const density = randomDensity(seed, parts, roughness);
+        const [field, threshold]: [Density, number] = exponential
+          ? [(x, y, z) => 25 * Math.exp(30 * density(x, y, z)), 25]
+          : [density, 0];
+        const mesh = await extract(field, resolution, maxTriangles, threshold).catch((error: unknown) => {
+          expect(error).toBeInstanceOf(EngineError);
+          return undefined;
+        });
+        if (mesh) expectSound(mesh, maxTriangles);
+      }),
+      { numRuns: 60, seed: 1 },
+    );
+  });
+
+  test('of white noise keeps the budget too: it is sampled again more coarsely, or refused in words', async () => {
+    const noise: Density = (x, y, z) => {
+      const s = Math.sin(x * 12_989.8 + y * 78_233.7 + z * 37_719.3) * 43_758.5453;
+      return s - Math.floor(s) - 0.5;
+    };
+    const outcome = await extract(noise, 48, 20_000).catch((error: unknown) => error);
+    if (outcome instanceof Error)
+      expect(outcome).toMatchObject({ code: 'inference_failed', message: /20000 triangles/ });
+    else expectSound(outcome as TriangleMesh, 20_000);
+  });
+
+  test('that is nowhere is refused in words', async () => {
+    await expect(extract(() => -1, 24, 1000)).rejects.toMatchObject({ code: 'inference_failed' });
+  });
+});
+
+describe('collapseEdges', () => {
+  test.each([0.04, 0.07, 0.2])('takes a ring of thickness %f to 60 triangles and leaves it a ring', (thickness) => {
+    const ring = collapseEdges(meshOf(64, torus(0.7, thickness)), 60);
+    expectSound(ring, 60);
+    expect(ring.positions.length / 3 - ring.indices.length / 6).toBe(0);
+  });
+
+  test('stops at the fewest triangles that a tetrahedron or a ring can have', () => {
+    expect(collapseEdges(meshOf(12, torus(0.6, 0.3)), 1).indices.length / 3).toBeGreaterThanOrEqual(14);
+    const ball = collapseEdges(
+      meshOf(12, (x, y, z) => 0.6 - Math.hypot(x, y, z)),
+      1,
+    );
+    expect(ball.indices.length / 3).toBe(4);
+    expect(topologyProblems(ball)).toEqual([]);
+  });
+
+  test('keeps the volume of a ball within 1 % at a tenth of its triangles', () => {
+    const ball = meshOf(40, (x, y, z) => 0.7 - Math.hypot(x, y, z));
+    const reduced = collapseEdges(ball, ball.indices.length / 30);
+    expect(Math.abs(enclosedVolume(reduced) / enclosedVolume(ball) - 1)).toBeLessThan(0.01);
+  });
+});

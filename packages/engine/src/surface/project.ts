@@ -1,0 +1,92 @@
+import type { DensityField } from '../field/density-field.js';
+import type { DensityScale } from '../field/density-scale.js';
+import type { TriangleMesh } from './mesh.js';
+import { vertexNormals } from './normals.js';
+
+/** No vertex moves further, as a share of a cell: beyond that, a tangent says nothing. */
+const farthest = 0.5;
+
+/** Half the stretch of the normal over which the slope is measured, as a share of a cell. */
+const reach = 0.5;
+
+/** Cosine below which a triangle counts as folded. */
+const leastCosine = 0.5;
+
+/**
+ * Moves each vertex along its normal to where the field crosses its threshold, by one Newton step: what smoothing and
+ * simplifying took away comes back. Vertices whose triangles would fold stay where they were.
+ *
+ * @param cell the side of a cell of the grid the mesh was extracted from
+ */
+export async function projectOntoField(
+  mesh: TriangleMesh,
+  field: DensityField,
+  scale: DensityScale,
+  cell: number,
+): Promise<TriangleMesh> {
+  const { positions, indices } = mesh;
+  const count = positions.length / 3;
+  const normals = vertexNormals(mesh);
+  // Of each vertex itself, a little outside and a little inside.
+  const points = new Float32Array(3 * positions.length);
+  for (let i = 0; i < positions.length; i++) {
+    points[i] = positions[i]!;
+    points[positions.length + i] = positions[i]! + reach * cell * normals[i]!;
+    points[2 * positions.length + i] = positions[i]! - reach * cell * normals[i]!;
+  }
+  const densities = new Float32Array(3 * count);
+  await field.evaluate(points, densities);
+
+  const projected = positions.slice();
+  for (let vertex = 0; vertex < count; vertex++) {
+    const here = scale.of(densities[vertex]!);
+    const fall = scale.of(densities[2 * count + vertex]!) - scale.of(densities[count + vertex]!);
+    // A field that does not fall outwards here is not what this surface was made from.
+    if (!(fall > 0)) continue;
+    const cells = (here / fall) * 2 * reach;
+    const step = cell * Math.min(Math.max(cells, -farthest), farthest);
+    for (let axis = 3 * vertex; axis < 3 * vertex + 3; axis++) projected[axis]! += step * normals[axis]!;
+  }
+  while (undoFolded(projected, positions, indices) > 0);
+  return { positions: projected, indices };
+}
+
+/** Moves the corners of folded triangles back. @returns how many vertices that were */
+function undoFolded(projected: Float32Array, positions: Float32Array, indices: Uint32Array): number {
+  let undone = 0;
+  const before = new Float64Array(3);
+  const after = new Float64Array(3);
+  for (let t = 0; t < indices.length; t += 3) {
+    normalOf(positions, indices, t, before);
+    normalOf(projected, indices, t, after);
+    const product = before[0]! * after[0]! + before[1]! * after[1]! + before[2]! * after[2]!;
+    const lengths = Math.hypot(before[0]!, before[1]!, before[2]!) * Math.hypot(after[0]!, after[1]!, after[2]!);
+    if (product > leastCosine * lengths) continue;
+    for (let corner = t; corner < t + 3; corner++) {
+      const from = 3 * indices[corner]!;
+      let moved = false;
+      for (let axis = from; axis < from + 3; axis++) {
+        moved ||= projected[axis] !== positions[axis];
+        projected[axis] = positions[axis]!;
+      }
+      if (moved) undone++;
+    }
+  }
+  return undone;
+}
+
+/** The normal of the triangle whose corners start at `t`, as long as twice its area. */
+function normalOf(positions: Float32Array, indices: Uint32Array, t: number, normal: Float64Array): void {
+  const a = 3 * indices[t]!;
+  const b = 3 * indices[t + 1]!;
+  const c = 3 * indices[t + 2]!;
+  const ux = positions[b]! - positions[a]!;
+  const uy = positions[b + 1]! - positions[a + 1]!;
+  const uz = positions[b + 2]! - positions[a + 2]!;
+  const vx = positions[c]! - positions[a]!;
+  const vy = positions[c + 1]! - positions[a + 1]!;
+  const vz = positions[c + 2]! - positions[a + 2]!;
+  normal[0] = uy * vz - uz * vy;
+  normal[1] = uz * vx - ux * vz;
+  normal[2] = ux * vy - uy * vx;
+}
