@@ -10,18 +10,18 @@ from photograph import NONE
 
 
 class Shards:
-    """All finished shards of a folder but `skip`, or `only` one, memory-mapped. `refresh` finds those written since."""
+    """All finished shards of some folders but `skip`, or `only` one, memory-mapped. `refresh` finds those written since."""
 
-    def __init__(self, folder, skip=None, only=None):
-        self.folder, self.skip, self.only, self.known, self.parts, self.index = Path(folder), skip, only, set(), [], []
+    def __init__(self, *folders, skip=None, only=None):
+        self.folders, self.skip, self.only, self.known, self.parts, self.index = [Path(f) for f in folders], skip, only, set(), [], []
         self.refresh()
 
     def refresh(self):
-        for shard in sorted(self.folder.iterdir()):
+        for shard in sorted(shard for folder in self.folders for shard in folder.iterdir()):
             unwanted = shard.name == self.skip or (self.only and shard.name != self.only)
-            if shard.suffix or shard.name in self.known or unwanted:
+            if shard.suffix or shard in self.known or unwanted:
                 continue
-            self.known.add(shard.name)
+            self.known.add(shard)
             part = {key: np.load(shard / f"{key}.npy", mmap_mode="r") for key in ("photos", "crossings", "backs", "elevations")}
             self.index += [(len(self.parts), k) for k in range(len(part["photos"]))]
             self.parts.append(part)

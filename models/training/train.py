@@ -1,6 +1,6 @@
 """Trains the network, from nothing or from where it stopped.
 
-    python train.py RUN --preset cpu --data FOLDER --minutes 60            # from shards that generate.py writes
+    python train.py RUN --preset cpu --data FOLDER... --minutes 60         # from shards that generate.py writes
     python train.py RUN --preset cpu --data FOLDER --minutes 20 --finish   # lets the rate fall to nothing at the end
 
 RUN is a folder: `state.pt` holds all that is needed to go on, `weights.pt` the averaged weights alone in half precision.
@@ -76,7 +76,7 @@ def main(chosen):
     preset, device, run = PRESETS[chosen.preset], torch.device(chosen.device), Path(chosen.run)
     run.mkdir(parents=True, exist_ok=True)
     held_out = f"{chosen.held_out:05d}"
-    data, unseen = Shards(chosen.data, skip=held_out), Shards(chosen.data, only=held_out)
+    data, unseen = Shards(*chosen.data, skip=held_out), Shards(*chosen.data, only=held_out)
     net = build(preset).to(device)
     if device.type == "cpu":
         net = net.to(memory_format=torch.channels_last)
@@ -148,7 +148,7 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("run")
     options.add_argument("--preset", choices=PRESETS, default="cpu")
-    options.add_argument("--data", required=True)
+    options.add_argument("--data", required=True, nargs="+", help="folders of shards")
     options.add_argument("--minutes", type=float, required=True)
     options.add_argument("--rate", type=float, default=1, help="times the preset's learning rate")
     options.add_argument("--finish", action="store_true")
