@@ -166,7 +166,7 @@ class Materials:
     def __init__(self, rng, count=4):
         u = rng.uniform
         self.base, self.second = self._palette(rng, count), self._palette(rng, count)
-        self.kind = rng.choice(8, size=count, p=[0.42, 0.1, 0.08, 0.05, 0.13, 0.1, 0.07, 0.05])
+        self.kind = rng.choice(8, size=count, p=[0.5, 0.08, 0.05, 0.04, 0.12, 0.11, 0.06, 0.04])
         self.wave = rng.normal(size=(count, 3, 3)) * u(2, 14)
         self.phase, self.level = u(0, 6.28, size=count), u(-0.6, 0.7, size=count)
         self.strength = u(0.15, 1, size=count)
@@ -181,7 +181,7 @@ class Materials:
         grey = rng.uniform(0.02, 0.95, size=(count, 1)) * rng.uniform(0.92, 1.08, size=(count, 3))
         warm = np.array([0.55, 0.33, 0.17]) * rng.uniform(0.2, 1.6, size=(count, 1)) * rng.uniform(0.8, 1.2, size=(count, 3))
         vivid = rng.uniform(0, 1, size=(count, 3)) ** 1.5
-        choice = rng.choice(3, size=(count, 1), p=[0.4, 0.2, 0.4])
+        choice = rng.choice(3, size=(count, 1), p=[0.42, 0.3, 0.28])
         return np.clip(np.where(choice == 0, grey, np.where(choice == 1, warm, vivid)), 0.01, 0.97)
 
     def at(self, view, x, y, z):

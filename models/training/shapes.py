@@ -144,7 +144,7 @@ def chair(d):
     t.box(0, (0, seat, 0), (w, thick, z), d(0, thick * 0.9), corner=d(0, 0.2))
     legs(t, d, 1, w, z, seat, -0.95, d(0.025, 0.07), d(0.95, 1.25))
     if d.chance(0.8):
-        high, lean, back = d(0.25, 0.6), d(-0.25, 0.05), -z + 0.04
+        high, lean, back = d(0.25, 0.6), d(-0.05, 0.25), -z + 0.04
         style = d.one("panel", "panel", "slats", "rails", "frame")
         top = seat + 2 * high
         if style == "panel":
@@ -174,7 +174,7 @@ def armchair(d):
     w, z, e = d(0.5, 1.1), d(0.4, 0.55), d(0.02, 0.1)
     base, arm, back = d(0.15, 0.3), d(0.08, 0.2), d(0.1, 0.2)
     t.box(0, (0, -0.5 + base, 0), (w, base, z), e)
-    t.box(0, (0, -0.5 + base + d(0.3, 0.6) / 2, -z + back), (w, d(0.35, 0.65), back), e, frame=about("x", d(-0.2, 0)))
+    t.box(0, (0, -0.5 + base + d(0.3, 0.6) / 2, -z + back), (w, d(0.35, 0.65), back), e, frame=about("x", d(0, 0.2)))
     if d.chance(0.85):
         for sx in SIDES:
             t.box(0, (sx * (w - arm), -0.5 + base + d(0.1, 0.2), 0.02), (arm, base + d(0.05, 0.2), z), min(e * 1.5, arm))
@@ -778,31 +778,3 @@ def turn(t, frame):
     for row in t.solid + t.hollow:
         row[0:3] = frame @ row[0:3]
         row[3:12] = (row[3:12].reshape(3, 3) @ frame.T).reshape(-1)
-
-
-# Recipe and weight: furniture and vessels most, since those are what shops photograph most.
-RECIPES = [
-    (chair, 3.0), (armchair, 2.0), (table, 2.0), (bed, 0.8), (cabinet, 2.2), (shelf, 1.0),
-    (vessel, 1.8), (cup, 1.8), (bottle, 1.3), (lamp, 1.2), (boxy, 2.5), (creature, 1.8), (bird, 0.7), (figure, 1.8),
-    (vehicle, 1.6), (craft, 0.9), (shoe, 1.0), (bag, 0.9), (plant, 0.9), (food, 0.9), (tool, 1.0), (slab, 1.2),
-    (rounds, 0.9), (house, 0.8), (instrument, 0.5), (blob, 3.0),
-]  # fmt: skip
-WEIGHTS = np.array([weight for _, weight in RECIPES]) / sum(weight for _, weight in RECIPES)
-
-
-def draw_thing(rng):
-    """-> (name of the recipe, solid [P,WIDTH], hollow [N,WIDTH], material [P], blend)"""
-    recipe = RECIPES[int(rng.choice(len(RECIPES), p=WEIGHTS))][0]
-    return finish(recipe, rng)
-
-
-def finish(recipe, rng):
-    d = Draw(rng)
-    t = recipe(d)
-    # Any object may be stretched along its own axes and, rarely, lie tipped over.
-    stretch = np.array([d(0.85, 1.18), d(0.85, 1.18), d(0.85, 1.18)], np.float32)
-    if d.chance(0.04):
-        turn(t, d.turn())
-    hollow = t.hollow or [FAR_AWAY]
-    solid = np.stack(t.solid)
-    return recipe.__name__, solid, np.stack(hollow).reshape(-1, WIDTH), np.array(t.material), t.blend, stretch

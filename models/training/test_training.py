@@ -9,6 +9,7 @@ import numpy as np
 import onnxruntime
 import torch
 
+import recipes
 import shapes
 from dataset import Shards, disturb, targets
 from export import export
@@ -55,8 +56,8 @@ class Photographs(unittest.TestCase):
     def test_every_recipe_makes_something_of_a_size_that_can_be_seen(self):
         axis = np.linspace(-1.7, 1.7, 40, dtype=np.float32)
         grid = torch.from_numpy(np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3).T.copy())
-        for recipe, _ in shapes.RECIPES:
-            _, solid, hollow, _, blend, _ = shapes.finish(recipe, np.random.default_rng(5))
+        for recipe, _ in recipes.RECIPES:
+            _, solid, hollow, _, blend, _ = recipes.finish(recipe, np.random.default_rng(5))
             d = field(torch.from_numpy(solid)[None], torch.from_numpy(hollow)[None], torch.tensor([blend]), *(c[None] for c in grid))
             self.assertTrue(torch.isfinite(d).all(), recipe.__name__)
             self.assertGreater(int((d < 0.02).sum()), 60, recipe.__name__)

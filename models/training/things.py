@@ -7,13 +7,13 @@ import numpy as np
 import torch
 
 from primitive import field, nearest
-from shapes import draw_thing
+from recipes import draw_thing
 from voxelise import Volume
 
 
 @dataclass
 class Procedural:
-    """A thing that shapes.py drew."""
+    """A thing that recipes.py drew."""
 
     name: str
     solid: torch.Tensor  # [1,P,WIDTH]
