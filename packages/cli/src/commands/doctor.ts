@@ -1,10 +1,11 @@
 import { access, constants, stat } from 'node:fs/promises';
-import { arch, availableParallelism, cpus, platform, release, totalmem } from 'node:os';
+import { arch, platform, release, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../connection.js';
+import { deviceTable, type FoundDevice, findDevices } from '../devices.js';
 import { exitCode } from '../exit-code.js';
 import { Failed, UsageError } from '../failure.js';
 import { bytes } from '../format.js';
@@ -27,7 +28,10 @@ const comfortableMemory = 4 * 1024 ** 3;
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .summary('check this machine, and say which models and licences are in use')
+    .summary('check this machine: devices, models, licences')
+    .description(
+      'Check this machine: on which devices the networks run, and why not on the others; which models are there, under which licences.',
+    )
     .option('--json', 'print JSON')
     .action((_: unknown, command: Command) => doctor(command));
 }
@@ -43,11 +47,13 @@ async function doctor(command: Command): Promise<void> {
     ...(await server(options)),
     ...modelFindings(models, config),
   ];
+  const devices = await findDevices(config);
+  findings.push(deviceFinding(devices, config));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
-    printJson({ healthy, version: packageJson.version, findings, models: models.map(describeModel) });
+    printJson({ healthy, version: packageJson.version, findings, devices, models: models.map(describeModel) });
   } else {
-    print(report(findings, models, config));
+    print(report(findings, devices, models, config));
   }
   if (!healthy) throw new Failed(exitCode.failed);
 }
@@ -57,7 +63,6 @@ function machine(): Finding[] {
   const supported = major > 20 || (major === 20 && minor >= 19);
   // In a container what counts is its limit; 0, or more than there is, stands for none.
   const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
-  const cpu = cpus()[0]?.model.trim() || arch();
   return [
     { topic: 'gen3d', level: 'ok', text: packageJson.version },
     {
@@ -71,12 +76,18 @@ function machine(): Finding[] {
       level: memory >= comfortableMemory ? 'ok' : 'note',
       text: `${bytes(memory)}, ${bytes(process.availableMemory())} available${memory >= comfortableMemory ? '' : ': 4 GB are comfortable'}`,
     },
-    {
-      topic: 'device',
-      level: 'ok',
-      text: `cpu: ${cpu}, ${availableParallelism()} cores. This version runs on the CPU only`,
-    },
   ];
+}
+
+/** What `--device` comes to. The table below it has the reasons. */
+function deviceFinding(devices: readonly FoundDevice[], { device }: Config): Finding {
+  const topic = 'device';
+  const chosen = devices.find(({ provider, takenByAuto }) => (device === 'auto' ? takenByAuto : provider === device));
+  if (chosen && chosen.problem === undefined) {
+    const { provider, adapter } = chosen;
+    return { topic, level: 'ok', text: `${provider}, ${adapter?.name}${device === 'auto' ? ' (auto)' : ''}` };
+  }
+  return { topic, level: 'problem', text: `${device} is configured and cannot be used, see below` };
 }
 
 async function dataDirectory(dataDir: string): Promise<Finding> {
@@ -160,7 +171,12 @@ function modelFindings(models: readonly InstalledModel[], { bundle, matte }: Con
   ];
 }
 
-function report(findings: readonly Finding[], models: readonly InstalledModel[], { bundle, matte }: Config): string {
+function report(
+  findings: readonly Finding[],
+  devices: readonly FoundDevice[],
+  models: readonly InstalledModel[],
+  { bundle, matte }: Config,
+): string {
   const width = Math.max(...findings.map(({ topic }) => topic.length));
   const marks = { ok: tick(), note: paint('yellow', '•'), problem: cross() };
   const lines = findings.map(({ topic, level, text }) => `${marks[level]} ${topic.padEnd(width)}  ${text}`);
@@ -176,5 +192,5 @@ function report(findings: readonly Finding[], models: readonly InstalledModel[],
       ...[...terms, ...(notice.length ? ['', ...notice] : [])].map((line) => `  ${line}`.trimEnd()),
     ];
   });
-  return [...lines, ...licences].join('\n');
+  return [...lines, '', 'Devices', deviceTable(devices), ...licences].join('\n');
 }

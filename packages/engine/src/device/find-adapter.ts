@@ -57,7 +57,7 @@ const cudaLibrary = () =>
   join(runtimeFolder(), 'bin', 'napi-v6', process.platform, process.arch, 'libonnxruntime_providers_cuda.so');
 
 const fetchCuda = () =>
-  `Fetch it (some 300 MB) with: ONNXRUNTIME_NODE_INSTALL=cuda12 node ${join(runtimeFolder(), 'script', 'install.js')}`;
+  `Fetch it with: ONNXRUNTIME_NODE_INSTALL=cuda12 node ${join(runtimeFolder(), 'script', 'install.js')}`;
 
 const installVulkan =
   "Install your GPU's Vulkan driver (NVIDIA: its own driver; AMD and Intel: mesa-vulkan-drivers), and in a container pass the GPU through; see docs/devices.md";
