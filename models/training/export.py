@@ -60,7 +60,12 @@ def halve_weights(model, least=1024):
     return model
 
 
-def export(weights, folder, name, title, description):
+# What the manifest says of the data; NOTICE.md names the sources of the meshes.
+SHAPES = "MIT: made by our own program, no outside pictures or shapes"
+MESHES = "our own shapes (MIT), and meshes under CC0, MIT-0, CC BY, CC BY-SA and GPL by the authors in NOTICE.md"
+
+
+def export(weights, folder, name, title, description, data=SHAPES):
     net, preset, step = load(weights)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -81,7 +86,7 @@ def export(weights, folder, name, title, description):
         "licence": {
             "code": own,
             "weights": {"licence": "MIT", "source": f"models/{name}"},
-            "trainingData": {"licence": "MIT: made by our own program, no outside pictures or shapes", "source": "models/training"},
+            "trainingData": {"licence": data, "source": "models/training"},
         },
         "graph": "encoder.onnx",
         "files": [{"name": "encoder.onnx", "size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}],
@@ -105,5 +110,6 @@ if __name__ == "__main__":
     options.add_argument("--name", default="gen3d-base")
     options.add_argument("--title", default="gen3d base")
     options.add_argument("--description", required=True)
+    options.add_argument("--meshes", action="store_true", help="meshes were among the training data")
     chosen = options.parse_args()
-    export(chosen.weights, chosen.folder, chosen.name, chosen.title, chosen.description)
+    export(chosen.weights, chosen.folder, chosen.name, chosen.title, chosen.description, MESHES if chosen.meshes else SHAPES)

@@ -17,6 +17,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from scipy import ndimage
 
 from mesh_readers import Pyrogenesis, read_spm, read_vrml, read_with_assimp, read_with_trimesh
 from mesh_sources import SOURCES, wanted
@@ -75,6 +76,13 @@ def unfit(surface):
     return None
 
 
+def largest_share(volume):
+    """How much of the volume is in its largest piece; what is less than three voxels apart counts as one."""
+    pieces, _ = ndimage.label(volume.distance < 1.5 * volume.step)
+    sizes = np.bincount(pieces.ravel())[1:]
+    return sizes.max() / sizes.sum()
+
+
 def prepare(source, folder, target):
     target.mkdir(parents=True, exist_ok=True)
     counts, seen = Counter(), set()
@@ -104,6 +112,8 @@ def prepare(source, folder, target):
             counts["cut out of transparent texture"] += 1
         elif inside < 600:
             counts["next to nothing"] += 1
+        elif largest_share(volume) < 0.75:
+            counts["several things apart"] += 1
         else:
             volume.save(path)
             counts["kept"] += 1
