@@ -47,13 +47,9 @@ export function refinableCells(
           distances[c] = Math.abs(value);
         }
         if (inside === 0 || inside === 8) {
-          let [along, across, deep] = [0, 0, 0];
-          for (let c = 0; c < 8; c++) {
-            const at = first + offsets[c]!;
-            along = Math.max(along, steps(scaled, at, 1, i + (c & 1), mx));
-            across = Math.max(across, steps(scaled, at, nx, j + ((c >> 1) & 1), my));
-            deep = Math.max(deep, steps(scaled, at, layer, k + (c >> 2), mz));
-          }
+          const along = steepest(scaled, first, 1, nx, layer, i > 0, i + 1 < mx);
+          const across = steepest(scaled, first, nx, 1, layer, j > 0, j + 1 < my);
+          const deep = steepest(scaled, first, layer, 1, nx, k > 0, k + 1 < mz);
           for (let axes = 1; axes < 8; axes++) {
             reach[axes] = margin * ((axes & 1 ? along : 0) + (axes & 2 ? across : 0) + (axes & 4 ? deep : 0));
           }
@@ -70,10 +66,30 @@ export function refinableCells(
   return refinable;
 }
 
-/** The greater of the differences to both neighbours along an axis; their mean would be nothing beside a thin part. */
-function steps(values: Float32Array, at: number, stride: number, index: number, last: number): number {
-  const value = values[at]!;
-  const before = index > 0 ? Math.abs(value - values[at - stride]!) : 0;
-  const after = index < last ? Math.abs(values[at + stride]! - value) : 0;
-  return Math.max(before, after);
+/**
+ * The greatest difference of two neighbours along an axis, in the cell and the ones before and after it. One mean slope
+ * across all three would be nothing beside a thin part.
+ *
+ * @param first the cell's lowest corner
+ * @param stride of the axis; `u` and `v` are those of the other two
+ */
+function steepest(
+  values: Float32Array,
+  first: number,
+  stride: number,
+  u: number,
+  v: number,
+  hasBefore: boolean,
+  hasAfter: boolean,
+): number {
+  let most = 0;
+  for (let edge = 0; edge < 4; edge++) {
+    const at = first + (edge & 1 ? u : 0) + (edge & 2 ? v : 0);
+    const low = values[at]!;
+    const high = values[at + stride]!;
+    most = Math.max(most, Math.abs(high - low));
+    if (hasBefore) most = Math.max(most, Math.abs(low - values[at - stride]!));
+    if (hasAfter) most = Math.max(most, Math.abs(values[at + 2 * stride]! - high));
+  }
+  return most;
 }

@@ -8,7 +8,12 @@ import { projectOntoField } from './project.js';
 import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 
-const smoothingPasses = 10;
+/**
+ * Smoothing evens out a few cells in ten passes. Steps that a field has of its own are as large in the world on any
+ * grid: the square of the resolution takes them out alike, which was tuned at 160 cells.
+ */
+const smoothingPasses = ({ projects }: DensityField, resolution: number): number =>
+  projects ? 10 : Math.min(Math.max(Math.round(10 * (resolution / 160) ** 2), 10), 30);
 
 /** Cells along the longest side below which nothing is left of a shape. */
 const coarsest = 24;
@@ -35,7 +40,7 @@ export async function extractSurface(
         'The network found no solid shape in this photo. Try another view of the object.',
       );
     }
-    const { mesh, withinBudget } = await simplify(smooth(raw, smoothingPasses), maxTriangles);
+    const { mesh, withinBudget } = await simplify(smooth(raw, smoothingPasses(field, grid.resolution)), maxTriangles);
     if (withinBudget) return field.projects ? projectOntoField(mesh, field, grid.scale, grid.cell) : mesh;
     const resolution = Math.floor(grid.resolution / 2);
     if (resolution < coarsest) {
