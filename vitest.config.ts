@@ -1,11 +1,40 @@
 import { defineConfig } from 'vitest/config';
 
+const server = 'packages/server';
+/** The tests that have to do with the database: each runs on SQLite and on PostgreSQL. Those of one of them say so by name. */
+const onBothDatabases = [
+  `${server}/src/{accounts,db,jobs}/**/*.test.ts`,
+  `${server}/src/webhooks/delivery.test.ts`,
+  `${server}/test/{admin,assets,end-to-end,gateway}.test.ts`,
+  `${server}/test/contract/*.test.ts`,
+  `${server}/test/faults/{crash,hostile-requests,runners,webhooks}.test.ts`,
+];
+const onlyPostgres = `${server}/test/postgres/**/*.test.ts`;
+
 export default defineConfig({
   test: {
-    include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts'],
     // Real servers, child processes and ONNX sessions share two cores in CI: a file may be slow without being wrong.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'gen3d',
+          include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts'],
+          exclude: [onlyPostgres, '**/node_modules/**'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'postgres',
+          include: [...onBothDatabases, onlyPostgres],
+          globalSetup: `${server}/test/postgres/global-setup.ts`,
+          setupFiles: `${server}/test/postgres/skip-without.ts`,
+        },
+      },
+    ],
   },
 });

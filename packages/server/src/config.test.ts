@@ -117,8 +117,20 @@ describe('settings', () => {
   });
 
   test('that belong to a later version are refused with a sentence', () => {
-    expect(() => loadConfig({ database: 'postgres://db/gen3d' }, {})).toThrow('not available yet in this version');
     expect(() => loadConfig({ assets: 's3://bucket/prefix' }, {})).toThrow('not available yet in this version');
+  });
+
+  test('with a password in them are refused without repeating it', () => {
+    const refuse = () => loadConfig({ database: 'postgres://user:pass@word@db:x/gen3d' }, {});
+    expect(refuse).toThrow('must be a URL such as postgres://');
+    expect(refuse).not.toThrow('word@');
+  });
+
+  test('give a server key only where servers share a database', () => {
+    const serverKey = '0'.repeat(64);
+    expect(() => loadConfig({}, { GEN3D_SERVER_KEY: serverKey })).toThrow('GEN3D_SERVER_KEY is for PostgreSQL');
+    const env = { GEN3D_SERVER_KEY: serverKey, GEN3D_DATABASE: 'postgres://db/gen3d' };
+    expect(loadConfig({}, env)).toMatchObject({ serverKey });
   });
 
   test('that nobody knows are refused in the file and ignored among the flags', () => {

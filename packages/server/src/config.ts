@@ -94,7 +94,10 @@ const Config = z.strictObject({
   database: z
     .string()
     .regex(/^(sqlite$|postgres(ql)?:\/\/)/, 'must be sqlite or a postgres:// URL')
-    .refine((database) => database === 'sqlite', 'PostgreSQL is not available yet in this version; use sqlite')
+    .refine(
+      (database) => database === 'sqlite' || URL.canParse(database),
+      'must be a URL such as postgres://USER:PASSWORD@HOST/NAME, its special characters percent-encoded',
+    )
     .default('sqlite')
     .describe('sqlite, or a postgres:// URL'),
   assets: z
@@ -130,6 +133,12 @@ const Config = z.strictObject({
     .default([5, 300, 1800, 7200, 18_000])
     .describe('Pauses before the retries of a webhook delivery, in seconds, each varied by 20 %'),
   webhookPingDelay: seconds.default(10).describe('Pause before the ping that a webhook test sends, in seconds'),
+  serverKey: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints')
+    .transform((key) => key.toLowerCase())
+    .optional()
+    .describe('With PostgreSQL, the key of all its servers; default: one that the database keeps'),
   bootstrapApiKey: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without spaces')
@@ -154,6 +163,7 @@ const withoutFlag: ReadonlySet<SettingKey> = new Set([
   'inferenceLimitSeconds',
   'webhookRetryDelays',
   'webhookPingDelay',
+  'serverKey',
   'bootstrapApiKey',
   'bootstrapBalanceUsd',
 ] as const);
@@ -240,6 +250,11 @@ export function loadConfig(
   if (!result.success) {
     const problems = new Set(result.error.issues.map(sentence));
     throw new ConfigError(`Invalid configuration\n${[...problems].map((problem) => `✖ ${problem}`).join('\n')}`);
+  }
+  if (result.data.serverKey !== undefined && result.data.database === 'sqlite') {
+    throw new ConfigError(
+      `Invalid configuration\n${variableOf('serverKey')} is for PostgreSQL; with sqlite the key is the file server.key in the data directory`,
+    );
   }
   const { rates: prices, instance } = result.data;
   if (prices && instance && prices[instance] === undefined) {

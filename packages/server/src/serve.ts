@@ -5,6 +5,8 @@ import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
 import type { Config } from './config.js';
+import { isPostgres } from './db/dialect.js';
+import { Listener, Notifier } from './db/notifications.js';
 import { currentTime } from './db/time.js';
 import { startHousekeeping } from './housekeeping.js';
 import { createApp } from './http/app.js';
@@ -18,7 +20,7 @@ import { Metrics } from './metrics.js';
 import { guardedAgent } from './net/guarded-agent.js';
 import { Supervisor } from './runner/supervisor.js';
 import { installSample } from './sample.js';
-import { openStore, type Store } from './store.js';
+import { openStore, openTables, type Store } from './store.js';
 import { Delivery } from './webhooks/delivery.js';
 import { Endpoints } from './webhooks/endpoints.js';
 import { SecretBox } from './webhooks/secret-box.js';
@@ -89,9 +91,9 @@ async function openSandbox(
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
   const store = await openStore(config);
-  const { db, dirs, keys } = store;
+  const { db, dirs, keys, serverKey } = store;
   const metrics = new Metrics(db);
-  const endpoints = new Endpoints(db, new SecretBox(dirs.serverKey));
+  const endpoints = new Endpoints(db, new SecretBox(serverKey));
   const dispatcher = guardedAgent({
     allowPrivateNetwork: config.allowPrivateNetwork,
     connectTimeoutMs: limits.webhookTimeoutMs,
@@ -122,6 +124,10 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     },
     onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),
   });
+  const notifier = new Notifier(db);
+  const listener = isPostgres(db)
+    ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
+    : undefined;
   let http: HttpServer | undefined;
   let stopHousekeeping = () => {};
 
@@ -130,6 +136,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const closed = new Promise<void>((resolve) => (http?.listening ? http.close(() => resolve()) : resolve()));
     http?.closeIdleConnections();
     stopHousekeeping();
+    await listener?.stop();
     await supervisor.drain(graceMs);
     await delivery.stop();
     // Who is still connected now is only keeping a connection warm, or is too slow to wait for.
@@ -144,7 +151,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const app = createApp({
       ...store,
       config,
-      cursors: new Cursors(dirs.serverKey),
+      cursors: new Cursors(serverKey),
       endpoints,
       metrics,
       log,
@@ -156,6 +163,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       onJobCreated: () => {
         supervisor.wake();
         delivery.wake();
+        notifier.tell('job_waiting');
       },
     });
     // Slow clients are cut off: 10 s for the headers, a minute for the largest body.
@@ -173,6 +181,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const instance = config.instance ?? device;
     if (!config.rates && instance) rates = { [instance]: 0 };
     await delivery.start();
+    listener?.start();
     stopHousekeeping = startHousekeeping(store, log);
     ready = true;
 
@@ -189,24 +198,28 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 }
 
-/** More runners for the same database: on this machine now. Resolves when they work. */
+/** More runners for the same database. Resolves when they work. */
 export async function worker(
   config: Config,
   { log = createLog(config) }: { log?: Logger } = {},
 ): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
-  const { db } = await openStore(config);
+  const { db, dirs } = await openTables(config);
+  const notifier = new Notifier(db);
   const supervisor = new Supervisor({
     config,
     log,
-    onNews: () => {},
+    onNews: () => notifier.tell('event_recorded'),
     onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),
   });
+  const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
+    await listener?.stop();
     await supervisor.drain(graceMs);
     await db.destroy();
   };
   try {
     await supervisor.start();
+    listener?.start();
   } catch (error) {
     await close({ graceMs: 0 });
     throw error;

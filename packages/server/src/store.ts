@@ -2,33 +2,49 @@ import { ApiKeys } from './accounts/api-keys.js';
 import { AssetStore } from './assets/store.js';
 import type { Config } from './config.js';
 import { type DataDir, openDataDir } from './data-dir.js';
+import { isPostgres } from './db/dialect.js';
 import { type Db, migrate, openDatabase } from './db/open.js';
 import { InputStore } from './inputs/store.js';
+import { keyInFile, sharedKey } from './server-key.js';
 
 /** Everything that outlives a process, opened and up to date. */
 export interface Store {
   dirs: DataDir;
   db: Db;
+  /** Use it through `subkey`. */
+  serverKey: Buffer;
   keys: ApiKeys;
   inputs: InputStore;
   assets: AssetStore;
 }
 
-/** Opens the data directory and brings its database up to date. `store.db.destroy()` closes it. @throws {ConfigError} if it cannot be used */
-export async function openStore(config: Config): Promise<Store> {
+/** Makes the data directory and brings the database up to date. `db.destroy()` closes it. @throws {ConfigError} if one of them cannot be used */
+export async function openTables(config: Config): Promise<Pick<Store, 'dirs' | 'db'>> {
   const dirs = openDataDir(config);
-  const db = openDatabase(dirs.database);
+  const migrating = openDatabase(dirs.database, { connections: 2, patient: true });
   try {
-    await migrate(db, dirs.database);
+    await migrate(migrating, dirs.database);
+  } finally {
+    await migrating.destroy();
+  }
+  return { dirs, db: openDatabase(dirs.database) };
+}
+
+/** Opens the data directory and the database for a server. `store.db.destroy()` closes it. @throws {ConfigError} if it cannot be used */
+export async function openStore(config: Config): Promise<Store> {
+  const { dirs, db } = await openTables(config);
+  try {
+    const serverKey = isPostgres(db) ? await sharedKey(db, config.serverKey) : keyInFile(dirs.serverKey);
+    return {
+      dirs,
+      db,
+      serverKey,
+      keys: new ApiKeys(serverKey),
+      inputs: new InputStore(dirs.inputs),
+      assets: new AssetStore(dirs.assets),
+    };
   } catch (error) {
     await db.destroy();
     throw error;
   }
-  return {
-    dirs,
-    db,
-    keys: new ApiKeys(dirs.serverKey),
-    inputs: new InputStore(dirs.inputs),
-    assets: new AssetStore(dirs.assets),
-  };
 }

@@ -2,10 +2,10 @@ import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../src/admin.js';
 import { loadConfig } from '../src/config.js';
-import { startServer, temporaryFolder } from './kit.js';
+import { newInstallation, startServer } from './kit.js';
 
 async function newAdmin() {
-  const admin = await openAdmin(loadConfig({ dataDir: temporaryFolder() }, {}));
+  const admin = await openAdmin(loadConfig({ ...(await newInstallation()) }, {}));
   onTestFinished(() => admin.close());
   return admin;
 }
@@ -48,7 +48,7 @@ test('an id that does not exist, or an amount that is none, is refused with a se
     admin.cancelJob(nobody),
     admin.replayDeadLetters({ eventId: nobody }),
   ];
-  for (const attempt of attempts) await expect(attempt).rejects.toMatchObject({ name: 'AdminError' });
+  await Promise.all(attempts.map((attempt) => expect(attempt).rejects.toMatchObject({ name: 'AdminError' })));
   expect(await admin.replayDeadLetters({ since: new Date(0) })).toBe(0);
   expect(await admin.listDeadLetters()).toEqual([]);
 });

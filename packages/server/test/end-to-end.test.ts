@@ -8,7 +8,7 @@ import { openDataDir } from '../src/data-dir.js';
 import { openDatabase } from '../src/db/open.js';
 import { RunnerStartError, worker } from '../src/index.js';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
-import { callServer, silent, site, startServer, temporaryFolder, until } from './kit.js';
+import { callServer, type Installation, newInstallation, silent, site, startServer, until } from './kit.js';
 
 /** A server with a real runner and the built-in reconstructor, which needs no weights. */
 const real = { workers: 1, bundle: 'inflate', device: 'cpu', leaseSeconds: 2 };
@@ -32,8 +32,8 @@ async function bytesAt(url: string): Promise<Buffer> {
   return Buffer.from(await (await fetch(url)).arrayBuffer());
 }
 
-async function rowsOf(dataDir: string) {
-  const db = openDatabase(openDataDir({ dataDir }).database);
+async function rowsOf(place: Installation) {
+  const db = openDatabase(openDataDir(place).database);
   const jobs = await db.selectFrom('jobs').selectAll().orderBy('id').execute();
   const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
   await db.destroy();
@@ -48,7 +48,7 @@ describe('a photo', () => {
     expect((await bytesAt(task.model_urls!.glb)).toString('latin1', 0, 4)).toBe('glTF');
     expect((await bytesAt(task.thumbnail_url!)).toString('hex', 0, 3)).toBe('ffd8ff');
 
-    const { charges } = await rowsOf(server.config.dataDir);
+    const { charges } = await rowsOf(server.config);
     expect(charges).toMatchObject([{ job_id: task.task_id, instance: 'g6e' }]);
     const { inference_ms, amount_microusd } = charges[0]!;
     expect(amount_microusd).toBe(-inference_ms! * 2);
@@ -87,7 +87,7 @@ describe('a photo', () => {
     expect(unsupported).toMatchObject({ status: 'FAILED', progress: 0, error: { code: 'unsupported_type' } });
     const good = await finished(server.call, await create(server.call, asDataUri(ballPhoto())));
     expect(good.status).toBe('SUCCEEDED');
-    expect((await rowsOf(server.config.dataDir)).charges).toHaveLength(1);
+    expect((await rowsOf(server.config)).charges).toHaveLength(1);
   });
 });
 
@@ -106,7 +106,7 @@ describe('when a runner is killed', () => {
     process.kill(pids[0]!, 'SIGKILL');
     expect((await read(server.call, ids[0]!)).progress).toBeGreaterThanOrEqual(before.progress);
     for (const id of ids) expect((await finished(server.call, id)).status).toBe('SUCCEEDED');
-    const { jobs, charges } = await rowsOf(server.config.dataDir);
+    const { jobs, charges } = await rowsOf(server.config);
     expect(jobs[0]?.attempt).toBe(2);
     expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
   });
@@ -119,7 +119,7 @@ describe('close', () => {
     for (let i = 0; i < 3; i++) ids.push(await create(server.call, asDataUri(ballPhoto())));
     await until(async () => (await read(server.call, ids[0]!)).status === 'IN_PROGRESS');
     await server.close();
-    const { jobs } = await rowsOf(server.config.dataDir);
+    const { jobs } = await rowsOf(server.config);
     expect(jobs[0]).toMatchObject({ status: 'SUCCEEDED' });
     expect(jobs.slice(1)).toMatchObject([
       { finished_at: null, attempt: 0, lease_token: null },
@@ -145,8 +145,8 @@ describe('when everything is killed at once', () => {
   const apiKey = 'gen3d_0123456789012345678901234567890123456789';
 
   /** The built server in a process of its own, as `gen3d serve` runs it. */
-  async function serveElsewhere(dataDir: string) {
-    const settings = { ...real, port: 0, dataDir, bootstrapApiKey: apiKey, rateLimit: 'off' };
+  async function serveElsewhere(place: Installation) {
+    const settings = { ...real, port: 0, ...place, bootstrapApiKey: apiKey, rateLimit: 'off' };
     const script = `
       import { loadConfig, serve } from '@gen3d/server';
       await serve(loadConfig({}, {}, ${JSON.stringify(settings)}));`;
@@ -172,17 +172,17 @@ describe('when everything is killed at once', () => {
   }
 
   test('every job that was answered 202 is done after the next start, and charged once', async () => {
-    const dataDir = temporaryFolder();
-    const first = await serveElsewhere(dataDir);
+    const place = await newInstallation();
+    const first = await serveElsewhere(place);
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await create(first.call, asDataUri(ballPhoto())));
     await until(async () => (await read(first.call, ids[0]!)).status === 'IN_PROGRESS');
     // Its runner notices that its parent is gone and leaves by itself.
     await first.kill();
-    const second = await serveElsewhere(dataDir);
+    const second = await serveElsewhere(place);
     for (const id of ids) expect((await finished(second.call, id)).status).toBe('SUCCEEDED');
     await second.kill();
-    const { charges } = await rowsOf(dataDir);
+    const { charges } = await rowsOf(place);
     expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
   });
 });

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { createAccount } from '../src/accounts/accounts.js';
 import { credit } from '../src/accounts/ledger.js';
 import { toMicroUsd } from '../src/accounts/money.js';
@@ -14,6 +14,7 @@ import { type Db, migrate, openDatabase } from '../src/db/open.js';
 import { newUlid } from '../src/ids.js';
 import { insertJob, type NewJob } from '../src/jobs/store.js';
 import { type ServeOptions, type Server, serve } from '../src/serve.js';
+import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
 
 export const silent = pino({ level: 'silent' });
 
@@ -27,13 +28,37 @@ export function temporaryFolder(atEnd: AtEnd = onTestFinished, parent = tmpdir()
   return folder;
 }
 
-/** A fresh SQLite file with the real migrations. */
+const postgres = inject('postgres');
+/** The tests of a store run twice, each in a vitest project of its own: on SQLite and on PostgreSQL. */
+export const onPostgres = postgres !== undefined;
+
+/** A PostgreSQL database of its own: with the tables, or empty. Its URL. */
+export async function newPostgresDatabase(atEnd: AtEnd = onTestFinished, from = template): Promise<string> {
+  if (!postgres || 'missing' in postgres) throw new Error('this test needs PostgreSQL');
+  const name = `test_${newUlid().toLowerCase()}`;
+  await createDatabase(postgres.url, name, from);
+  atEnd(() => dropDatabase(postgres.url, name));
+  return urlOfDatabase(postgres.url, name);
+}
+
+/** A fresh database with the real migrations, on SQLite or PostgreSQL. */
 export async function temporaryDatabase(): Promise<Db> {
-  const folder = temporaryFolder();
-  const db = openDatabase(join(folder, 'test.sqlite'));
+  const db = openDatabase(onPostgres ? await newPostgresDatabase() : join(temporaryFolder(), 'test.sqlite'));
   onTestFinished(() => db.destroy());
-  await migrate(db);
+  if (!onPostgres) await migrate(db);
   return db;
+}
+
+/** Settings of where a server keeps what it keeps. */
+export interface Installation {
+  dataDir: string;
+  database: string;
+}
+
+/** A place for a server that is new, and lives as long as the test. */
+export async function newInstallation(atEnd: AtEnd = onTestFinished): Promise<Installation> {
+  const dataDir = temporaryFolder(atEnd);
+  return { dataDir, database: onPostgres ? await newPostgresDatabase(atEnd) : 'sqlite' };
 }
 
 /** An account with 10 USD. */
@@ -122,8 +147,11 @@ export async function startServer(
   { atEnd = onTestFinished, ...options }: Pick<ServeOptions, 'log' | 'sampleFolder'> & { atEnd?: AtEnd } = {},
 ): Promise<TestServer> {
   const defaults = { port: 0, workers: 0, rateLimit: 'off' };
+  const place = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
   // Settings without a flag can only come from the file; all of them may.
-  const config = loadConfig({}, {}, { ...defaults, dataDir: settings.dataDir ?? temporaryFolder(atEnd), ...settings });
+  const config = loadConfig({}, {}, { ...defaults, ...place, ...settings });
+  if (onPostgres && config.database === 'sqlite')
+    throw new Error('a data directory of newInstallation() has a database');
   let stdout = '';
   const server = await serve(config, {
     log: silent,

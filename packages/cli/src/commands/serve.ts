@@ -21,7 +21,8 @@ export function addServe(program: Command): void {
 
 async function serve(command: Command): Promise<void> {
   const config = await serverConfig(command);
-  await refuseSecond(config.dataDir);
+  // On PostgreSQL any number of servers may share a data directory.
+  if (config.database === 'sqlite') await refuseSecond(config.dataDir);
   const { serve: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
     let ready = '';

@@ -1,10 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { apiKeyPrefix } from '@gen3d/schema';
-import { hmac, subkey } from '../data-dir.js';
 import type { Queryable } from '../db/open.js';
 import { prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { newUlid, randomToken } from '../ids.js';
+import { hmac, subkey } from '../server-key.js';
 
 const keyOf = prepared((db, hash: string) =>
   db.selectFrom('api_keys').select(['account_id', 'hash', 'revoked_at']).where('hash', '=', hash),

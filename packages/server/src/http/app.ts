@@ -60,7 +60,7 @@ export function createApp(services: Services): Express {
     }),
   );
   app.use(authenticate(services));
-  if (config.rateLimit !== 'off') app.use(rateLimit(config.rateLimit));
+  if (config.rateLimit !== 'off') app.use(rateLimit(db, config.rateLimit));
   app.use('/v1/jobs', jobRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));

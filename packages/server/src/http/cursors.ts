@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { Ulid } from '@gen3d/schema';
-import { hmac, subkey } from '../data-dir.js';
+import { hmac, subkey } from '../server-key.js';
 
 const ulidLength = 26;
 const macLength = 16;

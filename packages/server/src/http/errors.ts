@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { toUsd } from '../accounts/money.js';
+import { isUnavailable } from '../db/unavailable.js';
 import { isDiskFull } from '../disk-full.js';
 import { InsufficientBalanceError } from '../jobs/create.js';
 import { sendJson } from './send-json.js';
@@ -72,11 +73,23 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const refusal = error instanceof HttpError ? error : requestFault(error);
     if (refusal) return void send(response, refusal);
     log.error({ err: error, requestId: response.locals.requestId }, 'request failed');
-    const failure = isDiskFull(error)
-      ? new HttpError(503, 'internal_error', 'The server has no space left; try again later', { 'retry-after': '60' })
-      : new HttpError(500, 'internal_error', 'Something failed on the service side; try again with backoff');
-    send(response, failure);
+    send(response, failure(error));
   };
+}
+
+/** What is nobody's fault and passes is 503, so that a client knows to come back. */
+function failure(error: unknown): HttpError {
+  if (isDiskFull(error)) {
+    return new HttpError(503, 'internal_error', 'The server has no space left; try again later', {
+      'retry-after': '60',
+    });
+  }
+  if (isUnavailable(error)) {
+    return new HttpError(503, 'internal_error', 'The database cannot be reached; try again later', {
+      'retry-after': '5',
+    });
+  }
+  return new HttpError(500, 'internal_error', 'Something failed on the service side; try again with backoff');
 }
 
 function send(response: Response, { status, code, message, headers }: HttpError): void {

@@ -122,7 +122,7 @@ describe('a job', () => {
         created_at: 0,
       })
       .execute();
-    await expect(succeed(db, lease, success, 0)).rejects.toThrow(/UNIQUE/);
+    await expect(succeed(db, lease, success, 0)).rejects.toThrow(/unique/i);
     expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 30 });
     expect(await eventsOf(db, account)).toHaveLength(3);
   });

@@ -70,7 +70,8 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
     leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
     return;
   }
-  const db = openDatabase(dirs.database);
+  // One to work, one to report progress, one to renew leases.
+  const db = openDatabase(dirs.database, { connections: 3 });
   const runner = new Runner({
     name,
     db,

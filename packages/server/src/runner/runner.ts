@@ -6,6 +6,7 @@ import type { Dispatcher } from 'undici';
 import type { AssetStore } from '../assets/store.js';
 import type { Db } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
+import { isUnavailable } from '../db/unavailable.js';
 import { isDiskFull } from '../disk-full.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import { describeNonImage, sniffImage } from '../inputs/sniff.js';
@@ -22,8 +23,8 @@ const pollMs = 1_000;
 const breakOffPauseMs = 2_000;
 /** Pause before a job is tried again that failed only because the disk is full. */
 const diskFullPauseMs = 15_000;
-/** How often a runner tries to say how an attempt ended while the database has no room for it. */
-const diskFullRetryMs = 1_000;
+/** How often a runner tries to tell the database about a job while that has no room for it, or is away. */
+const retryMs = 1_000;
 /** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
 const progressStep = 10;
 
@@ -206,9 +207,11 @@ export class Runner {
 
     const keys = await assets.put(job.id, glb, thumbnail);
     try {
-      await succeed(db, job.lease, { ...keys, inferenceMs, instance, rateUsdPerSecond }, currentTime(db));
+      const success = { ...keys, inferenceMs, instance, rateUsdPerSecond };
+      await this.#whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
-      await assets.discard(keys);
+      // Whether the job has succeeded after all is not known then; the files are settled later.
+      if (!isUnavailable(error)) await assets.discard(keys);
       throw error;
     }
     await assets.keep(keys);
@@ -219,8 +222,24 @@ export class Runner {
 
   async #advance(job: ClaimedJob, status: 'PENDING' | 'QUEUED' | 'IN_PROGRESS', to: number): Promise<void> {
     const { db, tell } = this.#options;
-    await advance(db, job.lease, { status, progress: to }, currentTime(db));
+    await this.#whenAvailable(() => advance(db, job.lease, { status, progress: to }, currentTime(db)));
     tell({ type: 'changed' });
+  }
+
+  /**
+   * Asks again while the database is away: what a job has cost so far shall not be lost with a restart of PostgreSQL. When
+   * it is back, the lease's token tells whether the job is still ours.
+   */
+  async #whenAvailable<T>(ask: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!isUnavailable(error) || this.#draining) throw error;
+        this.#options.log.warn(error.message);
+        await pause(retryMs);
+      }
+    }
   }
 
   /** What becomes of a job whose work stopped before its end. */
@@ -234,12 +253,12 @@ export class Runner {
       try {
         return await this.#conclude(job, error);
       } catch (ending) {
-        if (!isDiskFull(ending) || this.#draining) {
+        if (!(isDiskFull(ending) || isUnavailable(ending)) || this.#draining) {
           // The lease stays and runs out; then the job is claimed again or reaped.
           return log.error({ ...about, err: ending }, 'cannot end the attempt');
         }
         // Left to run out, the lease would count as an attempt. To take the job from us needs room as well.
-        await pause(diskFullRetryMs);
+        await pause(retryMs);
       }
     }
   }

@@ -76,8 +76,9 @@ export class Supervisor {
     const bornAt = Date.now();
     const child = fork(runnerFile, [], { execArgv: [], stdio: ['ignore', 2, 2, 'ipc'] });
     this.#children.add(child);
-    // The runner has no use for the first account's key.
-    send(child, { type: 'start', runner, config: { ...config, bootstrapApiKey: undefined }, logLevel: log.level });
+    // The runner has no use for the first account's key, nor for the server's.
+    const own = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
+    send(child, { type: 'start', runner, config: own, logLevel: log.level });
     return new Promise((resolve, reject) => {
       let ready = false;
       let madeModel = false;

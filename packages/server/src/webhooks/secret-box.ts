@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { subkey } from '../data-dir.js';
+import { subkey } from '../server-key.js';
 
 /**
  * Encrypts webhook secrets at rest: AES-256-GCM under the server key, bound to the account, so that neither a copy of the

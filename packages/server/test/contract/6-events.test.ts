@@ -1,7 +1,6 @@
 // The built server in a process of its own, which trusts the authority that this test makes: real HTTPS to a real receiver.
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   jobStatuses,
@@ -17,11 +16,11 @@ import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { makePrivateCa, type PrivateCa } from '../faults/private-ca.js';
 import { type Answering, type Delivered, openReceiver, signedWith } from '../faults/receiver.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';
-import { type AtEnd, until } from '../kit.js';
+import { type AtEnd, type Installation, newInstallation, until } from '../kit.js';
 import { type Caller, callerOf, withImages } from './kit.js';
 
 const endpoint = '/v1/webhook-endpoint';
-const dataDir = mkdtempSync(join(tmpdir(), 'gen3d-contract-'));
+let place: Installation;
 let ca: PrivateCa;
 let server: ServerProcess;
 
@@ -33,7 +32,7 @@ interface Customer extends Caller {
 
 /** An account with a receiver. */
 async function customer(atEnd: AtEnd, answer?: Answering): Promise<Customer> {
-  const admin = await openAdmin(loadConfig({ dataDir }, {}));
+  const admin = await openAdmin(loadConfig({ ...place }, {}));
   const { account_id } = await admin.createAccount('customer', 10);
   const { api_key } = await admin.createKey(account_id);
   await admin.close();
@@ -59,9 +58,10 @@ let ids: { good: string; bad: string };
 
 beforeAll(async () => {
   ca = await makePrivateCa();
-  const caFile = join(dataDir, 'ca.pem');
+  place = await newInstallation((end) => void endings.push(end));
+  const caFile = join(place.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
-  const settings = { dataDir, bundle: 'inflate', device: 'cpu', allowPrivateNetwork: true, webhookRetryDelays: [0.1] };
+  const settings = { ...place, bundle: 'inflate', device: 'cpu', allowPrivateNetwork: true, webhookRetryDelays: [0.1] };
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
   one = await customer((end) => void endings.push(end));
@@ -77,9 +77,8 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  for (const end of endings) await end();
   await server?.kill();
-  rmSync(dataDir, { recursive: true, force: true });
+  for (const end of endings.reverse()) await end();
 });
 
 const ulid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { AssetStore } from '../../src/assets/store.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { openDatabase } from '../../src/db/open.js';
-import { newJob, startServer, temporaryFolder, until } from '../kit.js';
+import { newInstallation, newJob, startServer, until } from '../kit.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
@@ -60,10 +60,10 @@ describe('8 the request rate', () => {
 
 describe('8 retention', () => {
   test('a task record is kept for 90 days, then its id stops resolving, while its files stay', async () => {
-    const dataDir = temporaryFolder();
-    const before = await startServer({ dataDir });
+    const place = await newInstallation();
+    const before = await startServer({ ...place });
     await before.close();
-    const { database, assets } = openDataDir({ dataDir });
+    const { database, assets } = openDataDir(place);
     const db = openDatabase(database);
     const agedJob = async (days: number) => {
       const created_at = Date.now() - days * dayMs;
@@ -85,7 +85,7 @@ describe('8 retention', () => {
     const old = await agedJob(limits.taskRetentionDays + 0.01);
     await db.destroy();
 
-    const server = await startServer({ dataDir });
+    const server = await startServer({ ...place });
     const call = (path: string) => server.call('GET', path, undefined, before.apiKey);
     await until(async () => (await call(`/v1/jobs/${old.id}`)).status === 404);
     expect((await call(`/v1/jobs/${old.id}`)).body).toMatchObject({ error: { code: 'not_found' } });

@@ -20,7 +20,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { openAdmin } from '../../src/admin.js';
 import { loadConfig } from '../../src/config.js';
-import { temporaryFolder } from '../kit.js';
+import { newInstallation } from '../kit.js';
 import { type GeneratedRequest, generatedRequest, known } from './generated-requests.js';
 import { firstApiKey, spawnServer } from './server-process.js';
 
@@ -64,11 +64,11 @@ function problemWith(method: string, { status, contentType, text }: Response): s
 }
 
 test(`${total} generated requests get only answers of the contract`, { timeout: 240_000 }, async () => {
-  const dataDir = temporaryFolder();
-  const server = spawnServer({ dataDir, workers: 0, bootstrapBalanceUsd: 1_000 });
+  const place = await newInstallation();
+  const server = spawnServer({ ...place, workers: 0, bootstrapBalanceUsd: 1_000 });
   onTestFinished(() => server.kill());
   const url = await server.ready;
-  const admin = await openAdmin(loadConfig({}, {}, { dataDir }));
+  const admin = await openAdmin(loadConfig({}, {}, { ...place }));
   const { account_id } = await admin.createAccount('poor', 0.99);
   const { api_key: poorKey } = await admin.createKey(account_id);
   await admin.close();

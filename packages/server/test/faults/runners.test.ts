@@ -2,18 +2,18 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
-import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDataDir } from '../../src/data-dir.js';
-import type { JobRow } from '../../src/db/tables.js';
+import { openDatabase } from '../../src/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { temporaryFolder, until } from '../kit.js';
+import { newInstallation, onPostgres, until } from '../kit.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
 
 const quickJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
 
 async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
-  const server = spawnServer({ dataDir: temporaryFolder(), bundle: 'inflate', device: 'cpu', ...settings });
+  const server = spawnServer({ ...(await newInstallation()), bundle: 'inflate', device: 'cpu', ...settings });
   onTestFinished(() => server.kill());
   await server.ready;
   return server;
@@ -47,34 +47,36 @@ test('a runner that is killed comes back after growing pauses, which start over 
 test('a runner that was stopped while it stored a model loses the job, and goes on without touching what the next one made', {
   timeout: 180_000,
 }, async () => {
-  const dataDir = temporaryFolder();
-  const server = await start({ dataDir, workers: 2, leaseSeconds: 2, bootstrapBalanceUsd: 10 });
-  const { database, assets } = openDataDir({ dataDir });
-  const db = new Database(database, { timeout: 500 });
-  onTestFinished(() => void db.close());
-  const row = (id: string) => db.prepare('select * from jobs where id = ?').get(id) as JobRow;
-  const canWrite = () => {
-    try {
-      db.exec('begin immediate; rollback');
-      return true;
-    } catch {
-      return false;
-    }
-  };
+  const place = await newInstallation();
+  const server = await start({ ...place, workers: 2, leaseSeconds: 2, bootstrapBalanceUsd: 10 });
+  const { database, assets } = openDataDir(place);
+  const db = openDatabase(database);
+  onTestFinished(() => db.destroy());
+  const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const canWrite = (id: string) =>
+    db
+      .transaction()
+      .execute(async (trx) => {
+        if (onPostgres) await sql`set local lock_timeout = 500`.execute(trx);
+        const touch = trx.updateTable('jobs').set((eb) => ({ parked: eb.ref('parked') }));
+        await touch.where('id', '=', id).execute();
+        return true;
+      })
+      .catch(() => false);
 
   /** Stops the runner of a job in the middle of storing its model; undefined if it was too quick to be caught. */
   const catchStoring = async (id: string) => {
     for (;;) {
       const names = await readdir(join(assets, '.unsettled')).catch(() => []);
       if (names.some((name) => name.startsWith(id))) break;
-      if (row(id).finished_at !== null) return undefined;
+      if ((await row(id)).finished_at !== null) return undefined;
     }
-    const pid = server.pidOf(row(id).runner ?? '');
+    const pid = server.pidOf((await row(id)).runner ?? '');
     if (pid === undefined) return undefined;
     process.kill(pid, 'SIGSTOP');
     onTestFinished(() => void process.kill(pid, 'SIGCONT'));
     // Whoever is stopped inside a transaction keeps all others out: that is another story, and passes with the stop.
-    if (row(id).finished_at === null && canWrite()) return pid;
+    if ((await canWrite(id)) && (await row(id)).finished_at === null) return pid;
     process.kill(pid, 'SIGCONT');
     return undefined;
   };
@@ -86,7 +88,7 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
 
   const { status, model_urls } = await finished(server, id);
   expect(status).toBe('SUCCEEDED');
-  const { attempt, model_key, thumbnail_key } = row(id);
+  const { attempt, model_key, thumbnail_key } = await row(id);
   expect(attempt).toBe(2);
   process.kill(stopped, 'SIGCONT');
   await until(async () => server.hasLogged('lost the lease; somebody else has the job'), 60_000);
@@ -95,6 +97,6 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
   const names = await readdir(join(assets, id), { recursive: true });
   const files = names.filter((name) => /\.(glb|jpg)$/.test(name)).map((name) => `${id}/${name}`);
   expect(files.sort()).toEqual([model_key, thumbnail_key].sort());
-  const charges = db.prepare("select count(*) from ledger where kind = 'charge' and job_id = ?").pluck().get(id);
-  expect(charges).toBe(1);
+  const charges = db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').where('job_id', '=', id);
+  expect(await charges.execute()).toHaveLength(1);
 });

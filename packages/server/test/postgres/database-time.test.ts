@@ -1,0 +1,72 @@
+// Machines whose clocks differ by hours.
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { currentTime } from '../../src/db/time.js';
+import { claim, renew } from '../../src/jobs/claim.js';
+import { nextDue, recordPing } from '../../src/webhooks/outbox.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { spawnServer } from '../faults/server-process.js';
+import { newAccount, newInstallation, newJob, startServer, temporaryDatabase, until, withEndpoint } from '../kit.js';
+
+const leaseMs = 30_000;
+const hourMs = 60 * 60 * 1_000;
+
+/** For the rest of the test this process believes it is another time. */
+function shiftClock(byMs: number): void {
+  const real = Date.now;
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + byMs);
+  onTestFinished(() => clock.mockRestore());
+}
+
+describe.each([
+  ['an hour ahead', hourMs],
+  ['an hour behind', -hourMs],
+])('who is %s', (_, byMs) => {
+  test('takes no lease for run out, and renews its own', async () => {
+    const db = await temporaryDatabase();
+    await newJob(db, await newAccount(db));
+    const { lease } = (await claim(db, { runner: 'a', now: currentTime(db), leaseMs }))!;
+    shiftClock(byMs);
+    const held = { now: currentTime(db), leaseMs };
+    expect(await claim(db, { runner: 'b', ...held })).toBeUndefined();
+    expect(await renew(db, [lease], held)).toEqual(new Set([lease.token]));
+    const { left } = await db
+      .selectFrom('jobs')
+      .select((eb) => eb('lease_expires_at', '-', currentTime(db)).as('left'))
+      .executeTakeFirstOrThrow();
+    expect(left).toBeGreaterThan(leaseMs - 10_000);
+    expect(left).toBeLessThanOrEqual(leaseMs);
+  });
+
+  test('makes deliveries when they are due', async () => {
+    const db = await temporaryDatabase();
+    const account = await newAccount(db);
+    await withEndpoint(db, account);
+    shiftClock(byMs);
+    await recordPing(db, account, 60_000, currentTime(db));
+    expect(await nextDue(db, currentTime(db))).toEqual([]);
+    await recordPing(db, account, 0, currentTime(db));
+    expect(await nextDue(db, currentTime(db))).toHaveLength(1);
+  });
+});
+
+test('a server an hour behind does the jobs of one with the right time, and their times are in order', async () => {
+  const place = await newInstallation();
+  const late = `data:text/javascript,const{now}=Date;Date.now=()=>now()-${hourMs}`;
+  const settings = { ...place, bundle: 'inflate', device: 'cpu', workers: 1, leaseSeconds: 2 };
+  const elsewhere = spawnServer(settings, { NODE_OPTIONS: `--import=${late}` });
+  onTestFinished(() => elsewhere.kill());
+  await elsewhere.ready;
+  const server = await startServer({ ...settings, workers: 0 });
+  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+  const call = (method: string, path: string, sent?: unknown) =>
+    server.call(method, path, sent, 'gen3d_0123456789012345678901234567890123456789');
+  const { job_id } = CreateJobResponse.parse((await call('POST', '/v1/jobs', body)).body);
+  const task = await until(async () => {
+    const read = Task.parse((await call('GET', `/v1/jobs/${job_id}`)).body);
+    return read.finished_at !== null && read;
+  }, 50_000);
+  expect(task.status).toBe('SUCCEEDED');
+  expect(Date.parse(task.finished_at!)).toBeGreaterThanOrEqual(Date.parse(task.created_at));
+  expect(Math.abs(Date.parse(task.finished_at!) - Date.now())).toBeLessThan(hourMs / 2);
+});

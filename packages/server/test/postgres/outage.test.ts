@@ -1,0 +1,76 @@
+// A PostgreSQL that goes away and comes back, under a server that stays.
+import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
+import pino from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../../src/db/open.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { startServer, temporaryFolder, until } from '../kit.js';
+import { startCluster } from './cluster.js';
+
+/** A server on a PostgreSQL of its own, and what it logs. */
+async function setUp(settings: Record<string, unknown>) {
+  const cluster = await startCluster();
+  onTestFinished(() => cluster.remove());
+  const database = new URL(cluster.url);
+  database.password = 's3cret';
+  const logged: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line) => void logged.push(line) });
+  const server = await startServer({ ...settings, dataDir: temporaryFolder(), database: database.href }, { log });
+  return { cluster, server, database: database.href, logged };
+}
+
+test.each(['fast', 'crash'] as const)(
+  'while PostgreSQL is away (%s) the API answers 503 in the standard shape, and afterwards as before',
+  async (how) => {
+    const { cluster, server, logged } = await setUp({});
+    const paths = ['/v1/balance', '/v1/jobs'] as const;
+    for (const path of paths) expect((await server.call('GET', path)).status).toBe(200);
+    await cluster.stop(how);
+    for (const path of paths) {
+      const { status, headers, body } = await server.call('GET', path);
+      expect(status).toBe(503);
+      expect(headers.get('retry-after')).toBe('5');
+      expect(ErrorBody.parse(body).error).toEqual({
+        code: 'internal_error',
+        message: 'The database cannot be reached; try again later',
+      });
+    }
+    expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
+    await cluster.start();
+    for (const path of paths) expect((await server.call('GET', path)).status).toBe(200);
+    expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
+    expect(logged.join()).not.toContain('s3cret');
+  },
+);
+
+test('a job in inference when PostgreSQL goes away is stored when it is back, in its first attempt, and charged once', async () => {
+  const settings = {
+    workers: 1,
+    bundle: 'inflate',
+    device: 'cpu',
+    leaseSeconds: 60,
+    rates: { g6e: 0.002 },
+    instance: 'g6e',
+  };
+  const { cluster, server, database } = await setUp(settings);
+  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+  const read = async () => Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
+  await until(async () => (await read()).status === 'IN_PROGRESS', 50_000);
+  await cluster.stop();
+  // Long enough for the inference to end while nobody can be told.
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await cluster.start();
+  const task = await until(async () => {
+    const now = await read();
+    return now.finished_at !== null && now;
+  }, 50_000);
+  expect(task.status).toBe('SUCCEEDED');
+  expect((await fetch(task.model_urls!.glb)).status).toBe(200);
+  const db = openDatabase(database);
+  const { attempt } = await db.selectFrom('jobs').select('attempt').executeTakeFirstOrThrow();
+  const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
+  await db.destroy();
+  expect(attempt).toBe(1);
+  expect(charges).toHaveLength(1);
+});

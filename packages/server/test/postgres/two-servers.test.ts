@@ -1,0 +1,246 @@
+// Several servers of one database, at once. What SQLite's one writer gives for nothing is held here by locks.
+import { CreateJobResponse, ListJobsResponse, WebhookEndpoint } from '@gen3d/schema';
+import { sql } from 'kysely';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { balanceOf, credit } from '../../src/accounts/ledger.js';
+import { openAdmin } from '../../src/admin.js';
+import { loadConfig } from '../../src/config.js';
+import { type Db, openDatabase } from '../../src/db/open.js';
+import { currentTime } from '../../src/db/time.js';
+import { transaction } from '../../src/db/transaction.js';
+import { claim } from '../../src/jobs/claim.js';
+import { advance, cancel, maxAttempts, reap } from '../../src/jobs/lifecycle.js';
+import { Endpoints } from '../../src/webhooks/endpoints.js';
+import { recordTaskUpdated } from '../../src/webhooks/outbox.js';
+import { SecretBox } from '../../src/webhooks/secret-box.js';
+import { photoJob } from '../contract/kit.js';
+import {
+  callServer,
+  eventsOf,
+  newAccount,
+  newInstallation,
+  newJob,
+  newPostgresDatabase,
+  startServer,
+  temporaryFolder,
+  until,
+  withEndpoint,
+} from '../kit.js';
+
+const leaseMs = 30_000;
+
+/** Two servers, each with a data directory of its own, and a database that was empty before. */
+async function twoServers(settings: Record<string, unknown> = {}) {
+  const database = await newPostgresDatabase(undefined, 'template0');
+  const start = () => startServer({ ...settings, dataDir: temporaryFolder(), database });
+  const servers = await Promise.all([start(), start()]);
+  const apiKey = servers.map((server) => server.apiKey).find((key) => key !== '')!;
+  const [one, other] = servers.map(
+    ({ url }) =>
+      (method: string, path: string, body?: unknown) =>
+        callServer(url, method, path, body, apiKey),
+  );
+  return { database, servers, one: one!, other: other! };
+}
+
+/** The same database for two who know nothing of each other. */
+async function twoPools() {
+  const database = await newPostgresDatabase();
+  const [one, other] = [openDatabase(database), openDatabase(database)];
+  onTestFinished(async () => {
+    await Promise.all([one.destroy(), other.destroy()]);
+  });
+  return { one, other };
+}
+
+/** Waits until somebody waits for a lock. Outside the transaction that holds it, which would see this only once. */
+const lockWaits = (db: Db) =>
+  until(async () => {
+    const { rows } = await sql`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+    return rows.length === 1;
+  });
+
+describe('two servers that start at once on an empty database', () => {
+  test('make its tables, one account with one key, and one sandbox', async () => {
+    const { servers, one, other, database } = await twoServers();
+    expect(servers.filter(({ bootstrap }) => bootstrap)).toHaveLength(1);
+    for (const call of [one, other]) expect((await call('GET', '/v1/balance')).status).toBe(200);
+    const db = openDatabase(database);
+    const accounts = await db.selectFrom('accounts').select(['name', 'sandbox']).orderBy('sandbox').execute();
+    await db.destroy();
+    expect(accounts).toEqual([
+      { name: 'default', sandbox: 0 },
+      { name: 'sandbox', sandbox: 1 },
+    ]);
+  });
+
+  test('know each other’s webhook secrets and page cursors', async () => {
+    const { one, other } = await twoServers();
+    const { secret } = WebhookEndpoint.parse(
+      (await one('PUT', '/v1/webhook-endpoint', { url: 'https://x.example/' })).body,
+    );
+    expect((await other('GET', '/v1/webhook-endpoint')).body).toMatchObject({ secret });
+    for (let i = 0; i < 3; i++) await one('POST', '/v1/jobs', photoJob());
+    const { next_cursor } = ListJobsResponse.parse((await one('GET', '/v1/jobs?limit=2')).body);
+    const rest = ListJobsResponse.parse((await other('GET', `/v1/jobs?limit=2&cursor=${next_cursor}`)).body);
+    expect(rest.jobs).toHaveLength(1);
+  });
+});
+
+describe('the server key', () => {
+  const key = 'ab'.repeat(32);
+  const openWith = async (database: string, serverKey?: string) => {
+    const admin = await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database, serverKey }));
+    await admin.close();
+  };
+
+  test('that the settings give must be the same on every server, and is not kept in the database', async () => {
+    const { database } = await newInstallation();
+    await openWith(database, key);
+    await openWith(database, key.toUpperCase());
+    await expect(openWith(database, 'cd'.repeat(32))).rejects.toThrow('GEN3D_SERVER_KEY is not the key');
+    await expect(openWith(database)).rejects.toThrow('set up with GEN3D_SERVER_KEY');
+    const db = openDatabase(database);
+    const kept = await db.selectFrom('server_key').selectAll().execute();
+    await db.destroy();
+    expect(JSON.stringify(kept)).not.toContain(key);
+  });
+
+  test('that the database keeps is refused another beside it', async () => {
+    const { database } = await newInstallation();
+    await Promise.all([openWith(database), openWith(database), openWith(database)]);
+    await expect(openWith(database, key)).rejects.toThrow('GEN3D_SERVER_KEY is not the key');
+  });
+});
+
+test('twenty requests with one idempotency key, at two servers, make one job', async () => {
+  const { one, other } = await twoServers();
+  const body = photoJob({ idempotency_key: 'order-1' });
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, (_, i) => (i % 2 ? one : other)('POST', '/v1/jobs', body)),
+  );
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(202));
+  expect(new Set(answers.map((answer) => CreateJobResponse.parse(answer.body).job_id)).size).toBe(1);
+  expect(ListJobsResponse.parse((await other('GET', '/v1/jobs')).body).jobs).toHaveLength(1);
+});
+
+test('two servers share one rate bucket', async () => {
+  const { one, other } = await twoServers({ rateLimit: '1:10' });
+  const started = performance.now();
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 ? one : other)('GET', '/v1/balance')));
+  const seconds = (performance.now() - started) / 1_000;
+  const passed = answers.filter(({ status }) => status === 200).length;
+  expect(passed).toBeGreaterThanOrEqual(10);
+  expect(passed).toBeLessThanOrEqual(11 + seconds);
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(refused).toHaveLength(60 - passed);
+  for (const { headers } of refused) expect(headers.get('retry-after')).toBe('1');
+});
+
+describe('of two that write one job', () => {
+  async function inferring(one: Db) {
+    const account = await newAccount(one);
+    await withEndpoint(one, account);
+    const id = await newJob(one, account);
+    const { lease } = (await claim(one, { runner: 'a', now: currentTime(one), leaseMs }))!;
+    return { account, id, lease };
+  }
+
+  test('the second sees what the first has written, and the events are in that order', async () => {
+    const { one, other } = await twoPools();
+    const { account, id, lease } = await inferring(one);
+    let second: Promise<void> | undefined;
+    await one.transaction().execute(async (trx) => {
+      const job = await trx.updateTable('jobs').set({ progress: 70 }).where('id', '=', id).returningAll().execute();
+      second = advance(other, lease, { status: 'PENDING', progress: 50 }, currentTime(other));
+      await lockWaits(one);
+      await recordTaskUpdated(trx, job[0]!, currentTime(trx));
+    });
+    await second;
+    await advance(other, lease, { status: 'PENDING', progress: 80 }, currentTime(other));
+    expect(await eventsOf(one, account)).toEqual([
+      ['PENDING', 70],
+      ['PENDING', 80],
+    ]);
+  });
+
+  test('an operator who cancels comes too late once inference has begun', async () => {
+    const { one, other } = await twoPools();
+    const { account, id } = await inferring(one);
+    let canceled: Promise<string> | undefined;
+    await one.transaction().execute(async (trx) => {
+      await trx.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', id).execute();
+      canceled = cancel(other, id, currentTime(other));
+      await lockWaits(one);
+    });
+    expect(await canceled).toBe('too_late');
+    expect(await eventsOf(one, account)).toEqual([]);
+  });
+});
+
+test('servers that reap at once fail each job once', async () => {
+  const { one, other } = await twoPools();
+  const account = await newAccount(one);
+  await withEndpoint(one, account);
+  for (let i = 0; i < 30; i++) await newJob(one, account, { attempt: maxAttempts });
+  const counts = await Promise.all([one, other, one, other].map((db) => reap(db, currentTime(db))));
+  expect(counts.reduce((sum, count) => sum + count)).toBe(30);
+  expect(await eventsOf(one, account)).toHaveLength(30);
+});
+
+test('runners that claim at once from two machines get a job each', async () => {
+  const { one, other } = await twoPools();
+  const account = await newAccount(one);
+  for (let i = 0; i < 10; i++) await newJob(one, account);
+  const claims = await Promise.all(
+    Array.from({ length: 16 }, (_, i) => {
+      const db = i % 2 ? one : other;
+      return claim(db, { runner: `${i}`, now: currentTime(db), leaseMs });
+    }),
+  );
+  const ids = claims.flatMap((job) => job?.id ?? []);
+  expect(ids).toHaveLength(10);
+  expect(new Set(ids).size).toBe(10);
+});
+
+test('a DELETE of the endpoint drops the event that another server is recording', async () => {
+  const { one, other } = await twoPools();
+  const account = await newAccount(one);
+  await withEndpoint(one, account);
+  const id = await newJob(one, account);
+  let removed: Promise<void> | undefined;
+  await one.transaction().execute(async (trx) => {
+    const job = await trx.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+    await recordTaskUpdated(trx, job, currentTime(trx));
+    removed = new Endpoints(other, new SecretBox(Buffer.alloc(32))).remove(account);
+    await lockWaits(one);
+  });
+  await removed;
+  expect(await eventsOf(one, account)).toEqual([]);
+});
+
+test('entries that two servers make at once are all in the balance', async () => {
+  const { one, other } = await twoPools();
+  const account = await newAccount(one);
+  const before = await balanceOf(one, account);
+  const enter = (db: Db) => transaction(db, (trx) => credit(trx, account, 1, currentTime(trx)));
+  await Promise.all(Array.from({ length: 40 }, (_, i) => enter(i % 2 ? one : other)));
+  expect(await balanceOf(one, account)).toBe(before + 40);
+});
+
+test('a transaction that gave way to another in a deadlock is done again', async () => {
+  const { one, other } = await twoPools();
+  const [a, b] = [await newAccount(one), await newAccount(one)];
+  let met = 0;
+  const swap = (db: Db, first: string, second: string) =>
+    transaction(db, async (trx) => {
+      await credit(trx, first, 1, 0);
+      met++;
+      await until(async () => met >= 2);
+      await credit(trx, second, 1, 0);
+    });
+  await Promise.all([swap(one, a, b), swap(other, b, a)]);
+  expect(met).toBe(3);
+  for (const account of [a, b]) expect(await balanceOf(one, account)).toBe(10_000_002);
+});
