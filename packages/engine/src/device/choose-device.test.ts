@@ -3,14 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
-import { type Bundle, loadBundle } from '../bundle/load-bundle.js';
+import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/load-bundle.js';
+import { openReconstructor } from '../engine.js';
 import { BundleError } from '../errors.js';
 import { isSoftware } from './adapter.js';
 import { keepVerdict, keptVerdict } from './check-cache.js';
 import { chooseDevice, inspectDevice } from './choose-device.js';
+import { ComputeDevice } from './compute-device.js';
 import { accelerators } from './device.js';
 import { findAdapter } from './find-adapter.js';
 import { probe } from './probe.js';
+
+const models = join(import.meta.dirname, '../../../../models');
 
 let folder: string;
 let ball: Bundle;
@@ -90,12 +94,39 @@ describe.runIf(lavapipe)('on a machine whose only Vulkan driver computes on the 
     await expect(chooseDevice('webgpu', [])).rejects.toThrow(/is no GPU.*docs\/devices\.md/);
   });
 
-  test('WebGPU gives the numbers of the CPU, and the verdict is kept for the next start', async () => {
+  test.each(['points', 'planes', 'gen3d-tiny'])('%s gives the numbers of the CPU on WebGPU', async (name) => {
+    const bundle =
+      name === 'points' || name === 'planes'
+        ? await loadBundle(await writeBallBundle(folder, name, { kind: name }))
+        : await findBundle(name, [models]);
+    const { problem, checks } = await inspectDevice('webgpu', [bundle], { allowSoftware: true });
+    expect(problem).toBeUndefined();
+    expect(checks).toMatchObject([{ bundle: name, verdict: { rms: expect.closeTo(0, 4) } }]);
+  });
+
+  test('a whole field computed on WebGPU is the field computed on the CPU', async () => {
+    const densities = async (device: ComputeDevice) => {
+      const model = await openReconstructor(bundleOfKind(ball, 'reconstruction'), { device });
+      const image = { width: 32, height: 32, data: new Uint8Array(4 * 32 * 32).fill(180) };
+      const field = await model.reconstruct({ image });
+      const density = new Float32Array(1000);
+      await field.evaluate(
+        Float32Array.from({ length: 3000 }, (_, i) => 0.8 * Math.sin(1.7 * i)),
+        density,
+      );
+      await model.release();
+      return density;
+    };
+    const [expected, actual] = [await densities(new ComputeDevice()), await densities(new ComputeDevice('webgpu'))];
+    const furthest = Math.max(...expected.map((value, i) => Math.abs(value - actual[i]!)));
+    expect(furthest).toBeLessThan(1e-3);
+    expect(Math.max(...expected) - Math.min(...expected)).toBeGreaterThan(10);
+  });
+
+  test('the verdict is kept for the next start', async () => {
     const cacheDir = await mkdtemp(join(folder, 'cache-'));
     const options = { cacheDir, allowSoftware: true };
     const first = await inspectDevice('webgpu', [ball], options);
-    expect(first.problem).toBeUndefined();
-    expect(first.checks).toMatchObject([{ bundle: 'ball', verdict: { rms: expect.closeTo(0, 4) } }]);
     expect(await inspectDevice('webgpu', [ball], options)).toEqual(first);
   });
 
