@@ -178,9 +178,10 @@ class Materials:
 
     @staticmethod
     def _palette(rng, count):
-        grey = rng.uniform(0.02, 0.95, size=(count, 1)) * rng.uniform(0.92, 1.08, size=(count, 3))
+        # Even in sRGB, so that black things are as frequent as white ones.
+        grey = rng.uniform(0.12, 0.98, size=(count, 1)) ** 2.2 * rng.uniform(0.92, 1.08, size=(count, 3))
         warm = np.array([0.55, 0.33, 0.17]) * rng.uniform(0.2, 1.6, size=(count, 1)) * rng.uniform(0.8, 1.2, size=(count, 3))
-        vivid = rng.uniform(0, 1, size=(count, 3)) ** 1.5
+        vivid = rng.uniform(0, 1, size=(count, 3)) ** 1.9
         choice = rng.choice(3, size=(count, 1), p=[0.42, 0.3, 0.28])
         return np.clip(np.where(choice == 0, grey, np.where(choice == 1, warm, vivid)), 0.01, 0.97)
 
@@ -279,9 +280,14 @@ def photograph(rng, sizes, draw=draw_procedural):
         materials, light = Materials(rng), Light(rng)
         n = normals(view, x, y, z)
         colour = light.shade(view, x, y, z, n, *materials.at(view, x, y, z))
-        # Exposed as a camera would: the object's bright parts near white, now and then too dark or too bright.
-        exposure = 0.85 / max(float(colour.mean(0).quantile(0.97)) if colour.shape[1] else 1, 0.05)
-        colour = to_srgb(colour * exposure ** rng.uniform(0.3, 1) * rng.uniform(0.7, 1.15))
+        # Exposed as a camera would: the object's bright parts near white, now and then too dark or too bright; or by the
+        # light alone, so that black things stay black.
+        if rng.uniform() < 0.5:
+            exposure = 0.85 / max(float(colour.mean(0).quantile(0.97)) if colour.shape[1] else 1, 0.05)
+            exposure = exposure ** rng.uniform(0.3, 1) * rng.uniform(0.7, 1.15)
+        else:
+            exposure = rng.uniform(0.75, 1.2) / (0.8 * light.power + light.ambient)
+        colour = to_srgb(colour * exposure)
         photo = torch.zeros(4, sizes.photo * sizes.photo)
         photo[:3, seen] = colour
         photo[3] = coverage
