@@ -92,10 +92,13 @@ export const ReconstructionManifest = z.strictObject({
   decoder: Decoder,
   elevation: z.string().optional().describe('output tensor [1]: how far above the object the camera is, in radians'),
   threshold: z.number().describe('the density at which the surface is cut; inside is above'),
-  camera: z.strictObject({
-    fovDegrees: z.number().positive().max(120),
-    distance: z.number().positive().describe("from the camera to the middle of the box, in the box's units"),
-  }),
+  camera: z
+    .strictObject({
+      fovDegrees: z.number().positive().max(120),
+      distance: z.number().positive().describe("from the camera to the middle of the box, in the box's units"),
+    })
+    .optional()
+    .describe("absent: found for each photo from the object's outline; columns always need it"),
 });
 export type ReconstructionManifest = z.infer<typeof ReconstructionManifest>;
 /** A decoder that is sampled inside a box. */
@@ -122,6 +125,10 @@ export const Manifest = z
       if (!listed.has(name)) {
         issues.push({ code: 'custom', path, message: `"${name}" is not in files`, input: name });
       }
+    }
+    if (value.kind === 'reconstruction' && value.decoder.kind === 'columns' && !value.camera) {
+      const message = 'is missing: columns stand in the view of a camera';
+      issues.push({ code: 'custom', path: ['camera'], message, input: undefined });
     }
     if (value.kind === 'reconstruction' && value.decoder.kind !== 'columns') {
       const { up, front } = value.decoder;

@@ -1,5 +1,5 @@
 import type { BoxDecoder, ReconstructionManifest } from '../bundle/manifest.js';
-import type { DensityField, Elevation } from './density-field.js';
+import type { Elevation, UnseenField } from './density-field.js';
 
 export type BoxManifest = ReconstructionManifest & { readonly decoder: BoxDecoder };
 
@@ -25,12 +25,12 @@ export interface Decoded {
 // exp() of a large logit is Infinity, and a vertex between two infinite samples would be NaN.
 const greatest = 3.4e38;
 
-/** The field of a decoder that knows densities and colours inside a box. */
+/** The field of a decoder that knows densities and colours inside a box, upright, the side that the photo shows towards +Z. */
 export function boxedField(
-  { decoder, camera, threshold }: BoxManifest,
+  { decoder, threshold }: BoxManifest,
   { chunkSize, decode }: PointDecoder,
   elevation: Elevation | undefined,
-): DensityField {
+): UnseenField {
   const { halfExtent } = decoder;
   const justBelow = threshold - 1e-3 * (Math.abs(threshold) || 1);
   const toBox = boxAxes(decoder);
@@ -54,7 +54,6 @@ export function boxedField(
   return {
     threshold,
     bounds: { min: [-halfExtent, -halfExtent, -halfExtent], max: [halfExtent, halfExtent, halfExtent] },
-    camera: { distance: camera.distance, halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360) },
     elevation,
     projects: true,
     evaluate: (points, density) =>

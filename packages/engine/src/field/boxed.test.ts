@@ -150,3 +150,9 @@ describe('a bundle that does not fit', () => {
     );
   });
 });
+
+test('without a camera in the manifest, one is found whose view of the box fits the outline', async () => {
+  // The ball's outline is a circle of 0.85 of the frame, and its radius 0.5.
+  const { camera } = await ballField({ kind: 'planes', manifest: { camera: undefined } });
+  expect(camera.distance).toBeCloseTo(0.5 / Math.sin(Math.atan(0.85 * Math.tan(Math.PI / 9))), 1);
+});

@@ -6,12 +6,18 @@ import { toInput } from '../photo/frame.js';
 import type { Cutout } from '../photo/image.js';
 import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
 import { type DensityField, learnedElevation } from './density-field.js';
+import { fitCamera } from './fit-camera.js';
 import { planesDecoder } from './planes.js';
 import { pointsDecoder } from './points.js';
 
 /** A model of the kind `points` or `planes`, its two graphs loaded. */
 export interface BoxedModel {
-  /** Runs the encoder once; the field asks the decoder. @throws {EngineError} inference_failed */
+  /**
+   * Runs the encoder once; the field asks the decoder, and lies in the space of the camera that the manifest gives, or else
+   * of the one that fits the cut-out's outline best.
+   *
+   * @throws {EngineError} inference_failed
+   */
   encode(cutout: Cutout): Promise<DensityField>;
   release(): Promise<void>;
 }
@@ -28,7 +34,11 @@ export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOp
       const shape = [1, input.channels, input.size, input.size];
       const outputs = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
       const guess = elevation === undefined ? undefined : learnedElevation(outputs.get(elevation)![0]!);
-      return boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), guess);
+      const field = boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), guess);
+      const { camera } = manifest;
+      if (!camera) return fitCamera(field, cutout);
+      const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
+      return { ...field, camera: { distance: camera.distance, halfTangent } };
     },
     async release() {
       await encoder.release();

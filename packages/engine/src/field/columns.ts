@@ -10,7 +10,10 @@ import { sampleBilinear } from './plane.js';
 import { smoothMin } from './smooth-min.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
-export type ColumnsManifest = ReconstructionManifest & { readonly decoder: ColumnsDecoder };
+export type ColumnsManifest = ReconstructionManifest & {
+  readonly decoder: ColumnsDecoder;
+  readonly camera: NonNullable<ReconstructionManifest['camera']>;
+};
 
 /** Pixels a side of the outline and of the front's depth: finer than any network's, so the silhouette is the photo's. */
 const outlineSize = 256;

@@ -48,3 +48,6 @@ export interface DensityField {
    */
   evaluateColors?(points: Float32Array, colors: Float32Array): Promise<void>;
 }
+
+/** A field without a camera: its space stands upright, and the side that the photo shows is towards +Z. */
+export type UnseenField = Omit<DensityField, 'camera'>;

@@ -4,7 +4,7 @@ import { rasterise } from '../render/rasterise.js';
 import { photoView } from '../render/view.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import type { TriangleMesh } from '../surface/mesh.js';
-import type { Box, DensityField } from './density-field.js';
+import type { Box, DensityField, UnseenField } from './density-field.js';
 import { mattePlane } from './matte-plane.js';
 import { sampleGrid } from './sample-grid.js';
 
@@ -19,9 +19,6 @@ const pictureSize = 112;
 
 /** Degrees that the camera may look down on the object, when the reconstructor does not say. */
 const pitches = { lowest: -10, highest: 60, step: 5 };
-
-/** A field without a camera: its space stands upright, and the side that the photo shows is towards +Z. */
-export type UnseenField = Omit<DensityField, 'camera'>;
 
 /** Where a camera is found to stand: the object turned by `pitch` about X, then moved by `shift`, in front of `camera`. */
 interface Fit {
@@ -39,9 +36,8 @@ interface Fit {
  * @returns the same field in the space of that camera. A field in which no surface is found gets a camera that sees its box
  */
 export async function fitCamera(field: UnseenField, cutout: Cutout): Promise<DensityField> {
-  const box = { ...field, camera: { distance: 3 * extentOf(field.bounds), halfTangent } };
-  const surface = marchingCubes(await sampleGrid(box, resolution), field.threshold);
-  if (surface.indices.length === 0) return box;
+  const surface = marchingCubes(await sampleGrid(field, resolution), field.threshold);
+  if (surface.indices.length === 0) return { ...field, camera: { distance: 3 * extentOf(field.bounds), halfTangent } };
   const matte = mattePlane(cutout, pictureSize).map((coverage) => (coverage > 0.5 ? 1 : 0));
 
   const fitted = (pitch: number): Fit => {
