@@ -108,3 +108,10 @@ test('a bundle of one kind does not pass for the other', async () => {
     'gen3d-tiny is a reconstruction bundle, and a matte bundle is needed',
   );
 });
+
+test('only a decoder inside a box can do without a camera', async () => {
+  await editManifest((manifest) => {
+    delete manifest.camera;
+  });
+  await expect(loadBundle(copy)).rejects.toThrow(/columns stand in the view of a camera.*at camera/s);
+});
