@@ -123,6 +123,15 @@ const Config = z.strictObject({
   rates: rates.optional().describe('USD per second of inference by serving instance; default: this machine at 0'),
   instance: z.string().min(1).optional().describe('Serving instance this machine counts as; default: its device'),
   modelsDir: folder.optional().describe('One more folder to look for model bundles in'),
+  resolution: number('whole number', 32, 512)
+    .optional()
+    .describe(
+      'Cells along the longest side of a model: 128 is quick, 256 the default, 384 the finest that is worth it',
+    ),
+  maxTriangles: number('whole number', 500, 1_000_000)
+    .optional()
+    .describe('Triangles that a model has at most; default: 40000'),
+  textureSize: number('whole number', 256, 4096).optional().describe('Pixels a side of a texture; default: 1024'),
   leaseSeconds: number('number', 0.5, 3600)
     .default(30)
     .describe('How long a silent runner keeps its job before another may take it, in seconds'),
@@ -159,6 +168,9 @@ const withoutFlag: ReadonlySet<SettingKey> = new Set([
   'rates',
   'instance',
   'modelsDir',
+  'resolution',
+  'maxTriangles',
+  'textureSize',
   'leaseSeconds',
   'inferenceLimitSeconds',
   'webhookRetryDelays',

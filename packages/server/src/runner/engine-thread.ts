@@ -2,7 +2,7 @@
 import { setPriority } from 'node:os';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { Engine, EngineError, type EngineOptions } from '@gen3d/engine';
-import type { FromEngine, ToEngine } from './messages.js';
+import type { Detail, FromEngine, ToEngine } from './messages.js';
 
 if (!parentPort) throw new Error('the engine thread is started by a runner');
 const port = parentPort;
@@ -12,8 +12,10 @@ const tell = (message: FromEngine) => port.postMessage(message);
 // and that of the threads it starts: whoever holds the database's lock for a moment does not wait behind the inference.
 if (process.platform !== 'win32') setPriority(10);
 
+const { detail = {}, ...options } = workerData as EngineOptions & { detail?: Detail };
+const given = Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== undefined));
 const engine = await Engine.open({
-  ...(workerData as EngineOptions),
+  ...options,
   onWarning: (message) => tell({ type: 'warning', message }),
 });
 let abort = new AbortController();
@@ -26,7 +28,7 @@ async function generate({ photo }: Extract<ToEngine, { type: 'generate' }>): Pro
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) receive(next.message);
   };
   try {
-    const { glb, thumbnail } = await engine.generate(photo, { onProgress, signal: abort.signal });
+    const { glb, thumbnail } = await engine.generate(photo, { ...given, onProgress, signal: abort.signal });
     tell({ type: 'generated', glb, thumbnail });
   } catch (error) {
     if (error instanceof EngineError) tell({ type: 'refused', code: error.code, message: error.message });

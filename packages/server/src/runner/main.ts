@@ -53,6 +53,7 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   const log = createLog(config, logLevel).child({ runner: name });
   const dirs = openDataDir(config);
   const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
+  const { resolution, maxTriangles, textureSize } = config;
   let engine: ThreadedEngine;
   let price: ReturnType<typeof pricing>;
   try {
@@ -64,6 +65,7 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
       cacheDir: config.dataDir,
       threads: threadsOf(config),
       onWarning: (message) => log.warn(message),
+      detail: { resolution, maxTriangles, textureSize },
     });
     price = pricing(config, engine.chosen.provider);
   } catch (error) {

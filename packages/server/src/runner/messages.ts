@@ -1,4 +1,4 @@
-import type { ChosenDevice, DecodedPhoto, EngineErrorCode } from '@gen3d/engine';
+import type { ChosenDevice, DecodedPhoto, EngineErrorCode, GenerateOptions } from '@gen3d/engine';
 import type { Config } from '../config.js';
 
 /** What the server says to a runner process. */
@@ -20,6 +20,9 @@ export type FromRunner =
   /** A job changed, so an event may be waiting to be delivered. */
   | { type: 'changed' }
   | { type: 'finished'; status: 'SUCCEEDED' | 'FAILED'; inferenceMs: number };
+
+/** How fine models are made; what is undefined is left to the engine. */
+export type Detail = { [Key in 'resolution' | 'maxTriangles' | 'textureSize']?: GenerateOptions[Key] | undefined };
 
 /** What a runner says to the thread of its engine. One photo at a time. */
 export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abort' } | { type: 'close' };

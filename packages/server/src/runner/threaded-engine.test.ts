@@ -1,10 +1,12 @@
 import { decode, EngineError, readGlb } from '@gen3d/engine';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto, transparentPhoto } from '../../test/ball-photo.js';
+import type { Detail } from './messages.js';
 import { ThreadedEngine } from './threaded-engine.js';
 
-async function openEngine(): Promise<ThreadedEngine> {
-  const engine = await ThreadedEngine.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [] });
+async function openEngine(detail: Detail = {}): Promise<ThreadedEngine> {
+  const options = { bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [], detail } as const;
+  const engine = await ThreadedEngine.open(options);
   onTestFinished(() => engine.close());
   return engine;
 }
@@ -53,4 +55,12 @@ test('an inference that is aborted ends at its next step, and the next photo is 
 test('an engine that cannot be opened says why', async () => {
   const opening = ThreadedEngine.open({ bundle: 'nowhere', matte: 'isnet', device: 'cpu', modelDirs: [] });
   await expect(opening).rejects.toThrow(/nowhere/);
+});
+
+test('models are as fine as the settings say', async () => {
+  const engine = await openEngine({ resolution: 64, maxTriangles: 1_000, textureSize: 256 });
+  const { glb } = await engine.generate(await decode(ballPhoto(320)), quiet);
+  const { mesh, baseColor } = await readGlb(Buffer.from(glb));
+  expect(mesh.indices.length / 3).toBeLessThanOrEqual(1_000);
+  expect(baseColor.width).toBe(256);
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type ChosenDevice, type DecodedPhoto, EngineError, type EngineOptions, type Generated } from '@gen3d/engine';
-import type { FromEngine, ToEngine } from './messages.js';
+import type { Detail, FromEngine, ToEngine } from './messages.js';
 
 /** By package name, so that it is found from the built package and from the sources alike. */
 const threadFile = createRequire(import.meta.url).resolve('@gen3d/server/engine-thread');
@@ -20,7 +20,7 @@ export class ThreadedEngine {
   ) {}
 
   /** @throws whatever `Engine.open` throws, as an error with its message */
-  static async open({ onWarning, ...options }: EngineOptions): Promise<ThreadedEngine> {
+  static async open({ onWarning, ...options }: EngineOptions & { detail?: Detail }): Promise<ThreadedEngine> {
     const thread = new Worker(threadFile, { workerData: options });
     const chosen = await new Promise<ChosenDevice>((resolve, reject) => {
       // What the thread dies of.
