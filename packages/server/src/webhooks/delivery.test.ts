@@ -178,6 +178,18 @@ describe('the events of a job', () => {
 });
 
 describe('DELETE of the endpoint', () => {
+  test('and another one made since get nothing that was claimed for the first', async () => {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'https://first.example/', 0);
+    await recordPing(db, account, 0, 0);
+    const [due] = await nextDue(db, 0);
+    const [claimed] = await claimDeliveries(db, [due!.seq], 30_000, 0);
+    expect(await endpoints.ofDelivery(claimed!)).toMatchObject({ url: 'https://first.example/' });
+    await endpoints.remove(account);
+    await endpoints.put(account, 'https://second.example/', 0);
+    expect(await endpoints.ofDelivery(claimed!)).toBeUndefined();
+  });
+
   test('drops what waits, and what is in flight is not retried', async () => {
     const { db, endpoints, delivery, account } = await setUp();
     let answerLate: (() => void) | undefined;

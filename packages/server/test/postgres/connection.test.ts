@@ -4,7 +4,16 @@ import { openAdmin } from '../../src/admin.js';
 import { ConfigError, loadConfig } from '../../src/config.js';
 import { Listener, type News, Notifier } from '../../src/db/notifications.js';
 import { migrate, openDatabase } from '../../src/db/open.js';
-import { newAccount, newInstallation, newJob, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
+import { photoJob } from '../contract/kit.js';
+import {
+  newAccount,
+  newInstallation,
+  newJob,
+  newPostgresDatabase,
+  startServer,
+  temporaryFolder,
+  until,
+} from '../kit.js';
 
 describe('a database that cannot be used', () => {
   const open = (database: string) => openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }));
@@ -43,6 +52,15 @@ test('ids are in the order of their bytes in a database of any locale', async ()
   for (const id of ['a', 'B', '~', '0']) await newJob(db, account, { id });
   const rows = await db.selectFrom('jobs').select('id').orderBy('id').execute();
   expect(rows.map(({ id }) => id)).toEqual(['0', 'B', 'a', '~']);
+});
+
+test('a character that PostgreSQL does not store is no failure, and an idempotency key with it still one', async () => {
+  const server = await startServer();
+  const body = photoJob({ idempotency_key: 'a\u0000b' });
+  const first = await server.call('POST', '/v1/jobs', body);
+  expect(first.status).toBe(202);
+  expect((await server.call('POST', '/v1/jobs', body)).body).toEqual(first.body);
+  expect((await server.call('GET', '/v1/jobs/%00')).status).toBe(404);
 });
 
 test('a process that was stopped in a transaction keeps no lock for long', async () => {
