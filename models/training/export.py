@@ -62,7 +62,7 @@ def halve_weights(model, least=1024):
 
 # What the manifest says of the data; NOTICE.md names the sources of the meshes.
 SHAPES = "MIT: made by our own program, no outside pictures or shapes"
-MESHES = "our own shapes (MIT), and meshes under CC0, MIT-0, CC BY, CC BY-SA and GPL by the authors in NOTICE.md"
+MESHES = "our own shapes (MIT), and meshes under CC0, MIT-0 and CC BY by the authors in NOTICE.md"
 
 
 def export(weights, folder, name, title, description, data=SHAPES):

@@ -1,4 +1,4 @@
-"""Where the meshes come from: packages and repositories whose licences allow it. models/gen3d-base/NOTICE.md lists them.
+"""Where the meshes come from: repositories whose licences ask for no more than names. models/gen3d-base/NOTICE.md lists them.
 
 Nothing of `sweethome3d-furniture` (the benchmark), of MORSE and market.pmnd.rs (validation), or of the YCB and Google
 Scanned Objects sets may ever stand here.
@@ -13,8 +13,8 @@ HUGE = r"terrain|landscape|ground|road|track|floor|ceiling|wall|tile|sky|water|d
 @dataclass(frozen=True)
 class Source:
     name: str
-    origin: str  # Debian package, or repository on github.com
-    version: str  # of the package, or commit
+    origin: str  # repository on github.com
+    commit: str
     licence: str
     authors: str
     reader: str  # of meshes.py
@@ -44,10 +44,6 @@ SOURCES = [
     Source("kaykit-adventurers", "KayKit-Game-Assets/KayKit-Character-Pack-Adventures-1.0", "672074b73ba276876a19e8816ecdc5241817ab47", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$"),
     Source("kaykit-skeletons", "KayKit-Game-Assets/KayKit-Character-Pack-Skeletons-1.0", "15b62b9bad122f72926c10fb14d622c73819fa54", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$"),
     Source("kaykit-hexagon", "KayKit-Game-Assets/KayKit-Medieval-Hexagon-Pack-1.0", "84fa4e91af6a88989be7c99e0891cede11f2ca38", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$", HUGE + "|/hex_|tiles/", weight=0.7),
-    Source("supertuxkart", "supertuxkart-data", "1.4+dfsg-2", "CC0, CC BY, CC BY-SA, GPL and others, by file (see the package's copyright)", "the SuperTuxKart team", "spm", r"\.spm$", HUGE + r"|_main|cloud|mountain|arena|cave|tunnel|navmesh|plane|star|light_|physics|shadow|minimap|particle", weight=1.0),
-    Source("flightgear", "flightgear-data-models", "1:2020.3.16+dfsg-1", "GPL 2 or later", "the FlightGear team", "assimp", r"Models/(Residential|Maritime|Commercial|Agriculture|Airport|Astro|Buildings|Industrial|Transport|Aircraft|Military|Power)/.*\.ac$", HUGE, weight=0.5),
-    Source("0ad", "0ad-data", "0.0.26-1", "CC BY-SA 3.0", "Wildfire Games", "pyrogenesis", r"^art/actors/(structures|props/(units|special|structures)|fauna|gaia|temp)/.*\.xml$", HUGE + r"|_rubble|scaf|fndn|destruct|garrison|decor|special/eyecandy/(fence|road|path)|bird|fish", each=60, weight=0.8),
-    Source("kicad", "kicad-packages3d", "6.0.10-1", "CC BY-SA 4.0 with the KiCad exception", "the KiCad community", "vrml", r"\.wrl$", r"PinHeader_[12]x(?!0)|$^", each=6, weight=0.5),
 ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Fetches meshes and makes volumes of them, for `generate.py --meshes FOLDER`.
 
-    python meshes.py FOLDER                          # needs network, git, apt-get, dpkg-deb, g++ and assimp (Debian: assimp-utils)
+    python meshes.py FOLDER                          # needs network, git, g++ and assimp (Debian: assimp-utils)
     python meshes.py FOLDER --sources DIR --only aws-house
 
 DIR keeps what was fetched: DIR/NAME for each source of mesh_sources.py. FOLDER/NAME/*.npz are the volumes, one a mesh, about
@@ -12,14 +12,13 @@ import argparse
 import json
 import re
 import subprocess
-import zipfile
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 from scipy import ndimage
 
-from mesh_readers import Pyrogenesis, read_spm, read_vrml, read_with_assimp, read_with_trimesh
+from mesh_readers import read_with_assimp, read_with_trimesh
 from mesh_sources import SOURCES, wanted
 from voxelise import voxelise
 
@@ -27,31 +26,18 @@ MOST_TRIANGLES = 250_000
 
 
 def fetch(source, folder):
-    """Unpacks a source's files below `folder`, unless they are there."""
+    """Clones a source into `folder`, unless it is there."""
     if folder.exists():
         return
-    if "/" in source.origin:
-        subprocess.run(["git", "clone", "--quiet", f"https://github.com/{source.origin}", folder], check=True)
-        subprocess.run(["git", "-C", folder, "checkout", "--quiet", source.version], check=True)
-        return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["apt-get", "download", f"{source.origin}={source.version}"], check=True, cwd=folder.parent)
-    package = next(folder.parent.glob(f"{source.origin}_*.deb"))
-    subprocess.run(["dpkg-deb", "-x", package, folder], check=True)
-    package.unlink()
+    subprocess.run(["git", "clone", "--quiet", f"https://github.com/{source.origin}", folder], check=True)
+    subprocess.run(["git", "-C", folder, "checkout", "--quiet", source.commit], check=True)
 
 
 def models(source, folder):
     """-> names and functions that read the Surface of each"""
-    if source.reader == "pyrogenesis":
-        archive = zipfile.ZipFile(next(folder.rglob("public.zip")))
-        actors = Pyrogenesis(archive)
-        names = [n for n in sorted(archive.namelist()) if wanted(source, n)]
-        found = [(n, lambda n=n: actors.read(n.removeprefix("art/actors/"))) for n in names]
-    else:
-        read = {"gltf": read_with_trimesh, "assimp": read_with_assimp, "assimp-z-up": lambda path: read_with_assimp(path, z_up=True), "vrml": read_vrml, "spm": read_spm}[source.reader]
-        paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and wanted(source, p.relative_to(folder).as_posix())]
-        found = [(p.relative_to(folder).as_posix(), lambda p=p: read(p)) for p in paths]
+    read = {"gltf": read_with_trimesh, "assimp": read_with_assimp, "assimp-z-up": lambda path: read_with_assimp(path, z_up=True)}[source.reader]
+    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and wanted(source, p.relative_to(folder).as_posix())]
+    found = [(p.relative_to(folder).as_posix(), lambda p=p: read(p)) for p in paths]
     groups = {}
     for name, load in found:
         groups.setdefault(name.rsplit("/", 1)[0], []).append((name, load))

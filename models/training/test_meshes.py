@@ -10,7 +10,7 @@ import torch
 from collection import Collection
 from dataset import Shards
 from generate import write_shard
-from mesh_readers import Builder, read_vrml
+from mesh_readers import Builder
 from photograph import Sizes, column_crossings, draw_view, photograph
 from primitive import part
 from shapes import FAR_AWAY
@@ -112,19 +112,6 @@ class Files(unittest.TestCase):
             write_shard(f"{folder}/shards", 3, SMALL, count=2, draw=Collection(place.parent).mixed(1))
             self.assertEqual(len(Shards(f"{folder}/shards")), 2)
             self.assertEqual(Path(f"{folder}/shards/00003/names.txt").read_text(), "aws-house/crate\naws-house/crate")
-
-    def test_vrml_is_turned_from_z_up_and_keeps_its_colours(self):
-        text = """#VRML V2.0 utf8
-            Shape { appearance Appearance { material DEF RED Material { diffuseColor 0.9 0.1 0.2 } }
-              geometry IndexedFaceSet { coordIndex [0,1,2,-1] coord Coordinate { point [0 0 3, 1 0 3, 0 2 3] } } }
-            Shape { appearance Appearance { material USE RED }
-              geometry IndexedFaceSet { coordIndex [0,1,2,-1] coord Coordinate { point [0 0 0, 1 0 0, 0 1 0] } } }"""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "part.wrl"
-            path.write_text(text)
-            surface = read_vrml(path)
-        np.testing.assert_allclose(surface.triangles[0], [[0, 3, 0], [1, 3, 0], [0, 3, -2]])
-        np.testing.assert_allclose(surface.colours[:, 0, :3], [[0.9, 0.1, 0.2]] * 2)
 
 
 if __name__ == "__main__":
