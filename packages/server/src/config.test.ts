@@ -116,8 +116,25 @@ describe('settings', () => {
     expect(() => loadConfig({ [key]: value }, {})).not.toThrow('Invalid input');
   });
 
-  test('that belong to a later version are refused with a sentence', () => {
-    expect(() => loadConfig({ assets: 's3://bucket/prefix' }, {})).toThrow('not available yet in this version');
+  test('of S3: a bucket and prefix, and the endpoint that other tools of AWS use unless there is one of our own', () => {
+    const assets = 's3://models/gen3d';
+    const env = { AWS_ENDPOINT_URL: 'http://any:1', AWS_ENDPOINT_URL_S3: 'http://minio:9000' };
+    expect(loadConfig({ assets }, {})).toMatchObject({ assets });
+    expect(loadConfig({ assets }, {}).s3Endpoint).toBeUndefined();
+    expect(loadConfig({ assets }, env)).toMatchObject({ s3Endpoint: 'http://minio:9000' });
+    const own = { ...env, GEN3D_S3_ENDPOINT: 'https://s3.example.com/', GEN3D_S3_FORCE_PATH_STYLE: 'false' };
+    expect(loadConfig({ assets }, own)).toMatchObject({
+      s3Endpoint: 'https://s3.example.com',
+      s3ForcePathStyle: false,
+    });
+    expect(loadConfig({}, env).s3Endpoint).toBeUndefined();
+  });
+
+  test('of S3 that name no bucket, or hold credentials, are refused', () => {
+    expect(() => loadConfig({ assets: 's3://Bucket/a b' }, {})).toThrow('must be a folder, or s3://BUCKET');
+    const refuse = () => loadConfig({}, { GEN3D_S3_ENDPOINT: 'http://key:topsecret@minio:9000' });
+    expect(refuse).toThrow('must not hold credentials');
+    expect(refuse).not.toThrow('topsecret');
   });
 
   test('with a password in them are refused without repeating it', () => {

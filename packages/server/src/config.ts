@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
 import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
+import { isS3Url, parseS3Url } from './s3/location.js';
 
 /** Where gen3d keeps its data unless told otherwise: the platform's own place for an application's data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
@@ -103,8 +104,11 @@ const Config = z.strictObject({
   assets: z
     .string()
     .min(1)
-    .refine((assets) => !assets.startsWith('s3://'), 'S3 is not available yet in this version; use a folder')
-    .transform((path) => resolve(path))
+    .refine(
+      (assets) => !isS3Url(assets) || parseS3Url(assets) !== undefined,
+      'must be a folder, or s3://BUCKET or s3://BUCKET/PREFIX with letters, digits, dots, hyphens and underscores in the prefix',
+    )
+    .transform((assets) => (isS3Url(assets) ? assets : resolve(assets)))
     .optional()
     .describe('Folder of the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),
   workers: number('whole number', 0, 64).default(1).describe('Runner processes on this machine; 0: none'),
@@ -142,6 +146,16 @@ const Config = z.strictObject({
     .default([5, 300, 1800, 7200, 18_000])
     .describe('Pauses before the retries of a webhook delivery, in seconds, each varied by 20 %'),
   webhookPingDelay: seconds.default(10).describe('Pause before the ping that a webhook test sends, in seconds'),
+  s3Endpoint: baseUrl
+    .refine(
+      (url) => !new URL(url).username,
+      'must not hold credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+    )
+    .optional()
+    .describe('Address of an S3-like server; default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon S3'),
+  s3ForcePathStyle: flag
+    .optional()
+    .describe('Name the S3 bucket in the path and not in the host; default: true when an endpoint is set'),
   serverKey: z
     .string()
     .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints')
@@ -175,6 +189,8 @@ const withoutFlag: ReadonlySet<SettingKey> = new Set([
   'inferenceLimitSeconds',
   'webhookRetryDelays',
   'webhookPingDelay',
+  's3Endpoint',
+  's3ForcePathStyle',
   'serverKey',
   'bootstrapApiKey',
   'bootstrapBalanceUsd',
@@ -258,6 +274,8 @@ export function loadConfig(
     if (env[variable]) values[key] = env[variable];
     if (flags[key] !== undefined) values[key] = flags[key];
   }
+  if (isS3Url(String(values.assets)))
+    values.s3Endpoint ??= env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL || undefined;
   const result = Config.safeParse({ ...chosenIn(String(values.dataDir)), ...values });
   if (!result.success) {
     const problems = new Set(result.error.issues.map(sentence));

@@ -1,12 +1,15 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from './config.js';
+import { isS3Url } from './s3/location.js';
 
 /** Where things lie in the data directory. */
 export interface DataDir {
   /** Path of the SQLite file, or URL of the PostgreSQL database that is used instead. */
   database: string;
+  /** Unless the assets are in a bucket: then the inputs are too. */
   inputs: string;
+  /** Folder, or s3:// URL of what is used instead. */
   assets: string;
   models: string;
   /** Path of the server key's file; see server-key.ts. */
@@ -30,7 +33,7 @@ export function openDataDir(config: Pick<Config, 'dataDir' | 'assets'> & Partial
   };
   // The data directory may have been there before, open to everybody.
   makeFolder(paths.inputs, '--data-dir', 0o700);
-  makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
+  if (!isS3Url(paths.assets)) makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
   return paths;
 }
 

@@ -8,6 +8,7 @@ import type { Config } from './config.js';
 import { isPostgres } from './db/dialect.js';
 import { Listener, Notifier } from './db/notifications.js';
 import { currentTime } from './db/time.js';
+import { openFileStores } from './file-stores.js';
 import { startHousekeeping } from './housekeeping.js';
 import { createApp } from './http/app.js';
 import { Cursors } from './http/cursors.js';
@@ -71,11 +72,11 @@ function localUrl(host: string, port: number): string {
 }
 
 async function openSandbox(
-  { db, assets }: Store,
+  { db, files }: Store,
   sampleFolder: string | undefined,
   log: Logger,
 ): Promise<Services['sandbox']> {
-  const sample = await installSample(assets, sampleFolder);
+  const sample = await installSample(files.assets, sampleFolder);
   if (!sample) {
     log.warn('the public test key is off: this build carries no sample model');
     return undefined;
@@ -91,7 +92,7 @@ async function openSandbox(
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
   const store = await openStore(config);
-  const { db, dirs, keys, serverKey } = store;
+  const { db, dirs, keys, files, serverKey } = store;
   const metrics = new Metrics(db);
   const endpoints = new Endpoints(db, new SecretBox(serverKey));
   const dispatcher = guardedAgent({
@@ -102,7 +103,9 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   let url = '';
   let rates: Readonly<Record<string, number>> = config.rates ?? {};
   let ready = false;
-  const assetsUrl = () => config.assetsUrl ?? `${url}/assets`;
+  /** Of the assets, when they lie where they need no server of ours. */
+  let bucketUrl: string | undefined;
+  const assetsUrl = () => config.assetsUrl ?? bucketUrl ?? `${url}/assets`;
   const delivery = new Delivery({
     db,
     endpoints,
@@ -147,15 +150,17 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   };
 
   try {
+    bucketUrl = await files.check();
     const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
       ...store,
+      inputs: files.inputs,
       config,
       cursors: new Cursors(serverKey),
       endpoints,
       metrics,
       log,
-      assetsFolder: dirs.assets,
+      assetsFolder: bucketUrl === undefined ? dirs.assets : undefined,
       assetsUrl,
       rates: () => rates,
       sandbox,
@@ -182,7 +187,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     if (!config.rates && instance) rates = { [instance]: 0 };
     await delivery.start();
     listener?.start();
-    stopHousekeeping = startHousekeeping(store, log);
+    stopHousekeeping = startHousekeeping({ db, ...files }, log);
     ready = true;
 
     // Last, so that a start that fails does not make a key that nobody gets to see.
@@ -218,6 +223,7 @@ export async function worker(
     await db.destroy();
   };
   try {
+    await openFileStores(dirs, config).check();
     await supervisor.start();
     listener?.start();
   } catch (error) {

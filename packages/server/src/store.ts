@@ -1,10 +1,9 @@
 import { ApiKeys } from './accounts/api-keys.js';
-import { AssetStore } from './assets/store.js';
 import type { Config } from './config.js';
 import { type DataDir, openDataDir } from './data-dir.js';
 import { isPostgres } from './db/dialect.js';
 import { type Db, migrate, openDatabase } from './db/open.js';
-import { InputStore } from './inputs/store.js';
+import { type FileStores, openFileStores } from './file-stores.js';
 import { keyInFile, sharedKey } from './server-key.js';
 
 /** Everything that outlives a process, opened and up to date. */
@@ -14,8 +13,7 @@ export interface Store {
   /** Use it through `subkey`. */
   serverKey: Buffer;
   keys: ApiKeys;
-  inputs: InputStore;
-  assets: AssetStore;
+  files: FileStores;
 }
 
 /** Makes the data directory and brings the database up to date. `db.destroy()` closes it. @throws {ConfigError} if one of them cannot be used */
@@ -40,8 +38,7 @@ export async function openStore(config: Config): Promise<Store> {
       db,
       serverKey,
       keys: new ApiKeys(serverKey),
-      inputs: new InputStore(dirs.inputs),
-      assets: new AssetStore(dirs.assets),
+      files: openFileStores(dirs, config),
     };
   } catch (error) {
     await db.destroy();

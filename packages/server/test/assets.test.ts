@@ -2,13 +2,13 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { AssetStore } from '../src/assets/store.js';
+import { FolderAssetStore } from '../src/assets/folder-store.js';
 import { startServer } from './kit.js';
 
 async function withAsset() {
   const server = await startServer();
   const folder = join(server.config.dataDir, 'assets');
-  const keys = await new AssetStore(folder).put(
+  const keys = await new FolderAssetStore(folder).put(
     '01ARZ3NDEKTSV4RRFFQ69G5FAV',
     Buffer.from('glTF model'),
     Buffer.from('jpeg'),

@@ -1,13 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { syncFolder, writeDurably } from '../durable-file.js';
 import { randomToken } from '../ids.js';
-
-const modelFile = 'model.glb';
-const thumbnailFile = 'thumbnail.jpg';
-/** One empty file for each attempt that may have stored something and has not said what became of it. Never served: a dot. */
-const unsettled = '.unsettled';
 
 export interface AssetKeys {
   modelKey: string;
@@ -21,84 +13,58 @@ export interface Outcome {
 }
 
 /**
- * Finished models and thumbnails on the local disk. A key is a path below the assets URL, and never changes its content.
+ * Finished models and thumbnails. A key is a path below the assets URL, the same in every store, and never changes its
+ * content.
  *
  * Each attempt at a job has a folder of its own and touches no other, so an attempt that lost its lease, and even one that
  * was frozen and goes on long after, overwrites and removes nothing of the one that won. `put` is followed by `keep` or
- * `discard`; what a crash leaves in between, `sweep` finds.
+ * `discard`; what a crash or an outage leaves in between, `sweep` finds by the mark that `put` makes first.
  */
-export class AssetStore {
-  constructor(readonly folder: string) {}
-
+export interface AssetStore {
   /** Stores what one attempt made. The random part keeps the URLs, which need no key, from being guessed from a job's id. */
-  async put(jobId: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
-    const attempt = `${jobId}/${randomToken(22)}`;
-    await mkdir(join(this.folder, unsettled), { recursive: true });
-    // Not synced: after a power cut the worst is a file that nobody names.
-    await writeFile(this.#marker(attempt), '');
-    try {
-      return await this.#write(attempt, model, thumbnail);
-    } catch (error) {
-      // A full disk, most likely: half an attempt would only keep it so.
-      await this.#remove(attempt);
-      throw error;
-    }
-  }
+  put(jobId: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
   /** Stores the sample of the test key. The folder is named for its content: a new sample leaves the old URLs alone. */
-  async putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
-    const digest = createHash('sha256').update(model).update(thumbnail).digest('hex').slice(0, 16);
-    return this.#write(`sample/${digest}`, model, thumbnail);
-  }
+  putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
   /** The job is recorded as finished with these: they stay for ever. */
-  async keep({ modelKey }: AssetKeys): Promise<void> {
-    await rm(this.#marker(dirname(modelKey)), { force: true });
-  }
+  keep(keys: AssetKeys): Promise<void>;
 
   /** Removes what an attempt stored when its job turned out not to be ours to finish. */
-  async discard({ modelKey }: AssetKeys): Promise<void> {
-    await this.#remove(dirname(modelKey));
-  }
+  discard(keys: AssetKeys): Promise<void>;
 
   /**
    * Settles the attempts older than `olderThan` (milliseconds since 1970) that ended without a word, once their job is
    * finished: what is recorded with it stays, the rest goes. A job that has no record any more keeps its files.
    */
-  async sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void> {
-    const names = await readdir(join(this.folder, unsettled)).catch(() => []);
-    for (const name of names) {
-      const attempt = name.replace('.', '/');
-      const marker = await stat(this.#marker(attempt)).catch(() => undefined); // settled meanwhile
-      if (!marker || marker.mtimeMs >= olderThan) continue;
-      const keys = keysOf(attempt);
-      const outcome = await outcomeOf(dirname(attempt));
-      if (!outcome || outcome.modelKey === keys.modelKey) await this.keep(keys);
-      else if (outcome.finished) await this.discard(keys);
-    }
-  }
-
-  #marker(attempt: string): string {
-    return join(this.folder, unsettled, attempt.replace('/', '.'));
-  }
-
-  async #write(folder: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
-    const keys = keysOf(folder);
-    await writeDurably(join(this.folder, keys.modelKey), model);
-    await writeDurably(join(this.folder, keys.thumbnailKey), thumbnail);
-    // The folders are new as well, and each is an entry of the one above.
-    await syncFolder(join(this.folder, dirname(folder)));
-    await syncFolder(this.folder);
-    return keys;
-  }
-
-  async #remove(attempt: string): Promise<void> {
-    await rm(join(this.folder, attempt), { recursive: true, force: true });
-    await rm(this.#marker(attempt), { force: true });
-  }
+  sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void>;
 }
 
-const keysOf = (folder: string): AssetKeys => ({
-  modelKey: `${folder}/${modelFile}`,
-  thumbnailKey: `${folder}/${thumbnailFile}`,
+export const newAttempt = (jobId: string): string => `${jobId}/${randomToken(22)}`;
+
+export function sampleFolder(model: Uint8Array, thumbnail: Uint8Array): string {
+  return `sample/${createHash('sha256').update(model).update(thumbnail).digest('hex').slice(0, 16)}`;
+}
+
+export const keysOf = (folder: string): AssetKeys => ({
+  modelKey: `${folder}/model.glb`,
+  thumbnailKey: `${folder}/thumbnail.jpg`,
 });
+
+/** The folder of an attempt, or of the sample. */
+export const folderOf = ({ modelKey }: AssetKeys): string => modelKey.slice(0, modelKey.lastIndexOf('/'));
+
+/** The name of an attempt's mark: neither a job's id nor the random part has a dot. */
+export const markOf = (attempt: string): string => attempt.replace('/', '.');
+
+/** Settles one attempt that ended without a word. */
+export async function settle(
+  store: Pick<AssetStore, 'keep' | 'discard'>,
+  mark: string,
+  outcomeOf: (jobId: string) => Promise<Outcome | undefined>,
+): Promise<void> {
+  const keys = keysOf(mark.replace('.', '/'));
+  const outcome = await outcomeOf(mark.slice(0, mark.indexOf('.')));
+  if (!outcome || outcome.modelKey === keys.modelKey) await store.keep(keys);
+  else if (outcome.finished) await store.discard(keys);
+}

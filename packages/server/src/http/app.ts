@@ -1,7 +1,7 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
 import { anyOrigin } from './any-origin.js';
-import { assetRoutes } from './assets.js';
+import { assetRoutes, movedAssetRoutes } from './assets.js';
 import { authenticate } from './auth.js';
 import { balanceRoutes } from './balance.js';
 import { errorHandler, HttpError } from './errors.js';
@@ -45,7 +45,8 @@ export function createApp(services: Services): Express {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.get('/openapi.json', openApi());
-  app.use('/assets', assetRoutes(services.assetsFolder));
+  const { assetsFolder, assetsUrl } = services;
+  app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl) : assetRoutes(assetsFolder));
 
   app.use((_request, response, next) => {
     response.setHeader('cache-control', 'no-store');

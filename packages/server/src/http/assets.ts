@@ -24,6 +24,10 @@ const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next
     .end();
 };
 
+const notFound: RequestHandler = () => {
+  throw new HttpError(404, 'not_found', 'No such file');
+};
+
 /**
  * The finished models: no key, no listing, content that never changes under its URL. Names that start with a dot are files
  * still being written, and are not there yet.
@@ -34,10 +38,29 @@ export function assetRoutes(folder: string): Router {
     embeddable,
     open,
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
-    () => {
-      throw new HttpError(404, 'not_found', 'No such file');
-    },
+    notFound,
     unsatisfiableRange,
   );
+  return router;
+}
+
+/** What a key looks like: see assets/store.ts. */
+const key = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.jpg)$/;
+
+/**
+ * Where the finished models were before they moved to another address: the URLs handed out then are permanent too. Whether
+ * there is such a file is the other place's to say.
+ */
+export function movedAssetRoutes(assetsUrl: () => string): Router {
+  const router = Router();
+  const redirect: RequestHandler = (request, response, next) => {
+    if (!/^(GET|HEAD)$/.test(request.method) || !key.test(request.path)) return next();
+    const target = new URL(assetsUrl() + request.path);
+    // A gateway was to lead this address to the bucket and does not: a circle would hide that.
+    if (target.host === request.get('host') && target.pathname === request.baseUrl + request.path) return next();
+    // Not for ever: they may move again.
+    response.set('cache-control', 'public, max-age=3600').redirect(302, target.href);
+  };
+  router.use(embeddable, open, redirect, notFound);
   return router;
 }

@@ -6,6 +6,7 @@ import { toUsd } from '../accounts/money.js';
 import { isUnavailable } from '../db/unavailable.js';
 import { isDiskFull } from '../disk-full.js';
 import { InsufficientBalanceError } from '../jobs/create.js';
+import { isStorageUnavailable } from '../s3/unavailable.js';
 import { sendJson } from './send-json.js';
 
 /** A refusal in the contract's standard shape. */
@@ -86,6 +87,11 @@ function failure(error: unknown): HttpError {
   }
   if (isUnavailable(error)) {
     return new HttpError(503, 'internal_error', 'The database cannot be reached; try again later', {
+      'retry-after': '5',
+    });
+  }
+  if (isStorageUnavailable(error)) {
+    return new HttpError(503, 'internal_error', 'The image cannot be stored at the moment; try again later', {
       'retry-after': '5',
     });
   }

@@ -18,7 +18,8 @@ export interface Services {
   inputs: InputStore;
   metrics: Metrics;
   log: Logger;
-  assetsFolder: string;
+  /** Undefined when they lie elsewhere, at `assetsUrl`. */
+  assetsFolder: string | undefined;
   /** Known once the server listens. No slash at the end. */
   assetsUrl: () => string;
   /** USD per second of inference by serving instance. */

@@ -1,22 +1,79 @@
 import { readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { temporaryFolder } from '../../test/kit.js';
-import { InputStore } from './store.js';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder, until } from '../../test/kit.js';
+import { keysIn, sharedS3 } from '../../test/s3/kit.js';
+import { FolderInputStore } from './folder-store.js';
+import { S3InputStore } from './s3-store.js';
+import type { InputStore } from './store.js';
 
-test('a stored photo reads back as it was, until it is removed', async () => {
-  const inputs = new InputStore(temporaryFolder());
-  await inputs.put('job', Buffer.from('photo'));
-  expect(Buffer.from(await inputs.read('job')).toString()).toBe('photo');
-  await inputs.remove('job');
-  await inputs.remove('job');
-  expect(readdirSync(inputs.folder)).toEqual([]);
+const photo = Buffer.from('photo');
+const later = () => Date.now() + 60_000;
+const s3 = sharedS3();
+
+interface EmptyStore {
+  inputs: InputStore;
+  /** Ids of the jobs whose photos are stored. */
+  stored: () => Promise<string[]>;
+}
+
+function emptyFolder(): EmptyStore {
+  const inputs = new FolderInputStore(temporaryFolder());
+  return { inputs, stored: async () => readdirSync(inputs.folder).sort() };
+}
+
+function emptyBucket(): EmptyStore {
+  const { bucket } = s3.emptyBucket({ pageSize: 2 });
+  const stored = async () => (await keysIn(bucket, 'inputs/')).map((key) => key.split(/[/.]/)[1]!).sort();
+  return { inputs: new S3InputStore(bucket), stored };
+}
+
+describe.each([
+  { name: 'a folder', emptyStore: emptyFolder },
+  { name: 'S3', emptyStore: emptyBucket },
+])('in $name', ({ emptyStore }) => {
+  test('a stored photo reads back as it was, until it is removed', async () => {
+    const { inputs, stored } = emptyStore();
+    await inputs.put('job', photo);
+    await inputs.put('job2', Buffer.from('another'));
+    expect(Buffer.from(await inputs.read('job')).toString()).toBe('photo');
+    await inputs.remove('job');
+    await inputs.remove('job');
+    expect(await stored()).toEqual(['job2']);
+    await expect(inputs.read('job')).rejects.toThrow();
+  });
+
+  test('a sweep removes old photos that no open job needs, on every page', async () => {
+    const { inputs, stored } = emptyStore();
+    for (const job of ['a', 'b', 'open', 'y', 'z']) await inputs.put(job, photo);
+    await inputs.sweep(Date.now() - 60_000, async () => false);
+    expect(await stored()).toHaveLength(5);
+    await inputs.sweep(later(), async (jobId) => jobId === 'open');
+    expect(await stored()).toEqual(['open']);
+  });
 });
 
-test('a sweep removes old files that no open job needs, half-written ones too', async () => {
-  const inputs = new InputStore(temporaryFolder());
-  for (const name of ['open', 'finished', 'young', '.open.1a2b3c']) await inputs.put(name, Buffer.from('photo'));
-  for (const name of ['open', 'finished', '.open.1a2b3c']) utimesSync(join(inputs.folder, name), 1, 1);
-  await inputs.sweep(2_000, async (jobId) => jobId === 'open');
-  expect(readdirSync(inputs.folder).sort()).toEqual(['open', 'young']);
+test('a sweep of a folder removes old files that were only half written', async () => {
+  const inputs = new FolderInputStore(temporaryFolder());
+  for (const name of ['young', '.open.1a2b3c']) await inputs.put(name, photo);
+  utimesSync(join(inputs.folder, '.open.1a2b3c'), 1, 1);
+  await inputs.sweep(2_000, async () => false);
+  expect(readdirSync(inputs.folder)).toEqual(['young']);
+});
+
+describe('in S3', () => {
+  test('a photo\u2019s key cannot be guessed from its job, and tells nothing to caches', async () => {
+    const { bucket, url } = s3.emptyBucket();
+    await new S3InputStore(bucket).put('job', photo);
+    const [key] = await keysIn(bucket);
+    expect(key).toMatch(/^inputs\/job\.[\w-]{22}$/);
+    expect((await fetch(url + key)).headers.get('cache-control')).toBeNull();
+  });
+
+  test('a photo that was stored although its answer was lost does not stay behind', async () => {
+    const { bucket } = s3.emptyBucket();
+    s3.proxy().plan(/^PUT/, 'cut after', { status: 403, code: 'AccessDenied' });
+    await expect(new S3InputStore(bucket).put('job', photo)).rejects.toThrow('do not permit writing');
+    await until(async () => (await keysIn(bucket)).length === 0);
+  });
 });

@@ -1,10 +1,9 @@
 /** The runner process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
 import { availableParallelism } from 'node:os';
-import { AssetStore } from '../assets/store.js';
 import type { Config } from '../config.js';
 import { openDataDir } from '../data-dir.js';
 import { openDatabase } from '../db/open.js';
-import { InputStore } from '../inputs/store.js';
+import { openFileStores } from '../file-stores.js';
 import { createLog } from '../log.js';
 import { modelDirs } from '../model-dirs.js';
 import { guardedAgent } from '../net/guarded-agent.js';
@@ -74,12 +73,13 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   }
   // One to work, one to report progress, one to renew leases.
   const db = openDatabase(dirs.database, { connections: 3 });
+  const { inputs, assets } = openFileStores(dirs, config);
   const runner = new Runner({
     name,
     db,
     engine,
-    inputs: new InputStore(dirs.inputs),
-    assets: new AssetStore(dirs.assets),
+    inputs,
+    assets,
     dispatcher: guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 10_000 }),
     leaseMs: leaseSeconds * 1_000,
     ...price,

@@ -3,7 +3,7 @@ import { type DecodedPhoto, decode, EngineError } from '@gen3d/engine';
 import { jobType, progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
-import type { AssetStore } from '../assets/store.js';
+import type { AssetKeys, AssetStore } from '../assets/store.js';
 import type { Db } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
 import { isUnavailable } from '../db/unavailable.js';
@@ -14,6 +14,7 @@ import type { InputStore } from '../inputs/store.js';
 import { type ClaimedJob, claim, handBack, renew } from '../jobs/claim.js';
 import { JobFailure, unsupportedType } from '../jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError, succeed } from '../jobs/lifecycle.js';
+import { isStorageUnavailable } from '../s3/unavailable.js';
 import type { FromRunner } from './messages.js';
 import type { ThreadedEngine } from './threaded-engine.js';
 
@@ -21,9 +22,9 @@ import type { ThreadedEngine } from './threaded-engine.js';
 const pollMs = 1_000;
 /** Pause before another attempt at a job that broke off unexpectedly. */
 const breakOffPauseMs = 2_000;
-/** Pause before a job is tried again that failed only because the disk is full. */
-const diskFullPauseMs = 15_000;
-/** How often a runner tries to tell the database about a job while that has no room for it, or is away. */
+/** Pause before a job is tried again that failed only because the disk is full or the object store away. */
+const storagePauseMs = 15_000;
+/** How often a runner tries to tell the database about a job, or to store its model, while there is no room or nobody there. */
 const retryMs = 1_000;
 /** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
 const progressStep = 10;
@@ -205,7 +206,7 @@ export class Runner {
     await writing;
     abort.signal.throwIfAborted();
 
-    const keys = await assets.put(job.id, glb, thumbnail);
+    const keys = await this.#store({ job, abort }, glb, thumbnail);
     try {
       const success = { ...keys, inferenceMs, instance, rateUsdPerSecond };
       await this.#whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
@@ -218,6 +219,19 @@ export class Runner {
     tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs });
     log.info({ jobId: job.id, attempt: job.attempt, inferenceMs }, 'job succeeded');
     await inputs.remove(job.id);
+  }
+
+  /** Tries again while the object store is away and the job is ours: the inference is the dear part of it. */
+  async #store({ job, abort }: Work, glb: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+    for (;;) {
+      try {
+        return await this.#options.assets.put(job.id, glb, thumbnail);
+      } catch (error) {
+        if (!isStorageUnavailable(error) || this.#draining || abort.signal.aborted) throw error;
+        this.#options.log.warn({ jobId: job.id }, error.message);
+        await pause(retryMs);
+      }
+    }
   }
 
   async #advance(job: ClaimedJob, status: 'PENDING' | 'QUEUED' | 'IN_PROGRESS', to: number): Promise<void> {
@@ -249,6 +263,7 @@ export class Runner {
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
     const about = { jobId: job.id, attempt: job.attempt };
     if (isDiskFull(error)) log.error({ ...about, err: error }, 'no space left; the job waits');
+    if (isStorageUnavailable(error)) log.error({ ...about, err: error }, 'the object store is away; the job waits');
     for (;;) {
       try {
         return await this.#conclude(job, error);
@@ -271,8 +286,8 @@ export class Runner {
     } else if (error instanceof HandBack) {
       await handBack(db, job.lease);
       log.info(about, 'handed the job back');
-    } else if (isDiskFull(error)) {
-      await handBack(db, job.lease, after(currentTime(db), diskFullPauseMs));
+    } else if (isDiskFull(error) || isStorageUnavailable(error)) {
+      await handBack(db, job.lease, after(currentTime(db), storagePauseMs));
     } else if (error instanceof JobFailure || error instanceof EngineError) {
       const failure = error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
       await fail(db, job.lease, failure, currentTime(db));

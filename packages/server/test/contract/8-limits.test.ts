@@ -1,7 +1,7 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime, ulid } from 'ulid';
 import { describe, expect, test } from 'vitest';
-import { AssetStore } from '../../src/assets/store.js';
+import { FolderAssetStore } from '../../src/assets/folder-store.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { openDatabase } from '../../src/db/open.js';
 import { newInstallation, newJob, startServer, until } from '../kit.js';
@@ -69,7 +69,7 @@ describe('8 retention', () => {
       const created_at = Date.now() - days * dayMs;
       const id = ulid(created_at);
       expect(id.slice(0, 10)).toBe(encodeTime(created_at));
-      const keys = await new AssetStore(assets).put(id, Buffer.from('glTF'), Buffer.from('jpeg'));
+      const keys = await new FolderAssetStore(assets).put(id, Buffer.from('glTF'), Buffer.from('jpeg'));
       await newJob(db, before.bootstrap!.accountId, {
         id,
         created_at,

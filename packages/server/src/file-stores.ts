@@ -1,0 +1,64 @@
+import { FolderAssetStore } from './assets/folder-store.js';
+import { assetsPrefix, S3AssetStore } from './assets/s3-store.js';
+import type { AssetStore } from './assets/store.js';
+import { type Config, ConfigError } from './config.js';
+import type { DataDir } from './data-dir.js';
+import { randomToken } from './ids.js';
+import { FolderInputStore } from './inputs/folder-store.js';
+import { inputsPrefix, S3InputStore } from './inputs/s3-store.js';
+import type { InputStore } from './inputs/store.js';
+import { Bucket } from './s3/bucket.js';
+import { parseS3Url } from './s3/location.js';
+import { isStorageUnavailable } from './s3/unavailable.js';
+
+/** For each of the five requests that a check makes. */
+const checkMs = 15_000;
+
+/** Where models and photos lie: both in folders, or both in a bucket. */
+export interface FileStores {
+  assets: AssetStore;
+  inputs: InputStore;
+  /**
+   * Makes sure that the stores can be used. Resolves with the address below which they give out the assets themselves, or
+   * undefined when that is left to the server.
+   * @throws {ConfigError} that names the bucket, its endpoint and what is missing
+   */
+  check(): Promise<string | undefined>;
+}
+
+/** Reaches nothing before it is used. */
+export function openFileStores(
+  dirs: Pick<DataDir, 'assets' | 'inputs'>,
+  { s3Endpoint: endpoint, s3ForcePathStyle }: Pick<Config, 's3Endpoint' | 's3ForcePathStyle'>,
+): FileStores {
+  const location = parseS3Url(dirs.assets);
+  if (!location) {
+    return {
+      assets: new FolderAssetStore(dirs.assets),
+      inputs: new FolderInputStore(dirs.inputs),
+      check: async () => undefined,
+    };
+  }
+  // Amazon wants the bucket in the host's name; a server of one's own seldom has a name for each bucket.
+  const bucket = new Bucket({ ...location, endpoint, forcePathStyle: s3ForcePathStyle ?? endpoint !== undefined });
+  return { assets: new S3AssetStore(bucket), inputs: new S3InputStore(bucket), check: () => checkBucket(bucket) };
+}
+
+/** Does once all that jobs will do, so that what is not permitted is known before the first of them. */
+async function checkBucket(bucket: Bucket): Promise<string> {
+  // Should it be left behind, it is a photo that no job needs, and is swept away.
+  const key = `${inputsPrefix}check.${randomToken(22)}`;
+  try {
+    const address = await bucket.address(checkMs);
+    await bucket.put(key, Buffer.from('gen3d'), { type: 'text/plain' }, checkMs);
+    const read = await bucket.get(key, checkMs);
+    await bucket.remove(key, checkMs);
+    if (!read || Buffer.from(read).toString() !== 'gen3d') {
+      throw new ConfigError(`Cannot use ${bucket.description}: it does not give back what was stored in it`);
+    }
+    return `${address}/${assetsPrefix.slice(0, -1)}`;
+  } catch (error) {
+    if (isStorageUnavailable(error)) throw new ConfigError(error.message, { cause: error });
+    throw error;
+  }
+}

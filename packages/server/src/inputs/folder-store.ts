@@ -1,0 +1,28 @@
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { writeDurably } from '../durable-file.js';
+import type { InputStore } from './store.js';
+
+/** Photos on the local disk, each a file with its job's name. */
+export class FolderInputStore implements InputStore {
+  constructor(readonly folder: string) {}
+
+  async put(jobId: string, photo: Uint8Array): Promise<void> {
+    await writeDurably(join(this.folder, jobId), photo);
+  }
+
+  async read(jobId: string): Promise<Uint8Array> {
+    return readFile(join(this.folder, jobId));
+  }
+
+  async remove(jobId: string): Promise<void> {
+    await rm(join(this.folder, jobId), { force: true });
+  }
+
+  async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
+    for (const name of await readdir(this.folder)) {
+      const { mtimeMs } = await stat(join(this.folder, name));
+      if (mtimeMs < olderThan && !(await isNeeded(name))) await rm(join(this.folder, name), { force: true });
+    }
+  }
+}

@@ -1,0 +1,27 @@
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../src/config.js';
+import { worker } from '../../src/serve.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { newPostgresDatabase, silent, startServer, temporaryFolder, until } from '../kit.js';
+import { bucketName, sharedS3 } from '../s3/kit.js';
+
+const s3 = sharedS3();
+
+test('a worker that shares nothing with the server but a database and a bucket makes a model of a photo sent with a job', async () => {
+  const database = await newPostgresDatabase();
+  const shared = { database, assets: `s3://${bucketName}/elsewhere`, s3Endpoint: s3.endpoint() };
+  const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });
+  const small = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 };
+  const elsewhere = { ...shared, ...small, dataDir: temporaryFolder() };
+  const { close } = await worker(loadConfig({}, {}, elsewhere), { log: silent });
+  onTestFinished(() => close({ graceMs: 0 }));
+  const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
+  const task = await until(async () => {
+    const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
+    return task.finished_at !== null && task;
+  }, 50_000);
+  expect(task.status).toBe('SUCCEEDED');
+  expect((await fetch(task.model_urls!.glb)).headers.get('content-type')).toBe('model/gltf-binary');
+});

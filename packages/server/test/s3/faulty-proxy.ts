@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/**
+ * What goes wrong with a request: an error of the store with this status and code; no answer at all; the connection cut
+ * before the store hears of it, while its body is on the way, after the store has done it, or in the middle of the answer.
+ */
+export type Fault =
+  | { status: number; code: string }
+  | 'silence'
+  | 'cut'
+  | 'cut in body'
+  | 'cut after'
+  | 'cut in answer';
+
+export interface Seen {
+  /** `PUT /bucket/key`, with the query. */
+  what: string;
+  headers: IncomingMessage['headers'];
+}
+
+/** Stands between the client and a server that speaks S3, over real sockets, and breaks what it is told to. */
+export class FaultyProxy {
+  readonly seen: Seen[] = [];
+  readonly #planned: { what: RegExp; faults: Fault[] }[] = [];
+  readonly #server = createServer((incoming, answer) => void this.#pass(incoming, answer));
+  /** While it is true nobody gets through. */
+  down = false;
+
+  constructor(private readonly target: string) {}
+
+  /** Its address. */
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  /** The next requests whose `PUT /bucket/key` matches meet these faults, one each. */
+  plan(what: RegExp, ...faults: Fault[]): void {
+    this.#planned.push({ what, faults });
+  }
+
+  /** Undoes all plans. */
+  mend(): void {
+    this.#planned.length = 0;
+    this.down = false;
+  }
+
+  async #pass(incoming: IncomingMessage, answer: ServerResponse): Promise<void> {
+    incoming.on('error', () => {});
+    const what = `${incoming.method} ${incoming.url}`;
+    this.seen.push({ what, headers: incoming.headers });
+    const fault = this.down
+      ? 'cut'
+      : this.#planned.find((plan) => plan.faults.length && plan.what.test(what))?.faults.shift();
+    if (fault === 'cut') return void incoming.socket.destroy();
+    if (fault === 'cut in body') return void incoming.once('data', () => incoming.socket.destroy());
+    const body: Buffer[] = [];
+    for await (const chunk of incoming as AsyncIterable<Buffer>) body.push(chunk);
+    if (fault === 'silence') return;
+    if (typeof fault === 'object') {
+      const xml = `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${fault.code}</Code><Message>Planned</Message></Error>`;
+      return void answer.writeHead(fault.status, { 'content-type': 'application/xml' }).end(xml);
+    }
+    const { method, url, headers } = incoming;
+    const onward = request(this.target + url, { method, headers }, (response) => {
+      if (fault === 'cut after') {
+        void text(response).then(() => incoming.socket.destroy());
+      } else if (fault === 'cut in answer') {
+        answer.writeHead(response.statusCode ?? 502, response.headers);
+        response.once('data', (chunk: Buffer) => {
+          answer.write(chunk.subarray(0, Math.ceil(chunk.length / 2)), () => incoming.socket.destroy());
+        });
+      } else {
+        answer.writeHead(response.statusCode ?? 502, response.headers);
+        response.pipe(answer);
+      }
+    });
+    onward.on('error', () => incoming.socket.destroy());
+    onward.end(Buffer.concat(body));
+  }
+}

@@ -1,0 +1,147 @@
+// A whole server whose models and photos lie in a bucket.
+import { readdirSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { S3AssetStore } from '../../src/assets/s3-store.js';
+import { openDataDir } from '../../src/data-dir.js';
+import { openDatabase } from '../../src/db/open.js';
+import { newUlid } from '../../src/ids.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { refused } from '../contract/kit.js';
+import { newInstallation, startServer, type TestServer, until } from '../kit.js';
+import { bucketName, keysIn, sharedS3 } from './kit.js';
+
+const s3 = sharedS3();
+const real = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 };
+const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
+
+async function withBucket(settings: Record<string, unknown> = {}) {
+  const place = await newInstallation();
+  const { bucket, prefix, url } = s3.emptyBucket();
+  const assets = `s3://${bucketName}/${prefix}`;
+  const server = await startServer({ ...place, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings });
+  const db = openDatabase(openDataDir({ ...place, assets }).database);
+  onTestFinished(() => db.destroy());
+  return { server, bucket, url, db };
+}
+
+async function create(server: TestServer, body: unknown = photo): Promise<string> {
+  const answer = await server.call('POST', '/v1/jobs', body);
+  expect(answer.status).toBe(202);
+  return CreateJobResponse.parse(answer.body).job_id;
+}
+
+const finished = (server: TestServer, id: string) =>
+  until(async () => {
+    const task = Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
+    return task.finished_at !== null && task;
+  }, 50_000);
+
+test('a photo becomes a GLB at the bucket\u2019s own address; the photo is gone then, and the disk held neither', async () => {
+  const { server, bucket, db } = await withBucket(real);
+  const task = await finished(server, await create(server));
+  expect(task).toMatchObject({ status: 'SUCCEEDED', error: null });
+  const model = await fetch(task.model_urls!.glb);
+  expect(model.headers.get('content-type')).toBe('model/gltf-binary');
+  expect(Buffer.from(await model.arrayBuffer()).toString('latin1', 0, 4)).toBe('glTF');
+  expect((await fetch(task.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
+
+  const { model_key, thumbnail_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
+  await until(async () => (await keysIn(bucket)).length === 2);
+  expect(await keysIn(bucket)).toEqual([`assets/${model_key}`, `assets/${thumbnail_key}`]);
+  expect(readdirSync(join(server.config.dataDir, 'inputs'))).toEqual([]);
+  expect(readdirSync(server.config.dataDir)).not.toContain('assets');
+});
+
+test('a photo waits in a private part of the bucket, outside of what the assets URL shows', async () => {
+  const { server, bucket } = await withBucket();
+  const id = await create(server);
+  expect(await keysIn(bucket)).toEqual([expect.stringMatching(new RegExp(`^inputs/${id}\\.[\\w-]{22}$`))]);
+});
+
+test('URLs are made with --assets-url, and the addresses below /assets lead there', async () => {
+  const { server } = await withBucket({ assetsUrl: 'https://cdn.example.com/models' });
+  const key = `${newUlid()}/0123456789abcdef_-ABCD/model.glb`;
+  const get = (path: string, method = 'GET') => fetch(server.url + path, { method, redirect: 'manual' });
+  const moved = await get(`/assets/${key}`);
+  expect(moved.status).toBe(302);
+  expect(moved.headers.get('location')).toBe(`https://cdn.example.com/models/${key}`);
+  expect(moved.headers.get('access-control-allow-origin')).toBe('*');
+  for (const path of ['', 'inputs/x', `${key}/x`, '../v1/jobs', `${newUlid()}/model.glb`, '/evil.example/model.glb']) {
+    const answer = await get(`/assets/${path}`);
+    expect([path, answer.status === 302, answer.headers.get('location')]).toEqual([path, false, null]);
+  }
+  expect((await get(`/assets/${key}`, 'POST')).status).toBe(404);
+});
+
+test('an assets URL that leads back to this server is no circle but 404', async () => {
+  const { server } = await withBucket({ assetsUrl: 'https://gen3d.example.com/assets' });
+  const options = { headers: { host: 'gen3d.example.com' } };
+  const status = await new Promise((resolve, reject) => {
+    request(`${server.url}/assets/${newUlid()}/0123456789abcdef_-ABCD/model.glb`, options)
+      .on('response', (response) => resolve(response.resume().statusCode))
+      .on('error', reject)
+      .end();
+  });
+  expect(status).toBe(404);
+});
+
+test('the sample of the test key lies in the bucket too', async () => {
+  const { server, bucket } = await withBucket({ noTestKey: false });
+  const answer = await server.call('POST', '/v1/jobs', photoAtUrl, publicTestKey);
+  const { job_id } = CreateJobResponse.parse(answer.body);
+  const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`, undefined, publicTestKey)).body);
+  expect((await fetch(task.model_urls!.glb)).status).toBe(200);
+  expect(await keysIn(bucket)).toEqual([expect.stringMatching(/model.glb$/), expect.stringMatching(/thumbnail.jpg$/)]);
+});
+
+test('a photo that cannot be stored is 503, makes no job and leaves nothing; a photo at a URL needs no store', async () => {
+  const { server, bucket } = await withBucket();
+  s3.proxy().down = true;
+  const answer = await server.call('POST', '/v1/jobs', { ...photo, idempotency_key: 'once' });
+  expect(refused(answer, 503, 'internal_error')).toBe('The image cannot be stored at the moment; try again later');
+  expect(answer.headers.get('retry-after')).toBe('5');
+  const other = await create(server, photoAtUrl);
+  s3.proxy().mend();
+  expect((await server.call('GET', '/v1/jobs')).body).toMatchObject({ jobs: [{ task_id: other }] });
+  await until(async () => (await keysIn(bucket)).length === 0);
+  // The client comes back with the same key, and is served.
+  await create(server, { ...photo, idempotency_key: 'once' });
+  expect(await keysIn(bucket)).toHaveLength(1);
+});
+
+test('a job whose photo cannot be read goes back without losing an attempt, and is done later', async () => {
+  const { server, db } = await withBucket(real);
+  s3.proxy().plan(/^GET .*GetObject/, ...Array(6).fill('cut'));
+  const id = await create(server);
+  const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const waiting = await until(async () => {
+    const job = await row();
+    return job.lease_token === null && job.lease_expires_at !== null && job;
+  });
+  expect(waiting).toMatchObject({ status: 'PENDING', attempt: 0, finished_at: null });
+  // The pause is over.
+  await db.updateTable('jobs').set({ lease_expires_at: 0 }).where('id', '=', id).execute();
+  expect((await finished(server, id)).status).toBe('SUCCEEDED');
+  expect((await row()).attempt).toBe(1);
+});
+
+test('a model that cannot be stored is tried again without another inference, charged once and stored once', async () => {
+  const { server, bucket, db } = await withBucket({ ...real, rates: { g6e: 0.002 }, instance: 'g6e' });
+  // The first write is given up after 6 requests, the second succeeds although one answer is lost.
+  s3.proxy().plan(/^PUT .*model\.glb/, ...Array(6).fill('cut'), 'cut after');
+  const id = await create(server);
+  expect((await finished(server, id)).status).toBe('SUCCEEDED');
+  const { attempt, model_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
+  expect(attempt).toBe(1);
+  expect(await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute()).toHaveLength(1);
+  // What the first write left is a mark only, until the sweep.
+  await until(async () => (await keysIn(bucket)).length === 3);
+  await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
+  const model = (await keysIn(bucket)).filter((key) => key.endsWith('.glb'));
+  expect(model).toEqual([`assets/${model_key}`]);
+  expect(await keysIn(bucket)).toHaveLength(2);
+});
