@@ -1,5 +1,8 @@
+import { sql } from 'kysely';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Db } from './db/open.js';
+import { currentTime } from './db/time.js';
+import { isUnavailable } from './db/unavailable.js';
 
 /** What `/metrics` shows, in Prometheus' text format. One registry per server, so that two in one process do not mix. */
 export class Metrics {
@@ -36,30 +39,56 @@ export class Metrics {
 
   constructor(db: Db) {
     collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });
-    const { registry } = this;
     // Read when asked for: only open jobs and waiting events are counted, so these stay cheap however much is kept.
     new Gauge({
-      name: 'gen3d_open_jobs',
-      help: 'Jobs that are not finished',
-      labelNames: ['status'],
-      registers: [registry],
+      name: 'gen3d_database_up',
+      help: 'Whether the database answers: 1 or 0',
+      registers: [this.registry],
       async collect() {
-        const rows = await db
-          .selectFrom('jobs')
-          .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
-          .where('finished_at', 'is', null)
-          .groupBy('status')
-          .execute();
-        this.reset();
-        for (const { status, count } of rows) this.set({ status }, count);
+        const answer = db.selectFrom('accounts').select('id').limit(1).execute();
+        this.set(await answer.then(() => 1).catch(() => 0));
       },
     });
-    new Gauge({
-      name: 'gen3d_outbox_events',
-      help: 'Webhook events that wait for delivery or are dead letters',
-      labelNames: ['state'],
-      registers: [registry],
-      async collect() {
+    const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => Promise<void>) =>
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [this.registry],
+        async collect() {
+          this.reset();
+          try {
+            await read(this);
+          } catch (error) {
+            // What is known of the process is worth most when the database is away.
+            if (!isUnavailable(error)) throw error;
+            this.remove({});
+          }
+        },
+      });
+    gauge('gen3d_open_jobs', 'Jobs that are not finished', ['status'], async (open) => {
+      const rows = await db
+        .selectFrom('jobs')
+        .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
+        .where('finished_at', 'is', null)
+        .groupBy('status')
+        .execute();
+      for (const { status, count } of rows) open.set({ status }, count);
+    });
+    gauge('gen3d_oldest_open_job_seconds', 'Time since the oldest open job was created', ['status'], async (oldest) => {
+      const rows = await db
+        .selectFrom('jobs')
+        .select(['status', sql<number>`(${currentTime(db)} - min(created_at)) / 1000.0`.as('seconds')])
+        .where('finished_at', 'is', null)
+        .groupBy('status')
+        .execute();
+      for (const { status, seconds } of rows) oldest.set({ status }, seconds);
+    });
+    gauge(
+      'gen3d_outbox_events',
+      'Webhook events that wait for delivery or are dead letters',
+      ['state'],
+      async (events) => {
         const count = async (isDead: boolean) => {
           const row = await db
             .selectFrom('outbox')
@@ -68,22 +97,22 @@ export class Metrics {
             .executeTakeFirstOrThrow();
           return row.count;
         };
-        this.set({ state: 'waiting' }, await count(false));
-        this.set({ state: 'dead' }, await count(true));
+        events.set({ state: 'waiting' }, await count(false));
+        events.set({ state: 'dead' }, await count(true));
       },
-    });
-    new Gauge({
-      name: 'gen3d_accounts_below_zero',
-      help: 'Accounts that owe money: jobs that were running at once may spend more than was left',
-      registers: [registry],
-      async collect() {
+    );
+    gauge(
+      'gen3d_accounts_below_zero',
+      'Accounts that owe money: jobs that were running at once may spend more than was left',
+      [],
+      async (below) => {
         const row = await db
           .selectFrom('accounts')
           .select((eb) => eb.fn.countAll<number>().as('count'))
           .where('balance_microusd', '<', 0)
           .executeTakeFirstOrThrow();
-        this.set(row.count);
+        below.set(row.count);
       },
-    });
+    );
   }
 }

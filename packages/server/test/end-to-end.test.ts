@@ -12,6 +12,8 @@ import { callServer, type Installation, newInstallation, silent, site, startServ
 
 /** A server with a real runner and the built-in reconstructor, which needs no weights. */
 const real = { workers: 1, bundle: 'inflate', device: 'cpu', leaseSeconds: 2 };
+/** Where nobody needs to come while a model is being made. */
+const coarse = { ...real, resolution: 96, textureSize: 256 };
 
 type Call = (method: string, path: string, body?: unknown) => Promise<{ status: number; body: unknown }>;
 
@@ -42,7 +44,7 @@ async function rowsOf(place: Installation) {
 
 describe('a photo', () => {
   test('becomes a GLB and a thumbnail at permanent URLs, and is charged for its seconds', async () => {
-    const server = await startServer({ ...real, rates: { g6e: 0.002 }, instance: 'g6e' });
+    const server = await startServer({ ...coarse, rates: { g6e: 0.002 }, instance: 'g6e' });
     const task = await finished(server.call, await create(server.call, asDataUri(ballPhoto())));
     expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
     expect((await bytesAt(task.model_urls!.glb)).toString('latin1', 0, 4)).toBe('glTF');
@@ -57,7 +59,7 @@ describe('a photo', () => {
 
   test('at a URL is fetched, and the rates default to this machine at 0', async () => {
     const at = await site((_request, response) => response.end(ballPhoto()));
-    const server = await startServer({ ...real, allowPrivateNetwork: true });
+    const server = await startServer({ ...coarse, allowPrivateNetwork: true });
     expect((await finished(server.call, await create(server.call, `${at}/ball`))).status).toBe('SUCCEEDED');
     expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10, rates: { cpu: 0 } });
   });
@@ -68,7 +70,7 @@ describe('a photo', () => {
       const page = pages[request.url ?? ''];
       response.writeHead(page ? 200 : 404).end(page);
     });
-    const server = await startServer({ ...real, allowPrivateNetwork: true });
+    const server = await startServer({ ...coarse, allowPrivateNetwork: true });
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"></svg>');
     const jobs = {
       no_foreground: asDataUri(transparentPhoto()),
@@ -129,7 +131,7 @@ describe('close', () => {
 });
 
 test('a worker of its own takes jobs from a server that has none', async () => {
-  const server = await startServer({ ...real, workers: 0 });
+  const server = await startServer({ ...coarse, workers: 0 });
   const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
   onTestFinished(() => close({ graceMs: 0 }));
   const id = await create(server.call, asDataUri(ballPhoto()));

@@ -38,4 +38,9 @@ test('health and metrics need no key', async () => {
   expect(status).toBe(200);
   expect(body).toContain('gen3d_http_request_duration_seconds_count{method="GET",route="/v1/balance",status="200"} 1');
   expect(body).toContain('gen3d_accounts_below_zero 0');
+  expect(body).toContain('gen3d_database_up 1');
+  await server.call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } });
+  const waiting = (await server.call('GET', '/metrics', undefined, null)).body;
+  expect(waiting).toContain('gen3d_open_jobs{status="PENDING"} 1');
+  expect(waiting).toMatch(/^gen3d_oldest_open_job_seconds\{status="PENDING"\} \d+(\.\d+)?$/m);
 });

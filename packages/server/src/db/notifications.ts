@@ -47,8 +47,8 @@ export class Notifier {
 export class Listener {
   readonly #url: string;
   readonly #handlers: ReadonlyMap<string, () => void>;
-  #client: pg.Client | undefined;
   readonly #stop = new AbortController();
+  readonly #stopped = new Promise<void>((resolve) => this.#stop.signal.addEventListener('abort', () => resolve()));
   #running: Promise<void> = Promise.resolve();
 
   constructor(url: string, handlers: Partial<Record<News, () => void>>) {
@@ -62,7 +62,6 @@ export class Listener {
 
   async stop(): Promise<void> {
     this.#stop.abort();
-    await this.#client?.end().catch(() => {});
     await this.#running;
   }
 
@@ -81,10 +80,9 @@ export class Listener {
     }
   }
 
-  /** Resolves or rejects when the connection is gone. */
+  /** Resolves or rejects when the connection is gone, or is not wanted any more. */
   async #listen(onListening: () => void): Promise<void> {
     const client = new pg.Client(connectionOf(this.#url));
-    this.#client = client;
     const gone = new Promise<void>((resolve) => {
       client.on('error', () => resolve());
       client.on('end', () => resolve());
@@ -96,7 +94,7 @@ export class Listener {
       onListening();
       // Whatever was told before is told now, once.
       for (const handler of this.#handlers.values()) handler();
-      await gone;
+      await Promise.race([gone, this.#stopped]);
     } finally {
       await client.end().catch(() => {});
     }

@@ -124,6 +124,9 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
     port: await freePort(),
     bundle: 'inflate',
     device: 'cpu',
+    // Quick enough that jobs end between the kills, also on a busy machine.
+    resolution: 96,
+    textureSize: 256,
     leaseSeconds: 2,
     allowPrivateNetwork: true,
     rates: { g6e: rateUsdPerSecond },

@@ -36,9 +36,14 @@ test.each(['fast', 'crash'] as const)(
       });
     }
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
+    const metrics = async () => (await server.call('GET', '/metrics', undefined, null)).body;
+    expect(await metrics()).toMatch(/^gen3d_database_up 0$/m);
+    expect(await metrics()).not.toMatch(/^gen3d_accounts_below_zero \d/m);
     await cluster.start();
     for (const path of paths) expect((await server.call('GET', path)).status).toBe(200);
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
+    expect(await metrics()).toMatch(/^gen3d_database_up 1$/m);
+    expect(await metrics()).toMatch(/^gen3d_accounts_below_zero 0$/m);
     expect(logged.join()).not.toContain('s3cret');
   },
 );

@@ -10,6 +10,7 @@ import { currentTime } from '../../src/db/time.js';
 import { transaction } from '../../src/db/transaction.js';
 import { claim } from '../../src/jobs/claim.js';
 import { advance, cancel, maxAttempts, reap } from '../../src/jobs/lifecycle.js';
+import { worker } from '../../src/serve.js';
 import { Endpoints } from '../../src/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/webhooks/outbox.js';
 import { SecretBox } from '../../src/webhooks/secret-box.js';
@@ -21,6 +22,7 @@ import {
   newInstallation,
   newJob,
   newPostgresDatabase,
+  silent,
   startServer,
   temporaryFolder,
   until,
@@ -105,6 +107,14 @@ describe('the server key', () => {
     const kept = await db.selectFrom('server_key').selectAll().execute();
     await db.destroy();
     expect(JSON.stringify(kept)).not.toContain(key);
+  });
+
+  test('is nothing that a worker needs', async () => {
+    const { database } = await newInstallation();
+    await openWith(database, key);
+    const settings = { dataDir: temporaryFolder(), database, workers: 0 };
+    const { close } = await worker(loadConfig({}, {}, settings), { log: silent });
+    await close();
   });
 
   test('that the database keeps is refused another beside it', async () => {
