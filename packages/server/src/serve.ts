@@ -4,6 +4,7 @@ import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
+import { whyHidden } from './assets/visibility.js';
 import type { Config } from './config.js';
 import { isPostgres } from './db/dialect.js';
 import { Listener, Notifier } from './db/notifications.js';
@@ -16,6 +17,7 @@ import { messageClasses } from './http/message-classes.js';
 import { refuseMalformed } from './http/refuse-malformed.js';
 import type { Services } from './http/services.js';
 import { expireLeasesOf } from './jobs/claim.js';
+import { assetUrl } from './jobs/task.js';
 import { createLog } from './log.js';
 import { Metrics } from './metrics.js';
 import { guardedAgent } from './net/guarded-agent.js';
@@ -189,6 +191,9 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     listener?.start();
     stopHousekeeping = startHousekeeping({ db, ...files }, log);
     ready = true;
+    if (bucketUrl !== undefined && sandbox) {
+      void whyHidden(assetUrl(assetsUrl(), sandbox.sample.modelKey)).then((problem) => problem && log.warn(problem));
+    }
 
     // Last, so that a start that fails does not make a key that nobody gets to see.
     const first = await bootstrap(db, keys, config, currentTime(db));

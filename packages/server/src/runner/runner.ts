@@ -215,9 +215,10 @@ export class Runner {
       if (!isUnavailable(error)) await assets.discard(keys);
       throw error;
     }
-    await assets.keep(keys);
     tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs });
     log.info({ jobId: job.id, attempt: job.attempt, inferenceMs }, 'job succeeded');
+    // After the news: nobody needs to wait for a slow store to be tidied up.
+    await assets.keep(keys);
     await inputs.remove(job.id);
   }
 

@@ -3,6 +3,7 @@ import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
+import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { S3AssetStore } from '../../src/assets/s3-store.js';
 import { openDataDir } from '../../src/data-dir.js';
@@ -10,7 +11,7 @@ import { openDatabase } from '../../src/db/open.js';
 import { newUlid } from '../../src/ids.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
-import { newInstallation, startServer, type TestServer, until } from '../kit.js';
+import { newInstallation, site, startServer, type TestServer, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
@@ -96,6 +97,15 @@ test('the sample of the test key lies in the bucket too', async () => {
   const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`, undefined, publicTestKey)).body);
   expect((await fetch(task.model_urls!.glb)).status).toBe(200);
   expect(await keysIn(bucket)).toEqual([expect.stringMatching(/model.glb$/), expect.stringMatching(/thumbnail.jpg$/)]);
+});
+
+test('a bucket that nobody was let into is named in the log at the start', async () => {
+  const closed = await site((_request, response) => response.writeHead(403).end());
+  const assets = `s3://${bucketName}/${newUlid()}`;
+  let lines = '';
+  const log = pino({ level: 'warn' }, { write: (line: string) => (lines += line) });
+  await startServer({ ...(await newInstallation()), assets, s3Endpoint: s3.endpoint(), assetsUrl: closed }, { log });
+  await until(async () => lines.includes(`Nobody can read the assets: ${closed}/sample/`));
 });
 
 test('a photo that cannot be stored is 503, makes no job and leaves nothing; a photo at a URL needs no store', async () => {
