@@ -14,7 +14,7 @@ import { welded } from './surface/welded.fixture.js';
 // A longer run: GEN3D_RANDOM_CASES=200 npx vitest run packages/engine/src/random-cases.test.ts
 const cases = Number(process.env.GEN3D_RANDOM_CASES ?? 16);
 const resolutions = [32, 64, 128, 160, 256];
-const bundles = ['inflate', 'gen3d-tiny', 'gen3d-base', 'noise-points', 'noise-planes', 'nothing', 'all'];
+const bundles = ['inflate', 'gen3d-tiny', 'gen3d-base', 'noise-points', 'noise-planes', 'no-camera', 'nothing', 'all'];
 
 let folder: string;
 const engines = new Map<string, Engine>();
@@ -24,6 +24,7 @@ beforeAll(async () => {
   const wave = (plane: number, a: number, b: number) => 0.12 * Math.sin(9 * a + plane) * Math.sin(8 * b - 2 * plane);
   await writeBallBundle(folder, 'noise-points', { kind: 'points', radius: 0.45, dents: wave });
   await writeBallBundle(folder, 'noise-planes', { kind: 'planes', radius: 0.5, dents: (...at) => 2 * wave(...at) });
+  await writeBallBundle(folder, 'no-camera', { kind: 'planes', dents: wave, manifest: { camera: undefined } });
   // No surface at all, and one that the box cuts off on every side.
   await writeBallBundle(folder, 'nothing', { kind: 'planes', dents: () => 9 });
   await writeBallBundle(folder, 'all', { kind: 'planes', dents: () => -9 });
@@ -59,9 +60,10 @@ test.each(Array.from({ length: cases }, (_, seed) => seed))(
       expect(outcome, `${case_}: ${outcome.stack}`).toBeInstanceOf(EngineError);
       return;
     }
-    const { glb } = outcome as Awaited<ReturnType<Engine['generate']>>;
+    const { glb, stats } = outcome as Awaited<ReturnType<Engine['generate']>>;
     const { issues } = await validator.validateBytes(glb);
     expect(issues.messages, case_).toEqual([]);
+    expect(stats.triangles, case_).toBeLessThanOrEqual(options.maxTriangles);
     const { mesh } = await readGlb(glb);
     expect(topologyProblems(welded(mesh)), case_).toEqual([]);
   },
