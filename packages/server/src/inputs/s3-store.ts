@@ -7,7 +7,7 @@ import type { InputStore } from './store.js';
 export const inputsPrefix = 'inputs/';
 
 /** A caller waits for its 202 meanwhile. */
-const putMs = 10_000;
+const putMs = 20_000;
 const readMs = 60_000;
 const smallMs = 30_000;
 

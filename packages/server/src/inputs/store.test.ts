@@ -70,6 +70,13 @@ describe('in S3', () => {
     expect((await fetch(url + key)).headers.get('cache-control')).toBeNull();
   });
 
+  test('a photo whose first write was done without an answer is stored once', async () => {
+    const { bucket } = s3.emptyBucket();
+    s3.proxy().plan(/^PUT/, 'cut after', { status: 503, code: 'SlowDown' });
+    await new S3InputStore(bucket).put('job', photo);
+    expect(await keysIn(bucket)).toHaveLength(1);
+  });
+
   test('a photo that was stored although its answer was lost does not stay behind', async () => {
     const { bucket } = s3.emptyBucket();
     s3.proxy().plan(/^PUT/, 'cut after', { status: 403, code: 'AccessDenied' });
