@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/db/open.js';
 import { newUlid } from '../../src/ids.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
-import { newInstallation, site, startServer, type TestServer, until } from '../kit.js';
+import { newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
@@ -19,11 +19,12 @@ const real = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, tex
 const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
 const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
 
-async function withBucket(settings: Record<string, unknown> = {}) {
+async function withBucket(settings: Record<string, unknown> = {}, log: pino.Logger = silent) {
   const place = await newInstallation();
   const { bucket, prefix, url } = s3.emptyBucket();
   const assets = `s3://${bucketName}/${prefix}`;
-  const server = await startServer({ ...place, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings });
+  const all = { ...place, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings };
+  const server = await startServer(all, { log });
   const db = openDatabase(openDataDir({ ...place, assets }).database);
   onTestFinished(() => db.destroy());
   return { server, bucket, url, db };
@@ -137,6 +138,37 @@ test('a job whose photo cannot be read goes back without losing an attempt, and 
   await db.updateTable('jobs').set({ lease_expires_at: 0 }).where('id', '=', id).execute();
   expect((await finished(server, id)).status).toBe('SUCCEEDED');
   expect((await row()).attempt).toBe(1);
+});
+
+test('credentials that are refused while the server runs are no fault of a job either', async () => {
+  const { server, db } = await withBucket(real);
+  s3.proxy().plan(/^GET .*GetObject/, { status: 400, code: 'ExpiredToken' });
+  const id = await create(server);
+  const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  await until(async () => {
+    const { lease_token, lease_expires_at, status, attempt } = await row();
+    return lease_token === null && lease_expires_at !== null && status === 'PENDING' && attempt === 0;
+  });
+});
+
+test('a runner that is killed while it stores a model leaves the job to the next, and one model in the end', async () => {
+  const runners: number[] = [];
+  const log = pino(
+    { base: null },
+    { write: (line: string) => void (JSON.parse(line).pid && runners.push(JSON.parse(line).pid)) },
+  );
+  const { server, bucket, db } = await withBucket(real, log);
+  s3.proxy().plan(/^PUT .*thumbnail\.jpg/, 'silence');
+  const id = await create(server);
+  await until(async () => s3.proxy().seen.some(({ what }) => what.includes('thumbnail.jpg')), 50_000);
+  process.kill(runners.at(-1)!, 'SIGKILL');
+  expect((await finished(server, id)).status).toBe('SUCCEEDED');
+  const { attempt, model_key, thumbnail_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
+  expect(attempt).toBe(2);
+  // The model of the first attempt with its mark, and what the second made.
+  await until(async () => (await keysIn(bucket)).length === 4);
+  await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
+  expect(await keysIn(bucket)).toEqual([`assets/${model_key}`, `assets/${thumbnail_key}`]);
 });
 
 test('a model that cannot be stored is tried again without another inference, charged once and stored once', async () => {
