@@ -5,7 +5,7 @@ const server = 'packages/server';
 const onBothDatabases = [
   `${server}/src/{accounts,db,jobs}/**/*.test.ts`,
   `${server}/src/webhooks/delivery.test.ts`,
-  `${server}/test/{admin,assets,end-to-end,gateway}.test.ts`,
+  `${server}/test/{admin,assets,dashboard,end-to-end,gateway}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,webhooks}.test.ts`,
 ];

@@ -204,6 +204,19 @@ describe('accounts', () => {
     expect(await json('admin', 'account', 'credit', account_id, '-1')).toMatchObject({ account_id, balance_usd: 1.5 });
   });
 
+  test('sign-in-link prints a link to the dashboard of the running server, which opens it as its operator', async () => {
+    const { code, stdout } = await gen3d(['admin', 'sign-in-link']);
+    expect(code).toBe(0);
+    const [origin, token] = stdout.trimEnd().split('/dashboard/sign-in#');
+    expect(origin).toBe(server.url);
+    const signedIn = await fetch(`${origin}/dashboard/api/session`, {
+      method: 'POST',
+      headers: { origin: server.url },
+      body: JSON.stringify({ link: token }),
+    });
+    expect(await signedIn.json()).toMatchObject({ role: 'operator' });
+  });
+
   test('an empty list is no line on stdout', async () => {
     expect(await gen3d(['admin', 'dead-letter', 'list'])).toEqual({
       code: 0,

@@ -3,6 +3,7 @@ import { revokeKey } from './accounts/api-keys.js';
 import { balanceOf, credit } from './accounts/ledger.js';
 import { toMicroUsd, toUsd } from './accounts/money.js';
 import type { Config } from './config.js';
+import { DashboardTokens, signInPath } from './dashboard/tokens.js';
 import type { Queryable } from './db/open.js';
 import type { OutboxRow } from './db/tables.js';
 import { currentTime } from './db/time.js';
@@ -55,6 +56,8 @@ export interface Admin {
   listDeadLetters(): Promise<AdminDeadLetter[]>;
   /** Delivers again one dead letter, or all that died since a time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
+  /** Path and fragment of a link that signs one browser in as the operator, once, within an hour. */
+  signInLink(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -90,7 +93,7 @@ function requireAmount(usd: number): number {
  * Call `close()` when done.
  */
 export async function openAdmin(config: Config): Promise<Admin> {
-  const { db, keys } = await openStore(config);
+  const { db, keys, serverKey } = await openStore(config);
   return {
     createAccount: (name, balanceUsd = 0) =>
       transaction(db, async (trx) => {
@@ -158,6 +161,8 @@ export async function openAdmin(config: Config): Promise<Admin> {
       }
       return count;
     },
+
+    signInLink: async () => signInPath(await new DashboardTokens(db, serverKey).issueLink()),
 
     close: () => db.destroy(),
   };

@@ -6,6 +6,7 @@ import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
 import { whyHidden } from './assets/visibility.js';
 import type { Config } from './config.js';
+import { DashboardTokens, signInPath } from './dashboard/tokens.js';
 import { isPostgres } from './db/dialect.js';
 import { Listener, Notifier } from './db/notifications.js';
 import { currentTime } from './db/time.js';
@@ -96,6 +97,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const store = await openStore(config);
   const { db, dirs, keys, files, serverKey } = store;
   const metrics = new Metrics(db);
+  const dashboardTokens = new DashboardTokens(db, serverKey);
   const endpoints = new Endpoints(db, new SecretBox(serverKey));
   const dispatcher = guardedAgent({
     allowPrivateNetwork: config.allowPrivateNetwork,
@@ -141,8 +143,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const closed = new Promise<void>((resolve) => (http?.listening ? http.close(() => resolve()) : resolve()));
     http?.closeIdleConnections();
     stopHousekeeping();
-    await listener?.stop();
-    await supervisor.drain(graceMs);
+    // Beside each other: a runner shall not begin another job while a connection is closed.
+    await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
     await delivery.stop();
     // Who is still connected now is only keeping a connection warm, or is too slow to wait for.
     http?.closeAllConnections();
@@ -159,6 +161,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       inputs: files.inputs,
       config,
       cursors: new Cursors(serverKey),
+      dashboardTokens,
       endpoints,
       metrics,
       log,
@@ -200,6 +203,10 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     if (first?.generated) {
       stderr.write(`Made the account "default". Its API key, shown only this once: ${first.apiKey}\n`);
     }
+    if (first) {
+      const link = url + signInPath(await dashboardTokens.issueLink());
+      stderr.write(`The dashboard, as its operator (the link works once, for an hour): ${link}\n`);
+    }
     stdout.write(`gen3d is listening on ${address}\n`);
     return { url, port, ...(first ? { bootstrap: first } : {}), close };
   } catch (error) {
@@ -223,8 +230,8 @@ export async function worker(
   });
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
-    await listener?.stop();
-    await supervisor.drain(graceMs);
+    // Beside each other: a runner shall not begin another job while a connection is closed.
+    await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
     await db.destroy();
   };
   try {

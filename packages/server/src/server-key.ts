@@ -66,7 +66,7 @@ export async function sharedKey(db: Db, given?: string): Promise<Buffer> {
 const fingerprintOf = (key: string): string =>
   hmac(subkey(Buffer.from(key, 'hex'), 'fingerprint'), 'gen3d').toString('hex');
 
-export type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint';
+export type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint' | 'dashboard-tokens';
 
 /** A 32-byte key for one purpose, so that no two uses of the server key can be played against each other. */
 export function subkey(serverKey: Buffer, purpose: KeyPurpose): Buffer {

@@ -13,7 +13,7 @@ import { silent, startServer, temporaryFolder } from './kit.js';
 
 const request = { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } };
 
-test('the first start makes an account that can create jobs, shows its key once, and says where it listens', async () => {
+test('the first start makes an account that can create jobs, shows its key and a link to the dashboard once, and says where it listens', async () => {
   const config = loadConfig({ port: 0, workers: 0, dataDir: temporaryFolder() }, {});
   const said = { stdout: '', stderr: '' };
   const options = {
@@ -24,6 +24,14 @@ test('the first start makes an account that can create jobs, shows its key once,
   const first = await serve(config, options);
   expect(said.stdout).toBe(`gen3d is listening on http://127.0.0.1:${first.port}\n`);
   expect(said.stderr).toContain(first.bootstrap?.apiKey);
+  const [link, token] = /http:\S+\/dashboard\/sign-in#(\S+)/.exec(said.stderr) ?? [];
+  expect(link?.startsWith(`${first.url}/`)).toBe(true);
+  const signedIn = await fetch(`${first.url}/dashboard/api/session`, {
+    method: 'POST',
+    headers: { origin: first.url },
+    body: JSON.stringify({ link: token }),
+  });
+  expect(await signedIn.json()).toMatchObject({ role: 'operator' });
   await first.close();
 
   said.stderr = '';

@@ -3,6 +3,7 @@ import type { Admin } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../failure.js';
 import { count, table } from '../format.js';
+import { emptyProfile, readProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { print, printJson, say } from '../terminal.js';
 
@@ -40,6 +41,26 @@ export function addAdmin(program: Command): void {
   addKeys(admin.command('key').summary('API keys'));
   addJobs(admin.command('job').summary("anybody's jobs"));
   addDeadLetters(admin.command('dead-letter').summary('webhook deliveries that were given up'));
+  admin
+    .command('sign-in-link')
+    .summary('print a link that opens the dashboard as its operator')
+    .description('Print a link that signs one browser in to the dashboard as its operator: once, within an hour.')
+    .action(async (_: unknown, command: Command) => {
+      const config = await serverConfig(command);
+      const address = config.publicUrl ?? (await addressOf(config.dataDir)) ?? `http://${config.host}:${config.port}`;
+      await administer(command, async (admin, json) => {
+        const link = address + (await admin.signInLink());
+        if (json) return printJson({ sign_in_link: link });
+        print(link);
+        say('It works once, within an hour');
+      });
+    });
+}
+
+/** Where this machine last served a data directory, if it did. */
+async function addressOf(dataDir: string): Promise<string | undefined> {
+  const { servers } = await readProfile().catch(() => emptyProfile);
+  return Object.entries(servers).find(([, server]) => server.dataDir === dataDir)?.[0];
 }
 
 function addAccounts(account: Command): void {

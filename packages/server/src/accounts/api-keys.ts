@@ -7,7 +7,7 @@ import { newUlid, randomToken } from '../ids.js';
 import { hmac, subkey } from '../server-key.js';
 
 const keyOf = prepared((db, hash: string) =>
-  db.selectFrom('api_keys').select(['account_id', 'hash', 'revoked_at']).where('hash', '=', hash),
+  db.selectFrom('api_keys').select(['id', 'account_id', 'hash', 'revoked_at']).where('hash', '=', hash),
 );
 
 /**
@@ -48,11 +48,20 @@ export class ApiKeys {
 
   /** The account a key belongs to, or undefined for a key that is unknown or revoked. */
   async owner(db: Queryable, apiKey: string): Promise<string | undefined> {
+    return (await this.#find(db, apiKey))?.account_id;
+  }
+
+  /** The id of a key, or undefined for a key that is unknown or revoked. */
+  async idOf(db: Queryable, apiKey: string): Promise<string | undefined> {
+    return (await this.#find(db, apiKey))?.id;
+  }
+
+  async #find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
     const hash = this.#hash(apiKey);
     const row = await keyOf(db, hash.toString('hex'));
     if (!row || row.revoked_at !== null) return undefined;
     // The index compares byte by byte, but of an HMAC whose key a caller cannot know: its timing tells nothing.
-    return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row.account_id : undefined;
+    return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row : undefined;
   }
 }
 

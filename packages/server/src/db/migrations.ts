@@ -9,6 +9,7 @@ export const migrations: Record<string, Migration> = {
   '0001_first': { up: first },
   '0002_outbox_by_account': { up: outboxByAccount },
   '0003_shared_by_servers': { up: sharedByServers },
+  '0004_dashboard_tokens': { up: dashboardTokens },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -162,5 +163,17 @@ async function sharedByServers(db: Kysely<unknown>): Promise<void> {
     .addColumn('tokens', 'double precision', (column) => column.notNull())
     .addColumn('granted', 'integer', (column) => column.notNull())
     .addColumn('filled_at', 'bigint', (column) => column.notNull())
+    .execute();
+}
+
+/** One-time links and sessions of the dashboard. */
+async function dashboardTokens(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('dashboard_tokens')
+    .addColumn('hash', 'text', (column) => column.primaryKey())
+    .addColumn('kind', 'text', (column) => column.notNull().check(sql`kind in ('link', 'session')`))
+    .addColumn('key_id', 'text', (column) => column.references('api_keys.id'))
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
     .execute();
 }

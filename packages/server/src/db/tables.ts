@@ -44,6 +44,16 @@ export interface Tables {
     created_at: number;
   };
   outbox: OutboxTable;
+  /** What browsers sign in and stay signed in with; see dashboard/tokens.ts. */
+  dashboard_tokens: {
+    /** HMAC-SHA256 of the token under the server key, hexadecimal. */
+    hash: string;
+    kind: 'link' | 'session';
+    /** The API key that signed in, with which the session ends; null for the operator. */
+    key_id: string | null;
+    created_at: number;
+    expires_at: number;
+  };
   /** One row, on PostgreSQL only: the key that its servers share. */
   server_key: {
     id: number;

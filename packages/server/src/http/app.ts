@@ -1,5 +1,6 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
+import { dashboard } from '../dashboard/dashboard.js';
 import { anyOrigin } from './any-origin.js';
 import { assetRoutes, movedAssetRoutes } from './assets.js';
 import { authenticate } from './auth.js';
@@ -47,6 +48,7 @@ export function createApp(services: Services): Express {
   app.get('/openapi.json', openApi());
   const { assetsFolder, assetsUrl } = services;
   app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl) : assetRoutes(assetsFolder));
+  app.use(dashboard(services));
 
   app.use((_request, response, next) => {
     response.setHeader('cache-control', 'no-store');

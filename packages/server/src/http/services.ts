@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ApiKeys } from '../accounts/api-keys.js';
 import type { Config } from '../config.js';
+import type { DashboardTokens } from '../dashboard/tokens.js';
 import type { Db } from '../db/open.js';
 import type { InputStore } from '../inputs/store.js';
 import type { Sample } from '../jobs/create.js';
@@ -14,6 +15,7 @@ export interface Services {
   db: Db;
   keys: ApiKeys;
   cursors: Cursors;
+  dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
   inputs: InputStore;
   metrics: Metrics;

@@ -1,0 +1,36 @@
+import { render } from 'preact';
+import { ErrorBoundary, LocationProvider, Route, Router } from 'preact-iso';
+import { Layout } from './layout.js';
+import { BalancePage } from './pages/balance.js';
+import { GalleryPage } from './pages/gallery.js';
+import { JobPage } from './pages/job.js';
+import { KeysPage } from './pages/keys.js';
+import { NotFoundPage } from './pages/not-found.js';
+import { OperatorPage } from './pages/operator.js';
+import { SignInPage } from './pages/sign-in.js';
+import { WebhookPage } from './pages/webhook.js';
+import { SessionProvider } from './session.js';
+
+render(
+  <LocationProvider scope={/^\/($|\?|dashboard)/}>
+    <ErrorBoundary>
+      <SessionProvider signIn={(done) => <SignInPage done={done} />}>
+        <Layout>
+          <Router>
+            <Route path="/" component={GalleryPage} />
+            <Route path="/dashboard" component={GalleryPage} />
+            {/* Who follows a sign-in link while signed in is where they wanted to be. */}
+            <Route path="/dashboard/sign-in" component={GalleryPage} />
+            <Route path="/dashboard/jobs/:id" component={JobPage} />
+            <Route path="/dashboard/keys" component={KeysPage} />
+            <Route path="/dashboard/balance" component={BalancePage} />
+            <Route path="/dashboard/webhook" component={WebhookPage} />
+            <Route path="/dashboard/operator" component={OperatorPage} />
+            <Route default component={NotFoundPage} />
+          </Router>
+        </Layout>
+      </SessionProvider>
+    </ErrorBoundary>
+  </LocationProvider>,
+  document.getElementById('app')!,
+);

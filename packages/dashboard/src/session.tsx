@@ -1,0 +1,90 @@
+import { type ComponentChildren, createContext, type JSX } from 'preact';
+import { useCallback, useContext, useEffect, useMemo, useState } from 'preact/hooks';
+import { type AccountName, type Call, callAs, type Session } from './api.js';
+import { forgetPhotos } from './photos/kept-photos.js';
+
+interface SignedIn {
+  role: 'operator' | 'member';
+  /** The key that signed in; null for the operator. */
+  keyId: string | null;
+  accounts: AccountName[];
+  account: AccountName;
+  chooseAccount: (accountId: string) => void;
+  /** Calls on behalf of the chosen account. */
+  call: Call;
+  /** Asks again who is signed in, after accounts have changed. */
+  refresh: () => Promise<void>;
+  signOut: () => Promise<void>;
+}
+
+const Context = createContext<SignedIn | undefined>(undefined);
+
+/** The session of a page that is shown only to those who are signed in. */
+export function useSession(): SignedIn {
+  const session = useContext(Context);
+  if (!session) throw new Error('this page is shown to nobody but those who are signed in');
+  return session;
+}
+
+const anonymous = callAs(undefined);
+const chosenKey = 'gen3d-account';
+
+export function SessionProvider(props: {
+  children: ComponentChildren;
+  signIn: (done: (session: Session) => void) => JSX.Element;
+}) {
+  const [session, setSession] = useState<Session>();
+  const [problem, setProblem] = useState<string>();
+  const [chosen, setChosen] = useState(() => sessionStorage.getItem(chosenKey));
+
+  const refresh = useCallback(async () => {
+    try {
+      setSession(await anonymous<Session>('GET', '/session'));
+      setProblem(undefined);
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  }, []);
+  useEffect(() => void refresh(), [refresh]);
+
+  const account =
+    session?.role != null
+      ? (session.accounts.find(({ account_id }) => account_id === chosen) ?? session.accounts[0])
+      : undefined;
+
+  const value = useMemo<SignedIn | undefined>(() => {
+    if (session?.role == null || !account) return undefined;
+    return {
+      role: session.role,
+      keyId: session.key_id,
+      accounts: session.accounts,
+      account,
+      chooseAccount(accountId) {
+        sessionStorage.setItem(chosenKey, accountId);
+        setChosen(accountId);
+      },
+      call: callAs(account.account_id, () => setSession({ role: null })),
+      refresh,
+      async signOut() {
+        await anonymous('DELETE', '/session');
+        await forgetPhotos();
+        setSession({ role: null });
+      },
+    };
+  }, [session, account, refresh]);
+
+  if (problem !== undefined) {
+    return (
+      <main class="alone">
+        <h1>gen3d</h1>
+        <p role="alert">{problem}</p>
+        <button type="button" class="primary" onClick={() => void refresh()}>
+          Try again
+        </button>
+      </main>
+    );
+  }
+  if (!session) return null;
+  if (!value) return props.signIn(setSession);
+  return <Context value={value}>{props.children}</Context>;
+}

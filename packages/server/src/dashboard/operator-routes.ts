@@ -1,0 +1,127 @@
+import { limits } from '@gen3d/schema';
+import { Router } from 'express';
+import { z } from 'zod';
+import { createAccount, findAccount } from '../accounts/accounts.js';
+import { balanceOf, credit } from '../accounts/ledger.js';
+import { toMicroUsd, toUsd } from '../accounts/money.js';
+import { isPostgres } from '../db/dialect.js';
+import { currentTime } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import { HttpError, invalidRequest } from '../http/errors.js';
+import { jsonBody } from '../http/json-body.js';
+import { onlyMethods } from '../http/only-methods.js';
+import { sendJson } from '../http/send-json.js';
+import type { Services } from '../http/services.js';
+import { isoTime } from '../jobs/iso-time.js';
+
+const usd = z.number({ error: 'must be an amount in USD' }).min(-1_000_000).max(1_000_000);
+const NewAccount = z.object({
+  name: z.string().trim().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
+  balance_usd: usd.min(0).default(10 * limits.minBalanceUsd),
+});
+const Credit = z.object({ usd });
+
+/** `/dashboard/api/operator`: the whole server, for who runs it. */
+export function operatorRoutes({ config, db, rates }: Services): Router {
+  const router = Router();
+
+  router
+    .route('/overview')
+    .get(async (_request, response) => {
+      const count = db.fn.countAll<number>().as('count');
+      const statuses = await db.selectFrom('jobs').select(['status', count]).groupBy('status').execute();
+      const dead = await db
+        .selectFrom('outbox')
+        .select(count)
+        .where('dead_at', 'is not', null)
+        .executeTakeFirstOrThrow();
+      const waiting = await db
+        .selectFrom('outbox')
+        .select(count)
+        .where('dead_at', 'is', null)
+        .executeTakeFirstOrThrow();
+      const oldest = await db
+        .selectFrom('jobs')
+        .select('created_at')
+        .where('finished_at', 'is', null)
+        .orderBy('id')
+        .limit(1)
+        .executeTakeFirst();
+      sendJson(response, 200, {
+        jobs: Object.fromEntries(statuses.map(({ status, count }) => [status, Number(count)])),
+        oldest_open_at: oldest ? isoTime(oldest.created_at) : null,
+        events: { waiting: Number(waiting.count), dead: Number(dead.count) },
+        workers: config.workers,
+        rates: { ...rates() },
+        bundle: config.bundle,
+        matte: config.matte,
+        database: isPostgres(db) ? 'PostgreSQL' : 'SQLite',
+        node: process.version,
+        platform: `${process.platform} ${process.arch}`,
+        uptime_seconds: Math.round(process.uptime()),
+        memory_bytes: process.memoryUsage.rss(),
+      });
+    })
+    .all(onlyMethods('GET'));
+
+  router
+    .route('/accounts')
+    .get(async (_request, response) => {
+      const rows = await db
+        .selectFrom('accounts')
+        .select((eb) => [
+          'id',
+          'name',
+          'sandbox',
+          'balance_microusd',
+          'created_at',
+          eb
+            .selectFrom('jobs')
+            .select(eb.fn.countAll<number>().as('jobs'))
+            .whereRef('account_id', '=', 'accounts.id')
+            .as('jobs'),
+        ])
+        .orderBy('sandbox')
+        .orderBy('id')
+        .execute();
+      sendJson(response, 200, {
+        accounts: rows.map((row) => ({
+          account_id: row.id,
+          name: row.name,
+          sandbox: row.sandbox === 1,
+          balance_usd: toUsd(row.balance_microusd),
+          jobs: Number(row.jobs),
+          created_at: isoTime(row.created_at),
+        })),
+      });
+    })
+    .post(jsonBody, async (request, response) => {
+      const parsed = NewAccount.safeParse(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { name, balance_usd } = parsed.data;
+      const account = await transaction(db, async (trx) => {
+        const { id } = await createAccount(trx, name, currentTime(db));
+        const amount = toMicroUsd(balance_usd);
+        if (amount !== 0) await credit(trx, id, amount, currentTime(db));
+        return { account_id: id, name, balance_usd };
+      });
+      sendJson(response, 201, account);
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  router
+    .route('/accounts/:id/credit')
+    .post(jsonBody, async (request, response) => {
+      const parsed = Credit.safeParse(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { id } = request.params;
+      const balance = await transaction(db, async (trx) => {
+        if (!(await findAccount(trx, id))) throw new HttpError(404, 'not_found', 'No such account');
+        await credit(trx, id, toMicroUsd(parsed.data.usd), currentTime(db));
+        return balanceOf(trx, id);
+      });
+      sendJson(response, 200, { account_id: id, balance_usd: toUsd(balance) });
+    })
+    .all(onlyMethods('POST'));
+  return router;
+}

@@ -1,0 +1,485 @@
+import { CreateJobResponse, ListJobsResponse, publicTestKey } from '@gen3d/schema';
+import { describe, expect, test } from 'vitest';
+import { openDataDir } from '../src/data-dir.js';
+import { type Db, openDatabase } from '../src/db/open.js';
+import { recordTaskUpdated } from '../src/webhooks/outbox.js';
+import { photoJob, sharedServer } from './contract/kit.js';
+import type { Answer } from './kit.js';
+
+const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhookRetryDelays: [] });
+
+const tokenOf = (link: string) => link.slice(link.indexOf('#') + 1);
+const ownOrigin = () => ({ origin: server().url });
+
+interface Browser {
+  cookie: string | undefined;
+  setCookie: string;
+  signedIn: Answer;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+async function ask(
+  method: string,
+  path: string,
+  body: unknown,
+  headers: Record<string, string>,
+): Promise<Answer & { setCookie: string }> {
+  const response = await fetch(`${server().url}/dashboard/api${path}`, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: text === '' ? undefined : JSON.parse(text),
+    setCookie: response.headers.getSetCookie().join('\n'),
+  };
+}
+
+/** A browser on one of the server's pages, signed in if the proof is good. */
+async function signIn(proof: unknown, headers: Record<string, string> = {}): Promise<Browser> {
+  const { setCookie, ...signedIn } = await ask('POST', '/session', proof, { ...ownOrigin(), ...headers });
+  const cookie = setCookie.split(';', 1)[0] || undefined;
+  return {
+    cookie,
+    setCookie,
+    signedIn,
+    call: (method, path, body, extra = {}) =>
+      ask(method, path, body, { ...ownOrigin(), ...(cookie ? { cookie } : {}), ...extra }),
+  };
+}
+
+const newOperator = async () => signIn({ link: tokenOf(await admin().signInLink()) });
+const codeOf = ({ body }: Answer) => (body as { error?: { code: string } }).error?.code;
+
+async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  const db = openDatabase(openDataDir(server().config).database);
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+describe('the pages', () => {
+  const open = (path: string, accept = 'text/html,*/*;q=0.8') => fetch(server().url + path, { headers: { accept } });
+
+  test('are at / when a browser opens it, which stays 403 for a program without a key', async () => {
+    const page = await open('/');
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+    expect(await page.text()).toContain('<div id="app">');
+    for (const accept of ['*/*', 'application/json']) {
+      expect(await (await open('/', accept)).json()).toEqual({ message: 'Forbidden' });
+    }
+    expect((await open('/v1/jobs')).status).toBe(403);
+    expect((await open('/anything')).status).toBe(403);
+  });
+
+  test('may run nothing inline and load nothing from elsewhere', async () => {
+    for (const path of ['/', '/dashboard/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
+      const page = await open(path);
+      const policy = page.headers.get('content-security-policy') ?? '';
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self';");
+      expect(policy).not.toMatch(/unsafe|https:|data:|\*/);
+      const html = await page.text();
+      expect(html).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/);
+      expect(html).not.toMatch(/(src|href)="(https?:)?\/\//);
+    }
+  });
+
+  test('name their files by content, so that these are kept for ever and the page itself never', async () => {
+    const page = await open('/');
+    expect(page.headers.get('cache-control')).toBe('no-cache');
+    const script = /src="(\/dashboard\/files\/[^"]+\.js)"/.exec(await page.text())?.[1];
+    const file = await open(script ?? '');
+    expect(file.headers.get('content-type')).toMatch(/javascript/);
+    expect(file.headers.get('cache-control')).toContain('immutable');
+  });
+});
+
+describe('signing in', () => {
+  test('with an API key shows that account and no other', async () => {
+    const { accountId, apiKey } = await newCaller();
+    const { signedIn } = await signIn({ api_key: apiKey });
+    expect(signedIn).toMatchObject({ status: 200, body: { role: 'member', accounts: [{ account_id: accountId }] } });
+    expect((signedIn.body as { accounts: unknown[] }).accounts).toHaveLength(1);
+  });
+
+  test('with the operator’s link shows every account, and works once', async () => {
+    const { accountId } = await newCaller();
+    const link = tokenOf(await admin().signInLink());
+    const { signedIn } = await signIn({ link });
+    expect(signedIn).toMatchObject({ status: 200, body: { role: 'operator' } });
+    expect(JSON.stringify(signedIn.body)).toContain(accountId);
+    const again = await signIn({ link });
+    expect(again.signedIn.status).toBe(403);
+    expect(again.cookie).toBeUndefined();
+  });
+
+  test('of twenty who use a link at once, one gets in', async () => {
+    const link = tokenOf(await admin().signInLink());
+    const all = await Promise.all(Array.from({ length: 20 }, () => signIn({ link })));
+    expect(all.filter(({ signedIn }) => signedIn.status === 200)).toHaveLength(1);
+  });
+
+  test('sets a cookie that no script reads and no other site sends, and that needs https where the server has it', async () => {
+    const { apiKey } = await newCaller();
+    const { setCookie } = await signIn({ api_key: apiKey });
+    expect(setCookie).toMatch(/; Path=\/dashboard;.*HttpOnly; SameSite=Strict/);
+    expect(setCookie).not.toContain('Secure');
+    const behindTls = await signIn({ api_key: apiKey }, { 'x-forwarded-proto': 'https' });
+    expect(behindTls.setCookie).toContain('Secure');
+  });
+
+  test.each([
+    ['a key nobody has', { api_key: 'gen3d_wrong' }, 403],
+    ['the public test key', { api_key: publicTestKey }, 403],
+    ['a link nobody printed', { link: 'wrong' }, 403],
+    ['nothing', {}, 400],
+    ['a number', { api_key: 7 }, 400],
+  ])('with %s is refused', async (_, proof, status) => {
+    const { signedIn, cookie } = await signIn(proof);
+    expect(signedIn.status).toBe(status);
+    expect(cookie).toBeUndefined();
+  });
+
+  test('a session does not sign in as a link, nor a link as a session', async () => {
+    const { cookie } = await newOperator();
+    expect((await signIn({ link: cookie?.split('=')[1] })).signedIn.status).toBe(403);
+    const link = tokenOf(await admin().signInLink());
+    const name = cookie?.split('=')[0];
+    expect((await ask('GET', '/balance', undefined, { cookie: `${name}=${link}` })).status).toBe(401);
+  });
+});
+
+describe('a session', () => {
+  test('ends when it is signed out, also for who kept the cookie', async () => {
+    const { apiKey } = await newCaller();
+    const browser = await signIn({ api_key: apiKey });
+    expect((await browser.call('GET', '/balance')).status).toBe(200);
+    expect((await browser.call('DELETE', '/session')).status).toBe(204);
+    expect(codeOf(await browser.call('GET', '/balance'))).toBe('not_signed_in');
+  });
+
+  test('ends with the key that began it, and only with that', async () => {
+    const { accountId, apiKey } = await newCaller();
+    const { key_id, api_key } = await admin().createKey(accountId);
+    const first = await signIn({ api_key: apiKey });
+    const second = await signIn({ api_key });
+    await admin().revokeKey(key_id);
+    expect((await second.call('GET', '/balance')).status).toBe(401);
+    expect((await first.call('GET', '/balance')).status).toBe(200);
+  });
+
+  test('ends after seven days, and a link after an hour', async () => {
+    const browser = await newOperator();
+    const link = tokenOf(await admin().signInLink());
+    const lives = await withDatabase((db) =>
+      db.selectFrom('dashboard_tokens').select(['kind', 'created_at', 'expires_at']).execute(),
+    );
+    for (const { kind, created_at, expires_at } of lives) {
+      expect((expires_at - created_at) / 3_600_000).toBe(kind === 'link' ? 1 : 7 * 24);
+    }
+    await withDatabase((db) => db.updateTable('dashboard_tokens').set({ expires_at: 1 }).execute());
+    expect((await browser.call('GET', '/operator/overview')).status).toBe(401);
+    expect((await signIn({ link })).signedIn.status).toBe(403);
+  });
+
+  test('lies in the database in a form that signs nobody in', async () => {
+    const { cookie } = await newOperator();
+    const token = cookie?.split('=')[1] ?? '';
+    const rows = await withDatabase((db) => db.selectFrom('dashboard_tokens').selectAll().execute());
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain(token);
+  });
+
+  test('is nothing to the API, and an API key nothing to the dashboard', async () => {
+    const { apiKey } = await newCaller();
+    const { cookie } = await signIn({ api_key: apiKey });
+    const v1 = await fetch(`${server().url}/v1/balance`, { headers: { cookie: cookie ?? '' } });
+    expect(v1.status).toBe(403);
+    expect((await ask('GET', '/balance', undefined, { authorization: `Bearer ${apiKey}` })).status).toBe(401);
+  });
+
+  test('is forged by nobody: a made-up or empty cookie is nobody', async () => {
+    const { cookie } = await newOperator();
+    const name = cookie?.split('=')[0];
+    for (const value of ['', 'x', '%00', '../../etc']) {
+      expect((await ask('GET', '/balance', undefined, { cookie: `${name}=${value}` })).status).toBe(401);
+    }
+  });
+});
+
+/** Every route that changes something. */
+const changes = [
+  ['POST', '/session'],
+  ['DELETE', '/session'],
+  ['POST', '/jobs'],
+  ['POST', '/keys'],
+  ['DELETE', '/keys/01ARZ3NDEKTSV4RRFFQ69G5FAV'],
+  ['PUT', '/webhook-endpoint'],
+  ['DELETE', '/webhook-endpoint'],
+  ['POST', '/webhook-endpoint/rotate'],
+  ['POST', '/webhook-endpoint/test'],
+  ['POST', '/events/01ARZ3NDEKTSV4RRFFQ69G5FAV/replay'],
+  ['POST', '/operator/accounts'],
+  ['POST', '/operator/accounts/01ARZ3NDEKTSV4RRFFQ69G5FAV/credit'],
+] as const;
+/** Every route that only tells, of an account. */
+const reads = ['/jobs', '/balance', '/ledger', '/ledger/days', '/keys', '/webhook-endpoint', '/events'] as const;
+const operatorReads = ['/operator/overview', '/operator/accounts'] as const;
+
+describe('a page of another site', () => {
+  test.each(changes)('cannot %s %s, whatever cookie the browser adds', async (method, path) => {
+    const { cookie } = await newOperator();
+    const account = (await newCaller()).accountId;
+    for (const foreign of [
+      { origin: 'https://evil.example' },
+      { origin: 'null' },
+      { origin: `${server().url}.evil.example` },
+      { origin: server().url, 'sec-fetch-site': 'cross-site' },
+      { origin: server().url, 'sec-fetch-site': 'same-site' },
+      { origin: server().url, 'sec-fetch-site': 'none' },
+      {},
+    ]) {
+      const answer = await ask(method, path, {}, { cookie: cookie ?? '', 'x-gen3d-account': account, ...foreign });
+      expect(answer.status).toBe(403);
+      expect(codeOf(answer)).toBe('cross_origin');
+    }
+  });
+
+  test('reads nothing: no answer is opened to other origins', async () => {
+    const { apiKey } = await newCaller();
+    const browser = await signIn({ api_key: apiKey });
+    const { headers } = await browser.call('GET', '/balance', undefined, { origin: 'https://evil.example' });
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+    expect(headers.get('cache-control')).toBe('no-store');
+  });
+});
+
+describe('without a session', () => {
+  test.each([...reads, ...operatorReads].map((path) => ['GET', path] as const))(
+    '%s %s is 401',
+    async (method, path) => {
+      expect(codeOf(await ask(method, path, undefined, {}))).toBe('not_signed_in');
+    },
+  );
+  test.each(changes.filter(([, path]) => path !== '/session'))('%s %s is 401', async (method, path) => {
+    expect(codeOf(await ask(method, path, {}, ownOrigin()))).toBe('not_signed_in');
+  });
+});
+
+describe('a member', () => {
+  /** Another account, with one of everything. */
+  async function richNeighbour() {
+    const caller = await newCaller();
+    await caller.call('PUT', '/v1/webhook-endpoint', { url: 'https://neighbour.invalid/hook' });
+    const jobId = await caller.create();
+    const { key_id } = await admin().createKey(caller.accountId);
+    const eventId = await withDatabase(async (db) => {
+      const job = await db.selectFrom('jobs').selectAll().where('id', '=', jobId).executeTakeFirstOrThrow();
+      await recordTaskUpdated(db, job, Date.now());
+      const event = await db
+        .selectFrom('outbox')
+        .select('event_id')
+        .where('account_id', '=', caller.accountId)
+        .orderBy('seq', 'desc')
+        .executeTakeFirstOrThrow();
+      await db.updateTable('outbox').set({ dead_at: 1 }).where('event_id', '=', event.event_id).execute();
+      return event.event_id;
+    });
+    return { ...caller, jobId, keyId: key_id, eventId };
+  }
+
+  test('who names another account meets none, on any route', async () => {
+    const neighbour = await richNeighbour();
+    const { call } = await signIn({ api_key: (await newCaller()).apiKey });
+    const named = { 'x-gen3d-account': neighbour.accountId };
+    for (const path of reads) {
+      expect(await call('GET', path, undefined, named)).toMatchObject({ status: 404 });
+    }
+    for (const [method, path] of changes) {
+      if (path === '/session' || path.startsWith('/operator')) continue;
+      expect(await call(method, path, {}, named)).toMatchObject({ status: 404 });
+    }
+  });
+
+  test('finds nothing of another account under its own name either', async () => {
+    const { jobId, keyId, eventId, accountId, apiKey } = await richNeighbour();
+    const { call } = await signIn({ api_key: (await newCaller()).apiKey });
+    for (const path of reads) expect(JSON.stringify((await call('GET', path)).body)).not.toContain(accountId);
+    expect(ListJobsResponse.parse((await call('GET', '/jobs')).body).jobs).toEqual([]);
+    for (const [method, path] of [
+      ['GET', `/jobs/${jobId}`],
+      ['GET', `/job-details/${jobId}`],
+      ['DELETE', `/keys/${keyId}`],
+      ['POST', `/events/${eventId}/replay`],
+    ] as const) {
+      expect(await call(method, path)).toMatchObject({ status: 404 });
+    }
+    expect((await server().call('GET', '/v1/balance', undefined, apiKey)).status).toBe(200);
+    const own = await signIn({ api_key: apiKey });
+    expect((await own.call('GET', `/jobs/${jobId}`)).status).toBe(200);
+    const { keys } = (await own.call('GET', '/keys')).body as { keys: { key_id: string; revoked_at: unknown }[] };
+    expect(keys.find(({ key_id }) => key_id === keyId)?.revoked_at).toBeNull();
+  });
+
+  test.each(operatorReads)('is no operator: GET %s is 403', async (path) => {
+    const { call } = await signIn({ api_key: (await newCaller()).apiKey });
+    expect(codeOf(await call('GET', path))).toBe('operator_only');
+  });
+
+  test('can neither make accounts nor money', async () => {
+    const { accountId, apiKey } = await newCaller();
+    const { call } = await signIn({ api_key: apiKey });
+    expect(codeOf(await call('POST', '/operator/accounts', { name: 'mine' }))).toBe('operator_only');
+    expect(codeOf(await call('POST', `/operator/accounts/${accountId}/credit`, { usd: 5 }))).toBe('operator_only');
+    expect((await call('GET', '/balance')).body).toMatchObject({ balance_usd: 10 });
+  });
+});
+
+describe('jobs', () => {
+  test('are created as by the API, once per key, and are the same there', async () => {
+    const { apiKey, list } = await newCaller();
+    const { call } = await signIn({ api_key: apiKey });
+    const body = photoJob({ idempotency_key: 'dashboard-1' });
+    const answers = await Promise.all([call('POST', '/jobs', body), call('POST', '/jobs', body)]);
+    const ids = answers.map((answer) => CreateJobResponse.parse(answer.body).job_id);
+    expect(new Set(ids).size).toBe(1);
+    expect((await list()).jobs.map(({ task_id }) => task_id)).toEqual([ids[0]]);
+    expect((await call('GET', `/job-details/${ids[0]}`)).body).toEqual({
+      image_url: 'https://example.com/photo.jpg',
+      attempts: 0,
+      cost_usd: null,
+      instance: null,
+      inference_seconds: null,
+      events: [],
+    });
+  });
+
+  test('that the API refuses are refused here in the same words', async () => {
+    const { apiKey } = await newCaller(0);
+    const { call } = await signIn({ api_key: apiKey });
+    for (const body of [{}, photoJob()]) {
+      const here = await call('POST', '/jobs', body);
+      const there = await server().call('POST', '/v1/jobs', body, apiKey);
+      expect([here.status, here.body]).toEqual([there.status, there.body]);
+    }
+  });
+});
+
+test('a key is shown when it is made, works at once, and is refused once revoked', async () => {
+  const { apiKey } = await newCaller();
+  const { call } = await signIn({ api_key: apiKey });
+  const made = (await call('POST', '/keys')).body as { key_id: string; api_key: string };
+  expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(200);
+  const listed = await call('GET', '/keys');
+  expect(JSON.stringify(listed.body)).toContain(made.key_id);
+  expect(JSON.stringify(listed.body)).not.toContain(made.api_key);
+  expect((await call('DELETE', `/keys/${made.key_id}`)).status).toBe(204);
+  expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(403);
+});
+
+test('the ledger has every movement, newest first, page by page', async () => {
+  const { accountId, apiKey } = await newCaller();
+  for (let number = 1; number <= 60; number++) await admin().creditAccount(accountId, number);
+  const { call } = await signIn({ api_key: apiKey });
+  type Page = { entries: { amount_usd: number }[]; next_cursor?: string };
+  const first = (await call('GET', '/ledger')).body as Page;
+  const second = (await call('GET', `/ledger?cursor=${first.next_cursor}`)).body as Page;
+  const amounts = [...first.entries, ...second.entries].map(({ amount_usd }) => amount_usd);
+  expect(amounts).toEqual([...Array.from({ length: 60 }, (_, index) => 60 - index), 10]);
+  expect(second.next_cursor).toBeUndefined();
+  expect(codeOf(await call('GET', '/ledger?cursor=made-up'))).toBe('invalid_cursor');
+});
+
+test('what a day has cost is the sum of its charges', async () => {
+  const { accountId, apiKey } = await newCaller();
+  const jobs = ['01ARZ3NDEKTSV4RRFFQ69G5FA1', '01ARZ3NDEKTSV4RRFFQ69G5FA2'];
+  await withDatabase((db) =>
+    db
+      .insertInto('ledger')
+      .values(
+        jobs.map((job_id, index) => ({
+          id: `01BX5ZZKBKACTAV9WEVGEMMVS${index}`,
+          account_id: accountId,
+          amount_microusd: -250_000,
+          kind: 'charge' as const,
+          job_id,
+          instance: 'cpu',
+          inference_ms: 100,
+          created_at: Date.now(),
+        })),
+      )
+      .execute(),
+  );
+  const { call } = await signIn({ api_key: apiKey });
+  const { days } = (await call('GET', '/ledger/days')).body as { days: { spent_usd: number; jobs: number }[] };
+  expect(days).toHaveLength(30);
+  expect(days.at(-1)).toMatchObject({ spent_usd: 0.5, jobs: 2 });
+  expect(days.slice(0, -1).every(({ jobs }) => jobs === 0)).toBe(true);
+});
+
+test('a ping that nobody takes is seen as a dead letter, and replayed', async () => {
+  const { apiKey } = await newCaller();
+  const { call } = await signIn({ api_key: apiKey });
+  await call('PUT', '/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
+  expect((await call('POST', '/webhook-endpoint/test')).status).toBe(202);
+  type Events = { events: { event_id: string; dead_at: string | null; last_failure: string | null }[] };
+  const dead = async (): Promise<Events['events'][number]> => {
+    for (;;) {
+      const [event] = ((await call('GET', '/events')).body as Events).events;
+      if (event?.dead_at) return event;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  };
+  const letter = await dead();
+  expect(letter.last_failure).not.toBeNull();
+  expect((await call('POST', `/events/${letter.event_id}/replay`)).status).toBe(202);
+  expect((await dead()).event_id).toBe(letter.event_id);
+});
+
+describe('the operator', () => {
+  test('acts for any account, by naming it', async () => {
+    const { accountId, create } = await newCaller();
+    const jobId = await create();
+    const { call } = await newOperator();
+    const named = { 'x-gen3d-account': accountId };
+    expect((await call('GET', `/jobs/${jobId}`, undefined, named)).status).toBe(200);
+    expect((await call('GET', '/jobs')).status).toBe(400);
+    expect((await call('GET', '/jobs', undefined, { 'x-gen3d-account': 'nobody' })).status).toBe(404);
+  });
+
+  test('makes accounts and gives credit', async () => {
+    const { call } = await newOperator();
+    const made = (await call('POST', '/operator/accounts', { name: 'ann', balance_usd: 2 })).body;
+    const { account_id } = made as { account_id: string };
+    expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 3.5 })).body).toEqual({
+      account_id,
+      balance_usd: 5.5,
+    });
+    const { accounts } = (await call('GET', '/operator/accounts')).body as { accounts: unknown[] };
+    expect(accounts).toContainEqual(expect.objectContaining({ account_id, name: 'ann', balance_usd: 5.5, jobs: 0 }));
+    expect((await call('POST', '/operator/accounts/nobody/credit', { usd: 1 })).status).toBe(404);
+    expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
+    expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
+  });
+
+  test('sees what the server does', async () => {
+    await (await newCaller()).create();
+    const { body } = await (await newOperator()).call('GET', '/operator/overview');
+    expect(body).toMatchObject({ workers: 0, node: process.version, jobs: { PENDING: expect.any(Number) } });
+  });
+
+  test('cannot use the sandbox to send events anywhere, nor to make keys for it', async () => {
+    const { call, signedIn } = await newOperator();
+    const { accounts } = signedIn.body as { accounts: { account_id: string; sandbox: boolean }[] };
+    const named = { 'x-gen3d-account': accounts.find(({ sandbox }) => sandbox)?.account_id ?? '' };
+    expect((await call('PUT', '/webhook-endpoint', { url: 'https://example.com' }, named)).status).toBe(403);
+    expect((await call('POST', '/keys', undefined, named)).status).toBe(403);
+  });
+});
