@@ -28,7 +28,7 @@ const finished = (call: Call, id: string) =>
   until(async () => {
     const task = await read(call, id);
     return task.finished_at !== null && task;
-  }, 50_000);
+  }, 120_000);
 
 async function bytesAt(url: string): Promise<Buffer> {
   return Buffer.from(await (await fetch(url)).arrayBuffer());
@@ -94,7 +94,9 @@ describe('a photo', () => {
 });
 
 describe('when a runner is killed', () => {
-  test('its job is done by the next one, once, and neither status nor progress falls', async () => {
+  test('its job is done by the next one, once, and neither status nor progress falls', {
+    timeout: 240_000,
+  }, async () => {
     const pids: number[] = [];
     const log = pino(
       { level: 'info', base: null },
@@ -173,7 +175,9 @@ describe('when everything is killed at once', () => {
     throw new Error('the server ended before it listened');
   }
 
-  test('every job that was answered 202 is done after the next start, and charged once', async () => {
+  test('every job that was answered 202 is done after the next start, and charged once', {
+    timeout: 240_000,
+  }, async () => {
     const place = await newInstallation();
     const first = await serveElsewhere(place);
     const ids: string[] = [];

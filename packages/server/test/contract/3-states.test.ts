@@ -11,6 +11,7 @@ const funds = 1_000;
 const { newCaller } = sharedServer({
   workers: 1,
   bundle: 'inflate',
+  resolution: 96,
   device: 'cpu',
   rates: { cpu: rate },
   instance: 'cpu',
@@ -23,7 +24,7 @@ async function watch({ task }: Caller, id: string): Promise<Task[]> {
   await until(async () => {
     seen.push(await task(id));
     return seen.at(-1)?.finished_at !== null;
-  }, 40_000);
+  }, 100_000);
   return seen;
 }
 
@@ -44,7 +45,7 @@ beforeAll(async () => {
     await caller.create({ ...withImages(asDataUri(ballPhoto())), options: { format: 'obj' } }),
   );
   spent = { bad: funds - untouched, good: untouched - (await balanceOf(caller)) };
-});
+}, 200_000);
 
 describe('2.1 the task object', () => {
   test('of a job that just began has every field, with null for what is not there yet', async () => {

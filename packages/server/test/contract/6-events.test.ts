@@ -61,7 +61,14 @@ beforeAll(async () => {
   place = await newInstallation((end) => void endings.push(end));
   const caFile = join(place.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
-  const settings = { ...place, bundle: 'inflate', device: 'cpu', allowPrivateNetwork: true, webhookRetryDelays: [0.1] };
+  const settings = {
+    ...place,
+    bundle: 'inflate',
+    device: 'cpu',
+    resolution: 96,
+    allowPrivateNetwork: true,
+    webhookRetryDelays: [0.1],
+  };
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
   one = await customer((end) => void endings.push(end));
@@ -71,10 +78,10 @@ beforeAll(async () => {
   const of = (id: string) =>
     eventsOf(one.received).filter((event): event is TaskUpdatedEvent => 'task_id' in event && event.task_id === id);
   const ended = (id: string) => ['SUCCEEDED', 'FAILED'].includes(of(id).at(-1)?.status ?? '');
-  await until(async () => ended(ids.good) && ended(ids.bad), 40_000);
+  await until(async () => ended(ids.good) && ended(ids.bad), 100_000);
   ping = await until(async () => one.received.find(({ event }) => event.event === 'ping'), 15_000);
   [good, bad] = [of(ids.good), of(ids.bad)];
-});
+}, 150_000);
 
 afterAll(async () => {
   await server?.kill();

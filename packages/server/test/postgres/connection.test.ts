@@ -103,6 +103,17 @@ describe('news', () => {
     expect(heard.slice(2)).toEqual(['job_waiting']);
   });
 
+  test('are told by a server when a job waits', async () => {
+    const server = await startServer();
+    let heard = 0;
+    const listener = new Listener(server.config.database, { job_waiting: () => heard++ });
+    onTestFinished(() => listener.stop());
+    listener.start();
+    await until(async () => heard === 1);
+    expect((await server.call('POST', '/v1/jobs', photoJob())).status).toBe(202);
+    await until(async () => heard === 2);
+  });
+
   test('of one kind that come together are told at most twice', async () => {
     const { heard, notifier } = await setUp();
     for (let i = 0; i < 100; i++) notifier.tell('job_waiting');

@@ -1,5 +1,5 @@
 // Several servers of one database, at once. What SQLite's one writer gives for nothing is held here by locks.
-import { CreateJobResponse, ListJobsResponse, WebhookEndpoint } from '@gen3d/schema';
+import { CreateJobResponse, ListJobsResponse, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { balanceOf, credit } from '../../src/accounts/ledger.js';
@@ -10,7 +10,9 @@ import { currentTime } from '../../src/db/time.js';
 import { transaction } from '../../src/db/transaction.js';
 import { claim } from '../../src/jobs/claim.js';
 import { advance, cancel, maxAttempts, reap } from '../../src/jobs/lifecycle.js';
+import { guardedAgent } from '../../src/net/guarded-agent.js';
 import { worker } from '../../src/serve.js';
+import { Delivery } from '../../src/webhooks/delivery.js';
 import { Endpoints } from '../../src/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/webhooks/outbox.js';
 import { SecretBox } from '../../src/webhooks/secret-box.js';
@@ -23,6 +25,7 @@ import {
   newJob,
   newPostgresDatabase,
   silent,
+  site,
   startServer,
   temporaryFolder,
   until,
@@ -228,6 +231,50 @@ test('a DELETE of the endpoint drops the event that another server is recording'
   });
   await removed;
   expect(await eventsOf(one, account)).toEqual([]);
+});
+
+test('the events of a job arrive in order, whichever server makes each delivery', async () => {
+  const { one, other } = await twoPools();
+  const account = await newAccount(one);
+  const received: number[] = [];
+  const url = await site(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    received.push((JSON.parse(Buffer.concat(chunks).toString()) as TaskUpdatedEvent).progress);
+    // The later ones are quicker: whoever did not wait for the one before would overtake it.
+    setTimeout(() => response.end(), 30 - received.length);
+  });
+  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
+  const box = new SecretBox(Buffer.alloc(32));
+  await new Endpoints(one, box).put(account, url, 0);
+  const delivered = [0, 0];
+  const deliveries = [one, other].map(
+    (db, index) =>
+      new Delivery({
+        db,
+        endpoints: new Endpoints(db, box),
+        dispatcher,
+        assetsUrl: () => '',
+        retryDelays: [],
+        log: silent,
+        onOutcome: () => delivered[index]!++,
+      }),
+  );
+  onTestFinished(async () => {
+    for (const delivery of deliveries) await delivery.stop();
+    await dispatcher.destroy();
+  });
+  await newJob(one, account);
+  const { lease } = (await claim(one, { runner: 'a', now: currentTime(one), leaseMs }))!;
+  for (const delivery of deliveries) await delivery.start();
+  const progresses = Array.from({ length: 25 }, (_, i) => i + 1);
+  for (const progress of progresses) {
+    await advance(progress % 2 ? one : other, lease, { status: 'PENDING', progress }, currentTime(one));
+    for (const delivery of deliveries) delivery.wake();
+  }
+  await until(async () => received.length >= progresses.length, 50_000);
+  expect(received).toEqual(progresses);
+  expect(Math.min(...delivered)).toBeGreaterThan(0);
 });
 
 test('entries that two servers make at once are all in the balance', async () => {
