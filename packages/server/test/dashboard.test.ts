@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { CreateJobResponse, ListJobsResponse, publicTestKey } from '@gen3d/schema';
 import { describe, expect, test } from 'vitest';
 import { openDataDir } from '../src/data-dir.js';
@@ -99,6 +100,16 @@ describe('the pages', () => {
     expect(file.headers.get('content-type')).toMatch(/javascript/);
     expect(file.headers.get('cache-control')).toContain('immutable');
   });
+
+  test('are light: all script that they begin with is under 200 kB gzipped, and model-viewer is no part of it', async () => {
+    const html = await (await open('/')).text();
+    const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/files\/[^"]+\.js)"/g)].map(([, path]) => path!);
+    expect(files).toHaveLength(1);
+    const script = await (await open(files[0]!)).text();
+    expect(gzipSync(script).length).toBeLessThan(200_000);
+    expect(script).not.toMatch(/import[^(]{0,80}model-viewer-[\w-]+\.js/);
+    expect(script).toMatch(/import\([^)]*model-viewer-[\w-]+\.js/);
+  });
 });
 
 describe('signing in', () => {
@@ -141,6 +152,7 @@ describe('signing in', () => {
     ['a link nobody printed', { link: 'wrong' }, 403],
     ['nothing', {}, 400],
     ['a number', { api_key: 7 }, 400],
+    ['more than a proof needs', { api_key: 'x'.repeat(5_000) }, 400],
   ])('with %s is refused', async (_, proof, status) => {
     const { signedIn, cookie } = await signIn(proof);
     expect(signedIn.status).toBe(status);

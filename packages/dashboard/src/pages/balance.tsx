@@ -92,7 +92,7 @@ export function BalancePage() {
                     {entry.task_id ? <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a> : null}
                     {!entry.task_id && (entry.amount_usd < 0 ? 'Taken back' : 'Credit')}
                   </td>
-                  <td>
+                  <td class="extra">
                     {entry.inference_seconds === null
                       ? '–'
                       : `${seconds(entry.inference_seconds)} on ${entry.instance}`}

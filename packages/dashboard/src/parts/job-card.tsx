@@ -49,7 +49,7 @@ export function JobCard({ task, preview }: { task: Task; preview: string | undef
 }
 
 export function UploadCard(props: { upload: Upload; onRetry: () => void; onDismiss: () => void }) {
-  const { name, preview, state, problem } = props.upload;
+  const { name, preview, state, problem, mayRetry } = props.upload;
   return (
     <div class="card">
       <div class="picture photo">
@@ -70,9 +70,11 @@ export function UploadCard(props: { upload: Upload; onRetry: () => void; onDismi
             {problem}
           </p>
           <div class="row">
-            <button type="button" class="small" onClick={props.onRetry}>
-              Try again
-            </button>
+            {mayRetry && (
+              <button type="button" class="small" onClick={props.onRetry}>
+                Try again
+              </button>
+            )}
             <button type="button" class="small quiet" onClick={props.onDismiss}>
               Remove
             </button>

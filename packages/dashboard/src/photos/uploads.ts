@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { Call } from '../api.js';
 import { keepPhoto } from './kept-photos.js';
-import { preparePhoto, toDataUri } from './prepare-photo.js';
+import { NotAPhotoError, preparePhoto, toDataUri } from './prepare-photo.js';
 
 /** A photo on its way to becoming a job. */
 export interface Upload {
@@ -13,6 +13,8 @@ export interface Upload {
   file: Blob;
   state: 'sending' | 'accepted' | 'refused';
   problem?: string;
+  /** Sending it again may go well. */
+  mayRetry?: boolean;
   /** Once accepted. */
   jobId?: string;
 }
@@ -53,7 +55,8 @@ export function useUploads(call: Call, onAccepted: () => void) {
           change(key, { state: 'accepted', jobId: job_id });
           onAccepted();
         } catch (error) {
-          change(key, { state: 'refused', problem: (error as Error).message });
+          const mayRetry = !(error instanceof NotAPhotoError);
+          change(key, { state: 'refused', problem: (error as Error).message, mayRetry });
         }
       });
     },

@@ -1,10 +1,9 @@
 import { publicTestKey } from '@gen3d/schema';
-import { type RequestHandler, Router } from 'express';
+import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findAccount } from '../accounts/accounts.js';
 import type { Caller } from '../http/auth.js';
 import { HttpError, invalidRequest } from '../http/errors.js';
-import { jsonBody } from '../http/json-body.js';
 import { onlyMethods } from '../http/only-methods.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
@@ -15,6 +14,9 @@ import type { Identity } from './tokens.js';
 const SignIn = z.union([z.object({ link: z.string().max(256) }), z.object({ api_key: z.string().max(256) })], {
   error: 'must hold either link or api_key',
 });
+
+/** No more than a proof needs: nobody has shown a key yet. */
+const proofBody = express.json({ limit: 4_096, type: () => true });
 
 export const identityOf = (response: { locals: Record<string, unknown> }): Identity =>
   response.locals.identity as Identity;
@@ -44,7 +46,7 @@ export function sessionRoutes({ config, db, keys, dashboardTokens: tokens }: Ser
       const identity = token === undefined ? undefined : await tokens.identify(token);
       sendJson(response, 200, identity ? await describe(identity) : { role: null });
     })
-    .post(jsonBody, async (request, response) => {
+    .post(proofBody, async (request, response) => {
       const parsed = SignIn.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       let keyId: string | null = null;
