@@ -63,7 +63,9 @@ export function OperatorPage() {
         <div class="tile">
           <span class="label">Workers here</span>
           <strong>{overview.workers}</strong>
-          <span class="hint">as {Object.keys(overview.rates).join(', ') || 'nothing'}</span>
+          <span class="hint">
+            {overview.workers === 0 ? 'models are made elsewhere' : `on ${Object.keys(overview.rates).join(', ')}`}
+          </span>
         </div>
         <div class="tile">
           <span class="label">Webhook events waiting</span>
