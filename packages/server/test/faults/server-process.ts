@@ -46,6 +46,8 @@ export function spawnServer(
   const errors: string[] = [];
   const messages = new Set<string>();
   createInterface({ input: child.stderr! }).on('line', (line) => {
+    // For a person, not for the log, as is the key that a first start makes.
+    if (line.startsWith('The dashboard, as its operator')) return;
     const entry = line.startsWith('{') ? JSON.parse(line) : { level: 60 };
     messages.add(entry.msg);
     if (entry.msg === 'runner is ready') {
