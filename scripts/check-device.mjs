@@ -1,7 +1,7 @@
 // Every device of this machine and the CPU, side by side: how long the networks of a bundle take, how much memory, and how
 // far their answers are from the CPU's. Prints a section of docs/benchmarks.md. Needs a build.
 //
-//   node scripts/check-device.mjs [BUNDLE]...      names or folders; default: isnet and gen3d-tiny
+//   node scripts/check-device.mjs [BUNDLE]...      names or folders; default: isnet and gen3d-base
 //   node scripts/check-device.mjs --software ...   also adapters that imitate a GPU, to try the script without one
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, release } from 'node:os';
@@ -16,7 +16,7 @@ const mebibyte = 1024 ** 2;
 await main(async () => {
   const { values, positionals } = parseArgs({ options: { software: { type: 'boolean' } }, allowPositionals: true });
   const options = { allowSoftware: values.software === true };
-  const names = positionals.length > 0 ? positionals : ['isnet', 'gen3d-tiny'];
+  const names = positionals.length > 0 ? positionals : ['isnet', 'gen3d-base'];
   const bundles = await Promise.all(
     names.map((name) => (isPath(name) ? loadBundle(name) : findBundle(name, [models]))),
   );

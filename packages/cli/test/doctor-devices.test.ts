@@ -22,7 +22,7 @@ test('doctor shows every device, why it is not used or how it does, and the one 
     expect(row).toBeDefined();
     if (row?.includes('not used')) expect(stdout).toMatch(new RegExp(`^ +${provider}: .{10,}$`, 'm'));
   }
-  expect(stdout).toMatch(/ cpu +works .*gen3d-tiny \d+ ms/);
+  expect(stdout).toMatch(/ cpu +works .*gen3d-base \d+ ms/);
   expect(stdout.match(/taken by auto/g)).toHaveLength(1);
   expect(code).toBe(0);
 });
@@ -32,7 +32,7 @@ test('doctor --json tells programs the same', async () => {
   expect(devices.map(({ provider }) => provider)).toEqual(providers);
   // The first that works.
   expect(devices.findIndex(({ takenByAuto }) => takenByAuto)).toBe(devices.findIndex(({ problem }) => !problem));
-  expect(devices.at(-1)).toMatchObject({ provider: 'cpu', tests: [{ bundle: 'gen3d-tiny', ms: expect.any(Number) }] });
+  expect(devices.at(-1)).toMatchObject({ provider: 'cpu', tests: [{ bundle: 'gen3d-base', ms: expect.any(Number) }] });
   expect(healthy).toBe(true);
 });
 

@@ -121,7 +121,7 @@ describe('a damaged profile', () => {
     const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
     expect(stdout).toMatch(/✖ profile +.*profile\.json is damaged\. Delete it and run `gen3d login`\n/);
     expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
-    expect(stdout).toContain('Licences of gen3d-tiny');
+    expect(stdout).toContain('Licences of gen3d-base');
     expect(code).toBe(1);
   });
 });
@@ -162,7 +162,7 @@ test.skipIf(process.platform !== 'linux')('a result that cannot be written ends 
 test('doctor --json says the same for programs', async () => {
   const { stdout } = await gen3d(['doctor', '--json'], { env: nowhere });
   const names = (JSON.parse(stdout) as { models: Array<{ name: string }> }).models.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(['gen3d-tiny', 'isnet']));
+  expect(names).toEqual(expect.arrayContaining(['gen3d-base', 'gen3d-tiny', 'isnet']));
 });
 
 test('models verify reads every weight', async () => {

@@ -12,7 +12,7 @@ describe('settings', () => {
       port: 8787,
       database: 'sqlite',
       workers: 1,
-      bundle: 'gen3d-tiny',
+      bundle: 'gen3d-base',
       matte: 'isnet',
       device: 'auto',
       rateLimit: { perSecond: 50, burst: 100 },
@@ -80,7 +80,7 @@ describe('settings', () => {
       noTestKey: true,
       rateLimit: { perSecond: 10, burst: 20 },
       assetsUrl: 'https://cdn.example.com/models',
-      bundle: 'gen3d-tiny',
+      bundle: 'gen3d-base',
     });
     expect(loadConfig({ rateLimit: 'off' }, env).rateLimit).toBe('off');
   });
