@@ -51,11 +51,11 @@ export interface GenerateOptions {
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
   /** Cells along the longest side of the model: 128 for a quick look, 256 by default, 384 for the finest detail. */
-  readonly resolution?: number;
+  readonly resolution?: number | undefined;
   /** Triangles the mesh has at most. Default 40,000. */
-  readonly maxTriangles?: number;
+  readonly maxTriangles?: number | undefined;
   /** Pixels a side of the base color texture. Default 1024. */
-  readonly textureSize?: number;
+  readonly textureSize?: number | undefined;
 }
 
 export type Stage = 'matte' | 'frame' | 'encode' | 'field' | 'surface' | 'unwrap' | 'bake' | 'write' | 'thumbnail';

@@ -119,16 +119,15 @@ describe('when a runner is killed', () => {
 describe('close', () => {
   test('lets the job in inference finish, and hands the rest back without counting an attempt', async () => {
     const server = await startServer(real);
-    const ids: string[] = [];
-    for (let i = 0; i < 3; i++) ids.push(await create(server.call, asDataUri(ballPhoto())));
-    await until(async () => (await read(server.call, ids[0]!)).status === 'IN_PROGRESS');
+    for (let i = 0; i < 6; i++) await create(server.call, asDataUri(ballPhoto()));
+    await until(async () => (await rowsOf(server.config)).jobs.some(({ status }) => status === 'IN_PROGRESS'));
     await server.close();
     const { jobs } = await rowsOf(server.config);
-    expect(jobs[0]).toMatchObject({ status: 'SUCCEEDED' });
-    expect(jobs.slice(1)).toMatchObject([
-      { finished_at: null, attempt: 0, lease_token: null },
-      { finished_at: null, attempt: 0, lease_token: null },
-    ]);
+    const [done, rest] = [jobs.filter(({ attempt }) => attempt > 0), jobs.filter(({ attempt }) => attempt === 0)];
+    for (const job of done) expect(job).toMatchObject({ status: 'SUCCEEDED', attempt: 1, lease_token: null });
+    for (const job of rest) expect(job).toMatchObject({ finished_at: null, lease_token: null });
+    expect(done.length).toBeGreaterThan(0);
+    expect(rest.length).toBeGreaterThan(0);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { Cutout } from '../photo/image.js';
-import type { Box, DensityField } from './density-field.js';
+import { type DensityField, extentOf } from './density-field.js';
 import { densityScale } from './density-scale.js';
 import { signedDistance } from './distance-transform.js';
 import { mattePlane } from './matte-plane.js';
@@ -60,5 +60,3 @@ async function probe(field: DensityField): Promise<Float32Array> {
   await field.evaluate(points, density);
   return density;
 }
-
-const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0], max[1] - min[1], max[2] - min[2]);

@@ -6,6 +6,9 @@ export interface Box {
   readonly max: readonly [number, number, number];
 }
 
+/** The longest side of a box. */
+export const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0], max[1] - min[1], max[2] - min[2]);
+
 /** How far the camera looked down on the object, as the reconstructor sees it; 0 is level, positive from above. */
 export interface Elevation {
   readonly radians: number;

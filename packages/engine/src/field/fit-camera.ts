@@ -4,7 +4,8 @@ import { rasterise } from '../render/rasterise.js';
 import { photoView } from '../render/view.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import type { TriangleMesh } from '../surface/mesh.js';
-import type { Box, DensityField, UnseenField } from './density-field.js';
+import { tilt } from '../surface/pose.js';
+import { type Box, type DensityField, extentOf, type UnseenField } from './density-field.js';
 import { mattePlane } from './matte-plane.js';
 import { sampleGrid } from './sample-grid.js';
 
@@ -37,13 +38,15 @@ interface Fit {
  */
 export async function fitCamera(field: UnseenField, cutout: Cutout): Promise<DensityField> {
   const surface = marchingCubes(await sampleGrid(field, resolution), field.threshold);
-  if (surface.indices.length === 0) return { ...field, camera: { distance: 3 * extentOf(field.bounds), halfTangent } };
+  const extent = extentOf(field.bounds);
+  if (surface.indices.length === 0) return { ...field, camera: { distance: 3 * extent, halfTangent } };
   const matte = mattePlane(cutout, pictureSize).map((coverage) => (coverage > 0.5 ? 1 : 0));
+  const outline = boundsOf(matte);
 
   const fitted = (pitch: number): Fit => {
-    const turned = turn(surface.positions, pitch);
-    const { camera, shift } = frameAs(turned, boundsOf(matte), extentOf(field.bounds));
-    const positions = moved(turned, shift);
+    const leant = leaning(surface.positions, pitch);
+    const { camera, shift } = frameAs(leant, outline, extent);
+    const positions = moved(leant, shift);
     return { pitch, shift, camera, agreement: agreementOf({ positions, indices: surface.indices }, camera, matte) };
   };
   const better = (a: Fit, b: Fit) => (b.agreement > a.agreement ? b : a);
@@ -61,28 +64,20 @@ export async function fitCamera(field: UnseenField, cutout: Cutout): Promise<Den
 
 /** The field, turned and moved to where the camera sees it as the photo shows it. */
 function inFrontOf(field: UnseenField, { pitch, shift, camera }: Fit): DensityField {
-  const back = (points: Float32Array) => turn(moved(points, [-shift[0], -shift[1]]), -pitch);
+  const back = (points: Float32Array) => tilt(moved(points, [-shift[0], -shift[1]]), pitch);
   const { evaluateColors } = field;
   return {
     ...field,
     camera,
     elevation: { radians: pitch, spreadRadians: 0 },
-    bounds: boundsAround(moved(turn(cornersOf(field.bounds), pitch), shift)),
+    bounds: boundsAround(moved(leaning(cornersOf(field.bounds), pitch), shift)),
     evaluate: (points, density) => field.evaluate(back(points), density),
     ...(evaluateColors && { evaluateColors: (points, colors) => evaluateColors(back(points), colors) }),
   };
 }
 
-/** Rotates about X so that the top comes towards a camera that looks down by `pitch`: the opposite of `pose`. */
-function turn(points: Float32Array, pitch: number): Float32Array {
-  const [sin, cos] = [Math.sin(pitch), Math.cos(pitch)];
-  const turned = points.slice();
-  for (let i = 0; i < points.length; i += 3) {
-    turned[i + 1] = cos * points[i + 1]! - sin * points[i + 2]!;
-    turned[i + 2] = sin * points[i + 1]! + cos * points[i + 2]!;
-  }
-  return turned;
-}
+/** Upright points as a camera sees them that looks down by `pitch`: the way back from `pose`. */
+const leaning = (points: Float32Array, pitch: number) => tilt(points, -pitch);
 
 function moved(points: Float32Array, [right, up]: readonly [number, number]): Float32Array {
   const result = points.slice();
@@ -150,8 +145,6 @@ function agreementOf(mesh: TriangleMesh, camera: Camera, matte: Float32Array): n
   }
   return both / either;
 }
-
-const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0], max[1] - min[1], max[2] - min[2]);
 
 /** The eight corners, [24]. */
 function cornersOf({ min, max }: Box): Float32Array {

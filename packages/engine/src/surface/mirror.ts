@@ -56,11 +56,11 @@ export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane 
   const { up, view } = options;
   const points = spread(mesh.positions);
   const { middle, extent } = measure(mesh.positions);
-  const distances = nearestVertex(mesh.positions, extent);
+  const distances = nearestVertex(mesh.positions, middle, extent);
   const [east, north] = horizontal(up);
   const limit = Math.cos(options.awayFromView);
 
-  const planeAt = ({ angle, shift }: Candidate): Plane => {
+  const planeAt = (angle: number, shift: number): Plane => {
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
     const normal = [0, 1, 2].map((axis) => cos * east[axis]! + sin * north[axis]!) as [number, number, number];
     return { normal, offset: dot(normal, middle) + shift * extent };
@@ -75,7 +75,7 @@ export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane 
     return sum / (points.length / 3);
   };
   const tried = (angle: number, shift: number): Candidate | undefined => {
-    const plane = planeAt({ angle, shift, error: 0 });
+    const plane = planeAt(angle, shift);
     if (Math.abs(dot(plane.normal, view)) > limit) return undefined;
     return { angle, shift, error: errorOf(plane, distances.about) };
   };
@@ -99,7 +99,7 @@ export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane 
         for (const slide of [-0.2 * reach, 0, 0.2 * reach]) best = better(best, tried(angle + turn, shift + slide));
       }
     }
-    const plane = planeAt(best);
+    const plane = planeAt(best.angle, best.shift);
     return { ...plane, error: errorOf(plane, distances.exact) };
   });
   return refined.sort((a, b) => a.error - b.error);
@@ -176,11 +176,10 @@ interface Distances {
  *
  * @see Borgefors, "Distance Transformations in Digital Images", 1986
  */
-function nearestVertex(positions: Float32Array, extent: number): Distances {
+function nearestVertex(positions: Float32Array, middle: readonly [number, number, number], extent: number): Distances {
   const cell = extent / cellsAcross;
   // What is mirrored beyond this grid counts as at its border.
   const side = 2 * cellsAcross;
-  const { middle } = measure(positions);
   const indexOf = (value: number, axis: number) =>
     Math.min(Math.max(Math.floor((value - middle[axis]!) / cell) + side / 2, 1), side - 2);
   const cellAt = (x: number, y: number, z: number) => (indexOf(z, 2) * side + indexOf(y, 1)) * side + indexOf(x, 0);

@@ -22,7 +22,7 @@ export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number):
 }
 
 /** Rotates about X by minus the elevation: a camera that looks down sees the top lean towards itself. */
-function tilt(vectors: Float32Array, elevationRadians: number): Float32Array {
+export function tilt(vectors: Float32Array, elevationRadians: number): Float32Array {
   const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
   const tilted = vectors.slice();
   for (let i = 0; i < tilted.length; i += 3) {

@@ -13,7 +13,6 @@ const tell = (message: FromEngine) => port.postMessage(message);
 if (process.platform !== 'win32') setPriority(10);
 
 const { detail = {}, ...options } = workerData as EngineOptions & { detail?: Detail };
-const given = Object.fromEntries(Object.entries(detail).filter(([, value]) => value !== undefined));
 const engine = await Engine.open({
   ...options,
   onWarning: (message) => tell({ type: 'warning', message }),
@@ -28,7 +27,7 @@ async function generate({ photo }: Extract<ToEngine, { type: 'generate' }>): Pro
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) receive(next.message);
   };
   try {
-    const { glb, thumbnail } = await engine.generate(photo, { ...given, onProgress, signal: abort.signal });
+    const { glb, thumbnail } = await engine.generate(photo, { ...detail, onProgress, signal: abort.signal });
     tell({ type: 'generated', glb, thumbnail });
   } catch (error) {
     if (error instanceof EngineError) tell({ type: 'refused', code: error.code, message: error.message });

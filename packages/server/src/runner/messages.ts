@@ -22,7 +22,7 @@ export type FromRunner =
   | { type: 'finished'; status: 'SUCCEEDED' | 'FAILED'; inferenceMs: number };
 
 /** How fine models are made; what is undefined is left to the engine. */
-export type Detail = { [Key in 'resolution' | 'maxTriangles' | 'textureSize']?: GenerateOptions[Key] | undefined };
+export type Detail = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;
 
 /** What a runner says to the thread of its engine. One photo at a time. */
 export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abort' } | { type: 'close' };
