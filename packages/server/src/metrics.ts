@@ -3,6 +3,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import type { Db } from './db/open.js';
 import { currentTime } from './db/time.js';
 import { isUnavailable } from './db/unavailable.js';
+import type { RunnerNews } from './runner/messages.js';
 
 /** What `/metrics` shows, in Prometheus' text format. One registry per server, so that two in one process do not mix. */
 export class Metrics {
@@ -30,12 +31,29 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly stageDuration = new Histogram({
+    name: 'gen3d_stage_duration_seconds',
+    help: 'Time that each stage of a job took, of jobs that succeeded',
+    labelNames: ['stage'],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
+    registers: [this.registry],
+  });
+
   readonly deliveries = new Counter({
     name: 'gen3d_webhook_deliveries_total',
     help: 'Webhook delivery attempts of this process',
     labelNames: ['outcome'],
     registers: [this.registry],
   });
+
+  /** Notes what a runner of this process says of its jobs. */
+  noteRunnerNews(news: RunnerNews): void {
+    if (news.type !== 'finished') return;
+    this.jobsFinished.inc({ status: news.status });
+    if (news.status !== 'SUCCEEDED') return;
+    this.inferenceDuration.observe(news.inferenceMs / 1_000);
+    for (const [stage, ms] of Object.entries(news.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
+  }
 
   constructor(db: Db) {
     collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });

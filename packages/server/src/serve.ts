@@ -123,10 +123,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     config,
     log,
     onNews: (news) => {
-      if (news.type === 'finished') {
-        metrics.jobsFinished.inc({ status: news.status });
-        if (news.status === 'SUCCEEDED') metrics.inferenceDuration.observe(news.inferenceMs / 1_000);
-      }
+      metrics.noteRunnerNews(news);
       delivery.wake();
     },
     onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),

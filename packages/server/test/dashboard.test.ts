@@ -369,8 +369,31 @@ describe('jobs', () => {
       cost_usd: null,
       instance: null,
       inference_seconds: null,
+      stages: null,
       events: [],
     });
+  });
+
+  test('show how long each stage took once they have succeeded, to their own account', async () => {
+    const { apiKey, create } = await newCaller();
+    const id = await create();
+    const stageTimes = { prepare: 12, matte: 1_300, encode: 240, store: 4 };
+    await withDatabase((db) =>
+      db
+        .updateTable('jobs')
+        .set({ stage_ms: JSON.stringify(stageTimes) })
+        .where('id', '=', id)
+        .execute(),
+    );
+    const { body } = await (await signIn({ api_key: apiKey })).call('GET', `/job-details/${id}`);
+    expect((body as { stages: unknown }).stages).toEqual([
+      { stage: 'prepare', ms: 12 },
+      { stage: 'matte', ms: 1_300 },
+      { stage: 'encode', ms: 240 },
+      { stage: 'store', ms: 4 },
+    ]);
+    const ofApi = await server().call('GET', `/v1/jobs/${id}`, undefined, apiKey);
+    expect(Object.keys(ofApi.body as object)).not.toContain('stages');
   });
 
   test('that the API refuses are refused here in the same words', async () => {

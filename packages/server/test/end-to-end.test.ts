@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDataDir } from '../src/data-dir.js';
 import { openDatabase } from '../src/db/open.js';
 import { RunnerStartError, worker } from '../src/index.js';
+import { stagesOf } from '../src/jobs/stage-times.js';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { callServer, type Installation, newInstallation, silent, site, startServer, until } from './kit.js';
 
@@ -14,6 +15,13 @@ import { callServer, type Installation, newInstallation, silent, site, startServ
 const real = { workers: 1, bundle: 'inflate', device: 'cpu', leaseSeconds: 2 };
 /** Where nobody needs to come while a model is being made. */
 const coarse = { ...real, resolution: 96, textureSize: 256 };
+
+/** In the order in which a job passes through them. */
+const allStages = [
+  'prepare',
+  ...['matte', 'frame', 'encode', 'field', 'surface', 'unwrap', 'bake', 'write', 'thumbnail'],
+  'store',
+];
 
 type Call = (method: string, path: string, body?: unknown) => Promise<{ status: number; body: unknown }>;
 
@@ -50,8 +58,19 @@ describe('a photo', () => {
     expect((await bytesAt(task.model_urls!.glb)).toString('latin1', 0, 4)).toBe('glTF');
     expect((await bytesAt(task.thumbnail_url!)).toString('hex', 0, 3)).toBe('ffd8ff');
 
-    const { charges } = await rowsOf(server.config);
+    const { charges, jobs } = await rowsOf(server.config);
     expect(charges).toMatchObject([{ job_id: task.task_id, instance: 'g6e' }]);
+    const stages = stagesOf(jobs[0]!.stage_ms)!;
+    expect(stages.map(({ stage }) => stage)).toEqual(allStages);
+    for (const { ms } of stages) expect(Number.isSafeInteger(ms) && ms >= 0).toBe(true);
+    // The engine's own stages are the inference, but for what lies between them.
+    const inEngine = stages.slice(1, -1).reduce((sum, { ms }) => sum + ms, 0);
+    expect(inEngine).toBeGreaterThan(0);
+    expect(inEngine).toBeLessThanOrEqual(charges[0]!.inference_ms! + allStages.length);
+    const metrics = String((await server.call('GET', '/metrics')).body);
+    for (const stage of allStages) expect(metrics).toContain(`gen3d_stage_duration_seconds_count{stage="${stage}"} 1`);
+    expect(metrics).toContain('gen3d_inference_duration_seconds_count 1');
+
     const { inference_ms, amount_microusd } = charges[0]!;
     expect(amount_microusd).toBe(-inference_ms! * 2);
     expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10 + amount_microusd / 1e6 });

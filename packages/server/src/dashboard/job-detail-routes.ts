@@ -5,6 +5,7 @@ import { HttpError } from '../http/errors.js';
 import { onlyMethods } from '../http/only-methods.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
+import { stagesOf } from '../jobs/stage-times.js';
 import { eventsOfJob } from './events.js';
 
 /** `/dashboard/api/job-details`: what the task object does not tell of a job. */
@@ -17,7 +18,7 @@ export function jobDetailRoutes({ db }: Services): Router {
       const job = await db
         .selectFrom('jobs')
         .leftJoin('ledger', (join) => join.onRef('ledger.job_id', '=', 'jobs.id').on('kind', '=', 'charge'))
-        .select(['jobs.id', 'image_url', 'attempt', 'amount_microusd', 'instance', 'inference_ms'])
+        .select(['jobs.id', 'image_url', 'attempt', 'stage_ms', 'amount_microusd', 'instance', 'inference_ms'])
         .where('jobs.id', '=', request.params.id)
         .where('jobs.account_id', '=', accountId)
         .executeTakeFirst();
@@ -28,6 +29,7 @@ export function jobDetailRoutes({ db }: Services): Router {
         cost_usd: job.amount_microusd === null ? null : toUsd(-job.amount_microusd || 0),
         instance: job.instance,
         inference_seconds: job.inference_ms === null ? null : job.inference_ms / 1_000,
+        stages: stagesOf(job.stage_ms),
         events: await eventsOfJob(db, accountId, job.id),
       });
     })

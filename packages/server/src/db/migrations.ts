@@ -10,6 +10,7 @@ export const migrations: Record<string, Migration> = {
   '0002_outbox_by_account': { up: outboxByAccount },
   '0003_shared_by_servers': { up: sharedByServers },
   '0004_dashboard_tokens': { up: dashboardTokens },
+  '0005_stage_times': { up: stageTimes },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -176,4 +177,9 @@ async function dashboardTokens(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('expires_at', 'bigint', (column) => column.notNull())
     .execute();
+}
+
+/** How long each stage of a finished job took. */
+async function stageTimes(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('jobs').addColumn('stage_ms', 'text').execute();
 }

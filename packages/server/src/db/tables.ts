@@ -103,6 +103,8 @@ interface JobTable {
    * job's doing, so the attempt will not count; otherwise a job that crashes every runner would take its neighbour along.
    */
   parked: number;
+  /** Of a job that succeeded: `StageTimes` as JSON. Null otherwise, and for jobs from before it was kept. */
+  stage_ms: string | null;
 }
 
 interface OutboxTable {

@@ -13,6 +13,7 @@ const success = {
   modelKey: 'm/model.glb',
   thumbnailKey: 'm/thumbnail.jpg',
   inferenceMs: 2_500,
+  stageTimes: { prepare: 12, matte: 1_300, store: 4 },
   instance: 'cpu',
   rateUsdPerSecond: 0.002,
 };

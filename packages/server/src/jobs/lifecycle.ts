@@ -9,6 +9,7 @@ import { after, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
+import type { StageTimes } from './stage-times.js';
 
 /** The right to work on one job for one attempt. */
 export interface Lease {
@@ -58,6 +59,7 @@ type Change = Partial<
     | 'lease_token'
     | 'runner'
     | 'parked'
+    | 'stage_ms'
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
@@ -113,6 +115,7 @@ export interface Success {
   modelKey: string;
   thumbnailKey: string;
   inferenceMs: number;
+  stageTimes: StageTimes;
   instance: string;
   rateUsdPerSecond: number;
 }
@@ -134,6 +137,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       progress: progress.done,
       model_key: modelKey,
       thumbnail_key: thumbnailKey,
+      stage_ms: JSON.stringify(success.stageTimes),
       ...finished(now),
     };
     await write(trx, job, change, now);

@@ -87,6 +87,7 @@ const blank: Omit<JobRow, (typeof given)[number]> = {
   lease_expires_at: null,
   runner: null,
   parked: 0,
+  stage_ms: null,
 };
 
 const columns = [...given, ...(Object.keys(blank) as (keyof typeof blank)[])];

@@ -27,8 +27,8 @@ async function generate({ photo }: Extract<ToEngine, { type: 'generate' }>): Pro
     for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) receive(next.message);
   };
   try {
-    const { glb, thumbnail } = await engine.generate(photo, { ...detail, onProgress, signal: abort.signal });
-    tell({ type: 'generated', glb, thumbnail });
+    const { glb, thumbnail, stats } = await engine.generate(photo, { ...detail, onProgress, signal: abort.signal });
+    tell({ type: 'generated', glb, thumbnail, stats });
   } catch (error) {
     if (error instanceof EngineError) tell({ type: 'refused', code: error.code, message: error.message });
     else tell({ type: 'broken', problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });

@@ -1,5 +1,6 @@
-import type { ChosenDevice, DecodedPhoto, EngineErrorCode, GenerateOptions } from '@gen3d/engine';
+import type { ChosenDevice, DecodedPhoto, EngineErrorCode, Generated, GenerateOptions } from '@gen3d/engine';
 import type { Config } from '../config.js';
+import type { StageTimes } from '../jobs/stage-times.js';
 
 /** What the server says to a runner process. */
 export type ToRunner =
@@ -19,7 +20,11 @@ export type FromRunner =
   | { type: 'idle' }
   /** A job changed, so an event may be waiting to be delivered. */
   | { type: 'changed' }
-  | { type: 'finished'; status: 'SUCCEEDED' | 'FAILED'; inferenceMs: number };
+  | { type: 'finished'; status: 'SUCCEEDED'; inferenceMs: number; stageTimes: StageTimes }
+  | { type: 'finished'; status: 'FAILED' };
+
+/** What of it is about jobs. */
+export type RunnerNews = Extract<FromRunner, { type: 'changed' | 'finished' }>;
 
 /** How fine models are made; what is undefined is left to the engine. */
 export type Detail = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;
@@ -34,6 +39,6 @@ export type FromEngine =
   | { type: 'warning'; message: string }
   | { type: 'progress'; fraction: number }
   /** The three ends of a `generate`: done, something is wrong with this photo, anything else. */
-  | { type: 'generated'; glb: Uint8Array; thumbnail: Uint8Array }
+  | ({ type: 'generated' } & Pick<Generated, 'glb' | 'thumbnail' | 'stats'>)
   | { type: 'refused'; code: EngineErrorCode; message: string }
   | { type: 'broken'; problem: string };

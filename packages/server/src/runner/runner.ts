@@ -14,6 +14,7 @@ import type { InputStore } from '../inputs/store.js';
 import { type ClaimedJob, claim, handBack, renew } from '../jobs/claim.js';
 import { JobFailure, unsupportedType } from '../jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError, succeed } from '../jobs/lifecycle.js';
+import type { StageTimes } from '../jobs/stage-times.js';
 import { isStorageUnavailable } from '../s3/unavailable.js';
 import type { FromRunner } from './messages.js';
 import type { ThreadedEngine } from './threaded-engine.js';
@@ -52,12 +53,19 @@ interface Work {
   job: ClaimedJob;
   /** Aborted with a `LeaseLostError` or `HandBack` when the work must stop. */
   abort: AbortController;
+  /** How long each stage behind us took. */
+  stageTimes: StageTimes;
 }
 
 /** Why work stopped before its end: the runner is leaving and somebody else shall do it. */
 class HandBack extends Error {
   override readonly name = 'HandBack';
 }
+
+const millisecondsSince = (start: number) => Math.round(performance.now() - start);
+
+const rounded = (times: StageTimes): StageTimes =>
+  Object.fromEntries(Object.entries(times).map(([stage, ms]) => [stage, Math.round(ms)]));
 
 /**
  * Works through the queue: prepares a job, waits for the inference slot, runs the engine, stores the assets, finishes the
@@ -146,7 +154,7 @@ export class Runner {
 
   /** Prepares the job, then starts its inference as soon as the slot is free, without waiting for its end. */
   async #take(job: ClaimedJob): Promise<void> {
-    const work: Work = { job, abort: new AbortController() };
+    const work: Work = { job, abort: new AbortController(), stageTimes: {} };
     this.#works.add(work);
     try {
       const photo = await this.#prepare(work);
@@ -166,22 +174,25 @@ export class Runner {
     }
   }
 
-  async #prepare({ job, abort }: Work): Promise<DecodedPhoto> {
+  async #prepare(work: Work): Promise<DecodedPhoto> {
     const { inputs, dispatcher } = this.#options;
+    const { job, abort } = work;
     if (job.type !== jobType) throw unsupportedType(job.type);
     await this.#advance(job, 'PENDING', progress.preparing);
+    const started = performance.now();
     const bytes =
       job.image_url === null ? await inputs.read(job.id) : await fetchImage(job.image_url, dispatcher, abort.signal);
     if (sniffImage(bytes) === undefined) {
       throw new JobFailure('image_invalid', `The image is no photo in a known format but ${describeNonImage(bytes)}`);
     }
     const photo = await decode(bytes);
+    work.stageTimes = { prepare: millisecondsSince(started) };
     abort.signal.throwIfAborted();
     await this.#advance(job, 'QUEUED', progress.queued);
     return photo;
   }
 
-  async #infer({ job, abort }: Work, photo: DecodedPhoto): Promise<void> {
+  async #infer({ job, abort, stageTimes: prepared }: Work, photo: DecodedPhoto): Promise<void> {
     const { db, engine, inputs, assets, instance, rateUsdPerSecond, tell, log } = this.#options;
     await this.#advance(job, 'IN_PROGRESS', progress.inferring);
 
@@ -198,24 +209,26 @@ export class Runner {
     };
     const started = performance.now();
     tell({ type: 'inferring', jobId: job.id });
-    const { glb, thumbnail } = await engine
+    const { glb, thumbnail, stats } = await engine
       .generate(photo, { onProgress: report, signal: abort.signal })
       .finally(() => tell({ type: 'idle' }));
-    const inferenceMs = Math.round(performance.now() - started);
+    const inferenceMs = millisecondsSince(started);
     report(1);
     await writing;
     abort.signal.throwIfAborted();
 
+    const stored = performance.now();
     const keys = await this.#store({ job, abort }, glb, thumbnail);
+    const stageTimes = { ...prepared, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
     try {
-      const success = { ...keys, inferenceMs, instance, rateUsdPerSecond };
+      const success = { ...keys, inferenceMs, stageTimes, instance, rateUsdPerSecond };
       await this.#whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
       // Whether the job has succeeded after all is not known then; the files are settled later.
       if (!isUnavailable(error)) await assets.discard(keys);
       throw error;
     }
-    tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs });
+    tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs, stageTimes });
     log.info({ jobId: job.id, attempt: job.attempt, inferenceMs }, 'job succeeded');
     // After the news: nobody needs to wait for a slow store to be tidied up.
     await assets.keep(keys);
@@ -223,7 +236,11 @@ export class Runner {
   }
 
   /** Tries again while the object store is away and the job is ours: the inference is the dear part of it. */
-  async #store({ job, abort }: Work, glb: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+  async #store(
+    { job, abort }: Pick<Work, 'job' | 'abort'>,
+    glb: Uint8Array,
+    thumbnail: Uint8Array,
+  ): Promise<AssetKeys> {
     for (;;) {
       try {
         return await this.#options.assets.put(job.id, glb, thumbnail);
@@ -292,13 +309,13 @@ export class Runner {
     } else if (error instanceof JobFailure || error instanceof EngineError) {
       const failure = error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
       await fail(db, job.lease, failure, currentTime(db));
-      tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
+      tell({ type: 'finished', status: 'FAILED' });
       log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
       await inputs.remove(job.id);
     } else {
       log.error({ ...about, err: error }, 'the attempt broke off');
       const again = await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
-      if (!again) tell({ type: 'finished', status: 'FAILED', inferenceMs: 0 });
+      if (!again) tell({ type: 'finished', status: 'FAILED' });
       tell({ type: 'changed' });
     }
   }

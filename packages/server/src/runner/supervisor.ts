@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { newUlid } from '../ids.js';
-import type { FromRunner, ToRunner } from './messages.js';
+import type { FromRunner, RunnerNews, ToRunner } from './messages.js';
 
 /** By package name, so that it is found from the built package and from the sources alike. */
 const runnerFile = createRequire(import.meta.url).resolve('@gen3d/server/runner');
@@ -19,7 +19,7 @@ export interface SupervisorOptions {
   config: Config;
   log: Logger;
   /** A runner reported news about a job. */
-  onNews: (news: Extract<FromRunner, { type: 'changed' | 'finished' }>) => void;
+  onNews: (news: RunnerNews) => void;
   /** A runner's process is gone; what it held is nobody's. Called before another is started. */
   onExit: (runner: string) => Promise<void>;
 }

@@ -43,7 +43,7 @@ export class ThreadedEngine {
   generate(
     photo: DecodedPhoto,
     { onProgress, signal }: { onProgress: (fraction: number) => void; signal: AbortSignal },
-  ): Promise<Pick<Generated, 'glb' | 'thumbnail'>> {
+  ): Promise<Generated> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const abort = () => this.#tell({ type: 'abort' });
