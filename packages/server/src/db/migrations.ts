@@ -11,6 +11,7 @@ export const migrations: Record<string, Migration> = {
   '0003_shared_by_servers': { up: sharedByServers },
   '0004_dashboard_tokens': { up: dashboardTokens },
   '0005_stage_times': { up: stageTimes },
+  '0010_import_from_sqlite': { up: importFromSqlite },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -182,4 +183,15 @@ async function dashboardTokens(db: Kysely<unknown>): Promise<void> {
 /** How long each stage of a finished job took. */
 async function stageTimes(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('jobs').addColumn('stage_ms', 'text').execute();
+}
+
+/** At most one row, of `gen3d admin migrate-to`. */
+async function importFromSqlite(db: Kysely<unknown>): Promise<void> {
+  if (!isPostgres(db)) return;
+  await db.schema
+    .createTable('import_from_sqlite')
+    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('finished_at', 'bigint')
+    .execute();
 }

@@ -62,6 +62,13 @@ export interface Tables {
     /** Tells the key from another without telling it. */
     fingerprint: string;
   };
+  /** At most one row, on PostgreSQL only: the SQLite installation that is or was copied into it; see moving/migrate-to.ts. */
+  import_from_sqlite: {
+    id: number;
+    started_at: number;
+    /** Null while a part may be missing: no server works on that. */
+    finished_at: number | null;
+  };
   /** One row, on PostgreSQL only: the token bucket that its servers share; see http/rate-limit.ts. */
   rate_bucket: {
     id: number;
