@@ -107,7 +107,8 @@ export function columnsField(
     const near = sampleBilinear(occupancy, size, u, v, k * count);
     const far = sampleBilinear(occupancy, size, u, v, (k + 1) * count);
     let inside = clamp(near + (far - near) * (step - k), -6, 6);
-    if (behind < minThicknessSteps) inside = Math.max(inside, 0.5);
+    // By the seam's width or more, or its rounding would take a rim off what is seen.
+    if (behind < minThicknessSteps) inside = Math.max(inside, seamRounding);
     return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside, seamRounding), silhouette, seamRounding);
   };
 
