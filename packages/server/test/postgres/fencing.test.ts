@@ -1,0 +1,180 @@
+// A machine that is cut off from the others in the middle of a job, and comes back with its result when somebody else has
+// already delivered one.
+import { readdir, readFile } from 'node:fs/promises';
+import { readGlb } from '@gen3d/engine';
+import { CreateJobResponse } from '@gen3d/schema';
+import { afterAll, describe, expect, test } from 'vitest';
+import { S3AssetStore } from '../../src/assets/s3-store.js';
+import { openDatabase } from '../../src/db/open.js';
+import type { JobRow } from '../../src/db/tables.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { firstApiKey, type ServerProcess, spawnServer } from '../faults/server-process.js';
+import { type Answer, callServer, temporaryFolder, until } from '../kit.js';
+import { FaultyProxy } from '../s3/faulty-proxy.js';
+import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
+import { startCluster } from './cluster.js';
+import { type Host, makeHosts } from './hosts.js';
+
+const endings: (() => void | Promise<void>)[] = [];
+afterAll(async () => {
+  for (const end of endings.reverse()) await end();
+});
+const atEnd = (end: () => void | Promise<void>) => void endings.push(end);
+
+const hosts = await makeHosts(2, atEnd);
+if (!hosts)
+  console.warn('fencing: no network namespaces to be had here (root on Linux, with iproute2); two machines not tested');
+
+const s3 = sharedS3();
+const photoJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+const lostTheLease = 'lost the lease; somebody else has the job';
+
+/** A server with one runner on a host of its own. */
+interface Machine {
+  host: Host;
+  server: ServerProcess;
+  /** Its way to the bucket. */
+  bucketWay: FaultyProxy;
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+async function startMachine(host: Host, databaseUrl: string, assets: string): Promise<Machine> {
+  const bucketWay = new FaultyProxy(s3.store());
+  atEnd(() => bucketWay.stop());
+  const database = new URL(databaseUrl);
+  database.hostname = host.ours;
+  const settings = {
+    dataDir: temporaryFolder(atEnd),
+    database: database.href,
+    assets,
+    s3Endpoint: await bucketWay.start(host.ours),
+    host: '0.0.0.0',
+    noTestKey: true,
+    workers: 1,
+    bundle: 'inflate',
+    device: 'cpu',
+    textureSize: 256,
+    leaseSeconds: 3,
+    rates: { g6e: 0.002 },
+    instance: 'g6e',
+    bootstrapBalanceUsd: 10,
+  };
+  const server = spawnServer(settings, {}, host.enter);
+  atEnd(() => server.kill());
+  const url = new URL(await server.ready);
+  url.hostname = host.address;
+  const call: Machine['call'] = (method, path, body) => callServer(url.origin, method, path, body, firstApiKey);
+  return { host, server, bucketWay, call };
+}
+
+async function startMachines() {
+  const cluster = await startCluster(hosts!.map(({ ours }) => ours));
+  atEnd(() => cluster.remove());
+  const { bucket, prefix, url } = s3.emptyBucket();
+  // One after the other: the first makes the tables and the account.
+  const machines: Machine[] = [];
+  for (const host of hosts!) machines.push(await startMachine(host, cluster.url, `s3://${bucketName}/${prefix}`));
+  const db = openDatabase(cluster.url);
+  atEnd(() => db.destroy());
+
+  const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const keysOf = (id: string) => keysIn(bucket, `assets/${id}/`);
+  return {
+    machines,
+    row,
+    keysOf,
+    async create(): Promise<string> {
+      return CreateJobResponse.parse((await machines[0]!.call('POST', '/v1/jobs', photoJob)).body).job_id;
+    },
+    /** The job as the second machine has finished it. */
+    takenOverAndDone: (id: string) =>
+      until(async () => {
+        const job = await row(id);
+        return job.finished_at !== null && job.attempt === 2 && job;
+      }, 90_000),
+    /** The job is as the second machine has left it, was charged once, and its one model is in the bucket. */
+    async expectOneResult(id: string, done: JobRow): Promise<void> {
+      expect(await row(id)).toEqual(done);
+      const charges = await db.selectFrom('ledger').selectAll().where('job_id', '=', id).execute();
+      expect(charges).toHaveLength(1);
+      for (const { call } of machines) {
+        const task = await until(() => call('GET', `/v1/jobs/${id}`).catch(() => undefined), 60_000);
+        expect(task.body).toMatchObject({ status: 'SUCCEEDED', progress: 100 });
+      }
+      // What was stored in vain is thrown away by who stored it, or by the sweep where that was not to be.
+      const outcome = async () => ({ finished: true, modelKey: done.model_key });
+      await new S3AssetStore(bucket).sweep(Date.now() + 60_000, outcome);
+      expect(await keysOf(id)).toEqual([`assets/${done.model_key}`, `assets/${done.thumbnail_key}`]);
+      await readGlb(Buffer.from(await (await fetch(`${url}assets/${done.model_key}`)).arrayBuffer()));
+    },
+  };
+}
+
+let started: ReturnType<typeof startMachines> | undefined;
+/** Both tests have the same machines. */
+const twoMachines = () => {
+  started ??= startMachines();
+  return started;
+};
+
+const onTwoMachines = describe.skipIf(!hosts);
+
+onTwoMachines('a machine that is cut off from its database and its bucket in mid-lease', () => {
+  test('in its inference ends that alone, while another takes the job over; its late result is refused', {
+    timeout: 240_000,
+  }, async () => {
+    const { machines, row, create, takenOverAndDone, expectOneResult } = await twoMachines();
+    const id = await create();
+    const { runner } = await until(async () => {
+      const job = await row(id);
+      return job.status === 'IN_PROGRESS' && job;
+    }, 60_000);
+    const holder = machines.find(({ server }) => server.pidOf(runner!) !== undefined)!;
+    const hasStored = () =>
+      holder.bucketWay.seen.some(({ what }) => what.startsWith('PUT') && what.includes(`assets/${id}`));
+    await holder.host.cut();
+    const done = await takenOverAndDone(id);
+    await until(() => isIdle(holder.server.pidOf(runner!)!), 60_000);
+    expect([hasStored(), holder.server.timesLogged(lostTheLease)]).toEqual([false, 0]);
+    await holder.host.join();
+    await until(async () => holder.server.timesLogged(lostTheLease) === 1, 90_000);
+    await expectOneResult(id, done);
+    expect(hasStored()).toBe(false);
+  });
+
+  test('when its model is stored already cannot finish the job with it, and the model is thrown away', {
+    timeout: 240_000,
+  }, async () => {
+    const { machines, create, keysOf, takenOverAndDone, expectOneResult } = await twoMachines();
+    let holder: Machine | undefined;
+    for (const machine of machines) {
+      machine.bucketWay.plan(/^PUT .*thumbnail.jpg/, async () => {
+        if (holder) return;
+        holder = machine;
+        await machine.host.cut();
+      });
+    }
+    const refusals = () => holder!.server.timesLogged(lostTheLease);
+    const id = await create();
+    await until(async () => holder !== undefined, 60_000);
+    const before = refusals();
+    expect(await keysOf(id)).toHaveLength(2);
+    const done = await takenOverAndDone(id);
+    expect(await keysOf(id)).toHaveLength(4);
+    await holder!.host.join();
+    await until(async () => refusals() > before, 90_000);
+    await expectOneResult(id, done);
+  });
+});
+
+/** Whether a process has had nothing to compute for a moment: threads that wait for the processor count as busy. */
+async function isIdle(pid: number): Promise<boolean> {
+  for (let sample = 0; sample < 10; sample++) {
+    for (const task of await readdir(`/proc/${pid}/task`)) {
+      const stat = await readFile(`/proc/${pid}/task/${task}/stat`, 'utf8').catch(() => ') S');
+      if (stat.slice(stat.lastIndexOf(')') + 2).startsWith('R')) return false;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return true;
+}
