@@ -1,0 +1,7 @@
+// Whether a file was written to its end, by what its format says of it.
+
+export const isWholeGlb = (bytes: Buffer): boolean =>
+  bytes.toString('latin1', 0, 4) === 'glTF' && bytes.readUInt32LE(8) === bytes.length;
+
+export const isWholeJpeg = (bytes: Buffer): boolean =>
+  bytes.toString('hex', 0, 2) === 'ffd8' && bytes.toString('hex', bytes.length - 2) === 'ffd9';
