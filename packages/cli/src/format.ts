@@ -1,9 +1,20 @@
+import { stripVTControlCharacters } from 'node:util';
+
 /** Words for people. Decimal units, as file managers show them. */
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   if (count < 1_000_000) return `${(count / 1000).toFixed(0)} kB`;
   if (count < 1_000_000_000) return `${(count / 1_000_000).toFixed(1)} MB`;
   return `${(count / 1_000_000_000).toFixed(1)} GB`;
+}
+
+/** How long ago, in one unit: that a job is three days old is all that one wants to know of its minutes. */
+export function age(ms: number): string {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  if (seconds < 60) return `${seconds} s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`;
+  return `${count(Math.floor(seconds / 86_400), 'day')} ago`;
 }
 
 export function duration(ms: number): string {
@@ -15,12 +26,15 @@ export function duration(ms: number): string {
 export const count = (amount: number, one: string, many = `${one}s`): string =>
   `${amount} ${amount === 1 ? one : many}`;
 
-/** Rows in aligned columns, two spaces apart. */
+/** Rows in aligned columns, two spaces apart. Cells may be coloured. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
-    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
   }
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ');
+  const padded = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell));
+  const line = (row: readonly string[]) => row.map(padded).join('  ');
   return rows.map((row) => line(row).trimEnd()).join('\n');
 }
+
+const widthOf = (cell: string) => stripVTControlCharacters(cell).length;

@@ -23,7 +23,8 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
   return fitting(image, await readFile(image, { signal }));
 }
 
-async function fitting(name: string, photo: Uint8Array): Promise<Uint8Array> {
+/** A photo's bytes as they fit into a request. @throws as `photoInput` does; `name` is what its message calls the photo */
+export async function fitting(name: string, photo: Uint8Array): Promise<Uint8Array> {
   if (photo.byteLength <= limits.inlineImageBytes) return photo;
   if (photo.byteLength > limits.remoteImageBytes) throw tooLarge(name, photo.byteLength);
   const { EngineError, shrinkPhoto } = await import('@gen3d/engine');

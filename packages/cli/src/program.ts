@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
 import { addAdmin } from './commands/admin.js';
 import { addBalance } from './commands/balance.js';
+import { addCompletion } from './commands/completion.js';
 import { addCreate } from './commands/create.js';
 import { addDoctor } from './commands/doctor.js';
 import { addDownload } from './commands/download.js';
@@ -12,6 +13,7 @@ import { addLogin } from './commands/login.js';
 import { addLogout } from './commands/logout.js';
 import { addModels } from './commands/models.js';
 import { addServe } from './commands/serve.js';
+import { addWatch } from './commands/watch.js';
 import { addWebhook } from './commands/webhook.js';
 import { addWorker } from './commands/worker.js';
 import { addServerOptions } from './server-options.js';
@@ -51,6 +53,7 @@ export function program(): Command {
   addGet(gen3d);
   addList(gen3d);
   addDownload(gen3d);
+  addWatch(gen3d);
   gen3d.commandsGroup('Account:');
   addBalance(gen3d);
   addWebhook(gen3d);
@@ -62,10 +65,22 @@ export function program(): Command {
   addAdmin(gen3d);
   addModels(gen3d);
   addDoctor(gen3d);
+  gen3d.commandsGroup('This program:');
+  addCompletion(gen3d, completeProgram);
 
-  gen3d.hook('preSubcommand', async (_, command) => {
-    const settings = serverSettings[command.name()];
-    if (settings) await addServerOptions(command, settings === 'all' ? undefined : settings);
-  });
+  gen3d.hook('preSubcommand', (_, command) => addSettings(command));
+  return gen3d;
+}
+
+/** The server is loaded only for the commands that take its settings. */
+async function addSettings(command: Command): Promise<void> {
+  const settings = serverSettings[command.name()];
+  if (settings) await addServerOptions(command, settings === 'all' ? undefined : settings);
+}
+
+/** The command line with every option of every command: to be described, not to be run. */
+export async function completeProgram(): Promise<Command> {
+  const gen3d = program();
+  for (const command of gen3d.commands) await addSettings(command);
   return gen3d;
 }

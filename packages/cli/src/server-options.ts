@@ -16,7 +16,7 @@ const placeholders: Partial<Record<Key, string>> = {
   workers: 'number',
   bundle: 'name',
   matte: 'name',
-  device: 'name',
+  device: 'auto|cpu|webgpu|cuda|coreml|dml',
   rateLimit: 'rate:burst',
   logFormat: 'pretty|json',
 };

@@ -52,6 +52,14 @@ export function workplace() {
     return result(child);
   };
 
+  /** Runs another program to its end, as `gen3d` would be run. */
+  const run = async (program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Result> => {
+    const child = spawn(program, args, { cwd: folder, env: { ...environment(), ...env } });
+    children.push(child);
+    child.stdin.end();
+    return result(child);
+  };
+
   /** Starts `gen3d serve` on a free port and resolves with its address once it listens. */
   const serve = async (...args: string[]): Promise<{ url: string; child: ChildProcess; ended: Promise<Result> }> => {
     const child = start(['serve', '--port', '0', ...args]);
@@ -66,7 +74,7 @@ export function workplace() {
     return { url, child, ended };
   };
 
-  return { path, start, gen3d, serve };
+  return { path, start, gen3d, run, serve };
 }
 
 /** Collects what a process says until it ends. */

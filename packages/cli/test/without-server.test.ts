@@ -63,6 +63,9 @@ describe('what cannot be done as it was typed ends with 2 and a sentence, before
     ['a base URL without http', ['list', '--base-url', 'gpu-box:8787'], /is no server's address/],
     ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
     ['an option with a typo', ['create', '--wiat', 'cup.png'], /Did you mean --wait\?/],
+    ['a model with a typo', ['models', 'use', 'gen3d-bsae'], /no model called gen3d-bsae\. Did you mean gen3d-base\?/],
+    ['a shell that is none', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
+    ['--preview without --wait', ['create', 'cup.png', '--preview'], /--preview needs --wait/],
     ['no photo', ['create'], /missing required argument 'image'/],
     ['no command', [], /Usage: gen3d/],
     [

@@ -7,9 +7,11 @@ import { exitCode } from '../exit-code.js';
 import { Failed, failureOf, Interrupted, UsageError } from '../failure.js';
 import { bytes, count, duration } from '../format.js';
 import { fetchModel } from '../model-file.js';
+import { openForPerson } from '../opening.js';
 import { isUrl, modelPath, planOutputs } from '../output-file.js';
 import { isDataUri, photoInput } from '../photo-input.js';
 import { pickUp } from '../pick-up.js';
+import { thumbnailPreview } from '../picture-preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../progress.js';
 import { cross, isWatched, paint, print, printJson, say, tick } from '../terminal.js';
 
@@ -18,6 +20,8 @@ interface CreateOptions extends ServerOptions {
   readonly output?: string;
   readonly force?: boolean;
   readonly json?: boolean;
+  readonly open?: boolean;
+  readonly preview?: boolean;
 }
 
 /** One photo of the call, and how far it has come. */
@@ -45,6 +49,11 @@ export function addCreate(program: Command): void {
     .option('-o, --output <path>', 'with --wait: the file to write; a folder for several photos')
     .option('-f, --force', 'overwrite files that exist')
     .option('--json', "print the API's object, one a line: the job's id, or with --wait the finished task")
+    .option(
+      '--open',
+      "open the job's page in the dashboard (of several photos the gallery); with --wait the model's file",
+    )
+    .option('--preview', 'with --wait: show what was made in the terminal, as well as it can')
     .action((images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()));
 }
 
@@ -52,6 +61,7 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   if (!options.wait && (options.output !== undefined || options.force)) {
     throw new UsageError('-o and --force need --wait: without it nothing is written yet');
   }
+  if (!options.wait && options.preview) throw new UsageError('--preview needs --wait: there is nothing to see before');
   await refuseMissing(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options) : [];
   const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index] }));
@@ -83,9 +93,11 @@ function nameOf(image: string): string {
   return isUrl(image) ? image : basename(image);
 }
 
-async function createOnly(client: Gen3d, items: readonly Item[], { json }: CreateOptions, signal: AbortSignal) {
+async function createOnly(client: Gen3d, items: readonly Item[], { json, open }: CreateOptions, signal: AbortSignal) {
+  let last: string | undefined;
   const handingIn = forEach(items, signal, say, async (item, stop) => {
     const created = await handIn(client, item, stop);
+    last = created.job_id;
     if (json) printJson(created);
     else print(created.job_id);
     if (isWatched() && items.length === 1) say(paint('dim', `\`${pickUp(created.job_id)}\` waits for it`));
@@ -93,6 +105,11 @@ async function createOnly(client: Gen3d, items: readonly Item[], { json }: Creat
   const failures = await handingIn.catch((error: unknown) => {
     throw error instanceof Interrupted ? new Interrupted(unanswered(items)) : error;
   });
+  if (open && last !== undefined) {
+    await openForPerson(
+      items.length === 1 ? `${client.baseUrl}/dashboard/jobs/${last}` : `${client.baseUrl}/dashboard`,
+    );
+  }
   if (failures) throw new Failed(exitCode.failed);
 }
 
@@ -116,8 +133,13 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     const made = count(items.length - failures, 'model');
     say(`${made}${failures ? `, ${failures} failed` : ''}, in ${duration(Date.now() - startedAt)}`);
   }
+  if (options.open && failures < items.length) await openForPerson(result(items, client));
   if (failures) throw new Failed(exitCode.failed);
 }
+
+/** What a person wants to see when all is done: the model; of several photos the gallery, as files open one by one. */
+const result = ([first, ...others]: readonly Item[], { baseUrl }: Gen3d) =>
+  first?.path !== undefined && others.length === 0 ? first.path : `${baseUrl}/dashboard`;
 
 /** Makes the job of one photo, and keeps in mind whether an answer came. */
 async function handIn(client: Gen3d, item: Item, signal: AbortSignal): Promise<CreateJobResponse> {
@@ -159,7 +181,9 @@ async function finish(
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
     const size = await fetchModel(client, task, path, { force: options.force, signal });
     item.openJob = undefined;
-    display.finish(item.name, `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);
+    const picture = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
+    const line = `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`;
+    display.finish(item.name, picture === undefined ? line : `${line}\n${picture}`);
     if (options.json) printJson(task);
     else print(path);
   } catch (error) {

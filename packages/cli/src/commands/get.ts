@@ -4,8 +4,10 @@ import { type ServerOptions, withClient } from '../connection.js';
 import { Interrupted, UsageError } from '../failure.js';
 import { duration, table } from '../format.js';
 import { fetchModel } from '../model-file.js';
+import { openForPerson } from '../opening.js';
 import { planOutputs } from '../output-file.js';
 import { pickUp } from '../pick-up.js';
+import { thumbnailPreview } from '../picture-preview.js';
 import { showProgress, showState } from '../progress.js';
 import { print, printJson, say } from '../terminal.js';
 
@@ -14,6 +16,8 @@ interface GetOptions extends ServerOptions {
   readonly output?: string;
   readonly force?: boolean;
   readonly json?: boolean;
+  readonly open?: boolean;
+  readonly preview?: boolean;
 }
 
 export function addGet(program: Command): void {
@@ -26,6 +30,8 @@ export function addGet(program: Command): void {
     .option('-o, --output <path>', 'with --wait: write the model into this file')
     .option('-f, --force', 'overwrite a file that exists')
     .option('--json', "print the API's task object")
+    .option('--open', "open the job's page in the dashboard; with -o the model's file")
+    .option('--preview', "show a finished job's thumbnail in the terminal, as well as it can")
     .action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
 }
 
@@ -52,6 +58,9 @@ async function get(id: string, options: GetOptions): Promise<void> {
     if (options.json) printJson(task);
     else print(path ?? describe(task));
     if (path !== undefined && options.json) say(path);
+    const picture = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
+    if (picture !== undefined) say(picture);
+    if (options.open) await openForPerson(path ?? `${client.baseUrl}/dashboard/jobs/${task.task_id}`);
   });
 }
 

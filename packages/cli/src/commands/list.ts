@@ -1,7 +1,8 @@
-import { type JobStatus, jobStatuses, limits } from '@gen3d/sdk';
+import { type JobStatus, jobStatuses, limits, type Task } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { table } from '../format.js';
+import { jobTable } from '../job-table.js';
 import { isWatched, paint, print, printJson, say } from '../terminal.js';
 
 interface ListOptions extends ServerOptions {
@@ -31,19 +32,21 @@ function pageSize(text: string): number {
   throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
 }
 
+/** One job for a pipe: what programs that cut columns have always found there. */
+const fields = ({ task_id, status, progress, created_at, error }: Task) => [
+  task_id,
+  status,
+  `${progress} %`.padStart(5),
+  created_at,
+  error?.code ?? '',
+];
+
 async function list({ status, limit, cursor, json, ...options }: ListOptions): Promise<void> {
   await withClient(options, async (client, signal) => {
     const page = await client.jobs.list({ status, limit, cursor }, { signal }).page();
     if (json) return printJson(page);
     if (page.jobs.length > 0) {
-      const rows = page.jobs.map((task) => [
-        task.task_id,
-        task.status,
-        `${task.progress} %`.padStart(5),
-        task.created_at,
-        task.error?.code ?? '',
-      ]);
-      print(table(rows));
+      print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(fields)));
     } else if (isWatched()) {
       say(paint('dim', status ? `No job is ${status}` : 'No jobs yet: `gen3d create photo.jpg --wait` makes one'));
     }

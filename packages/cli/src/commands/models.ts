@@ -8,6 +8,7 @@ import { bytes, table } from '../format.js';
 import { type InstalledModel, installedModel, installedModels, sizeOf } from '../installed-models.js';
 import { interruptible } from '../interruption.js';
 import { serverConfig } from '../server-options.js';
+import { similarName } from '../similar-name.js';
 import { cross, print, printJson, say, tick } from '../terminal.js';
 
 export function addModels(program: Command): void {
@@ -119,8 +120,14 @@ async function verify(names: readonly string[], command: Command): Promise<void>
 
 function refuseUnknown(name: string, models: readonly InstalledModel[]): void {
   if (models.some((model) => model.name === name)) return;
+  const similar = similarName(
+    name,
+    models.map((model) => model.name),
+  );
   throw new UsageError(
-    `There is no model called ${name}: \`gen3d models list\` shows those there are, \`gen3d models pull\` fetches others`,
+    similar
+      ? `There is no model called ${name}. Did you mean ${similar}?`
+      : `There is no model called ${name}: \`gen3d models list\` shows those there are, \`gen3d models pull\` fetches others`,
   );
 }
 

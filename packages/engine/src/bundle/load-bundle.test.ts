@@ -39,8 +39,10 @@ test('the first folder that has the bundle wins, and folders that do not exist a
   expect(bundle.directory).toBe(copy);
 });
 
-test('a bundle that no folder has is an error that says where it was looked for', async () => {
-  await expect(findBundle('nobody', [models])).rejects.toThrow(`No bundle called nobody in ${models}`);
+test('a bundle that no folder has is an error that says where it was looked for, and what is there', async () => {
+  const problem = await findBundle('nobody', [models]).catch((error: Error) => error.message);
+  expect(problem).toContain(`No bundle called nobody in ${models}: there are gen3d-`);
+  expect(problem).not.toContain('training');
 });
 
 test('a path is taken for the folder of a bundle, wherever it is', async () => {

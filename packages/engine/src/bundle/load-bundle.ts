@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { createReadStream, existsSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { BundleError } from '../errors.js';
@@ -67,7 +67,21 @@ export async function findBundle(name: string, searchDirectories: readonly strin
       `${directory} holds the bundle ${bundle.manifest.name}: rename the folder, or the bundle in its manifest.json`,
     );
   }
-  throw new BundleError(`No bundle called ${name} in ${searchDirectories.join(', ') || 'an empty list of folders'}`);
+  const others = await namesIn(searchDirectories);
+  throw new BundleError(
+    `No bundle called ${name} in ${searchDirectories.join(', ') || 'an empty list of folders'}${others.length > 0 ? `: there are ${others.join(', ')}` : ''}`,
+  );
+}
+
+async function namesIn(directories: readonly string[]): Promise<string[]> {
+  const names = await Promise.all(
+    directories.map(async (directory) => {
+      const entries = await readdir(directory).catch(() => []);
+      // What a pull has gathered so far starts with a dot.
+      return entries.filter((entry) => !entry.startsWith('.') && existsSync(join(directory, entry, 'manifest.json')));
+    }),
+  );
+  return [...new Set(names.flat())].sort();
 }
 
 /** Whether what was given for a bundle's name is a folder. */
