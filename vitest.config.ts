@@ -4,6 +4,7 @@ const server = 'packages/server';
 /** The tests that have to do with the database: each runs on SQLite and on PostgreSQL. Those of one of them say so by name. */
 const onBothDatabases = [
   `${server}/src/{accounts,db,jobs}/**/*.test.ts`,
+  `${server}/src/runner/registry.test.ts`,
   `${server}/src/webhooks/delivery.test.ts`,
   `${server}/test/{admin,assets,dashboard,end-to-end,gateway}.test.ts`,
   `${server}/test/contract/*.test.ts`,

@@ -1,16 +1,19 @@
 import type { Logger } from 'pino';
 import type { AssetStore, Outcome } from './assets/store.js';
 import type { Db } from './db/open.js';
-import { currentTime } from './db/time.js';
+import { after, currentTime } from './db/time.js';
 import type { InputStore } from './inputs/store.js';
 import { reap } from './jobs/lifecycle.js';
 import { deleteOldJobs } from './jobs/retention.js';
+import { sweepRunners } from './runner/registry.js';
 import { deleteOldDeadLetters } from './webhooks/dead-letters.js';
 
 const reapEveryMs = 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
 /** A file is younger than what the database says about it for a moment; after this the database has had its say. */
 const strayMs = 60 * 60 * 1_000;
+/** Runners that ended without a word have long been passed over by then. */
+const keptRunnerMs = 60 * 60 * 1_000;
 
 /** Reaps every second and cleans up every hour, from now on. Returns a function that stops it. */
 export function startHousekeeping(
@@ -31,6 +34,7 @@ export function startHousekeeping(
     const deleted = await deleteOldJobs(db, now);
     if (deleted > 0) log.info({ deleted }, 'deleted job records past their keeping time');
     await deleteOldDeadLetters(db, now);
+    await sweepRunners(db, after(currentTime(db), -keptRunnerMs));
     await inputs.sweep(now - strayMs, isOpen);
     await assets.sweep(now - strayMs, outcomeOf);
   };

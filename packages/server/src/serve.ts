@@ -4,11 +4,13 @@ import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
+import { publishRates } from './accounts/rates.js';
 import { whyHidden } from './assets/visibility.js';
 import type { Config } from './config.js';
 import { DashboardTokens, signInPath } from './dashboard/tokens.js';
 import { isPostgres } from './db/dialect.js';
 import { Listener, Notifier } from './db/notifications.js';
+import type { Db } from './db/open.js';
 import { currentTime } from './db/time.js';
 import { openFileStores } from './file-stores.js';
 import { startHousekeeping } from './housekeeping.js';
@@ -22,6 +24,7 @@ import { assetUrl } from './jobs/task.js';
 import { createLog } from './log.js';
 import { Metrics } from './metrics.js';
 import { guardedAgent } from './net/guarded-agent.js';
+import { forget } from './runner/registry.js';
 import { Supervisor } from './runner/supervisor.js';
 import { installSample } from './sample.js';
 import { openStore, openTables, type Store } from './store.js';
@@ -126,7 +129,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       metrics.noteRunnerNews(news);
       delivery.wake();
     },
-    onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),
+    onExit: (runner) => bury(db, runner),
   });
   const notifier = new Notifier(db);
   const listener = isPostgres(db)
@@ -183,6 +186,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const address = localUrl(config.host, port);
     url = config.publicUrl ?? address;
 
+    await publishRates(db, config.rates ?? {});
     const device = await supervisor.start();
     // Whoever has set no prices is not charged: one instance, named for what it runs on, at 0.
     const instance = config.instance ?? device;
@@ -212,6 +216,12 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 }
 
+/** A runner's process is gone: what it had in hand is free, and it counts no more. */
+async function bury(db: Db, runner: string): Promise<void> {
+  await expireLeasesOf(db, runner, currentTime(db));
+  await forget(db, runner);
+}
+
 /** More runners for the same database. Resolves when they work. */
 export async function worker(
   config: Config,
@@ -223,7 +233,7 @@ export async function worker(
     config,
     log,
     onNews: () => notifier.tell('event_recorded'),
-    onExit: (runner) => expireLeasesOf(db, runner, currentTime(db)),
+    onExit: (runner) => bury(db, runner),
   });
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { hostname } from 'node:os';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { CreateJobResponse, Task } from '@gen3d/schema';
@@ -6,8 +7,11 @@ import pino from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openDataDir } from '../src/data-dir.js';
 import { openDatabase } from '../src/db/open.js';
+import { currentTime } from '../src/db/time.js';
 import { RunnerStartError, worker } from '../src/index.js';
 import { stagesOf } from '../src/jobs/stage-times.js';
+import { liveRunners } from '../src/runner/registry.js';
+import { version } from '../src/version.js';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
 import { callServer, type Installation, newInstallation, silent, site, startServer, until } from './kit.js';
 
@@ -48,6 +52,13 @@ async function rowsOf(place: Installation) {
   const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
   await db.destroy();
   return { jobs, charges };
+}
+
+async function runnersOf(place: Installation) {
+  const db = openDatabase(openDataDir(place).database);
+  const runners = await liveRunners(db, currentTime(db));
+  await db.destroy();
+  return runners;
 }
 
 describe('a photo', () => {
@@ -126,9 +137,13 @@ describe('when a runner is killed', () => {
     for (let i = 0; i < 3; i++) ids.push(await create(server.call, asDataUri(ballPhoto())));
     await until(async () => (await read(server.call, ids[0]!)).status === 'IN_PROGRESS');
     const before = await read(server.call, ids[0]!);
+    expect((await runnersOf(server.config)).map(({ pid }) => pid)).toEqual([pids[0]]);
     process.kill(pids[0]!, 'SIGKILL');
     expect((await read(server.call, ids[0]!)).progress).toBeGreaterThanOrEqual(before.progress);
     for (const id of ids) expect((await finished(server.call, id)).status).toBe('SUCCEEDED');
+    const runners = (await runnersOf(server.config)).map(({ pid }) => pid);
+    expect(runners).toEqual([pids.at(-1)]);
+    expect(runners).not.toContain(pids[0]);
     const { jobs, charges } = await rowsOf(server.config);
     expect(jobs[0]?.attempt).toBe(2);
     expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
@@ -150,12 +165,28 @@ describe('close', () => {
   });
 });
 
-test('a worker of its own takes jobs from a server that has none', async () => {
-  const server = await startServer({ ...coarse, workers: 0 });
-  const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
+test('a worker of its own takes jobs from a server that has none, and they are charged as done on its instance', async () => {
+  const server = await startServer({ ...coarse, workers: 0, instance: 't4', rates: { t4: 0.001, g6e: 0.002 } });
+  // It is told what it is, and no prices.
+  const { close } = await worker({ ...server.config, workers: 1, instance: 'g6e', rates: undefined }, { log: silent });
   onTestFinished(() => close({ graceMs: 0 }));
+  expect(await runnersOf(server.config)).toMatchObject([
+    { host: hostname(), instance: 'g6e', bundle: 'inflate', device: 'cpu', version, adapter: null, job_id: null },
+  ]);
   const id = await create(server.call, asDataUri(ballPhoto()));
+  await until(async () => (await runnersOf(server.config))[0]?.job_id === id);
   expect((await finished(server.call, id)).status).toBe('SUCCEEDED');
+  const { charges } = await rowsOf(server.config);
+  expect(charges).toMatchObject([{ job_id: id, instance: 'g6e' }]);
+  expect(charges[0]!.amount_microusd).toBe(-charges[0]!.inference_ms! * 2);
+  await close();
+  expect(await runnersOf(server.config)).toEqual([]);
+});
+
+test('a worker on an instance that has no price does not start, and says what is missing', async () => {
+  const server = await startServer({ ...coarse, workers: 0, rates: { g6e: 0.002 } });
+  const starting = worker({ ...server.config, workers: 1, rates: undefined }, { log: silent });
+  await expect(starting).rejects.toThrow('no price for this instance, "cpu"; set GEN3D_INSTANCE');
 });
 
 test('a bundle that is not there stops the start with a sentence that names it', async () => {

@@ -11,6 +11,7 @@ export const migrations: Record<string, Migration> = {
   '0003_shared_by_servers': { up: sharedByServers },
   '0004_dashboard_tokens': { up: dashboardTokens },
   '0005_stage_times': { up: stageTimes },
+  '0009_seen_from_outside': { up: seenFromOutside },
   '0010_import_from_sqlite': { up: importFromSqlite },
 };
 
@@ -183,6 +184,42 @@ async function dashboardTokens(db: Kysely<unknown>): Promise<void> {
 /** How long each stage of a finished job took. */
 async function stageTimes(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('jobs').addColumn('stage_ms', 'text').execute();
+}
+
+/** Who works and at what price, which claims took a job from a silent runner, and what a job's log lines have in common. */
+async function seenFromOutside(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('runners')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('host', 'text', (column) => column.notNull())
+    .addColumn('pid', 'integer', (column) => column.notNull())
+    .addColumn('version', 'text', (column) => column.notNull())
+    .addColumn('instance', 'text', (column) => column.notNull())
+    .addColumn('bundle', 'text', (column) => column.notNull())
+    .addColumn('device', 'text', (column) => column.notNull())
+    .addColumn('adapter', 'text')
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('heartbeat_at', 'bigint', (column) => column.notNull())
+    .addColumn('alive_until', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createTable('rates')
+    .addColumn('instance', 'text', (column) => column.primaryKey())
+    .addColumn('usd_per_second', 'double precision', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .alterTable('jobs')
+    .addColumn('taken_over', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await db.schema.alterTable('jobs').addColumn('trace_id', 'text').execute();
+  await db.schema.alterTable('outbox').addColumn('trace_id', 'text').execute();
+  // Which job a runner has in its hands, however many wait.
+  await db.schema
+    .createIndex('jobs_held')
+    .on('jobs')
+    .column('runner')
+    .where(sql.ref('runner'), 'is not', null)
+    .execute();
 }
 
 /** At most one row, of `gen3d admin migrate-to`. */

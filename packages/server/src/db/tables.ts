@@ -36,6 +36,12 @@ export interface Tables {
     created_at: number;
   };
   jobs: JobTable;
+  runners: RunnerRow;
+  /** What the last server to start was told to charge; none where it was told nothing. See accounts/rates.ts. */
+  rates: {
+    instance: string;
+    usd_per_second: number;
+  };
   webhook_endpoints: {
     account_id: string;
     url: string;
@@ -79,6 +85,26 @@ export interface Tables {
   };
 }
 
+/** A runner process; see runner/registry.ts. Which job it has in its hands, `jobs.runner` says. */
+export interface RunnerRow {
+  /** As in `jobs.runner`. */
+  id: string;
+  host: string;
+  pid: number;
+  /** Of gen3d. */
+  version: string;
+  /** What its inferences are charged as. */
+  instance: string;
+  bundle: string;
+  device: string;
+  /** Name of the graphics adapter, where there is one. */
+  adapter: string | null;
+  started_at: number;
+  heartbeat_at: number;
+  /** Without another heartbeat the runner counts as gone then. */
+  alive_until: number;
+}
+
 interface JobTable {
   /** Sorts by creation: the list and the queue both rely on it. */
   id: string;
@@ -112,6 +138,10 @@ interface JobTable {
   parked: number;
   /** Of a job that succeeded: `StageTimes` as JSON. Null otherwise, and for jobs from before it was kept. */
   stage_ms: string | null;
+  /** 1 when the present attempt took the job from a runner that had let its lease run out. */
+  taken_over: number;
+  /** Of the request that made the job: 32 hexadecimal digits. Null for jobs from before it was kept. */
+  trace_id: string | null;
 }
 
 interface OutboxTable {
@@ -137,6 +167,8 @@ interface OutboxTable {
   last_failure: string | null;
   /** Set when the last retry failed: the event is a dead letter from then on. */
   dead_at: number | null;
+  /** The job's. */
+  trace_id: string | null;
 }
 
 export type JobRow = Selectable<JobTable>;

@@ -88,6 +88,8 @@ const blank: Omit<JobRow, (typeof given)[number]> = {
   runner: null,
   parked: 0,
   stage_ms: null,
+  taken_over: 0,
+  trace_id: null,
 };
 
 const columns = [...given, ...(Object.keys(blank) as (keyof typeof blank)[])];

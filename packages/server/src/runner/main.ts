@@ -1,13 +1,17 @@
 /** The runner process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
-import { availableParallelism } from 'node:os';
+import { availableParallelism, hostname } from 'node:os';
+import { rateOf } from '../accounts/rates.js';
 import type { Config } from '../config.js';
 import { openDataDir } from '../data-dir.js';
 import { openDatabase } from '../db/open.js';
+import { isUnavailable } from '../db/unavailable.js';
 import { openFileStores } from '../file-stores.js';
 import { createLog } from '../log.js';
 import { modelDirs } from '../model-dirs.js';
 import { guardedAgent } from '../net/guarded-agent.js';
+import { version } from '../version.js';
 import type { FromRunner, ToRunner } from './messages.js';
+import { keepAnnounced } from './registry.js';
 import { Runner } from './runner.js';
 import { ThreadedEngine } from './threaded-engine.js';
 
@@ -36,14 +40,6 @@ function memoryWatch(): () => boolean {
   };
 }
 
-/** The serving instance of this machine and its rate in USD per second. */
-function pricing({ instance, rates }: Config, device: string): { instance: string; rateUsdPerSecond: number } {
-  const name = instance ?? device;
-  const rate = rates ? rates[name] : 0;
-  if (rate === undefined) throw new Error(`The rates name no price for this instance, "${name}"; set GEN3D_INSTANCE`);
-  return { instance: name, rateUsdPerSecond: rate };
-}
-
 /** Runners share the machine's cores; one alone has as many as onnxruntime thinks good. */
 const threadsOf = ({ workers }: Config): number =>
   workers > 1 ? Math.max(1, Math.floor(availableParallelism() / workers)) : 0;
@@ -53,8 +49,10 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   const dirs = openDataDir(config);
   const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
+  // One to work, one to report progress, one to renew leases.
+  const db = openDatabase(dirs.database, { connections: 3 });
   let engine: ThreadedEngine;
-  let price: ReturnType<typeof pricing>;
+  let instance: string;
   try {
     engine = await ThreadedEngine.open({
       bundle,
@@ -66,13 +64,15 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
       onWarning: (message) => log.warn(message),
       detail: { resolution, maxTriangles, textureSize },
     });
-    price = pricing(config, engine.chosen.provider);
+    instance = config.instance ?? engine.chosen.provider;
+    // A price that is missing is better known now than when the first job is done.
+    await rateOf(db, config, instance).catch((error: unknown) => {
+      if (!isUnavailable(error)) throw error;
+    });
   } catch (error) {
     leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
     return;
   }
-  // One to work, one to report progress, one to renew leases.
-  const db = openDatabase(dirs.database, { connections: 3 });
   const { inputs, assets } = openFileStores(dirs, config);
   const runner = new Runner({
     name,
@@ -82,7 +82,14 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
     assets,
     dispatcher: guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 10_000 }),
     leaseMs: leaseSeconds * 1_000,
-    ...price,
+    instance,
+    rate: () =>
+      rateOf(db, config, instance).catch((error: unknown) => {
+        if (isUnavailable(error)) throw error;
+        // The server was given other prices since this runner began. Whoever sent the photo can do nothing for it.
+        log.error({ err: error }, 'this inference is not charged');
+        return 0;
+      }),
     isWornOut: memoryWatch(),
     tell,
     log,
@@ -94,8 +101,20 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   const { provider, adapter, passedOver } = engine.chosen;
   const problems = Object.fromEntries(passedOver.map((report) => [report.provider, report.problem]));
   log.info({ device: provider, adapter: adapter?.name, passedOver: problems }, 'device chosen');
+  const self = {
+    id: name,
+    host: hostname(),
+    pid: process.pid,
+    version,
+    instance,
+    bundle,
+    device: provider,
+    adapter: adapter?.name ?? null,
+  };
+  const depart = await keepAnnounced(db, self, leaseSeconds * 1_000, log);
   tell({ type: 'ready', device: provider });
   const idle = await runner.run();
+  await depart();
   // Taking the networks away under a running inference could crash what shall end quietly.
   if (idle) await engine.close();
   await db.destroy();

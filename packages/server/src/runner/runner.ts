@@ -39,9 +39,9 @@ export interface RunnerOptions {
   assets: AssetStore;
   dispatcher: Dispatcher;
   leaseMs: number;
-  /** Serving instance, and what a second of its inference costs in USD. */
+  /** Serving instance, and what a second of its inference costs in USD when a job is done. */
   instance: string;
-  rateUsdPerSecond: number;
+  rate: () => Promise<number>;
   /** Asked after every job: true ends the run, so that a fresh process takes over. */
   isWornOut: () => boolean;
   tell: (news: FromRunner) => void;
@@ -193,7 +193,7 @@ export class Runner {
   }
 
   async #infer({ job, abort, stageTimes: prepared }: Work, photo: DecodedPhoto): Promise<void> {
-    const { db, engine, inputs, assets, instance, rateUsdPerSecond, tell, log } = this.#options;
+    const { db, engine, inputs, assets, instance, rate, tell, log } = this.#options;
     await this.#advance(job, 'IN_PROGRESS', progress.inferring);
 
     let reported: number = progress.inferring;
@@ -221,6 +221,7 @@ export class Runner {
     const keys = await this.#store({ job, abort }, glb, thumbnail);
     const stageTimes = { ...prepared, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
     try {
+      const rateUsdPerSecond = await this.#whenAvailable(rate);
       const success = { ...keys, inferenceMs, stageTimes, instance, rateUsdPerSecond };
       await this.#whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
