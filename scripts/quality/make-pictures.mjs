@@ -1,11 +1,13 @@
-// Draws docs/pictures/quality-BUNDLE.jpg: what each bundle makes of 16 objects of the benchmark, from all sides.
+// Draws docs/pictures/quality-BUNDLE.jpg: what each bundle makes of 16 objects of the benchmark and of the demo's photos,
+// from all sides.
 //
 //   node scripts/quality/make-pictures.mjs inflate gen3d-tiny
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, parse } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { contactSheet } from '../contact-sheet.mjs';
+import { demoPhotos } from '../photos.mjs';
 import { Failed, main } from '../processes.mjs';
 import { readSet } from './read-set.mjs';
 
@@ -22,13 +24,14 @@ await main(async (atEnd) => {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-pictures-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   const objects = readSet(pathOf('benchmarks/quality')).filter(({ id }) => shown.includes(id));
+  const photos = [...objects.map(({ photos }) => photos[0]), ...demoPhotos()];
   for (const bundle of bundles) {
     const engine = await Engine.open({ bundle, matte: 'isnet', device: 'auto', modelDirs: [pathOf('models')] });
     const pairs = [];
-    for (const { id, photos } of objects) {
-      const glb = join(folder, `${bundle}-${id}.glb`);
-      writeFileSync(glb, (await engine.generate(readFileSync(photos[0]))).glb);
-      pairs.push({ photo: photos[0], glb });
+    for (const photo of photos) {
+      const glb = join(folder, `${bundle}-${parse(photo).name}.glb`);
+      writeFileSync(glb, (await engine.generate(readFileSync(photo))).glb);
+      pairs.push({ photo, glb });
     }
     await engine.close();
     const sheet = await contactSheet(pairs, { size: 150, quality: 76, sides: ['front', 'side', 'back', 'top'] });
