@@ -11,6 +11,7 @@ import { addGet } from './commands/get.js';
 import { addList } from './commands/list.js';
 import { addLogin } from './commands/login.js';
 import { addLogout } from './commands/logout.js';
+import { addMcp } from './commands/mcp.js';
 import { addModels } from './commands/models.js';
 import { addServe } from './commands/serve.js';
 import { addWatch } from './commands/watch.js';
@@ -67,6 +68,7 @@ export function program(): Command {
   addDoctor(gen3d);
   gen3d.commandsGroup('This program:');
   addCompletion(gen3d, completeProgram);
+  addMcp(gen3d);
 
   gen3d.hook('preSubcommand', (_, command) => addSettings(command));
   return gen3d;

@@ -1,0 +1,173 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { bin, discPng, result, workplace } from './run.js';
+
+const { gen3d, path, serve, start } = workplace();
+let idle: Awaited<ReturnType<typeof serve>>;
+beforeAll(async () => {
+  await mkdir(path('project'));
+  await writeFile(path('project', 'cup.png'), discPng());
+  await writeFile(path('project', 'empty.png'), discPng(64, 0));
+  await writeFile(path('secret.png'), discPng());
+  await symlink(path('secret.png'), path('project', 'link.png'));
+  await symlink(path(), path('project', 'out'));
+  idle = await serve('--workers', '0', '--data-dir', path('idle'));
+  await serve('--bundle', 'inflate');
+});
+
+/** An assistant that works in `project`, by the protocol's own client. */
+async function assistant(...args: string[]) {
+  const client = new Client({ name: 'test', version: '1' });
+  const env = { PATH: process.env.PATH ?? '', GEN3D_CONFIG_DIR: path('config'), GEN3D_DATA_DIR: path('data') };
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [bin, 'mcp', ...args],
+    cwd: path('project'),
+    env,
+    stderr: 'inherit',
+  });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  const call = async (name: string, given: Record<string, unknown>, onprogress?: (progress: Progress) => void) =>
+    (await client.callTool({ name, arguments: given }, undefined, {
+      timeout: 50_000,
+      ...(onprogress && { onprogress }),
+    })) as CallToolResult;
+  return { client, call };
+}
+
+const words = ({ content }: CallToolResult) =>
+  content.map((part) => (part.type === 'text' ? part.text : part.type)).join(' ');
+
+test('an assistant makes a model of a photo, sees how it gets on and what it looks like, and writes the file', async () => {
+  const { client, call } = await assistant();
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name).sort()).toEqual(['create', 'download', 'list', 'wait']);
+  expect(client.getInstructions()).toMatch(/Call create .*, then wait .*, then download/);
+
+  const created = await call('create', { image: 'cup.png' });
+  const { job_id } = created.structuredContent as { job_id: string };
+  const seen: Progress[] = [];
+  const waited = await call('wait', { job_id }, (progress) => seen.push(progress));
+  expect(waited.structuredContent).toMatchObject({ task_id: job_id, status: 'SUCCEEDED', progress: 100 });
+  expect(seen.at(-1)).toMatchObject({ progress: 100, total: 100, message: 'SUCCEEDED' });
+  const [picture] = waited.content.filter((part) => part.type === 'image');
+  expect(Buffer.from(picture?.data ?? '', 'base64').subarray(0, 2)).toEqual(Buffer.from([0xff, 0xd8]));
+
+  const written = await call('download', { job_id, path: 'cup.glb' });
+  expect(written.structuredContent).toMatchObject({ path: path('project', 'cup.glb') });
+  const glb = await readFile(path('project', 'cup.glb'));
+  expect(glb.toString('latin1', 0, 4)).toBe('glTF');
+  expect(written.structuredContent?.bytes).toBe(glb.length);
+
+  const again = await call('create', { image: 'cup.png', idempotency_key: 'cup' });
+  const { structuredContent } = await call('create', { image: 'cup.png', idempotency_key: 'cup' });
+  expect(structuredContent).toEqual(again.structuredContent);
+  const page = await call('list', { limit: 1 });
+  expect(page.structuredContent).toMatchObject({
+    jobs: [{ task_id: structuredContent?.job_id }],
+    next_cursor: expect.any(String),
+  });
+});
+
+describe('refused in words that an assistant can act on', () => {
+  test('a photo without a thing in it, a job and a status that do not exist', async () => {
+    const { call } = await assistant();
+    const { job_id } = (await call('create', { image: 'empty.png' })).structuredContent as { job_id: string };
+    const failed = await call('wait', { job_id });
+    expect(failed).toMatchObject({ isError: true });
+    expect(words(failed)).toMatch(/^Job \w+ failed: /);
+    expect(words(await call('download', { job_id }))).toMatch(/is FAILED and has no model/);
+    expect(await call('wait', { job_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A' })).toMatchObject({ isError: true });
+    const status = await call('list', { status: 'DONE' });
+    expect(status).toMatchObject({ isError: true });
+    expect(words(status)).toContain('status');
+  });
+
+  test('a file that is there, unless told to overwrite it', async () => {
+    const { call } = await assistant();
+    await writeFile(path('project', 'mine.glb'), 'precious');
+    const { structuredContent } = await call('list', { status: 'SUCCEEDED', limit: 1 });
+    const { jobs } = structuredContent as { jobs: { task_id: string }[] };
+    const job_id = jobs[0]?.task_id;
+    const refused = await call('download', { job_id, path: 'mine.glb' });
+    expect(refused).toMatchObject({ isError: true });
+    expect(words(refused)).toContain('mine.glb exists already');
+    expect(await readFile(path('project', 'mine.glb'), 'utf8')).toBe('precious');
+    expect((await call('download', { job_id, path: 'mine.glb', overwrite: true })).isError).toBeUndefined();
+    expect((await readFile(path('project', 'mine.glb'))).toString('latin1', 0, 4)).toBe('glTF');
+  });
+
+  test('a photo or a model outside its folders', async () => {
+    const { call } = await assistant();
+    for (const [tool, given] of [
+      ['create', { image: '../secret.png' }],
+      ['create', { image: 'link.png' }],
+      ['create', { image: '/etc/hostname' }],
+      ['download', { job_id: 'x', path: '../stolen.glb' }],
+      ['download', { job_id: 'x', path: 'out/stolen.glb' }],
+      ['download', { job_id: '../x' }],
+    ] as const) {
+      const refused = await call(tool, given);
+      expect(refused, JSON.stringify(given)).toMatchObject({ isError: true });
+      expect(words(refused)).toMatch(/lies outside .*project: `gen3d mcp --folder`/);
+    }
+    expect(existsSync(path('stolen.glb'))).toBe(false);
+  });
+
+  test('but not in another folder that it was given', async () => {
+    const { call } = await assistant('--folder', path('project'), path());
+    expect((await call('create', { image: '../secret.png' })).isError).toBeUndefined();
+  });
+
+  test('a server that is not there, and a key that is wrong', async () => {
+    const { call } = await assistant('--base-url', 'http://127.0.0.1:1', '--api-key', 'gen3d_key');
+    expect(words(await call('list', {}))).toContain('is the server running? Start it with `gen3d serve`');
+    const stranger = await assistant('--api-key', 'gen3d_wrong');
+    expect(words(await stranger.call('list', {}))).toContain('key was refused');
+  });
+});
+
+test('a job that takes longer than the wait is told as it stands', async () => {
+  const { call } = await assistant('--base-url', idle.url);
+  const { job_id } = (await call('create', { image: 'cup.png' })).structuredContent as { job_id: string };
+  const waited = await call('wait', { job_id, timeout_seconds: 1 });
+  expect(waited.structuredContent).toMatchObject({ task_id: job_id, status: 'PENDING' });
+  expect(words(waited)).toMatch(/^The job is still running: call wait again/);
+});
+
+test('it ends with 0 when its assistant has gone, and with 2 for a folder that is not there', async () => {
+  const child = start(['mcp']);
+  const ended = result(child);
+  child.stdin.end();
+  expect(await ended).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await gen3d(['mcp', '--folder', 'nowhere'])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('The folder nowhere cannot be opened'),
+  });
+});
+
+test('no other command loads the protocol, nor what only one of them needs', async () => {
+  await writeFile(
+    path('hooks.mjs'),
+    `import { appendFileSync } from 'node:fs';
+     export async function resolve(specifier, context, next) {
+       const found = await next(specifier, context);
+       appendFileSync(process.env.LOADED, found.url + '\\n');
+       return found;
+     }`,
+  );
+  await writeFile(
+    path('listen.mjs'),
+    "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);",
+  );
+  const env = { NODE_OPTIONS: `--import ${path('listen.mjs')}`, LOADED: path('loaded') };
+  expect((await gen3d(['list'], { env })).code).toBe(0);
+  const loaded = await readFile(path('loaded'), 'utf8');
+  expect(loaded).toContain('/commander/');
+  expect(loaded).not.toMatch(/modelcontextprotocol|chokidar|\/sharp\/|\/open\/|sixel|\/ora\/|packages\/server|\/zod\//);
+});
