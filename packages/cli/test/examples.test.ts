@@ -1,0 +1,161 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { publicTestKey, signWebhook } from '@gen3d/sdk';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { discPng, result, says, workplace } from './run.js';
+
+const { path, run, serve } = workplace();
+const example = (name: string) => fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url));
+let server: Awaited<ReturnType<typeof serve>>;
+let env: Record<string, string>;
+beforeAll(async () => {
+  for (const name of ['cup.png', 'bowl.png']) await writeFile(path(name), discPng(name.length * 12));
+  server = await serve('--workers', '0');
+  env = { GEN3D_BASE_URL: server.url, GEN3D_API_KEY: publicTestKey };
+});
+
+const children: ChildProcess[] = [];
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
+});
+
+/** Starts an example that serves, on a free port. */
+async function start(name: string, args: readonly string[], more: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [example(name), ...args], {
+    cwd: path(),
+    env: { PATH: process.env.PATH, PORT: '0', ...env, ...more },
+  });
+  children.push(child);
+  const [url = ''] = /http:\S+/.exec(await says(child, /Listening on \S+\n/)) ?? [];
+  return { child, url };
+}
+
+const isGlb = async (file: string) => (await readFile(path(file))).toString('latin1', 0, 4) === 'glTF';
+
+test('node-script writes the model beside its photo, and says why there is none', async () => {
+  const made = await run(process.execPath, [example('node-script/make-model.mjs'), 'cup.png'], env);
+  expect(made).toEqual({ code: 0, stdout: 'cup.glb\n', stderr: 'SUCCEEDED 100 %\n' });
+  expect(await isGlb('cup.glb')).toBe(true);
+  expect(await run(process.execPath, [example('node-script/make-model.mjs')], env)).toMatchObject({ code: 2 });
+});
+
+test('curl.sh gets a model with nothing but curl', async () => {
+  const { code, stdout, stderr } = await run(example('curl.sh'), ['cup.png', 'by-curl.glb'], env);
+  expect(stderr).toMatch(/^job \w{26}\nSUCCEEDED\n$/);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'by-curl.glb\n' });
+  expect(await isGlb('by-curl.glb')).toBe(true);
+  const refused = await run(example('curl.sh'), ['cup.png', 'no.glb'], { ...env, GEN3D_API_KEY: 'gen3d_wrong' });
+  expect(refused.code).not.toBe(0);
+  expect(existsSync(path('no.glb'))).toBe(false);
+});
+
+test('batch-folder makes what is missing, again only what is new, and with --watch what comes', async () => {
+  await mkdir(path('photos'));
+  await writeFile(path('photos', 'a.png'), discPng(70));
+  await writeFile(path('photos', 'b.png'), discPng(71));
+  const batch = () => run(process.execPath, [example('batch-folder/batch.mjs'), 'photos', 'models'], env);
+  expect((await batch()).stdout.trimEnd().split('\n').sort()).toEqual(['models/a.glb', 'models/b.glb']);
+  await writeFile(path('photos', 'c.png'), discPng(72));
+  expect(await batch()).toEqual({ code: 0, stdout: 'models/c.glb\n', stderr: '' });
+  expect((await readdir(path('models'))).sort()).toEqual(['a.glb', 'b.glb', 'c.glb']);
+  const watching = spawn(process.execPath, [example('batch-folder/batch.mjs'), 'photos', 'models', '--watch'], {
+    cwd: path(),
+    env: { ...process.env, ...env },
+  });
+  children.push(watching);
+  await writeFile(path('photos', 'd.png'), discPng(73));
+  await says(watching, /models\/d\.glb\n/);
+  watching.kill();
+});
+
+test('express-webhooks takes what verifies, once, and refuses the rest', async () => {
+  const secret = 'whsec_0123456789abcdef';
+  const { child, url } = await start('express-webhooks/receiver.mjs', [], { GEN3D_WEBHOOK_SECRET: secret });
+  const ended = result(child);
+  const event = {
+    event: 'task.updated',
+    event_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A',
+    user_id: 'a',
+    task_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1B',
+    type: 'image-to-3d',
+    status: 'SUCCEEDED',
+    progress: 100,
+    model_urls: { glb: 'https://example.com/model.glb' },
+    timestamp: '2026-01-02T03:04:05.000Z',
+  };
+  const payload = JSON.stringify(event);
+  const post = async (key: string, body = payload) => {
+    const headers = { 'content-type': 'application/json', ...(await signWebhook({ payload, secret: key })) };
+    return (await fetch(url, { method: 'POST', body, headers })).status;
+  };
+  expect([
+    await post(secret),
+    await post(secret),
+    await post('whsec_forged'),
+    await post(secret, `${payload} `),
+  ]).toEqual([204, 204, 400, 400]);
+  child.kill();
+  expect((await ended).stdout).toBe('01J9ZC3W8Q4V5N6M7P8R9S0T1B is done: https://example.com/model.glb\n');
+});
+
+const places = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
+const executablePath = places.find((one) => one && existsSync(one));
+if (!executablePath) console.warn('SKIPPED: the examples in a browser, as no Chromium was found; CHROMIUM=/path/to/it');
+
+describe.skipIf(!executablePath)('in a browser', () => {
+  async function newPage() {
+    // No GPU is needed: SwiftShader draws on the processor.
+    const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
+    const browser = await chromium.launch({ executablePath: executablePath!, args });
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage({ viewport: { width: 400, height: 300 } });
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(error.message));
+    return { page, complaints };
+  }
+
+  test('browser-upload makes a model of a photo, tells a visitor what is wrong, and never shows the key', async () => {
+    const { url } = await start('browser-upload/server.mjs', []);
+    const { page, complaints } = await newPage();
+    const seen: Promise<string>[] = [];
+    page.on('request', (request) => seen.push(request.allHeaders().then((headers) => JSON.stringify(headers))));
+    page.on('response', (response) => {
+      seen.push(
+        response.text().catch(() => ''),
+        Promise.resolve(JSON.stringify(response.headers())),
+      );
+    });
+    await page.goto(url);
+    await page.setInputFiles('#photo', path('cup.png'));
+    const link = page.getByRole('link', { name: 'Download the model' });
+    await link.waitFor();
+    const glb = await fetch((await link.getAttribute('href')) ?? '');
+    expect(Buffer.from(await glb.arrayBuffer()).toString('latin1', 0, 4)).toBe('glTF');
+    await page.setInputFiles('#photo', { name: 'notes.png', mimeType: 'image/png', buffer: Buffer.from('no photo') });
+    await page.getByText('send a PNG, JPEG or WebP').waitFor();
+    const everything = (await Promise.all(seen)).join('\n');
+    expect(everything).toContain('"status":"SUCCEEDED"');
+    expect(everything).not.toContain(publicTestKey);
+    expect(complaints).toEqual([]);
+  });
+
+  test('three-viewer shows the model, and it turns', async () => {
+    await run(process.execPath, [example('node-script/make-model.mjs'), 'bowl.png'], env);
+    const { url } = await start('three-viewer/server.mjs', [path('bowl.glb')]);
+    const { page, complaints } = await newPage();
+    await page.goto(url);
+    await page.waitForSelector('body[data-state=shown]');
+    const before = await page.screenshot();
+    await page.mouse.move(200, 150);
+    await page.mouse.down();
+    await page.mouse.move(320, 150, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(async () => (await page.screenshot()).equals(before)).toBe(false);
+    // The background alone would be one colour, and compress to next to nothing.
+    expect(before.length).toBeGreaterThan(4000);
+    expect(complaints).toEqual([]);
+  });
+});
