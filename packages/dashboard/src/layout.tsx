@@ -37,6 +37,10 @@ export function Layout({ children }: { children: ComponentChildren }) {
               {name}
             </a>
           ))}
+          {/* The target keeps the router from it: it is no page of this application. */}
+          <a href="/docs" target="_top">
+            Docs
+          </a>
         </nav>
         <div class="who">
           {role === 'operator' ? (

@@ -43,10 +43,14 @@ export const defaultBaseUrl = 'http://127.0.0.1:8787';
  * await writeFile('photo.glb', await gen3d.download(task));
  */
 export class Gen3d {
+  /** The server's address as it is used, without /v1 and a slash at its end. */
   readonly baseUrl: string;
   readonly jobs: Jobs;
   readonly webhookEndpoint: WebhookEndpointSettings;
-  readonly balance: { retrieve(options?: RequestOptions): Promise<Balance> };
+  readonly balance: {
+    /** Balance, minimum and prices in USD. */
+    retrieve(options?: RequestOptions): Promise<Balance>;
+  };
   readonly #transport: Transport;
 
   /** @throws {AuthenticationError} if no key is given; @throws {InvalidRequestError} if `baseUrl` is no http(s) URL */

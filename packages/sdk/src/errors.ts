@@ -56,6 +56,7 @@ export class InvalidRequestError extends Gen3dError {
   override readonly name = 'InvalidRequestError';
 }
 
+/** The balance is below what a new job needs; both figures in USD. */
 export class InsufficientBalanceError extends Gen3dError {
   override readonly name = 'InsufficientBalanceError';
 

@@ -17,6 +17,7 @@ export interface CreateJobParams {
 }
 
 export interface ListJobsParams {
+  /** Only jobs with this status. Default: all. */
   readonly status?: JobStatus | undefined;
   /** Jobs on one page, 1-100. Default 20. */
   readonly limit?: number | undefined;
@@ -55,12 +56,20 @@ export class Jobs {
     });
   }
 
-  /** @throws {NotFoundError} if the account has no such job */
+  /**
+   * The job as it is now.
+   *
+   * @throws {NotFoundError} if the account has no such job
+   */
   async retrieve(id: string, options?: RequestOptions): Promise<Task> {
     return (await this.#read(id, options)).task;
   }
 
-  /** @param options hold for each page: `timeoutMs` is the time that one may take */
+  /**
+   * The account's jobs, newest first, page by page.
+   *
+   * @param options hold for each page: `timeoutMs` is the time that one may take
+   */
   list({ cursor, ...query }: ListJobsParams = {}, options?: RequestOptions): JobList {
     return new JobList(async (at) => {
       const searchParams = { ...query, cursor: at };

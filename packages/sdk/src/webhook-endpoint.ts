@@ -24,7 +24,7 @@ export class WebhookEndpointSettings {
     return expectBody(body, isPutEndpoint, 'webhook endpoint');
   }
 
-  /** @throws {NotConfiguredError} if there is none */
+  /** The URL and the current secret. @throws {NotConfiguredError} if there is none */
   async get(options?: RequestOptions): Promise<WebhookEndpoint> {
     const { body } = await this.#transport.call('get', path, options);
     return expectBody(body, isEndpoint, 'webhook endpoint');

@@ -203,18 +203,28 @@ export interface Setting {
   /** `GEN3D_DATA_DIR` */
   variable: string;
   description: string;
+  /** What it may be, where that is a list of words. */
+  choices?: readonly string[];
+  /** As it is used; absent where the description says how it comes about. */
+  defaultValue?: unknown;
 }
 
 const words = (key: string, joint: string) => key.replace(/[A-Z]/g, (letter) => joint + letter.toLowerCase());
 const variableOf = (key: string) => `GEN3D_${words(key, '_').toUpperCase()}`;
 
 /** Every setting in the order of the help, for `--help` and docs/configuration.md. */
-export const settings: readonly Setting[] = (Object.keys(Config.shape) as SettingKey[]).map((key) => ({
-  key,
-  ...(withoutFlag.has(key) ? {} : { flag: `--${words(key, '-')}` }),
-  variable: variableOf(key),
-  description: Config.shape[key].description ?? '',
-}));
+export const settings: readonly Setting[] = (Object.keys(Config.shape) as SettingKey[]).map((key) => {
+  const schema: z.ZodType = Config.shape[key];
+  const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema;
+  return {
+    key,
+    ...(withoutFlag.has(key) ? {} : { flag: `--${words(key, '-')}` }),
+    variable: variableOf(key),
+    description: schema.description ?? '',
+    ...(inner instanceof z.ZodEnum && { choices: inner.options.map(String) }),
+    ...(schema instanceof z.ZodDefault && { defaultValue: schema.def.defaultValue }),
+  };
+});
 
 /** A setting that cannot be used. The message lists every problem and where it was set. */
 export class ConfigError extends Error {

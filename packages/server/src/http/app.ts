@@ -5,6 +5,7 @@ import { anyOrigin } from './any-origin.js';
 import { assetRoutes, movedAssetRoutes } from './assets.js';
 import { authenticate } from './auth.js';
 import { balanceRoutes } from './balance.js';
+import { docs } from './docs.js';
 import { errorHandler, HttpError } from './errors.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
@@ -46,6 +47,7 @@ export function createApp(services: Services): Express {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });
   app.get('/openapi.json', openApi());
+  app.use('/docs', docs());
   const { assetsFolder, assetsUrl } = services;
   app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl) : assetRoutes(assetsFolder));
   app.use(dashboard(services));

@@ -1,0 +1,95 @@
+// Makes the pages below /docs of the server from the Markdown in docs/: plain HTML, no script, nothing from elsewhere.
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import GithubSlugger from 'github-slugger';
+import { Marked, Renderer } from 'marked';
+
+/** Those that a user of a server needs; the others are for who runs or changes it. Each at /docs/NAME, the first at /docs. */
+const names = ['api', 'errors', 'webhooks', 'sdk', 'cli', 'configuration'];
+
+const sources = new URL('../../docs/', import.meta.url);
+const target = new URL('dist/docs/', import.meta.url);
+
+const textOf = (name) => readFileSync(new URL(`${name}.md`, sources), 'utf8');
+const titleOf = (name) => /^# (.+)$/m.exec(textOf(name))?.[1] ?? name;
+
+const addressOf = (name) => (name === names[0] ? '/docs' : `/docs/${name}`);
+
+/** Where a link of the Markdown leads on the server; undefined if it leads to what only the repository has. */
+function served(href) {
+  if (/^(https?:|#)/.test(href)) return href;
+  const [path, anchor] = href.split('#');
+  if (path === 'openapi.json') return '/openapi.json';
+  const name = path.replace(/\.md$/, '');
+  return names.includes(name) ? addressOf(name) + (anchor ? `#${anchor}` : '') : undefined;
+}
+
+class Page extends Renderer {
+  slugger = new GithubSlugger();
+  contents = [];
+
+  heading(token) {
+    const text = this.parser.parseInline(token.tokens);
+    const plain = this.parser.parseInline(token.tokens, this.parser.textRenderer);
+    const id = this.slugger.slug(token.text);
+    if (token.depth === 2) this.contents.push({ id, plain });
+    return `<h${token.depth} id="${id}"><a href="#${id}">${text}</a></h${token.depth}>\n`;
+  }
+
+  link(token) {
+    const href = served(token.href);
+    if (href === undefined) return this.parser.parseInline(token.tokens);
+    // Nobody has files here: a page is called what it is called.
+    const [, name] = /^(\w+)\.md$/.exec(token.text) ?? [];
+    return name ? `<a href="${href}">${titleOf(name)}</a>` : super.link({ ...token, href });
+  }
+
+  // What is wider than a phone scrolls by itself, also by keyboard.
+  table(token) {
+    return `<div class="wide" tabindex="0" role="region" aria-label="Table">${super.table(token)}</div>\n`;
+  }
+
+  code(token) {
+    return super.code(token).replace('<pre>', '<pre tabindex="0">');
+  }
+
+  // The line that says what a page was made from.
+  html() {
+    return '';
+  }
+}
+
+function render(name) {
+  const page = new Page();
+  const body = new Marked().parse(textOf(name), { renderer: page });
+  return { name, title: titleOf(name), contents: page.contents, body };
+}
+
+const linkTo = ({ name, title }, current) =>
+  `<a href="${addressOf(name)}"${name === current ? ' aria-current="page"' : ''}>${title}</a>`;
+
+const html = ({ name, title, contents, body }, all) => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1, viewport-fit=cover">
+<meta name="color-scheme" content="light dark">
+<meta name="referrer" content="no-referrer">
+<title>${title} · gen3d</title>
+<link rel="stylesheet" href="/docs/docs.css">
+</head>
+<body>
+<header><a class="brand" href="/">gen3d</a>
+<nav aria-label="Pages">${all.map((one) => linkTo(one, name)).join('\n')}</nav></header>
+<div class="columns">
+<nav class="contents" aria-label="On this page">${contents.map(({ id, plain }) => `<a href="#${id}">${plain}</a>`).join('\n')}</nav>
+<main>
+${body}</main>
+</div>
+</body>
+</html>
+`;
+
+mkdirSync(target, { recursive: true });
+const pages = names.map(render);
+for (const page of pages) writeFileSync(new URL(`${page.name}.html`, target), html(page, pages));
+copyFileSync(new URL('src/docs.css', import.meta.url), new URL('docs.css', target));

@@ -1,0 +1,111 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { chromium } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startServer, type TestServer } from './kit.js';
+
+const pages = ['/docs', '/docs/errors', '/docs/webhooks', '/docs/sdk', '/docs/cli', '/docs/configuration'];
+
+let server: TestServer;
+const atEnd: Array<() => void | Promise<void>> = [];
+beforeAll(async () => {
+  server = await startServer({}, { atEnd: (end) => atEnd.push(end) });
+});
+afterAll(async () => {
+  for (const end of atEnd.reverse()) await end();
+});
+
+const read = async (path: string) => {
+  const response = await fetch(server.url + path);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+};
+
+const linksIn = (html: string) => [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, address = '']) => address);
+const idsIn = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
+
+test.each(pages)('%s is HTML for anybody, and may load nothing but its style sheet', async (path) => {
+  const { status, headers, text } = await read(path);
+  expect(status).toBe(200);
+  expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(headers.get('content-security-policy')).toBe(
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  );
+  expect(text).not.toMatch(/<script|<style| style=| on\w+=/);
+  expect(text.match(/<h1/g)).toHaveLength(1);
+});
+
+test('every link of the pages leads to something that this server has, down to the heading, or out by https', async () => {
+  const texts = new Map<string, string>();
+  for (const path of pages) texts.set(path, (await read(path)).text);
+  const broken: string[] = [];
+  for (const [path, text] of texts) {
+    for (const address of new Set(linksIn(text))) {
+      if (/^https?:/.test(address)) continue;
+      const [target = '', anchor] = address.split('#');
+      const there = target === '' ? text : (texts.get(target) ?? '');
+      const found = there !== '' || (await fetch(server.url + target, { headers: { accept: 'text/html' } })).ok;
+      if (!found || (anchor && !idsIn(there).has(anchor))) broken.push(`${path}: ${address}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test('the API page has every route and event of /openapi.json', async () => {
+  const { text } = await read('/docs');
+  const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    paths: Record<string, object>;
+    webhooks: object;
+  };
+  const routes = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(routes.length).toBeGreaterThan(8);
+  for (const heading of [...routes, ...Object.keys(document.webhooks)]) expect(text).toContain(`>${heading}</a></h`);
+});
+
+test('a page that is not there, and another method, meet the gateway as everywhere', async () => {
+  expect((await read('/docs/nothing')).status).toBe(403);
+  expect((await fetch(`${server.url}/docs`, { method: 'POST' })).status).toBe(403);
+});
+
+const chromiumPath = [
+  process.env.CHROMIUM,
+  '/usr/bin/chromium',
+  '/usr/bin/google-chrome',
+  '/usr/bin/chromium-browser',
+].find((path) => path && existsSync(path));
+if (!chromiumPath) console.warn('SKIPPED: /docs in a browser, as no Chromium was found; say where with CHROMIUM=');
+
+test.skipIf(!chromiumPath)(
+  'in a browser the pages are styled, fit a phone, and axe finds nothing serious, in light and dark',
+  async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const browser = await chromium.launch({
+      ...(chromiumPath && { executablePath: chromiumPath }),
+      args: ['--no-sandbox'],
+    });
+    try {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await browser.newPage({ colorScheme, viewport: { width: 390, height: 800 } });
+        const complaints: string[] = [];
+        page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+        for (const path of pages) {
+          await page.goto(server.url + path);
+          expect(await page.evaluate<string>('getComputedStyle(document.querySelector("header")).display')).toBe(
+            'flex',
+          );
+          expect(await page.evaluate<number>('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390);
+          await page.evaluate(axe);
+          const violations = await page.evaluate<string[]>(`axe.run().then(({ violations }) => violations
+          .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+          .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ': ' + target.join(' '))))`);
+          expect(violations, `${path} in ${colorScheme}`).toEqual([]);
+        }
+        expect(complaints).toEqual([]);
+        await page.close();
+      }
+    } finally {
+      await browser.close();
+    }
+  },
+);

@@ -1,0 +1,219 @@
+import { limits, publicTestKey } from '../../packages/schema/src/index.js';
+import { openApiDocument } from '../../packages/schema/src/openapi.js';
+import { code, generatedFrom, table } from './table.js';
+
+/** The parts of OpenAPI 3.1 that our document uses. */
+interface Schema {
+  $ref?: string;
+  type?: string;
+  const?: unknown;
+  enum?: unknown[];
+  not?: Schema;
+  format?: string;
+  description?: string;
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  default?: unknown;
+  items?: Schema;
+  additionalProperties?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+}
+interface Answer {
+  $ref?: string;
+  description?: string;
+  content?: Record<string, { schema: Schema }>;
+}
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  description?: string;
+  schema: Schema;
+}
+interface Operation {
+  tags: string[];
+  summary: string;
+  description?: string;
+  parameters?: Parameter[];
+  requestBody?: { content: Record<string, { schema: Schema }> };
+  responses: Record<string, Answer>;
+}
+interface Document {
+  info: { description: string };
+  paths: Record<string, Record<string, Operation>>;
+  webhooks: Record<string, { post: Operation }>;
+  components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
+}
+
+/** Bodies of requests whose fields `api.md` shows in an example. */
+const bodies: Readonly<Record<string, object>> = {
+  'POST /v1/jobs': { type: 'image-to-3d', input: { image_urls: ['https://example.com/mug.jpg'] } },
+  'PUT /v1/webhook-endpoint': { url: 'https://example.com/gen3d' },
+};
+
+/** docs/api.md, and the page at /docs of a server: the OpenAPI document, for people. */
+export function apiPage(): string {
+  const document = openApiDocument() as unknown as Document;
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, operation })),
+  );
+  const answers = Object.values(document.components.responses);
+  const statuses = Object.entries(operations[0]?.operation.responses ?? {}).filter(([, answer]) => answer.$ref);
+  return `${[
+    generatedFrom('packages/schema/src/openapi.ts'),
+    '# HTTP API',
+    document.info.description,
+    'JSON in, JSON out: send `Content-Type: application/json` with every body. Ids are ULIDs, times are ISO 8601 in UTC. Every request carries the key as `Authorization: Bearer KEY` (recommended) or `x-api-key: KEY`. Fields that a client does not know are to be ignored. The machine-readable form of this page is `/openapi.json` of any server ([openapi.json](openapi.json)); [errors.md](errors.md) says what to do about each error, [webhooks.md](webhooks.md) how to receive events.',
+    `A typical flow: create a job, ask for it every ${limits.pollMs.min / 1_000} to ${limits.pollMs.max / 1_000} seconds until its \`status\` is \`SUCCEEDED\`, \`FAILED\` or \`CANCELED\`, download \`model_urls.glb\`. Tried without an account, on a server that has not switched its test key off:`,
+    `\`\`\`sh\ncurl http://127.0.0.1:8787/v1/balance -H 'Authorization: Bearer ${publicTestKey}'\n\`\`\``,
+    table(
+      ['Route', 'What it does'],
+      operations.map(({ route, operation }) => [`[${route}](#${anchor(route)})`, operation.summary]),
+    ),
+    ...operations.flatMap(({ route, operation }) => operationSection(route, operation)),
+    '## What every route may answer',
+    table(
+      ['Status', 'Body', 'Meaning'],
+      statuses.map(([status], index) => [status, bodyOf(answers[index]), answers[index]?.description ?? '']),
+    ),
+    '## Events',
+    'The server posts these to the webhook endpoint of the account.',
+    ...Object.entries(document.webhooks).flatMap(([name, { post }]) => eventSection(name, post)),
+    '## Objects',
+    ...Object.entries(document.components.schemas)
+      .filter(([, schema]) => schema.properties)
+      .flatMap(([name, schema]) => [`### ${name}`, schema.description ?? '', fieldTable(schema)]),
+  ]
+    .filter(Boolean)
+    .join('\n\n')}\n`;
+}
+
+function operationSection(route: string, operation: Operation): string[] {
+  const body = operation.requestBody?.content['application/json']?.schema;
+  const answers = Object.entries(operation.responses).filter(([, answer]) => !answer.$ref);
+  return [
+    `## ${route}`,
+    `${operation.summary}. ${operation.description ?? ''}`.trim(),
+    operation.parameters ? parameterTable(operation.parameters) : '',
+    body ? `Body: ${typeOf(body)}` : '',
+    curl(route),
+    table(
+      ['Status', 'Body', 'Meaning'],
+      answers.map(([status, answer]) => [status, bodyOf(answer), answer.description ?? '']),
+    ),
+  ];
+}
+
+function eventSection(name: string, operation: Operation): string[] {
+  const body = operation.requestBody?.content['application/json']?.schema;
+  return [
+    `### ${name}`,
+    `${operation.summary}. ${operation.description ?? ''}`.trim(),
+    parameterTable(operation.parameters ?? []),
+    body ? `Body: ${typeOf(body)}` : '',
+  ];
+}
+
+function curl(route: string): string {
+  const [method = '', path = ''] = route.split(' ');
+  const body = bodies[route];
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}http://127.0.0.1:8787${path.replace('{id}', '$JOB_ID')} -H "Authorization: Bearer $GEN3D_API_KEY"`,
+    ...(body ? [`  -H 'Content-Type: application/json' -d '${JSON.stringify(body)}'`] : []),
+  ];
+  return `\`\`\`sh\n${lines.join(' \\\n')}\n\`\`\``;
+}
+
+const parameterTable = (parameters: readonly Parameter[]) =>
+  table(
+    ['Parameter', 'Where', 'Type', 'Meaning'],
+    parameters.map((one) => [
+      `${code(one.name)}${one.required ? '' : ' (optional)'}`,
+      one.in,
+      typeOf(one.schema),
+      one.description ?? '',
+    ]),
+  );
+
+const fieldTable = (schema: Schema) =>
+  table(
+    ['Field', 'Type', 'Meaning'],
+    Object.entries(schema.properties ?? {}).map(([name, property]) => [
+      `${code(name)}${schema.required?.includes(name) ? '' : ' (optional)'}`,
+      typeOf(property),
+      meaningOf(property),
+    ]),
+  );
+
+const nameOf = ({ $ref = '' }: { $ref?: string }) => $ref.split('/').at(-1) ?? '';
+
+const schemaOf = (name: string) => (openApiDocument() as unknown as Document).components.schemas[name];
+
+function meaningOf(schema: Schema): string {
+  const referred = schema.$ref ? schemaOf(nameOf(schema)) : undefined;
+  // An object is explained where it is described.
+  return schema.description ?? (referred?.properties ? '' : (referred?.description ?? ''));
+}
+
+/** A schema in a few words; objects that have a name are links to their fields. */
+function typeOf(schema: Schema): string {
+  if (schema.$ref) return namedType(nameOf(schema));
+  if (schema.oneOf) return schema.oneOf.map(typeOf).join(' or ');
+  if (schema.anyOf) return schema.anyOf.map(typeOf).join(' or ');
+  if (schema.const !== undefined) return code(JSON.stringify(schema.const));
+  if (schema.not?.const !== undefined) return `string other than ${code(JSON.stringify(schema.not.const))}`;
+  if (schema.enum) return schema.enum.map((value) => code(JSON.stringify(value))).join(', ');
+  if (schema.type === 'array') {
+    const { minItems, maxItems } = schema;
+    return `list of ${minItems === maxItems && minItems === 1 ? 'exactly one ' : ''}${typeOf(schema.items ?? {})}`;
+  }
+  if (schema.additionalProperties?.type) return `object of ${schema.additionalProperties.type}s by name`;
+  if (schema.properties) return `object: ${Object.keys(schema.properties).map(code).join(', ')}`;
+  if (schema.format === 'uri') return 'string (URL)';
+  return `${schema.type ?? 'anything'}${range(schema)}`;
+}
+
+function namedType(name: string): string {
+  const schema = schemaOf(name);
+  if (schema?.properties) return `[${name}](#${anchor(name)})`;
+  if (name === 'Ulid') return 'string (ULID)';
+  if (name === 'Timestamp') return 'string (ISO 8601)';
+  if (name === 'ImageUrl') return 'string';
+  return schema ? typeOf(schema) : name;
+}
+
+function range({ minimum, maximum, minLength, maxLength, default: byDefault }: Schema): string {
+  const words = [
+    minimum !== undefined && maximum !== undefined ? `${minimum} to ${maximum}` : '',
+    minLength !== undefined && maxLength !== undefined ? `${minLength} to ${maxLength} characters` : '',
+    byDefault === undefined ? '' : `default ${String(byDefault)}`,
+  ].filter(Boolean);
+  return words.length > 0 ? ` (${words.join(', ')})` : '';
+}
+
+/** The body of an answer, and for a refusal the codes that it may carry. */
+function bodyOf(answer: Answer | undefined): string {
+  const schema = answer?.content?.['application/json']?.schema;
+  if (!schema) return 'none';
+  const [base, narrowed] = schema.allOf ?? [schema];
+  const type = base ? typeOf(base) : '';
+  const error = narrowed?.properties?.error?.properties?.code;
+  const message = narrowed?.properties?.message;
+  if (error) return `${type}: ${typeOf(error)}`;
+  return message ? `${type}: ${typeOf(message)}` : type;
+}
+
+/** As GitHub and /docs make it of a heading. */
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(' ', '-');

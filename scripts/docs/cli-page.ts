@@ -1,0 +1,89 @@
+import type { Argument, Command, Option } from 'commander';
+import { exitCode } from '../../packages/cli/src/exit-code.js';
+import { completeProgram } from '../../packages/cli/src/program.js';
+import { code, generatedFrom, table } from './table.js';
+
+const exitCodes: Record<keyof typeof exitCode, string> = {
+  done: 'done',
+  failed: 'the job failed, or the server refused the request',
+  usage: 'bad usage: nothing was sent',
+  unreachable: 'the server cannot be reached',
+  unauthorised: 'not authorised',
+  interrupted: 'interrupted',
+};
+
+/** docs/cli.md: every command with its arguments and options, as `--help` has them. */
+export async function cliPage(): Promise<string> {
+  const gen3d = await completeProgram();
+  const sections = listed(gen3d).flatMap((command) => sectionsOf(command, 2));
+  return `${[
+    generatedFrom('packages/cli/src/program.ts'),
+    '# Command line',
+    `${gen3d.description()} The same texts: \`gen3d --help\`, \`gen3d COMMAND --help\`.`,
+    'Results go to stdout, everything else to stderr; spinner and colours only on a terminal; `--json` prints exactly the API’s object.',
+    '## For every command',
+    optionTable(gen3d),
+    'Without them the profile is asked that `gen3d login` and the first `gen3d serve` on this machine write.',
+    table(
+      ['Exit code', 'Meaning'],
+      Object.entries(exitCode).map(([name, number]) => [String(number), exitCodes[name as keyof typeof exitCode]]),
+    ),
+    ...sections,
+  ].join('\n\n')}\n`;
+}
+
+const listed = (command: Command) => command.commands.filter((one) => one.name() !== 'help' && !isHidden(one));
+
+// Commander keeps it to itself; its help asks the same.
+const isHidden = (command: Command) => (command as Command & { _hidden?: boolean })._hidden === true;
+
+function sectionsOf(command: Command, level: number): string[] {
+  const subcommands = listed(command);
+  const description = command.description() || command.summary();
+  return [
+    `${'#'.repeat(level)} ${nameOf(command)}`,
+    sentences(description),
+    ...(subcommands.length > 0 ? [] : [code(usage(command))]),
+    ...(command.registeredArguments.some(({ description }) => description)
+      ? [
+          table(
+            ['Argument', 'Meaning'],
+            command.registeredArguments.map((one) => [code(argument(one)), one.description]),
+          ),
+        ]
+      : []),
+    ...(optionsOf(command).length > 0 ? [optionTable(command)] : []),
+    ...subcommands.flatMap((one) => sectionsOf(one, level + 1)),
+  ].filter(Boolean);
+}
+
+const nameOf = (command: Command): string =>
+  command.parent ? `${nameOf(command.parent)} ${command.name()}` : command.name();
+
+function usage(command: Command): string {
+  const options = optionsOf(command).length > 0 ? ['[options]'] : [];
+  return [nameOf(command), ...command.registeredArguments.map(argument), ...options].join(' ');
+}
+
+function argument(one: Argument): string {
+  const name = one.variadic ? `${one.name()}...` : one.name();
+  return one.required ? `<${name}>` : `[${name}]`;
+}
+
+const optionsOf = (command: Command): readonly Option[] => command.options.filter((option) => !option.hidden);
+
+function optionTable(command: Command): string {
+  const rows = optionsOf(command).map((option) => {
+    const byDefault = option.defaultValue === undefined ? '' : `; default: ${String(option.defaultValue)}`;
+    const choices = option.argChoices ? `: ${option.argChoices.join(', ')}` : '';
+    return [code(option.flags), `${option.description}${choices}${byDefault}`];
+  });
+  return table(['Option', 'Meaning'], rows);
+}
+
+function sentences(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '') return '';
+  const capital = trimmed[0]?.toUpperCase() + trimmed.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}

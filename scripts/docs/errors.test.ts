@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { lexer, type Tokens } from 'marked';
+import { expect, test } from 'vitest';
+import { exitCode } from '../../packages/cli/src/exit-code.js';
+import { ErrorCode, TaskErrorCode } from '../../packages/schema/src/errors.js';
+import * as sdk from '../../packages/sdk/src/index.js';
+import { root } from './markdown.js';
+
+const page = lexer(readFileSync(join(root, 'docs/errors.md'), 'utf8'));
+
+/** The tables below a heading, row by row, cells as they are written. */
+function tablesBelow(heading: string): string[][][] {
+  const start = page.findIndex((token) => token.type === 'heading' && token.text === heading);
+  const rest = page.slice(start + 1);
+  const end = rest.findIndex((token) => token.type === 'heading');
+  const section = end < 0 ? rest : rest.slice(0, end);
+  const tables = section.filter((token): token is Tokens.Table => token.type === 'table');
+  return tables.map(({ rows }) => rows.map((row) => row.map(({ text }) => text)));
+}
+
+const codesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+const columnOf = (heading: string, column = 0) => tablesBelow(heading)[0]?.map((row) => row[column]) ?? [];
+const unique = (names: readonly string[]) => [...new Set(names)].sort();
+
+test('docs/errors.md has every code of a refused request, and no other', () => {
+  expect(unique(columnOf('HTTP answers').flatMap(codesIn))).toEqual(unique(ErrorCode.options));
+});
+
+test('docs/errors.md has every code of a failed job, and no other', () => {
+  expect(unique(columnOf('Failed jobs').flatMap(codesIn))).toEqual(unique(TaskErrorCode.options));
+});
+
+test("docs/errors.md has every code and every class of the SDK's errors, and no other", () => {
+  const source = readFileSync(join(root, 'packages/sdk/src/errors.ts'), 'utf8');
+  const union = /type Gen3dErrorCode =([\s\S]*?)\(string & /.exec(source)?.[1] ?? '';
+  const own = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code);
+  expect(own).toContain('wait_timeout');
+  expect(unique(columnOf("The SDK's codes").flatMap(codesIn))).toEqual(unique([...ErrorCode.options, ...own]));
+
+  const classes = Object.values(sdk).filter(
+    (value) => typeof value === 'function' && value.prototype instanceof sdk.Gen3dError,
+  ) as Array<{ name: string }>;
+  expect(unique(columnOf("The SDK's codes", 1).flatMap(codesIn))).toEqual(unique(classes.map(({ name }) => name)));
+});
+
+test('docs/errors.md has every exit code of the command line, and no other', () => {
+  const documented = columnOf('Exit codes of the command line').map(Number);
+  expect(documented).toEqual(Object.values(exitCode));
+});
+
+test('every row of docs/errors.md says what to do, but for the ends that need nothing', () => {
+  const rows = ['HTTP answers', 'Failed jobs', "The SDK's codes"].flatMap((heading) => tablesBelow(heading).flat());
+  expect(rows.filter((row) => !row.at(-1)?.trim())).toEqual([]);
+});

@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { pages, parsePage, root, targetOf } from './markdown.js';
+
+const all = pages();
+const byPath = new Map(all.map((page) => [page.path, page]));
+
+const broken = (page: ReturnType<typeof parsePage>) =>
+  page.links.flatMap((link) => {
+    const target = targetOf(link);
+    if (!target) return /^(https?|mailto):/.test(link.href) ? [] : [`${link.place} ${link.href}: an unknown scheme`];
+    if (target.path.startsWith('..')) return [`${link.place} ${link.href} leads out of the repository`];
+    if (target.path !== page.path && !existsSync(join(root, target.path)))
+      return [`${link.place} ${link.href}: there is no ${target.path}`];
+    const anchors = byPath.get(target.path)?.anchors ?? (target.path === page.path ? page.anchors : undefined);
+    if (target.anchor && anchors && !anchors.has(target.anchor)) {
+      return [`${link.place} ${link.href}: ${target.path} has no heading #${target.anchor}`];
+    }
+    return [];
+  });
+
+test('every link and picture inside the repository is there, down to its heading', () => {
+  expect(all.length).toBeGreaterThan(10);
+  expect(all.flatMap(broken)).toEqual([]);
+});
+
+test('a link to a file or a heading that is not there is found', () => {
+  const page = parsePage(
+    'docs/made-up.md',
+    '# One\n\n[a](gone.md) [b](#two) [c](#one) ![d](cli.md) [e](errors.md#nothing)',
+  );
+  expect(broken(page).map((text) => text.replace(/^\S+ /, ''))).toEqual([
+    'gone.md: there is no docs/gone.md',
+    '#two: docs/made-up.md has no heading #two',
+    'errors.md#nothing: docs/errors.md has no heading #nothing',
+  ]);
+});
+
+test('docs/README.md leads to every page of docs, by itself or by the index of a folder', () => {
+  const indexes = all.filter(({ path }) => /^docs\/(.+\/)?README\.md$/.test(path));
+  const reached = new Set(indexes.flatMap(({ links }) => links.map((link) => targetOf(link)?.path)));
+  const missing = all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md' && !reached.has(path));
+  expect(missing.map(({ path }) => path)).toEqual([]);
+});

@@ -1,0 +1,195 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { publicTestKey } from '../../packages/schema/src/index.js';
+import { type Block, pages, root } from './markdown.js';
+
+const address = 'http://127.0.0.1:8787';
+
+// What is written in README.md and docs/getting-started.md is typed here, into a shell that stands in a folder of its own.
+// Only the port, the folders and what a person copies from one answer into the next line are other ones.
+const folder = mkdtempSync(join(tmpdir(), 'gen3d-quick-start-'));
+const work = join(folder, 'work');
+const environment: NodeJS.ProcessEnv = {
+  PATH: process.env.PATH,
+  HOME: folder,
+  GEN3D_CONFIG_DIR: join(folder, 'config'),
+  GEN3D_DATA_DIR: join(folder, 'data'),
+  GEN3D_PORT: '0',
+  // As coarse as can be: what the model looks like is for other tests.
+  GEN3D_RESOLUTION: '32',
+  GEN3D_TEXTURE_SIZE: '256',
+};
+/** Its jobs are done at once. One model is really made here, which tells what the others would. */
+const atOnce = { GEN3D_API_KEY: publicTestKey };
+let server: ChildProcess;
+let url = '';
+let saidByServer = '';
+
+const readme = pageAt('README.md');
+const gettingStarted = pageAt('docs/getting-started.md');
+const aliasLine = lineWith(readme, 'alias gen3d=');
+
+beforeAll(async () => {
+  mkdirSync(work);
+  // A PNG that is cut out already, under the name of the photo: what a photo is is decided by its bytes.
+  copyFileSync(join(root, 'examples/photos/toy-truck.png'), join(work, 'mug.jpg'));
+  const line = lineWith(readme, 'gen3d serve  ');
+  expect(line).toBe(lineWith(gettingStarted, 'gen3d serve'));
+  server = start(line);
+  server.stderr?.on('data', (chunk) => {
+    saidByServer += chunk;
+  });
+  url = await new Promise<string>((resolve, reject) => {
+    let printed = '';
+    server.stdout?.on('data', (chunk) => {
+      printed += chunk;
+      const [, found] = /listening on (\S+)\n/.exec(printed) ?? [];
+      if (found) resolve(found);
+    });
+    server.once('close', () => reject(new Error(`gen3d serve ended: ${saidByServer}`)));
+  });
+});
+
+afterAll(async () => {
+  const ended = new Promise((resolve) => server.once('close', resolve));
+  // The whole group: a shell of ours stands before the server.
+  if (server.pid !== undefined && server.exitCode === null) {
+    process.kill(-server.pid, 'SIGTERM');
+    await ended;
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('the quick start of README.md and docs/getting-started.md', () => {
+  test('both make the same alias', () => {
+    expect(lineWith(gettingStarted, 'alias gen3d=')).toBe(aliasLine);
+  });
+
+  test('the first start shows a key and a link to the dashboard, which opens it', async () => {
+    expect(saidByServer).toMatch(/gen3d_[\w-]{32}/);
+    const [link = ''] = new RegExp(`${url}\\S+`).exec(saidByServer) ?? [];
+    expect((await fetch(link, { headers: { accept: 'text/html' } })).status).toBe(200);
+  });
+
+  test('gen3d create mug.jpg --wait writes mug.glb beside mug.jpg, without a key', () => {
+    const line = lineWith(readme, 'gen3d create mug.jpg --wait');
+    expect(line).toBe(lineWith(gettingStarted, 'gen3d create mug.jpg'));
+    expect(run(line).stdout).toBe('mug.glb\n');
+    expect(readFileSync(join(work, 'mug.glb')).subarray(0, 4).toString()).toBe('glTF');
+  });
+
+  test('the line for several photos writes into a folder', () => {
+    run(lineWith(readme, 'gen3d create *.jpg'), atOnce);
+    expect(existsSync(join(work, 'models/mug.glb'))).toBe(true);
+  });
+
+  test('the programs in TypeScript write the model and show the progress', () => {
+    for (const page of [readme, gettingStarted]) {
+      rmSync(join(work, 'mug.glb'), { force: true });
+      const program = page.find(({ text }) => text.includes('gen3d.generate('))?.text ?? '';
+      expect(program).toContain(address);
+      const { outputText } = ts.transpileModule(program.replace(address, url), {
+        compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 },
+      });
+      writeFileSync(join(work, 'program.mjs'), outputText);
+      link('node_modules/@gen3d/sdk', 'packages/sdk');
+      expect(run('node program.mjs', atOnce).stdout).toContain('100 %\n');
+      expect(existsSync(join(work, 'mug.glb'))).toBe(true);
+    }
+  });
+
+  test.skipIf(spawnSync('curl', ['--version']).status !== 0)('the calls by curl make a job and show it', () => {
+    const script = blockWith(readme, 'curl ').split('\n');
+    const read = script.pop() ?? '';
+    const key = { GEN3D_API_KEY: apiKey() };
+    const { job_id } = JSON.parse(run(onServer(script.join('\n')), key).stdout);
+    expect(JSON.parse(run(onServer(read).replaceAll('01…', job_id), key).stdout)).toMatchObject({ task_id: job_id });
+  });
+
+  test('every call by curl in docs/api.md is answered as the page says', () => {
+    const calls = pageAt('docs/api.md').filter(({ language }) => language === 'sh');
+    expect(calls.length).toBeGreaterThan(9);
+    for (const { text, place } of calls) {
+      const { stdout } = run(`${onServer(text)} -s -o /dev/null -w '%{http_code}'`, {
+        GEN3D_API_KEY: apiKey(),
+        JOB_ID: '01ARZ3NDEKTSV4RRFFQ69G5FAV',
+      });
+      const expected = text.includes('$JOB_ID') ? /404/ : /^(200|202|204|404|409)$/;
+      expect(stdout, place).toMatch(expected);
+    }
+  });
+
+  test('the lines for a team make an account and a key that works', () => {
+    const block = blockWith(readme, 'account create ann').split('\n');
+    const lines = block.map((line) => line.replaceAll('/srv/gen3d', join(folder, 'data')));
+    const account = run(lines.find((line) => line.includes('account create')) ?? '').stdout.trim();
+    const key = run(
+      (lines.find((line) => line.includes('key create')) ?? '').replace('ACCOUNT_ID', account),
+    ).stdout.trim();
+    const login = (lines.find((line) => line.includes('login')) ?? '').replace('http://gpu-box:8787', url);
+    run(login, { GEN3D_CONFIG_DIR: join(folder, 'her-config') }, `${key}\n`);
+    const balance = run('gen3d balance --json', { GEN3D_CONFIG_DIR: join(folder, 'her-config') }).stdout;
+    expect(JSON.parse(balance)).toMatchObject({ balance_usd: 20 });
+  });
+});
+
+const apiKey = () => /gen3d_[\w-]{32,}/.exec(saidByServer)?.[0] ?? '';
+const onServer = (script: string) => script.replaceAll(address, url);
+
+function pageAt(path: string): readonly Block[] {
+  return pages().find((page) => page.path === path)?.blocks ?? [];
+}
+
+function blockWith(blocks: readonly Block[], words: string): string {
+  const found = blocks.find(({ language, text }) => language === 'sh' && text.includes(words));
+  if (!found) throw new Error(`There is no block with "${words}" any more`);
+  return found.text;
+}
+
+/** The line as it is typed, without the remark behind it. */
+function lineWith(blocks: readonly Block[], words: string): string {
+  const line = blockWith(blocks, words)
+    .split('\n')
+    .find((one) => one.startsWith(words.trimEnd()));
+  return (line ?? '').replace(/\s+#.*$/, '');
+}
+
+/** The alias is made where the README makes it, in the clone, and used elsewhere. Aliases are expanded line by line. */
+const inShell = (script: string) => [
+  '-c',
+  `shopt -s expand_aliases\ncd '${root}'\n${aliasLine}\ncd '${work}'\n${script}\n`,
+];
+
+function start(script: string): ChildProcess {
+  return spawn('bash', inShell(script), { env: environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function run(script: string, env: NodeJS.ProcessEnv = {}, input = '') {
+  const { status, stdout, stderr } = spawnSync('bash', inShell(script), {
+    env: { ...environment, ...env },
+    input,
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`${script} exits with ${status}\n${stdout}${stderr}`);
+  return { stdout, stderr };
+}
+
+function link(name: string, target: string): void {
+  const path = join(work, name);
+  if (existsSync(path)) return;
+  mkdirSync(join(path, '..'), { recursive: true });
+  symlinkSync(join(root, target), path, 'junction');
+}

@@ -1,0 +1,71 @@
+import { type ParseEntry, parse } from 'shell-quote';
+
+/** Words of one simple command, such as `['gen3d', 'list', '--json']`. Variables stay as they are written. */
+export type Words = readonly string[];
+
+const redirections = new Set(['>', '>>', '<', '>&', '<&', '>|', '<<<']);
+const beforeACommand = new Set([
+  'do',
+  'then',
+  'else',
+  'if',
+  'elif',
+  'while',
+  'until',
+  '!',
+  'time',
+  'exec',
+  'env',
+  'nohup',
+  '{',
+]);
+
+/**
+ * The simple commands of a shell script: those in pipelines, in lists and in `$(...)` too. Enough of the shell's grammar for
+ * documentation; whether the script is one at all is for `bash -n` to say.
+ */
+export function commandsIn(script: string): Words[] {
+  const withoutHereDocuments = script.replace(/<<-?\s*(['"]?)(\w+)\1([^\n]*)\n[\s\S]*?^\s*\2$/gm, '$3');
+  return withoutHereDocuments
+    .replace(/\\\n\s*/g, ' ')
+    .split('\n')
+    .flatMap(commandsOfLine);
+}
+
+function commandsOfLine(line: string): Words[] {
+  const inner: Words[] = [];
+  const outer = line.replace(/\$\(([^()]*)\)/g, (_, command: string) => {
+    inner.push(...commandsOfLine(command));
+    return '$SUBSTITUTED';
+  });
+  const commands: string[][] = [[]];
+  let skipNext = false;
+  for (const entry of parse(outer, (name) => `$${name}`)) {
+    const word = wordOf(entry);
+    if (skipNext) {
+      skipNext = false;
+    } else if (word !== undefined) {
+      commands.at(-1)?.push(word);
+    } else if ('op' in (entry as object) && redirections.has((entry as { op: string }).op)) {
+      // `2> file`: the parser does not say that the number belongs to the arrow.
+      if (/^\d$/.test(commands.at(-1)?.at(-1) ?? '')) commands.at(-1)?.pop();
+      skipNext = true;
+    } else {
+      commands.push([]);
+    }
+  }
+  return [...inner, ...commands.map(withoutPrefix).filter(({ length }) => length > 0)];
+}
+
+function wordOf(entry: ParseEntry): string | undefined {
+  if (typeof entry === 'string') return entry;
+  return 'op' in entry && entry.op === 'glob' ? entry.pattern : undefined;
+}
+
+function withoutPrefix(words: string[]): string[] {
+  const [first, ...rest] = words;
+  if (first === undefined) return [];
+  if (beforeACommand.has(first) || /^\w+=/.test(first)) return withoutPrefix(rest);
+  if (first === 'sudo') return withoutPrefix(rest[0] === '-u' ? rest.slice(2) : rest);
+  return words;
+}

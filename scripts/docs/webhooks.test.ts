@@ -1,0 +1,183 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { signWebhook } from '../../packages/sdk/src/index.js';
+import { sign } from '../../packages/server/src/webhooks/signature.js';
+import { freePort } from '../../packages/server/test/free-port.js';
+import { pages, root } from './markdown.js';
+
+const secret = `whsec_${'n'.repeat(40)}`;
+const oldSecret = `whsec_${'o'.repeat(40)}`;
+
+interface Language {
+  readonly fence: string;
+  /** What must be on this machine; nothing for the language that is there anyway. */
+  readonly tool?: readonly [command: string, ...args: string[]];
+  /** Puts the program into a folder. The command that runs it. */
+  prepare(folder: string, program: string): [command: string, ...args: string[]];
+}
+
+const languages: readonly Language[] = [
+  {
+    fence: 'ts',
+    prepare(folder, program) {
+      const { outputText } = ts.transpileModule(program, { compilerOptions: { module: ts.ModuleKind.ESNext } });
+      writeFileSync(join(folder, 'receiver.mjs'), outputText);
+      mkdirSync(join(folder, 'node_modules/@gen3d'), { recursive: true });
+      symlinkSync(join(root, 'packages/sdk'), join(folder, 'node_modules/@gen3d/sdk'), 'junction');
+      symlinkSync(join(root, 'packages/server/node_modules/express'), join(folder, 'node_modules/express'), 'junction');
+      return [process.execPath, 'receiver.mjs'];
+    },
+  },
+  {
+    fence: 'python',
+    tool: ['python3', '--version'],
+    prepare(folder, program) {
+      writeFileSync(join(folder, 'receiver.py'), program);
+      return ['python3', 'receiver.py'];
+    },
+  },
+  {
+    fence: 'go',
+    tool: ['go', 'version'],
+    prepare(folder, program) {
+      writeFileSync(join(folder, 'receiver.go'), program);
+      const { status, stderr } = spawnSync('go', ['build', '-o', 'receiver', 'receiver.go'], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+      if (status !== 0) throw new Error(stderr);
+      return [join(folder, 'receiver')];
+    },
+  },
+];
+
+const blocks = pages().find(({ path }) => path === 'docs/webhooks.md')?.blocks ?? [];
+const isHere = ([command, ...args]: readonly [string, ...string[]]) => spawnSync(command, args).status === 0;
+
+function eventOf(id: string): Buffer {
+  return Buffer.from(
+    JSON.stringify({
+      event: 'task.updated',
+      event_id: id,
+      user_id: 'müller',
+      task_id: `job-of-${id}`,
+      type: 'image-to-3d',
+      status: 'SUCCEEDED',
+      progress: 100,
+      model_urls: { glb: `https://example.com/${id}.glb` },
+      timestamp: '2026-01-31T12:00:00.000Z',
+    }),
+  );
+}
+
+/** The headers of a delivery as the server makes them. */
+const signed = (body: Uint8Array, key = secret, sentAt = new Date()) => ({
+  'x-generate-timestamp': sentAt.toISOString(),
+  'x-generate-signature': sign(key, sentAt.toISOString(), body),
+});
+
+const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1_000);
+
+for (const { fence, tool, prepare } of languages) {
+  const missing = tool && !isHere(tool);
+  if (missing)
+    console.warn(`NOT TESTED: the ${fence} receiver of docs/webhooks.md, for want of ${tool[0]} on this machine`);
+
+  describe.skipIf(missing)(`the ${fence} receiver of docs/webhooks.md`, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gen3d-receiver-'));
+    let child: ChildProcess | undefined;
+    let url = '';
+    let printed = '';
+
+    beforeAll(async () => {
+      const programs = blocks.filter(({ language }) => language === fence);
+      expect(programs).toHaveLength(1);
+      const [command, ...args] = prepare(folder, programs[0]?.text ?? '');
+      const port = await freePort();
+      url = `http://127.0.0.1:${port}/gen3d`;
+      child = spawn(command, args, {
+        cwd: folder,
+        env: { ...process.env, PORT: String(port), GEN3D_WEBHOOK_SECRET: `${secret},${oldSecret}` },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      child.stdout?.on('data', (chunk) => {
+        printed += chunk;
+      });
+      await vi.waitFor(() => statusOf(Buffer.from('{}'), {}), { timeout: 30_000 });
+    }, 120_000);
+
+    afterAll(async () => {
+      if (child && child.exitCode === null) {
+        const ended = new Promise((resolve) => child?.once('close', resolve));
+        child.kill();
+        await ended;
+      }
+      rmSync(folder, { recursive: true, force: true });
+    });
+
+    const statusOf = async (body: Uint8Array, headers: Record<string, string>) =>
+      (await fetch(url, { method: 'POST', body: new Uint8Array(body), headers })).status;
+
+    test("takes what the server's own code has signed", async () => {
+      const body = eventOf('A');
+      expect(await statusOf(body, signed(body))).toBe(204);
+      await expect.poll(() => printed).toContain('job-of-A https://example.com/A.glb');
+    });
+
+    test('takes what the SDK has signed', async () => {
+      const body = eventOf('B');
+      expect(await statusOf(body, await signWebhook({ payload: body, secret }))).toBe(204);
+      await expect.poll(() => printed).toContain('job-of-B');
+    });
+
+    test('answers an event that comes again, signed anew, and does nothing more', async () => {
+      const body = eventOf('C');
+      expect(await statusOf(body, signed(body, secret, secondsFromNow(-5)))).toBe(204);
+      expect(await statusOf(body, signed(body))).toBe(204);
+      const next = eventOf('D');
+      expect(await statusOf(next, signed(next))).toBe(204);
+      await expect.poll(() => printed).toContain('job-of-D');
+      expect(printed.match(/job-of-C/g)).toHaveLength(1);
+    });
+
+    test('takes either secret while one is being replaced, and no third', async () => {
+      const body = eventOf('E');
+      expect(await statusOf(body, signed(body, oldSecret))).toBe(204);
+      expect(await statusOf(body, signed(body, `whsec_${'x'.repeat(40)}`))).toBe(400);
+    });
+
+    test('refuses a body of which one byte differs, and one that was parsed and written again', async () => {
+      const body = eventOf('F');
+      const headers = signed(body);
+      expect(await statusOf(Buffer.from(body.toString().replace('100', '101')), headers)).toBe(400);
+      expect(await statusOf(Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1)), headers)).toBe(400);
+    });
+
+    test('refuses another timestamp than the signed one', async () => {
+      const body = eventOf('G');
+      const headers = { ...signed(body), 'x-generate-timestamp': secondsFromNow(1).toISOString() };
+      expect(await statusOf(body, headers)).toBe(400);
+    });
+
+    test('refuses what was signed more than five minutes from now, and takes what is younger', async () => {
+      const body = eventOf('H');
+      expect(await statusOf(body, signed(body, secret, secondsFromNow(-600)))).toBe(400);
+      expect(await statusOf(body, signed(body, secret, secondsFromNow(600)))).toBe(400);
+      expect(await statusOf(body, signed(body, secret, secondsFromNow(-120)))).toBe(204);
+    });
+
+    test('refuses a delivery without its headers, or with a bare digest', async () => {
+      const body = eventOf('I');
+      const headers = signed(body);
+      expect(await statusOf(body, {})).toBe(400);
+      expect(await statusOf(body, { 'x-generate-timestamp': headers['x-generate-timestamp'] })).toBe(400);
+      expect(await statusOf(body, { 'x-generate-signature': headers['x-generate-signature'] })).toBe(400);
+      const bare = headers['x-generate-signature'].replace('sha256=', '');
+      expect(await statusOf(body, { ...headers, 'x-generate-signature': bare })).toBe(400);
+    });
+  });
+}
