@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../test/kit.js';
 import { prepared } from './prepared.js';
@@ -24,4 +25,24 @@ test('a query that computes with a value is refused', async () => {
   const db = await temporaryDatabase();
   const find = prepared((on, id: string) => on.selectFrom('jobs').select('id').where('id', '=', id.toUpperCase()));
   await expect(find(db, 'a')).rejects.toThrow('changed its value 0');
+});
+
+test('an expression among the values is part of the query, which is built once for it', async () => {
+  const db = await temporaryDatabase();
+  const ids = await newAccount(db).then(async (account) => [await newJob(db, account), await newJob(db, account)]);
+  let built = 0;
+  const find = prepared((on, prefix: unknown, id: string) => {
+    built++;
+    return on
+      .selectFrom('jobs')
+      .select([sql<string>`${prefix}`.as('prefix'), 'id'])
+      .where('id', '=', id);
+  });
+  const [one, other] = [sql<string>`'one'`, sql<string>`'other'`];
+  for (const prefix of [one, other, one, other]) {
+    for (const id of ids) {
+      expect(await find(db, prefix, id)).toEqual({ prefix: prefix === one ? 'one' : 'other', id });
+    }
+  }
+  expect(built).toBe(2);
 });
