@@ -16,21 +16,27 @@ export interface DataDir {
   serverKey: string;
 }
 
+type DataDirConfig = Pick<Config, 'dataDir' | 'assets'> & Partial<Pick<Config, 'database'>>;
+
+/** The places alone, whether anything is there or not. */
+export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfig): DataDir {
+  return {
+    database: database === 'sqlite' ? join(dataDir, 'gen3d.sqlite') : database,
+    inputs: join(dataDir, 'inputs'),
+    assets: assets ?? join(dataDir, 'assets'),
+    models: join(dataDir, 'models'),
+    serverKey: join(dataDir, 'server.key'),
+  };
+}
+
 /**
  * Makes the data directory on first use. Safe when several processes start at once.
  * @throws {ConfigError} if it cannot be a folder
  */
-export function openDataDir(config: Pick<Config, 'dataDir' | 'assets'> & Partial<Pick<Config, 'database'>>): DataDir {
-  const { dataDir, database = 'sqlite' } = config;
+export function openDataDir(config: DataDirConfig): DataDir {
   // Owner only: it holds customers' photos, and the database holds what the server key can decrypt.
-  makeFolder(dataDir, '--data-dir', 0o700);
-  const paths = {
-    database: database === 'sqlite' ? join(dataDir, 'gen3d.sqlite') : database,
-    inputs: join(dataDir, 'inputs'),
-    assets: config.assets ?? join(dataDir, 'assets'),
-    models: join(dataDir, 'models'),
-    serverKey: join(dataDir, 'server.key'),
-  };
+  makeFolder(config.dataDir, '--data-dir', 0o700);
+  const paths = dataDirOf(config);
   // The data directory may have been there before, open to everybody.
   makeFolder(paths.inputs, '--data-dir', 0o700);
   if (!isS3Url(paths.assets)) makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');

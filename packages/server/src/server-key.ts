@@ -63,7 +63,8 @@ export async function sharedKey(db: Db, given?: string): Promise<Buffer> {
   return Buffer.from(key, 'hex');
 }
 
-const fingerprintOf = (key: string): string =>
+/** Of a key of 64 hexadecimal digits. */
+export const fingerprintOf = (key: string): string =>
   hmac(subkey(Buffer.from(key, 'hex'), 'fingerprint'), 'gen3d').toString('hex');
 
 export type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint' | 'dashboard-tokens';

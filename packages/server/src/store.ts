@@ -4,6 +4,7 @@ import { type DataDir, openDataDir } from './data-dir.js';
 import { isPostgres } from './db/dialect.js';
 import { type Db, migrate, openDatabase } from './db/open.js';
 import { type FileStores, openFileStores } from './file-stores.js';
+import { requireWholeImport } from './moving/whole-import.js';
 import { keyInFile, sharedKey } from './server-key.js';
 
 /** Everything that outlives a process, opened and up to date. */
@@ -22,6 +23,7 @@ export async function openTables(config: Config): Promise<Pick<Store, 'dirs' | '
   const migrating = openDatabase(dirs.database, { connections: 2, patient: true });
   try {
     await migrate(migrating, dirs.database);
+    await requireWholeImport(migrating, dirs.database);
   } finally {
     await migrating.destroy();
   }

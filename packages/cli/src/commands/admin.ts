@@ -6,6 +6,8 @@ import { count, table } from '../format.js';
 import { emptyProfile, readProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { print, printJson, say } from '../terminal.js';
+import { addBackup } from './admin-backup.js';
+import { addMigrateTo } from './admin-migrate-to.js';
 
 /** Runs one administrative act on the database of the chosen data directory. */
 async function administer(command: Command, act: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {
@@ -41,6 +43,8 @@ export function addAdmin(program: Command): void {
   addKeys(admin.command('key').summary('API keys'));
   addJobs(admin.command('job').summary("anybody's jobs"));
   addDeadLetters(admin.command('dead-letter').summary('webhook deliveries that were given up'));
+  addBackup(admin);
+  addMigrateTo(admin);
   admin
     .command('sign-in-link')
     .summary('print a link that opens the dashboard as its operator')

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, opendir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder, writeDurably } from '../durable-file.js';
 import {
@@ -38,6 +38,40 @@ export class FolderAssetStore implements AssetStore {
     return this.#write(sampleFolder(model, thumbnail), model, thumbnail);
   }
 
+  async read(key: string): Promise<Uint8Array | undefined> {
+    try {
+      return await readFile(join(this.folder, key));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  }
+
+  async write(key: string, bytes: Uint8Array): Promise<void> {
+    await writeDurably(join(this.folder, key), bytes);
+    await this.#syncFoldersOf(dirname(key));
+  }
+
+  /**
+   * Every asset that is somebody's, once nobody writes here any more: what an attempt left behind that came to nothing is
+   * not among them.
+   */
+  async *keys(outcomeOf: (jobId: string) => Promise<Outcome | undefined>): AsyncGenerator<string> {
+    const abandoned = new Set<string>();
+    for (const mark of await this.#marks()) {
+      abandoned.add(mark);
+      const keep = async (keys: AssetKeys) => void abandoned.delete(markOf(folderOf(keys)));
+      await settle({ keep, discard: async () => {} }, mark, outcomeOf);
+    }
+    for await (const job of visible(this.folder)) {
+      for await (const attempt of visible(join(this.folder, job))) {
+        const folder = `${job}/${attempt}`;
+        if (abandoned.has(markOf(folder))) continue;
+        for await (const file of visible(join(this.folder, folder))) yield `${folder}/${file}`;
+      }
+    }
+  }
+
   async keep(keys: AssetKeys): Promise<void> {
     await rm(this.#mark(folderOf(keys)), { force: true });
   }
@@ -47,11 +81,14 @@ export class FolderAssetStore implements AssetStore {
   }
 
   async sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void> {
-    const marks = await readdir(join(this.folder, unsettled)).catch(() => []);
-    for (const mark of marks) {
+    for (const mark of await this.#marks()) {
       const found = await stat(join(this.folder, unsettled, mark)).catch(() => undefined); // settled meanwhile
       if (found && found.mtimeMs < olderThan) await settle(this, mark, outcomeOf);
     }
+  }
+
+  #marks(): Promise<string[]> {
+    return readdir(join(this.folder, unsettled)).catch(() => []);
   }
 
   #mark(attempt: string): string {
@@ -62,14 +99,23 @@ export class FolderAssetStore implements AssetStore {
     const keys = keysOf(folder);
     await writeDurably(join(this.folder, keys.modelKey), model);
     await writeDurably(join(this.folder, keys.thumbnailKey), thumbnail);
-    // The folders are new as well, and each is an entry of the one above.
+    await this.#syncFoldersOf(folder);
+    return keys;
+  }
+
+  /** The folders are new as well, and each is an entry of the one above. */
+  async #syncFoldersOf(folder: string): Promise<void> {
     await syncFolder(join(this.folder, dirname(folder)));
     await syncFolder(this.folder);
-    return keys;
   }
 
   async #remove(attempt: string): Promise<void> {
     await rm(join(this.folder, attempt), { recursive: true, force: true });
     await rm(this.#mark(attempt), { force: true });
   }
+}
+
+/** Names in a folder but those that start with a dot: files still being written, and our marks. */
+async function* visible(folder: string): AsyncGenerator<string> {
+  for await (const { name } of await opendir(folder)) if (!name.startsWith('.')) yield name;
 }

@@ -46,6 +46,14 @@ export class S3AssetStore implements AssetStore {
     return this.#write(sampleFolder(modelBytes, thumbnailBytes), modelBytes, thumbnailBytes);
   }
 
+  async read(key: string): Promise<Uint8Array | undefined> {
+    return this.bucket.get(assetsPrefix + key, writeMs);
+  }
+
+  async write(key: string, bytes: Uint8Array): Promise<void> {
+    await this.bucket.put(assetsPrefix + key, bytes, key.endsWith('.glb') ? model : thumbnail, writeMs);
+  }
+
   async keep(keys: AssetKeys): Promise<void> {
     await leftToSweep(this.bucket.remove(this.#mark(folderOf(keys)), smallMs));
   }
@@ -71,8 +79,8 @@ export class S3AssetStore implements AssetStore {
 
   async #write(folder: string, modelBytes: Uint8Array, thumbnailBytes: Uint8Array): Promise<AssetKeys> {
     const keys = keysOf(folder);
-    await this.bucket.put(assetsPrefix + keys.modelKey, modelBytes, model, writeMs);
-    await this.bucket.put(assetsPrefix + keys.thumbnailKey, thumbnailBytes, thumbnail, writeMs);
+    await this.write(keys.modelKey, modelBytes);
+    await this.write(keys.thumbnailKey, thumbnailBytes);
     return keys;
   }
 

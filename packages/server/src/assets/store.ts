@@ -27,6 +27,12 @@ export interface AssetStore {
   /** Stores the sample of the test key. The folder is named for its content: a new sample leaves the old URLs alone. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
+  /** The bytes under a key; undefined where there are none. */
+  read(key: string): Promise<Uint8Array | undefined>;
+
+  /** Stores a finished asset under the key that it has in another store. */
+  write(key: string, bytes: Uint8Array): Promise<void>;
+
   /** The job is recorded as finished with these: they stay for ever. */
   keep(keys: AssetKeys): Promise<void>;
 

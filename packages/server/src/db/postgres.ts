@@ -93,7 +93,8 @@ function tellingClient(client: pg.PoolClient): PostgresPoolClient {
 }
 
 /** PostgreSQL's text holds every character but U+0000, which is kept as its symbol. */
-const storable = (value: unknown): unknown => (typeof value === 'string' ? value.replaceAll('\0', '\u2400') : value);
+export const storable = (value: unknown): unknown =>
+  typeof value === 'string' ? value.replaceAll('\0', '\u2400') : value;
 
 /**
  * Codes with which a server says that it cannot serve now: shut down by its operator or crashed, starting, out of

@@ -21,7 +21,7 @@ const maxStatements = 500;
  * Durable: WAL with synchronous=FULL, so a commit that was answered survives kill -9 and a power cut.
  * Waits up to 5 s for another process's transaction; ours are a few statements and never span anything but queries.
  *
- * @throws {ConfigError} if the file is no database, or is damaged
+ * @throws {ConfigError} if the file is no database, is damaged, or is held by a process that lets nobody else in
  */
 export function sqliteDialect(path: string): SqliteDialect {
   makePrivate(path);
@@ -34,7 +34,14 @@ export function sqliteDialect(path: string): SqliteDialect {
     database.pragma('cache_size = -16384');
   } catch (error) {
     database.close();
-    throw isDamage(error) ? damaged(path, error) : error;
+    if (isDamage(error)) throw damaged(path, error);
+    if (isBusy(error)) {
+      throw new ConfigError(
+        `${path} is in use by a command that lets nobody else in, such as \`gen3d admin migrate-to\`: wait for its end`,
+        { cause: error },
+      );
+    }
+    throw error;
   }
   return new WalDialect(database);
 }
@@ -51,6 +58,9 @@ function makePrivate(path: string): void {
 
 export const isDamage = (error: unknown): boolean =>
   error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code);
+
+export const isBusy = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
 
 export const damaged = (path: string, cause: unknown): ConfigError =>
   new ConfigError(

@@ -1,0 +1,92 @@
+// A SQLite database is written into a file while its server works, and a server starts from that.
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
+import { sql } from 'kysely';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../src/db/open.js';
+import { backup } from '../src/moving/backup.js';
+import { photoJob } from './contract/kit.js';
+import { startServer, type TestServer, temporaryFolder } from './kit.js';
+
+const create = async (server: TestServer) =>
+  CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photoJob())).body).job_id;
+
+test('a server started from a backup has all that was answered before it, under the same keys', async () => {
+  const server = await startServer();
+  const { dataDir, database } = server.config;
+  const endpoint = await server.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
+  const promised: string[] = [];
+  for (let i = 0; i < 20; i++) promised.push(await create(server));
+  // Jobs go on being made while it is written.
+  const file = join(temporaryFolder(), 'gen3d.backup');
+  const [written] = await Promise.all([backup({ dataDir, database }, file), ...promised.map(() => create(server))]);
+  expect(written).toEqual({ file, bytes: statSync(file).size });
+  expect((statSync(file).mode & 0o777).toString(8)).toBe('600');
+
+  const restored = temporaryFolder();
+  copyFileSync(file, join(restored, 'gen3d.sqlite'));
+  copyFileSync(join(dataDir, 'server.key'), join(restored, 'server.key'));
+  const second = await startServer({ dataDir: restored });
+  expect(second.bootstrap).toBeUndefined();
+  const call = (path: string) => second.call('GET', path, undefined, server.apiKey);
+  const { jobs } = ListJobsResponse.parse((await call('/v1/jobs?limit=100')).body);
+  expect(jobs.map(({ task_id }) => task_id)).toEqual(expect.arrayContaining(promised));
+  expect((await call('/v1/balance')).body).toEqual((await server.call('GET', '/v1/balance')).body);
+  expect((await call('/v1/webhook-endpoint')).body).toMatchObject({ url: (endpoint.body as { url: string }).url });
+});
+
+test('a backup replaces no file, and one that cannot be written leaves nothing behind', async () => {
+  const { config } = await startServer();
+  const folder = temporaryFolder();
+  const file = join(folder, 'precious');
+  writeFileSync(file, 'precious');
+  await expect(backup(config, file)).rejects.toThrow(/precious exists already, and a backup replaces nothing/);
+  expect(readFileSync(file, 'utf8')).toBe('precious');
+  mkdirSync(join(folder, 'folder'));
+  await expect(backup(config, join(folder, 'folder'))).rejects.toThrow(/exists already/);
+  await expect(backup(config, join(folder, 'nowhere', 'file'))).rejects.toThrow(
+    /nowhere\/file was not written: ENOENT/,
+  );
+  expect(readdirSync(folder).sort()).toEqual(['folder', 'precious']);
+});
+
+test('a database that is damaged is not taken for a backup', async () => {
+  const dataDir = temporaryFolder();
+  writeFileSync(
+    join(dataDir, 'gen3d.sqlite'),
+    'no database at all, but long enough to have had a header of one'.repeat(9),
+  );
+  const folder = temporaryFolder();
+  await expect(backup({ dataDir, database: 'sqlite' }, join(folder, 'file'))).rejects.toThrow(/is damaged/);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('where there is no SQLite database, the sentence says what to do instead', async () => {
+  const file = join(temporaryFolder(), 'file');
+  const dataDir = join(temporaryFolder(), 'new');
+  await expect(backup({ dataDir, database: 'sqlite' }, file)).rejects.toThrow(/Say where with --data-dir/);
+  await expect(backup({ dataDir, database: 'postgres://127.0.0.1:1/x' }, file)).rejects.toThrow(
+    /PostgreSQL has pg_dump/,
+  );
+  expect(existsSync(dataDir)).toBe(false);
+});
+
+test('a backup before an upgrade changes nothing: the schema stays as old as it was, there and here', async () => {
+  const dataDir = temporaryFolder();
+  const db = openDatabase(join(dataDir, 'gen3d.sqlite'));
+  onTestFinished(() => db.destroy());
+  await sql`create table made_by_an_older_version (id integer primary key autoincrement, text text)`.execute(db);
+  await sql`insert into made_by_an_older_version (text) values ('a'), ('b')`.execute(db);
+  await sql`delete from made_by_an_older_version`.execute(db);
+  const file = join(temporaryFolder(), 'file');
+  await backup({ dataDir, database: 'sqlite' }, file);
+  const copy = openDatabase(file);
+  onTestFinished(() => copy.destroy());
+  const tables = sql<{ name: string }>`select name from sqlite_master where name not like 'sqlite_%'`;
+  expect((await tables.execute(copy)).rows).toEqual([{ name: 'made_by_an_older_version' }]);
+  expect((await tables.execute(db)).rows).toEqual([{ name: 'made_by_an_older_version' }]);
+  // What was deleted is not counted anew.
+  const inserted = await sql`insert into made_by_an_older_version (text) values ('c') returning id`.execute(copy);
+  expect(inserted.rows).toEqual([{ id: 3 }]);
+});

@@ -1,0 +1,147 @@
+// The models and the photos of waiting jobs go along when an installation moves to PostgreSQL.
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { FolderAssetStore } from '../../src/assets/folder-store.js';
+import { loadConfig } from '../../src/config.js';
+import { openFileStores } from '../../src/file-stores.js';
+import { migrateTo } from '../../src/moving/migrate-to.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { newPostgresDatabase, temporaryFolder } from '../kit.js';
+import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
+import { databaseAt, serveFrom } from './sqlite-installation.js';
+
+const s3 = sharedS3();
+const emptyDatabase = () => newPostgresDatabase(onTestFinished, 'template0');
+const glb = (name: string) => Buffer.from(`glTF of ${name}`);
+const jpeg = (name: string) => Buffer.from(`JPEG of ${name}`);
+
+/** A finished job, one that waits with a photo, and what attempts have left behind, on SQLite in a data directory. */
+async function installation() {
+  const dataDir = temporaryFolder();
+  const server = await serveFrom({ dataDir, database: 'sqlite' });
+  const create = async (url: string) => {
+    const job = { type: 'image-to-3d', input: { image_urls: [url] } };
+    return CreateJobResponse.parse((await server.call('POST', '/v1/jobs', job)).body).job_id;
+  };
+  const finished = await create('https://example.com/photo.jpg');
+  const waiting = await create(asDataUri(ballPhoto()));
+  const store = new FolderAssetStore(join(dataDir, 'assets'));
+  const winner = await store.put(finished, glb('winner'), jpeg('winner'));
+  await store.put(finished, glb('loser'), jpeg('loser'));
+  await store.put(waiting, glb('crashed'), jpeg('crashed'));
+  // Its record has been deleted after its time, and its URLs are permanent.
+  const forgotten = await store.put('01ARZ3NDEKTSV4RRFFQ69G5FAV', glb('forgotten'), jpeg('forgotten'));
+  await writeFile(join(dataDir, 'assets', dirname(winner.modelKey), '.model.glb.draft'), 'half');
+  const db = databaseAt(join(dataDir, 'gen3d.sqlite'));
+  await db
+    .updateTable('jobs')
+    .set({
+      status: 'SUCCEEDED',
+      progress: 100,
+      finished_at: Date.now(),
+      model_key: winner.modelKey,
+      thumbnail_key: winner.thumbnailKey,
+    })
+    .where('id', '=', finished)
+    .execute();
+  await db.destroy();
+  const task = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
+  await server.close();
+  const wanted = (await readdir(join(dataDir, 'assets', 'sample'), { recursive: true }))
+    .filter((name) => /\.(glb|jpg)$/.test(name))
+    .map((name) => `sample/${name}`)
+    .concat(Object.values(winner), Object.values(forgotten))
+    .sort();
+  return { dataDir, apiKey: server.apiKey, finished, waiting, winner, task, wanted };
+}
+
+function toBucket(dataDir: string, database: string) {
+  const { bucket, prefix, url } = s3.emptyBucket();
+  const settings = { dataDir, database, assets: `s3://${bucketName}/${prefix}`, s3Endpoint: s3.endpoint() };
+  const target = loadConfig({}, {}, settings);
+  return {
+    bucket,
+    url,
+    settings,
+    stores: openFileStores({ assets: settings.assets, inputs: '' }, target),
+    move: () => migrateTo({ source: { dataDir, assets: undefined }, target, files: true }),
+  };
+}
+
+test('a model is found at the bucket after the move, its old address leads there, and a photo waits for its runner', async () => {
+  const { dataDir, apiKey, finished, waiting, task, wanted } = await installation();
+  const database = await emptyDatabase();
+  const { bucket, url, settings, stores, move } = toBucket(dataDir, database);
+  const report = await move();
+  expect(report.files).toMatchObject({
+    assets: { copied: wanted.length, there: 0 },
+    photos: { copied: 1, there: 0 },
+    missing: [],
+  });
+  expect(report.photosLeft).toBe(0);
+  expect(await keysIn(bucket, 'assets/')).toEqual(wanted.map((key) => `assets/${key}`));
+  expect(await stores.inputs.read(waiting)).toEqual(new Uint8Array(ballPhoto()));
+
+  const server = await serveFrom(settings, apiKey);
+  const moved = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
+  expect(moved.model_urls?.glb.startsWith(url.replace(/\/$/, '')) || moved.model_urls?.glb.includes(bucketName)).toBe(
+    true,
+  );
+  const model = await fetch(moved.model_urls!.glb);
+  expect(Buffer.from(await model.arrayBuffer())).toEqual(glb('winner'));
+  expect(model.headers.get('content-type')).toBe('model/gltf-binary');
+  expect((await fetch(moved.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
+  const old = await fetch(server.url + new URL(task.model_urls!.glb).pathname, { redirect: 'manual' });
+  expect([old.status, old.headers.get('location')]).toEqual([302, moved.model_urls!.glb]);
+});
+
+test('broken off by the bucket, it goes on; what is there is not sent again, and what is there in other bytes is', async () => {
+  const { dataDir, waiting, winner, wanted } = await installation();
+  const database = await emptyDatabase();
+  const { bucket, stores, move } = toBucket(dataDir, database);
+  const passes = async () => {};
+  const refused = { status: 403, code: 'AccessDenied' };
+  s3.proxy().plan(/^PUT .*\/assets\//, passes, passes, ...wanted.map(() => refused));
+  await expect(move()).rejects.toThrow(/^Cannot use the bucket .* do not permit writing .*Run this again/);
+  s3.proxy().mend();
+  expect(await keysIn(bucket, 'assets/')).toHaveLength(2);
+
+  const { assets } = (await move()).files!;
+  expect(assets).toMatchObject({ copied: wanted.length - 2, there: 2 });
+
+  // The database is finished by now, and the files may be looked through once more.
+  await stores.assets.write(winner.modelKey, glb('imposter'));
+  await stores.inputs.remove(waiting);
+  const again = await move();
+  expect(again).toMatchObject({ found: 'finished', tables: [] });
+  expect(again.files).toMatchObject({
+    assets: { copied: 1, there: wanted.length - 1 },
+    photos: { copied: 1, there: 0 },
+  });
+  expect(Buffer.from((await stores.assets.read(winner.modelKey))!)).toEqual(glb('winner'));
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(1);
+});
+
+test('into a folder the models go whole, and photos stay in the data directory; what was missing before is named', async () => {
+  const { dataDir, winner, wanted } = await installation();
+  const database = await emptyDatabase();
+  const assets = join(temporaryFolder(), 'models');
+  // As a copy by other means that broke off leaves one.
+  await mkdir(join(assets, dirname(winner.modelKey)), { recursive: true });
+  await writeFile(join(assets, winner.modelKey), glb('winner').subarray(0, 3));
+  await rm(join(dataDir, 'assets', winner.thumbnailKey));
+  const target = loadConfig({}, {}, { dataDir, database, assets });
+  const report = await migrateTo({ source: { dataDir, assets: undefined }, target, files: true });
+  expect(report.photosLeft).toBe(1);
+  expect(report.files).toMatchObject({ photos: { copied: 0 }, missing: [winner.thumbnailKey] });
+  const copied = new FolderAssetStore(assets);
+  for (const key of wanted) {
+    if (key !== winner.thumbnailKey)
+      expect(await copied.read(key)).toEqual(await new FolderAssetStore(join(dataDir, 'assets')).read(key));
+  }
+  expect(Buffer.from((await copied.read(winner.modelKey))!)).toEqual(glb('winner'));
+  expect(existsSync(join(assets, '.unsettled'))).toBe(false);
+});

@@ -1,0 +1,367 @@
+// A SQLite installation is copied into a PostgreSQL.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
+import { sql } from 'kysely';
+import pg from 'pg';
+import { expect, onTestFinished, test } from 'vitest';
+import { openAdmin } from '../../src/admin.js';
+import { loadConfig } from '../../src/config.js';
+import { DashboardTokens } from '../../src/dashboard/tokens.js';
+import { type Db, migrate, openDatabase } from '../../src/db/open.js';
+import { newUlid } from '../../src/ids.js';
+import { copiedTableNames, copiedTables } from '../../src/moving/copied-tables.js';
+import { migrateTo } from '../../src/moving/migrate-to.js';
+import { openSource } from '../../src/moving/source.js';
+import { keyInFile, sharedKey } from '../../src/server-key.js';
+import { Endpoints } from '../../src/webhooks/endpoints.js';
+import { recordPing } from '../../src/webhooks/outbox.js';
+import { SecretBox } from '../../src/webhooks/secret-box.js';
+import { photoJob } from '../contract/kit.js';
+import { newAccount, newPostgresDatabase, temporaryFolder, until } from '../kit.js';
+import { databaseAt, serveFrom } from './sqlite-installation.js';
+
+const sqliteOf = (dataDir: string) => join(dataDir, 'gen3d.sqlite');
+
+/** An installation whose server was started once and has gone: two accounts, a key, an endpoint, `jobs` jobs and an event each. */
+async function installation({ jobs = 0 } = {}) {
+  const dataDir = temporaryFolder();
+  const server = await serveFrom({ dataDir, database: 'sqlite' });
+  const endpoint = await server.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
+  const { secret } = endpoint.body as { secret: string };
+  const accountId = server.bootstrap?.accountId ?? '';
+  await server.close();
+  if (jobs > 0) await addJobs(dataDir, accountId, jobs);
+  return { dataDir, apiKey: server.apiKey, accountId, secret };
+}
+
+async function addJobs(dataDir: string, account: string, count: number): Promise<void> {
+  const db = openDatabase(sqliteOf(dataDir));
+  await db.transaction().execute(async (trx) => {
+    for (let i = 0; i < count; i++) {
+      const id = newUlid();
+      const charged = i % 2 === 0;
+      await trx
+        .insertInto('jobs')
+        .values({
+          id,
+          account_id: account,
+          type: 'image-to-3d',
+          idempotency_key: i % 3 === 0 ? `order "${i}" \u0000 \u{1f6f4}` : null,
+          image_url: 'https://example.com/photo.jpg',
+          status: charged ? 'SUCCEEDED' : 'PENDING',
+          progress: charged ? 100 : 0,
+          error_code: null,
+          error_message: null,
+          model_key: charged ? `${id}/abc/model.glb` : null,
+          thumbnail_key: charged ? `${id}/abc/thumbnail.jpg` : null,
+          created_at: Date.now(),
+          finished_at: charged ? Date.now() : null,
+          attempt: 1,
+          lease_token: null,
+          lease_expires_at: null,
+          runner: null,
+          parked: 0,
+        } as never)
+        .execute();
+      await trx
+        .insertInto('outbox')
+        .values({
+          event_id: newUlid(),
+          account_id: account,
+          event: 'task.updated',
+          job_id: id,
+          status: charged ? 'SUCCEEDED' : 'PENDING',
+          progress: 0,
+          created_at: Date.now(),
+          attempts: 0,
+          due_at: Number.MAX_SAFE_INTEGER,
+        } as never)
+        .execute();
+      if (!charged) continue;
+      await trx
+        .insertInto('ledger')
+        .values({
+          id: newUlid(),
+          account_id: account,
+          amount_microusd: -7,
+          kind: 'charge',
+          job_id: id,
+          instance: 'cpu',
+          inference_ms: 1234,
+          created_at: Date.now(),
+        })
+        .execute();
+    }
+  });
+  await db.destroy();
+}
+
+const target = (dataDir: string, database: string, settings: Record<string, unknown> = {}) =>
+  loadConfig({}, {}, { dataDir, database, ...settings });
+
+const move = (dataDir: string, database: string, settings?: Record<string, unknown>) =>
+  migrateTo({ source: { dataDir, assets: undefined }, target: target(dataDir, database, settings), files: false });
+
+/** Every row of every table that belongs to an installation. PostgreSQL has U+2400 where it cannot hold U+0000. */
+async function contentOf(location: string): Promise<Record<string, unknown[]>> {
+  const db = openDatabase(location);
+  const content: Record<string, unknown[]> = {};
+  for (const table of copiedTableNames) {
+    const { rows } = await sql<Record<string, unknown>>`
+      select * from ${sql.table(table)} order by ${sql.ref(copiedTables[table])}`.execute(db);
+    content[table] = rows.map((row) => JSON.parse(JSON.stringify(row).replaceAll('\\u0000', '\u2400')));
+  }
+  await db.destroy();
+  return content;
+}
+
+const emptyDatabase = () => newPostgresDatabase(onTestFinished, 'template0');
+
+test('a server on PostgreSQL goes on where the one on SQLite stopped', async () => {
+  const { dataDir, apiKey, accountId, secret } = await installation({ jobs: 30 });
+  const assetsUrl = 'https://models.example.com';
+  const before = await serveFrom({ dataDir, database: 'sqlite', assetsUrl }, apiKey);
+  const order = photoJob({ idempotency_key: 'order-1' });
+  const { job_id } = CreateJobResponse.parse((await before.call('POST', '/v1/jobs', order)).body);
+  const firstPage = ListJobsResponse.parse((await before.call('GET', '/v1/jobs?limit=10')).body);
+  const seen = async (server: typeof before) => [
+    (await server.call('GET', '/v1/balance')).body,
+    (await server.call('GET', `/v1/jobs/${job_id}`)).body,
+    (await server.call('GET', '/v1/jobs?limit=100')).body,
+    (await server.call('GET', `/v1/jobs?limit=10&cursor=${firstPage.next_cursor}`)).body,
+  ];
+  const old = await seen(before);
+  const sqlite = databaseAt(sqliteOf(dataDir));
+  const session = await new DashboardTokens(sqlite, keyInFile(join(dataDir, 'server.key'))).issueSession(null);
+  await sqlite.destroy();
+  await before.close();
+
+  const database = await emptyDatabase();
+  await move(dataDir, database);
+  const after = await serveFrom({ dataDir, database, assetsUrl }, apiKey);
+  expect(after.bootstrap).toBeUndefined();
+  expect(await seen(after)).toEqual(old);
+  // What was promised by the one is kept by the other.
+  expect((await after.call('POST', '/v1/jobs', order)).body).toEqual({ job_id });
+  const db = databaseAt(database);
+  const key = await sharedKey(db);
+  expect(await new Endpoints(db, new SecretBox(key)).find(accountId)).toMatchObject({ secret });
+  expect(await new DashboardTokens(db, key).identify(session)).toEqual({ role: 'operator' });
+});
+
+test('every row arrives as it was, the source keeps every one, and the counts of both are told', async () => {
+  const { dataDir } = await installation({ jobs: 2_500 });
+  const database = await emptyDatabase();
+  const before = await contentOf(sqliteOf(dataDir));
+  const { tables } = await move(dataDir, database);
+  expect(await contentOf(database)).toEqual(before);
+  expect(await contentOf(sqliteOf(dataDir))).toEqual(before);
+  expect(before.jobs).toHaveLength(2_500);
+  const counts = copiedTableNames.map((table) => ({
+    table,
+    source: before[table]?.length,
+    target: before[table]?.length,
+  }));
+  expect(tables).toEqual(counts);
+});
+
+test('events recorded after the move come behind those that were copied', async () => {
+  const { dataDir, accountId } = await installation({ jobs: 40 });
+  const database = await emptyDatabase();
+  await move(dataDir, database);
+  const db = databaseAt(database);
+  await recordPing(db, accountId, 0, 0);
+  const rows = await db.selectFrom('outbox').select(['seq', 'event']).orderBy('seq', 'desc').limit(2).execute();
+  expect(rows).toEqual([
+    { seq: 41, event: 'ping' },
+    { seq: 40, event: 'task.updated' },
+  ]);
+});
+
+/** The built code in a process of its own, so that it can be killed. */
+function moveInProcess(dataDir: string, database: string) {
+  const script = `
+    import { loadConfig, migrateTo } from '@gen3d/server';
+    const [dataDir, database] = process.argv.slice(1);
+    await migrateTo({ source: { dataDir }, target: loadConfig({}, {}, { dataDir, database }), files: false });`;
+  return spawn(process.execPath, ['--input-type=module', '-e', script, dataDir, database], {
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+/** Every statement that adds to a table waits for us once the table has `rows` rows, until `goOn`. */
+async function haltAt(database: string, table: string, rows: number) {
+  const client = new pg.Client({ connectionString: database });
+  await client.connect();
+  await client.query('select pg_advisory_lock(1)');
+  await client.query(`
+    create or replace function halt() returns trigger language plpgsql as $$
+    begin
+      if (select count(*) from ${table}) >= ${rows} then perform pg_advisory_xact_lock(1); end if;
+      return null;
+    end $$`);
+  await client.query(
+    `create or replace trigger halt before insert on ${table} for each statement execute function halt()`,
+  );
+  const isHalted = async () =>
+    (await client.query("select 1 from pg_locks where locktype = 'advisory' and not granted")).rowCount === 1;
+  return {
+    halted: () => until(isHalted),
+    /** What waited is carried out then, although nobody is there any more to hear of it. */
+    goOn: async () => {
+      await client.query(`drop trigger halt on ${table}`).catch(() => {});
+      await client.end();
+    },
+  };
+}
+
+test('killed in the middle, it goes on where it was, also when the source has changed since; no server starts on a half', {
+  timeout: 180_000,
+}, async () => {
+  const { dataDir, apiKey, accountId } = await installation({ jobs: 3_500 });
+  const database = await newPostgresDatabase();
+  for (const [table, rows] of [
+    ['api_keys', 0],
+    ['jobs', 2_000],
+    ['outbox', 1_000],
+  ] as const) {
+    const halt = await haltAt(database, table, rows);
+    const mover = moveInProcess(dataDir, database);
+    await halt.halted();
+    mover.kill('SIGKILL');
+    await once(mover, 'exit');
+    // The lock goes with our connection; the trigger cannot be dropped while a statement waits in it.
+    await halt.goOn();
+    const db = databaseAt(database);
+    await until(async () => {
+      await sql`drop trigger if exists halt on ${sql.table(table)}`.execute(db);
+      return true;
+    });
+    await db.destroy();
+  }
+  await expect(serveFrom({ dataDir, database })).rejects.toThrow(
+    /is only half filled by `gen3d admin migrate-to`: run/,
+  );
+  // The old server is needed once more: a job is made, another's event is delivered, a third is charged.
+  const old = await serveFrom({ dataDir, database: 'sqlite' }, apiKey);
+  expect((await old.call('POST', '/v1/jobs', photoJob())).status).toBe(202);
+  await old.close();
+  const sqlite = databaseAt(sqliteOf(dataDir));
+  await sqlite.deleteFrom('outbox').where('seq', 'in', [1, 2, 1_500]).execute();
+  await sqlite.updateTable('accounts').set({ balance_microusd: 5 }).where('id', '=', accountId).execute();
+  await sqlite.destroy();
+
+  await move(dataDir, database);
+  expect(await contentOf(database)).toEqual(await contentOf(sqliteOf(dataDir)));
+  const server = await serveFrom({ dataDir, database }, apiKey);
+  expect((await server.call('GET', '/v1/jobs')).status).toBe(200);
+});
+
+test('a source that a server has open is refused, and while it is copied no server starts on it', async () => {
+  const { dataDir, apiKey } = await installation();
+  const server = await serveFrom({ dataDir, database: 'sqlite' }, apiKey);
+  const database = await emptyDatabase();
+  const refused = move(dataDir, database);
+  await expect(refused).rejects.toThrow(
+    /gen3d\.sqlite is open in a server, a worker or another gen3d command.*Stop them/,
+  );
+  await server.close();
+  const source = openSource(sqliteOf(dataDir));
+  await expect(serveFrom({ dataDir, database: 'sqlite' })).rejects.toThrow(
+    /is in use by a command that lets nobody else in/,
+  );
+  source.close();
+  await move(dataDir, database);
+});
+
+test('a source that is not there, or is of another version, is refused and left alone', async () => {
+  const database = await emptyDatabase();
+  const nowhere = join(temporaryFolder(), 'nothing');
+  await expect(move(nowhere, database)).rejects.toThrow(
+    /nothing\/gen3d\.sqlite is not there. Say where with --data-dir/,
+  );
+  const { dataDir } = await installation();
+  const change = async (statement: ReturnType<typeof sql>) => {
+    const db = databaseAt(sqliteOf(dataDir));
+    await statement.execute(db);
+    await db.destroy();
+  };
+  await change(sql`insert into kysely_migration (name, timestamp) values ('9999_later', '2100-01-01')`);
+  await expect(move(dataDir, database)).rejects.toThrow(/was written by a newer gen3d/);
+  await change(sql`delete from kysely_migration where name > '0005'`);
+  await expect(move(dataDir, database)).rejects.toThrow(/was written by an older gen3d.*gen3d admin account list/);
+  const db = databaseAt(sqliteOf(dataDir));
+  const { rows } = await sql<{ name: string }>`select max(name) as name from kysely_migration`.execute(db);
+  expect(rows[0]?.name.startsWith('0004')).toBe(true);
+});
+
+async function withDatabase(work: (db: Db) => Promise<unknown>): Promise<string> {
+  const database = await emptyDatabase();
+  const db = databaseAt(database);
+  await work(db);
+  await db.destroy();
+  return database;
+}
+
+test('a target that holds something else is refused, and nothing of it is touched', async () => {
+  const { dataDir } = await installation();
+  const foreign = await withDatabase((db) => sql`create table bookings (id int)`.execute(db));
+  await expect(move(dataDir, foreign)).rejects.toThrow(/holds the tables of something else \(bookings\)/);
+  const db = databaseAt(foreign);
+  expect((await sql`select 1 from pg_class where relname = 'jobs'`.execute(db)).rows).toEqual([]);
+
+  const used = await withDatabase(async (db) => {
+    await migrate(db);
+    await newAccount(db, 'somebody');
+  });
+  await expect(move(dataDir, used)).rejects.toThrow(/is in use by gen3d already \(it has rows in accounts, ledger\)/);
+  expect((await contentOf(used)).accounts).toMatchObject([{ name: 'somebody' }]);
+
+  const newer = await withDatabase(async (db) => {
+    await migrate(db);
+    await sql`insert into kysely_migration (name, timestamp) values ('9999_later', '')`.execute(db);
+  });
+  await expect(move(dataDir, newer)).rejects.toThrow(/was written by a newer gen3d: update gen3d/);
+});
+
+test('a target is filled from one installation, once', async () => {
+  const { dataDir } = await installation();
+  const database = await emptyDatabase();
+  // Looked at before, as one does to see whether the connection works.
+  await (await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }))).close();
+  await move(dataDir, database);
+  const admin = await openAdmin(loadConfig({}, {}, { dataDir, database }));
+  const account = await admin.createAccount('made on PostgreSQL');
+  await expect(move(dataDir, database)).rejects.toThrow(/was filled from here before, to the end: start servers on it/);
+  const other = await installation();
+  await expect(move(other.dataDir, database)).rejects.toThrow(/holds the copy of another installation/);
+  expect(await admin.listAccounts()).toContainEqual(account);
+  await admin.close();
+});
+
+test('with GEN3D_SERVER_KEY the database does not keep the key, and only the source\u2019s own is taken', async () => {
+  const { dataDir, apiKey } = await installation();
+  const database = await emptyDatabase();
+  const serverKey = keyInFile(join(dataDir, 'server.key')).toString('hex');
+  await expect(move(dataDir, database, { serverKey: 'ab'.repeat(32) })).rejects.toThrow(
+    /GEN3D_SERVER_KEY is not the key in /,
+  );
+  await move(dataDir, database, { serverKey });
+  const db = databaseAt(database);
+  expect(await db.selectFrom('server_key').select('key').execute()).toEqual([{ key: null }]);
+  await expect(serveFrom({ dataDir, database })).rejects.toThrow(/was set up with GEN3D_SERVER_KEY/);
+  const server = await serveFrom({ dataDir, database, serverKey }, apiKey);
+  expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+});
+
+test('a PostgreSQL that cannot be reached is named without its password', async () => {
+  const { dataDir } = await installation();
+  const refused = move(dataDir, 'postgres://gen3d:s3cret@127.0.0.1:1/gen3d');
+  await expect(refused).rejects.toThrow(
+    /^Cannot use postgres:\/\/gen3d@127\.0\.0\.1:1\/gen3d\. .*ECONNREFUSED.*Run this again/,
+  );
+});

@@ -1,0 +1,39 @@
+import { onTestFinished } from 'vitest';
+import { type Config, loadConfig } from '../../src/config.js';
+import { type Db, openDatabase } from '../../src/db/open.js';
+import { type Server, serve } from '../../src/serve.js';
+import { type Answer, callServer, silent } from '../kit.js';
+
+export interface RunningServer extends Server {
+  config: Config;
+  apiKey: string;
+  call(method: string, path: string, body?: unknown): Promise<Answer>;
+}
+
+/** A whole server without runners on SQLite or PostgreSQL, which in these tests stand beside each other. */
+export async function serveFrom(settings: Record<string, unknown>, apiKey = ''): Promise<RunningServer> {
+  const config = loadConfig({}, {}, { port: 0, workers: 0, rateLimit: 'off', ...settings });
+  const nowhere = { write: () => {} };
+  const server = await serve(config, { log: silent, stdout: nowhere, stderr: nowhere });
+  let open = true;
+  const close: Server['close'] = async () => {
+    if (open) await server.close({ graceMs: 0 });
+    open = false;
+  };
+  onTestFinished(() => close());
+  const key = server.bootstrap?.apiKey ?? apiKey;
+  return {
+    ...server,
+    close,
+    config,
+    apiKey: key,
+    call: (...args) => callServer(server.url, args[0], args[1], args[2], key),
+  };
+}
+
+/** Open for as long as the test, or until it is closed. */
+export function databaseAt(location: string): Db {
+  const db = openDatabase(location, { connections: 2 });
+  onTestFinished(() => db.destroy());
+  return db;
+}
