@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import ts from 'typescript';
-import { expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { refusalOf } from './command-line.js';
 import { type Block, pages, root } from './markdown.js';
@@ -43,15 +43,25 @@ test('every block of code is in a language that is checked, or has none', () => 
   expect(commands.map(({ place }) => place)).toEqual([]);
 });
 
-test('every block of TypeScript and JavaScript type-checks against the built packages', () => {
-  expect(scripts.length).toBeGreaterThan(3);
-  expect(typeErrors(scripts)).toEqual([]);
-});
+describe('the compiler', () => {
+  const text = `import { Gen3d } from '@gen3d/sdk';\nnew Gen3d({ apiKei: '' });\nundeclared();`;
+  const wrong: Block = { place: 'made-up.md:1', page: 'made-up.md', language: 'ts', text };
+  let errors: string[];
+  beforeAll(() => {
+    errors = typeErrors([...scripts, wrong]);
+  });
 
-test('a field that is not there, and a name that was never made, are type errors', () => {
-  const block = (text: string): Block => ({ place: 'made-up.md:1', page: 'made-up.md', language: 'ts', text });
-  const wrong = block(`import { Gen3d } from '@gen3d/sdk';\nnew Gen3d({ apiKei: '' });\nundeclared();`);
-  expect(typeErrors([wrong]).map((error) => error.replace(/:.*/, ''))).toEqual(['made-up.md', 'made-up.md']);
+  test('takes every block of TypeScript and JavaScript, against the built packages', () => {
+    expect(scripts.length).toBeGreaterThan(3);
+    expect(errors.filter((error) => !error.startsWith(wrong.place))).toEqual([]);
+  });
+
+  test('refuses a field that is not there, and a name that was never made', () => {
+    expect(errors.filter((error) => error.startsWith(wrong.place))).toEqual([
+      expect.stringContaining('apiKei'),
+      expect.stringContaining('undeclared'),
+    ]);
+  });
 });
 
 test('every block of shell is a script that bash can read', () => {

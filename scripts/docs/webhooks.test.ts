@@ -102,12 +102,20 @@ for (const { fence, tool, prepare } of languages) {
       child = spawn(command, args, {
         cwd: folder,
         env: { ...process.env, PORT: String(port), GEN3D_WEBHOOK_SECRET: `${secret},${oldSecret}` },
-        stdio: ['ignore', 'pipe', 'inherit'],
+        stdio: 'pipe',
       });
       child.stdout?.on('data', (chunk) => {
         printed += chunk;
       });
-      await vi.waitFor(() => statusOf(Buffer.from('{}'), {}), { timeout: 30_000 });
+      let complaints = '';
+      child.stderr?.on('data', (chunk) => {
+        complaints += chunk;
+      });
+      await vi
+        .waitFor(() => statusOf(Buffer.from('{}'), {}), { timeout: 60_000 })
+        .catch((cause) => {
+          throw new Error(`the receiver does not answer: ${complaints}`, { cause });
+        });
     }, 120_000);
 
     afterAll(async () => {
