@@ -1,0 +1,18 @@
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { apiPage } from './api-page.js';
+import { cliPage } from './cli-page.js';
+import { configurationPage } from './configuration-page.js';
+import { sdkPage } from './sdk-page.js';
+
+const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
+
+// `npm run docs` runs this file with --update, which writes the pages.
+test.each([
+  ['api.md', 'the OpenAPI document', apiPage],
+  ['cli.md', 'the command line', cliPage],
+  ['configuration.md', "the server's settings", configurationPage],
+  ['sdk.md', "the SDK's sources", sdkPage],
+])('docs/%s says what %s says; `npm run docs` writes it anew', async (name, _source, page) => {
+  await expect(await page()).toMatchFileSnapshot(`${docs}${name}`);
+});
