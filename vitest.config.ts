@@ -8,6 +8,8 @@ const onBothDatabases = [
   `${server}/src/webhooks/delivery.test.ts`,
   `${server}/test/{admin,assets,dashboard,end-to-end,gateway}.test.ts`,
   `${server}/test/contract/*.test.ts`,
+  `${server}/src/webhooks/delivery-log.test.ts`,
+  `${server}/test/operator-password.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,webhooks}.test.ts`,
 ];
 const onlyPostgres = `${server}/test/postgres/**/*.test.ts`;

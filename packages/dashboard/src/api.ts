@@ -8,14 +8,20 @@ export interface AccountName {
   sandbox: boolean;
 }
 
-export type Session =
+/** `operator_password`: whether the operator has set one. */
+export type Session = { operator_password: boolean } & (
   | { role: null }
   | { role: 'operator'; key_id: null; accounts: AccountName[] }
-  | { role: 'member'; key_id: string; accounts: AccountName[] };
+  | { role: 'member'; key_id: string; accounts: AccountName[] }
+);
 
 export interface ApiKey {
   key_id: string;
+  /** Null for keys made on the command line without one. */
+  name: string | null;
   created_at: string;
+  /** To the minute; null before the first use. */
+  last_used_at: string | null;
   revoked_at: string | null;
 }
 
@@ -41,11 +47,27 @@ export interface WebhookEvent {
   task_id: string | null;
   status: JobStatus | null;
   progress: number | null;
+  state: 'waiting' | 'retrying' | 'dead' | 'delivered' | 'dropped';
   attempts: number;
-  last_failure: string | null;
+  last_answer: string | null;
   created_at: string;
   next_attempt_at: string | null;
-  dead_at: string | null;
+}
+
+/** One attempt at delivering an event. */
+export interface WebhookDelivery {
+  delivery_id: string;
+  started_at: string;
+  took_ms: number;
+  request: { url: string; headers: Record<string, string>; body: string };
+  /** Null when no answer came; `failure` then says why. */
+  response: { status: number; body: string } | null;
+  failure: string | null;
+}
+
+export interface StageTime {
+  stage: string;
+  ms: number;
 }
 
 export interface JobDetails {
@@ -54,6 +76,8 @@ export interface JobDetails {
   cost_usd: number | null;
   instance: string | null;
   inference_seconds: number | null;
+  /** Null until the job has succeeded. */
+  stages: StageTime[] | null;
   events: WebhookEvent[];
 }
 

@@ -9,6 +9,7 @@ const places = [
   { href: '/dashboard/balance', name: 'Balance' },
   { href: '/dashboard/webhook', name: 'Webhook' },
 ];
+const passwordPlace = { href: '/dashboard/password', name: 'Password' };
 const operatorPlace = { href: '/dashboard/operator', name: 'Operator' };
 
 export function Layout({ children }: { children: ComponentChildren }) {
@@ -18,7 +19,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
     href === '/'
       ? !places
           .slice(1)
-          .concat(operatorPlace)
+          .concat(operatorPlace, passwordPlace)
           .some((place) => path.startsWith(place.href))
       : path.startsWith(href);
   return (
@@ -57,6 +58,15 @@ export function Layout({ children }: { children: ComponentChildren }) {
             </select>
           ) : (
             <span class="account">{account.name}</span>
+          )}
+          {role === 'operator' && (
+            <a
+              class="button quiet"
+              href={passwordPlace.href}
+              aria-current={isHere(passwordPlace.href) ? 'page' : undefined}
+            >
+              {passwordPlace.name}
+            </a>
           )}
           <button type="button" class="quiet" onClick={() => void signOut()}>
             Sign out

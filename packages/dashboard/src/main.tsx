@@ -7,6 +7,7 @@ import { JobPage } from './pages/job.js';
 import { KeysPage } from './pages/keys.js';
 import { NotFoundPage } from './pages/not-found.js';
 import { OperatorPage } from './pages/operator.js';
+import { PasswordPage } from './pages/password.js';
 import { SignInPage } from './pages/sign-in.js';
 import { WebhookPage } from './pages/webhook.js';
 import { SessionProvider } from './session.js';
@@ -14,7 +15,7 @@ import { SessionProvider } from './session.js';
 render(
   <LocationProvider scope={/^\/($|\?|dashboard)/}>
     <ErrorBoundary>
-      <SessionProvider signIn={(done) => <SignInPage done={done} />}>
+      <SessionProvider signIn={(hasPassword, done) => <SignInPage hasPassword={hasPassword} done={done} />}>
         <Layout>
           <Router>
             <Route path="/" component={GalleryPage} />
@@ -26,6 +27,7 @@ render(
             <Route path="/dashboard/balance" component={BalancePage} />
             <Route path="/dashboard/webhook" component={WebhookPage} />
             <Route path="/dashboard/operator" component={OperatorPage} />
+            <Route path="/dashboard/password" component={PasswordPage} />
             <Route default component={NotFoundPage} />
           </Router>
         </Layout>

@@ -5,6 +5,8 @@ import { forgetPhotos } from './photos/kept-photos.js';
 
 interface SignedIn {
   role: 'operator' | 'member';
+  /** Whether the operator has set a password. */
+  hasPassword: boolean;
   /** The key that signed in; null for the operator. */
   keyId: string | null;
   accounts: AccountName[];
@@ -31,7 +33,7 @@ const chosenKey = 'gen3d-account';
 
 export function SessionProvider(props: {
   children: ComponentChildren;
-  signIn: (done: (session: Session) => void) => JSX.Element;
+  signIn: (hasPassword: boolean, done: (session: Session) => void) => JSX.Element;
 }) {
   const [session, setSession] = useState<Session>();
   const [problem, setProblem] = useState<string>();
@@ -52,26 +54,31 @@ export function SessionProvider(props: {
       ? (session.accounts.find(({ account_id }) => account_id === chosen) ?? session.accounts[0])
       : undefined;
 
+  const signedOut = useCallback(
+    () => setSession((known) => ({ role: null, operator_password: known?.operator_password ?? false })),
+    [],
+  );
   const value = useMemo<SignedIn | undefined>(() => {
     if (session?.role == null || !account) return undefined;
     return {
       role: session.role,
       keyId: session.key_id,
+      hasPassword: session.operator_password,
       accounts: session.accounts,
       account,
       chooseAccount(accountId) {
         sessionStorage.setItem(chosenKey, accountId);
         setChosen(accountId);
       },
-      call: callAs(account.account_id, () => setSession({ role: null })),
+      call: callAs(account.account_id, signedOut),
       refresh,
       async signOut() {
         await anonymous('DELETE', '/session');
         await forgetPhotos();
-        setSession({ role: null });
+        signedOut();
       },
     };
-  }, [session, account, refresh]);
+  }, [session, account, refresh, signedOut]);
 
   if (problem !== undefined) {
     return (
@@ -85,6 +92,6 @@ export function SessionProvider(props: {
     );
   }
   if (!session) return null;
-  if (!value) return props.signIn(setSession);
+  if (!value) return props.signIn(session.operator_password, setSession);
   return <Context value={value}>{props.children}</Context>;
 }

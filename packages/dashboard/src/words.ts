@@ -23,8 +23,26 @@ export const advice: Record<string, string> = {
 const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 export const usd = (amount: number): string => money.format(amount);
 
+/** What a runner does with a photo. */
+export const stageWords: Record<string, string> = {
+  prepare: 'Fetch and decode the photo',
+  matte: 'Cut out',
+  frame: 'Frame',
+  encode: 'Inference',
+  field: 'Evaluate the shape',
+  surface: 'Surface',
+  unwrap: 'Unwrap',
+  bake: 'Bake the texture',
+  write: 'Write the GLB',
+  thumbnail: 'Thumbnail',
+  store: 'Store',
+};
+
 const dateTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 export const when = (iso: string): string => dateTime.format(new Date(iso));
+
+const exact = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+export const whenExactly = (iso: string): string => exact.format(new Date(iso));
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
 const units = [
@@ -40,6 +58,8 @@ export function ago(iso: string, now = Date.now()): string {
   const [unit, size] = units.find(([, size]) => Math.abs(ms) >= size) ?? units[3];
   return relative.format(Math.round(ms / size), unit);
 }
+
+export const milliseconds = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : seconds(ms / 1_000));
 
 export const seconds = (amount: number): string =>
   amount < 60 ? `${amount.toFixed(1)} s` : `${Math.floor(amount / 60)} min ${Math.round(amount % 60)} s`;

@@ -21,7 +21,11 @@ export interface AdminAccount {
 export interface AdminKey {
   key_id: string;
   account_id: string;
+  /** What it is for, if whoever made it said so. */
+  name: string | null;
   created_at: string;
+  /** To the minute. */
+  last_used_at: string | null;
   revoked_at: string | null;
 }
 
@@ -48,7 +52,7 @@ export interface Admin {
   /** Adds money; a negative amount takes some back. */
   creditAccount(accountId: string, usd: number): Promise<AdminAccount>;
   /** The answer is the only place where the key is ever seen. */
-  createKey(accountId: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
+  createKey(accountId: string, name?: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
   listKeys(accountId?: string): Promise<AdminKey[]>;
   revokeKey(keyId: string): Promise<void>;
   /** Cancels a job that is not in inference or finished. */
@@ -119,20 +123,22 @@ export async function openAdmin(config: Config): Promise<Admin> {
         return { account_id: id, name, balance_usd: toUsd(await balanceOf(trx, id)) };
       }),
 
-    async createKey(accountId) {
+    async createKey(accountId, name) {
       const { id } = await requireAccount(db, accountId);
-      const { keyId, apiKey } = await keys.create(db, id, currentTime(db));
+      const { keyId, apiKey } = await keys.create(db, id, currentTime(db), { name: name ?? null });
       return { key_id: keyId, account_id: id, api_key: apiKey };
     },
 
     async listKeys(accountId) {
-      let query = db.selectFrom('api_keys').select(['id', 'account_id', 'created_at', 'revoked_at']).orderBy('id');
+      let query = db.selectFrom('api_keys').selectAll().orderBy('id');
       if (accountId !== undefined) query = query.where('account_id', '=', (await requireAccount(db, accountId)).id);
       const rows = await query.execute();
-      return rows.map(({ id, account_id, created_at, revoked_at }) => ({
+      return rows.map(({ id, account_id, name, created_at, last_used_at, revoked_at }) => ({
         key_id: id,
         account_id,
+        name,
         created_at: iso(created_at),
+        last_used_at: last_used_at === null ? null : iso(last_used_at),
         revoked_at: revoked_at === null ? null : iso(revoked_at),
       }));
     },

@@ -7,6 +7,7 @@ import { reap } from './jobs/lifecycle.js';
 import { deleteOldJobs } from './jobs/retention.js';
 import { sweepRunners } from './runner/registry.js';
 import { deleteOldDeadLetters } from './webhooks/dead-letters.js';
+import { deleteOldDeliveries } from './webhooks/delivery-log.js';
 
 const reapEveryMs = 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
@@ -34,6 +35,7 @@ export function startHousekeeping(
     const deleted = await deleteOldJobs(db, now);
     if (deleted > 0) log.info({ deleted }, 'deleted job records past their keeping time');
     await deleteOldDeadLetters(db, now);
+    await deleteOldDeliveries(db, now);
     await sweepRunners(db, after(currentTime(db), -keptRunnerMs));
     await inputs.sweep(now - strayMs, isOpen);
     await assets.sweep(now - strayMs, outcomeOf);

@@ -26,13 +26,20 @@ test('a key is shown when it is made and never again', async () => {
   const admin = await newAdmin();
   const { account_id } = await admin.createAccount('one');
   const { account_id: other } = await admin.createAccount('other');
-  const key = await admin.createKey(account_id);
+  const key = await admin.createKey(account_id, 'web shop');
   await admin.createKey(other);
   expect(key.api_key).toMatch(/^gen3d_[\w-]{32,}$/);
   await admin.revokeKey(key.key_id);
   expect(await admin.listKeys()).toHaveLength(2);
   expect(await admin.listKeys(account_id)).toEqual([
-    { key_id: key.key_id, account_id, created_at: expect.any(String), revoked_at: expect.any(String) },
+    {
+      key_id: key.key_id,
+      account_id,
+      name: 'web shop',
+      created_at: expect.any(String),
+      last_used_at: null,
+      revoked_at: expect.any(String),
+    },
   ]);
 });
 

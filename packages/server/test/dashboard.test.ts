@@ -5,55 +5,12 @@ import { openDataDir } from '../src/data-dir.js';
 import { type Db, openDatabase } from '../src/db/open.js';
 import { recordTaskUpdated } from '../src/webhooks/outbox.js';
 import { photoJob, sharedServer } from './contract/kit.js';
-import type { Answer } from './kit.js';
+import { type Browser, browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
+import { until } from './kit.js';
 
 const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhookRetryDelays: [] });
 
-const tokenOf = (link: string) => link.slice(link.indexOf('#') + 1);
-const ownOrigin = () => ({ origin: server().url });
-
-interface Browser {
-  cookie: string | undefined;
-  setCookie: string;
-  signedIn: Answer;
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-}
-
-async function ask(
-  method: string,
-  path: string,
-  body: unknown,
-  headers: Record<string, string>,
-): Promise<Answer & { setCookie: string }> {
-  const response = await fetch(`${server().url}/dashboard/api${path}`, {
-    method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  return {
-    status: response.status,
-    headers: response.headers,
-    body: text === '' ? undefined : JSON.parse(text),
-    setCookie: response.headers.getSetCookie().join('\n'),
-  };
-}
-
-/** A browser on one of the server's pages, signed in if the proof is good. */
-async function signIn(proof: unknown, headers: Record<string, string> = {}): Promise<Browser> {
-  const { setCookie, ...signedIn } = await ask('POST', '/session', proof, { ...ownOrigin(), ...headers });
-  const cookie = setCookie.split(';', 1)[0] || undefined;
-  return {
-    cookie,
-    setCookie,
-    signedIn,
-    call: (method, path, body, extra = {}) =>
-      ask(method, path, body, { ...ownOrigin(), ...(cookie ? { cookie } : {}), ...extra }),
-  };
-}
-
-const newOperator = async () => signIn({ link: tokenOf(await admin().signInLink()) });
-const codeOf = ({ body }: Answer) => (body as { error?: { code: string } }).error?.code;
+const { ownOrigin, ask, signIn, newOperator } = browsersOn(server, admin);
 
 async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
   const db = openDatabase(openDataDir(server().config).database);
@@ -238,6 +195,8 @@ const changes = [
   ['POST', '/webhook-endpoint/rotate'],
   ['POST', '/webhook-endpoint/test'],
   ['POST', '/events/01ARZ3NDEKTSV4RRFFQ69G5FAV/replay'],
+  ['PUT', '/operator-password'],
+  ['DELETE', '/operator-password'],
   ['POST', '/operator/accounts'],
   ['POST', '/operator/accounts/01ARZ3NDEKTSV4RRFFQ69G5FAV/credit'],
 ] as const;
@@ -329,6 +288,7 @@ describe('a member', () => {
       ['GET', `/jobs/${jobId}`],
       ['GET', `/job-details/${jobId}`],
       ['DELETE', `/keys/${keyId}`],
+      ['GET', `/events/${eventId}/deliveries`],
       ['POST', `/events/${eventId}/replay`],
     ] as const) {
       expect(await call(method, path)).toMatchObject({ status: 404 });
@@ -336,6 +296,7 @@ describe('a member', () => {
     expect((await server().call('GET', '/v1/balance', undefined, apiKey)).status).toBe(200);
     const own = await signIn({ api_key: apiKey });
     expect((await own.call('GET', `/jobs/${jobId}`)).status).toBe(200);
+    expect((await own.call('GET', `/events/${eventId}/deliveries`)).status).toBe(200);
     const { keys } = (await own.call('GET', '/keys')).body as { keys: { key_id: string; revoked_at: unknown }[] };
     expect(keys.find(({ key_id }) => key_id === keyId)?.revoked_at).toBeNull();
   });
@@ -345,9 +306,13 @@ describe('a member', () => {
     expect(codeOf(await call('GET', path))).toBe('operator_only');
   });
 
-  test('can neither make accounts nor money', async () => {
+  test('can neither make accounts nor money, nor set the operator’s password', async () => {
     const { accountId, apiKey } = await newCaller();
     const { call } = await signIn({ api_key: apiKey });
+    expect(codeOf(await call('PUT', '/operator-password', { password: 'long enough to be one' }))).toBe(
+      'operator_only',
+    );
+    expect(codeOf(await call('DELETE', '/operator-password'))).toBe('operator_only');
     expect(codeOf(await call('POST', '/operator/accounts', { name: 'mine' }))).toBe('operator_only');
     expect(codeOf(await call('POST', `/operator/accounts/${accountId}/credit`, { usd: 5 }))).toBe('operator_only');
     expect((await call('GET', '/balance')).body).toMatchObject({ balance_usd: 10 });
@@ -407,16 +372,53 @@ describe('jobs', () => {
   });
 });
 
-test('a key is shown when it is made, works at once, and is refused once revoked', async () => {
-  const { apiKey } = await newCaller();
-  const { call } = await signIn({ api_key: apiKey });
-  const made = (await call('POST', '/keys')).body as { key_id: string; api_key: string };
-  expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(200);
-  const listed = await call('GET', '/keys');
-  expect(JSON.stringify(listed.body)).toContain(made.key_id);
-  expect(JSON.stringify(listed.body)).not.toContain(made.api_key);
-  expect((await call('DELETE', `/keys/${made.key_id}`)).status).toBe(204);
-  expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(403);
+describe('a key', () => {
+  interface Listed {
+    key_id: string;
+    name: string | null;
+    last_used_at: string | null;
+  }
+  const listed = async ({ call }: Browser) => ((await call('GET', '/keys')).body as { keys: Listed[] }).keys;
+
+  test('is shown when it is made, works at once, and is refused once revoked', async () => {
+    const browser = await signIn({ api_key: (await newCaller()).apiKey });
+    const { call } = browser;
+    const made = (await call('POST', '/keys', { name: ' web shop ' })).body as { key_id: string; api_key: string };
+    expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(200);
+    const keys = await listed(browser);
+    expect(keys.find(({ key_id }) => key_id === made.key_id)?.name).toBe('web shop');
+    expect(JSON.stringify(keys)).not.toContain(made.api_key);
+    expect((await call('DELETE', `/keys/${made.key_id}`)).status).toBe(204);
+    expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(403);
+  });
+
+  test.each([
+    ['no name', {}],
+    ['an empty one', { name: ' ' }],
+    ['one of 101 characters', { name: 'x'.repeat(101) }],
+    ['a number', { name: 7 }],
+  ])('with %s is not made', async (_, body) => {
+    const browser = await signIn({ api_key: (await newCaller()).apiKey });
+    expect(codeOf(await browser.call('POST', '/keys', body))).toBe('invalid_request');
+    expect(await listed(browser)).toHaveLength(1);
+  });
+
+  test('tells when it was last used, which is not written down again within a minute', async () => {
+    const browser = await signIn({ api_key: (await newCaller()).apiKey });
+    const { key_id, api_key } = (await browser.call('POST', '/keys', { name: 'shop' })).body as {
+      key_id: string;
+      api_key: string;
+    };
+    const lastUsed = async () => (await listed(browser)).find((key) => key.key_id === key_id)?.last_used_at;
+    expect(await lastUsed()).toBeNull();
+    const use = () => server().call('GET', '/v1/balance', undefined, api_key);
+    await use();
+    const first = await until(async () => (await lastUsed()) ?? undefined);
+    expect(Math.abs(Date.parse(first) - Date.now())).toBeLessThan(60_000);
+    await withDatabase((db) => db.updateTable('api_keys').set({ last_used_at: 0 }).where('id', '=', key_id).execute());
+    for (let count = 0; count < 5; count++) await use();
+    expect(await lastUsed()).toBe('1970-01-01T00:00:00.000Z');
+  });
 });
 
 test('the ledger has every movement, newest first, page by page', async () => {
@@ -459,23 +461,49 @@ test('what a day has cost is the sum of its charges', async () => {
   expect(days.slice(0, -1).every(({ jobs }) => jobs === 0)).toBe(true);
 });
 
-test('a ping that nobody takes is seen as a dead letter, and replayed', async () => {
+test('a ping that nobody takes is seen as a dead letter with its attempts, and replayed', async () => {
   const { apiKey } = await newCaller();
   const { call } = await signIn({ api_key: apiKey });
   await call('PUT', '/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
   expect((await call('POST', '/webhook-endpoint/test')).status).toBe(202);
-  type Events = { events: { event_id: string; dead_at: string | null; last_failure: string | null }[] };
-  const dead = async (): Promise<Events['events'][number]> => {
-    for (;;) {
-      const [event] = ((await call('GET', '/events')).body as Events).events;
-      if (event?.dead_at) return event;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  };
-  const letter = await dead();
-  expect(letter.last_failure).not.toBeNull();
+  interface Event {
+    event_id: string;
+    state: string;
+    attempts: number;
+    last_answer: string | null;
+  }
+  /** The ping, once so many attempts at it have failed. */
+  const deadAfter = (attempts: number, query = '') =>
+    until(async () => {
+      const [event] = ((await call('GET', `/events${query}`)).body as { events: Event[] }).events;
+      return event?.state === 'dead' && event.attempts === attempts && event;
+    });
+  const letter = await deadAfter(1);
+  expect(letter.last_answer).toBe('the host name is unknown');
   expect((await call('POST', `/events/${letter.event_id}/replay`)).status).toBe(202);
-  expect((await dead()).event_id).toBe(letter.event_id);
+  expect((await deadAfter(2, '?undelivered=true')).event_id).toBe(letter.event_id);
+  const { deliveries } = (await call('GET', `/events/${letter.event_id}/deliveries`)).body as { deliveries: unknown[] };
+  const attempt = {
+    request: expect.objectContaining({ url: 'https://nowhere.invalid/hook' }),
+    response: null,
+    failure: 'the host name is unknown',
+  };
+  expect(deliveries).toEqual([expect.objectContaining(attempt), expect.objectContaining(attempt)]);
+});
+
+test('an event whose last attempt failed when the endpoint was removed counts as dropped', async () => {
+  const { apiKey, accountId, call } = await newCaller();
+  await call('PUT', '/v1/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
+  await call('POST', '/v1/webhook-endpoint/test');
+  const browser = await signIn({ api_key: apiKey });
+  const states = async () => {
+    const { events } = (await browser.call('GET', '/events')).body as { events: { state: string }[] };
+    return events.map(({ state }) => state);
+  };
+  await until(async () => (await states()).includes('dead'));
+  await withDatabase((db) => db.deleteFrom('outbox').where('account_id', '=', accountId).execute());
+  expect(await states()).toEqual(['dropped']);
+  expect((await browser.call('GET', '/events?undelivered=true')).body).toMatchObject({ events: [] });
 });
 
 describe('the operator', () => {

@@ -113,9 +113,10 @@ function addKeys(key: Command): void {
     .command('create')
     .summary('make a key; it is shown only this once')
     .argument('<account-id>')
-    .action((id: string, _: unknown, command: Command) =>
+    .option('--name <name>', 'what it is for; shown where keys are listed')
+    .action((id: string, { name }: { name?: string }, command: Command) =>
       administer(command, async (admin, json) => {
-        const created = await admin.createKey(id);
+        const created = await admin.createKey(id, name);
         if (json) return printJson(created);
         print(created.api_key);
         say(`Shown only this once. To revoke it: gen3d admin key revoke ${created.key_id}`);
@@ -128,11 +129,12 @@ function addKeys(key: Command): void {
       administer(command, async (admin, json) => {
         const keys = await admin.listKeys(id);
         if (json) return printJson(keys);
-        const row = ({ key_id, account_id, created_at, revoked_at }: (typeof keys)[number]) => [
+        const row = ({ key_id, account_id, name, created_at, last_used_at, revoked_at }: (typeof keys)[number]) => [
           key_id,
           account_id,
           created_at,
-          revoked_at ? `revoked ${revoked_at}` : '',
+          revoked_at ? `revoked ${revoked_at}` : last_used_at ? `used ${last_used_at}` : 'never used',
+          name ?? '',
         ];
         printRows(keys.map(row), 'There are no keys. Make one with `gen3d admin key create ACCOUNT_ID`');
       }),

@@ -2,9 +2,12 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { Balance, Day, LedgerEntry } from '../api.js';
 import { Problem } from '../parts/problem.js';
 import { SpendChart } from '../parts/spend-chart.js';
+import { Table } from '../parts/table.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 import { seconds, usd, when } from '../words.js';
+
+const columns = [{ name: 'When' }, { name: 'What' }, { name: 'Inference' }, { name: 'Amount', right: true }];
 
 interface LedgerPage {
   entries: LedgerEntry[];
@@ -72,37 +75,21 @@ export function BalancePage() {
       {days.length > 0 && <SpendChart days={days} />}
       <section>
         <h2>Ledger</h2>
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">When</th>
-                <th scope="col">What</th>
-                <th scope="col">Inference</th>
-                <th scope="col" class="right">
-                  Amount
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {entries.map((entry) => (
-                <tr key={entry.entry_id}>
-                  <td>{when(entry.created_at)}</td>
-                  <td>
-                    {entry.task_id ? <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a> : null}
-                    {!entry.task_id && (entry.amount_usd < 0 ? 'Taken back' : 'Credit')}
-                  </td>
-                  <td class="extra">
-                    {entry.inference_seconds === null
-                      ? '–'
-                      : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
-                  </td>
-                  <td class="right number">{usd(entry.amount_usd)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table columns={columns}>
+          {entries.map((entry) => (
+            <tr key={entry.entry_id}>
+              <td>{when(entry.created_at)}</td>
+              <td>
+                {entry.task_id ? <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a> : null}
+                {!entry.task_id && (entry.amount_usd < 0 ? 'Taken back' : 'Credit')}
+              </td>
+              <td class="extra">
+                {entry.inference_seconds === null ? '–' : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
+              </td>
+              <td class="right number">{usd(entry.amount_usd)}</td>
+            </tr>
+          ))}
+        </Table>
         {cursor !== undefined && (
           <p class="row center">
             <button type="button" onClick={() => void load(cursor)}>

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import { ApiError, type JobDetails, type Task } from '../api.js';
-import { EventsTable } from '../parts/events-table.js';
+import { EventsTable, isOnItsWay } from '../parts/events-table.js';
 import { useKeptPhoto } from '../parts/job-card.js';
 import { Model } from '../parts/model.js';
 import { Problem } from '../parts/problem.js';
 import { type Snippet, Snippets } from '../parts/snippets.js';
+import { StageTimes } from '../parts/stage-times.js';
 import { StatusBadge } from '../parts/status-badge.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -21,7 +22,7 @@ function snippetsFor(imageUrl: string | null): Snippet[] {
   const curl =
     imageUrl === null
       ? `# jq reads the photo into the request
-base64 -w0 photo.jpg | jq -Rs '{type: "image-to-3d", input: {image_urls: ["data:image/jpeg;base64," + .]}}' |
+base64 < photo.jpg | tr -d '\\n' | jq -Rs '{type: "image-to-3d", input: {image_urls: ["data:image/jpeg;base64," + .]}}' |
   curl ${server}/v1/jobs -H "Authorization: Bearer $GEN3D_API_KEY" -H 'Content-Type: application/json' -d @-`
       : `curl ${server}/v1/jobs -H "Authorization: Bearer $GEN3D_API_KEY" -H 'Content-Type: application/json' \\
   -d ${`'${JSON.stringify({ type: 'image-to-3d', input: { image_urls: [imageUrl] } }).replaceAll("'", `'\\''`)}'`}`;
@@ -55,16 +56,15 @@ export function JobPage() {
   useTitle('Model');
 
   usePolling(async () => {
-    if (task?.finished_at && details?.events.length === 0) return false;
+    if (task?.finished_at && !details?.events.some(isOnItsWay)) return false;
     try {
-      const [now, more] = await Promise.all([
-        call<Task>('GET', `/jobs/${encodeURIComponent(id)}`),
-        call<JobDetails>('GET', `/job-details/${encodeURIComponent(id)}`),
-      ]);
+      const now = await call<Task>('GET', `/jobs/${encodeURIComponent(id)}`);
+      // After the job: what its end has brought about is then there.
+      const more = await call<JobDetails>('GET', `/job-details/${encodeURIComponent(id)}`);
       setTask(now);
       setDetails(more);
       setProblem(undefined);
-      return now.finished_at === null;
+      return now.finished_at === null || more.events.some(isOnItsWay);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) setMissing(true);
       else setProblem((error as Error).message);
@@ -175,6 +175,12 @@ export function JobPage() {
           </div>
         </aside>
       </div>
+      {details.stages && (
+        <section>
+          <h2>Where the time went</h2>
+          <StageTimes stages={details.stages} />
+        </section>
+      )}
       <section>
         <h2>The same call from a program</h2>
         <p class="hint">
@@ -185,7 +191,7 @@ export function JobPage() {
       </section>
       {details.events.length > 0 && (
         <section>
-          <h2>Webhook events not yet delivered</h2>
+          <h2>Webhook events</h2>
           <EventsTable events={details.events} />
         </section>
       )}

@@ -4,15 +4,30 @@ import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyButton } from '../parts/copy-button.js';
 import { Problem } from '../parts/problem.js';
 import { Snippets } from '../parts/snippets.js';
+import { actions, type Column, Table } from '../parts/table.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
-import { when } from '../words.js';
+import { ago, when } from '../words.js';
+
+const columns: readonly Column[] = [
+  { name: 'Key' },
+  { name: 'Created' },
+  { name: 'Last used' },
+  { name: 'State' },
+  actions,
+];
+
+interface MadeKey {
+  key_id: string;
+  name: string;
+  api_key: string;
+}
 
 export function KeysPage() {
   useTitle('API keys');
   const { call, keyId, account } = useSession();
   const [keys, setKeys] = useState<ApiKey[]>();
-  const [made, setMade] = useState<{ key_id: string; api_key: string }>();
+  const [made, setMade] = useState<MadeKey>();
   const [problem, setProblem] = useState<string>();
   const shown = useRef<HTMLDivElement>(null);
 
@@ -31,26 +46,32 @@ export function KeysPage() {
   if (account.sandbox) return <p class="empty">The sandbox has one key, the public test key, and it is everybody’s.</p>;
   return (
     <>
-      <div class="heading">
-        <h1>API keys</h1>
-        <button
-          type="button"
-          class="primary"
-          onClick={() =>
-            void attempt(async () => {
-              setMade(await call('POST', '/keys'));
-              await load();
-            })
-          }
-        >
+      <h1>API keys</h1>
+      <form
+        class="panel row bottom"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const form = event.currentTarget;
+          void attempt(async () => {
+            setMade(await call('POST', '/keys', { name: String(new FormData(form).get('name')) }));
+            form.reset();
+            await load();
+          });
+        }}
+      >
+        <label>
+          What the new key is for
+          <input name="name" required maxLength={100} placeholder="Web shop" autocomplete="off" />
+        </label>
+        <button type="submit" class="primary">
           Create key
         </button>
-      </div>
+      </form>
       <Problem text={problem} />
       {made && (
         <section class="panel made" aria-label="The new key" tabIndex={-1} ref={shown}>
           <p>
-            <strong>This key is shown only now.</strong> Copy it to where it will be used.
+            <strong>The key “{made.name}” is shown only now.</strong> Copy it to where it will be used.
           </p>
           <div class="row">
             <code class="secret" data-testid="new-key">
@@ -64,53 +85,42 @@ export function KeysPage() {
         </section>
       )}
       {keys && (
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Key</th>
-                <th scope="col">Created</th>
-                <th scope="col">State</th>
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {keys.map(({ key_id, created_at, revoked_at }) => (
-                <tr key={key_id} class={revoked_at ? 'past' : ''} data-key={key_id}>
-                  <td>
-                    <code>{key_id}</code>
-                    {key_id === keyId && <span class="hint"> you are signed in with it</span>}
-                  </td>
-                  <td>{when(created_at)}</td>
-                  <td>{revoked_at ? `Revoked ${when(revoked_at)}` : 'Works'}</td>
-                  <td class="right">
-                    {!revoked_at && (
-                      <ConfirmButton
-                        label="Revoke"
-                        ariaLabel={`Revoke the key of ${when(created_at)}`}
-                        question="Revoke this key?"
-                        consequence={
-                          key_id === keyId
-                            ? 'Programs that use it are refused from now on, and you are signed out.'
-                            : 'Programs that use it are refused from now on. It cannot be brought back.'
-                        }
-                        onConfirm={() =>
-                          void attempt(async () => {
-                            await call('DELETE', `/keys/${key_id}`);
-                            if (made?.key_id === key_id) setMade(undefined);
-                            await load();
-                          })
-                        }
-                      />
-                    )}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table columns={columns}>
+          {keys.map(({ key_id, name, created_at, last_used_at, revoked_at }) => (
+            <tr key={key_id} class={revoked_at ? 'past' : ''} data-key={key_id}>
+              <td>
+                <strong class="name">{name ?? 'Without a name'}</strong>
+                <br />
+                <code class="hint">{key_id}</code>
+                {key_id === keyId && <span class="hint"> · you are signed in with it</span>}
+              </td>
+              <td data-label="Created">{when(created_at)}</td>
+              <td data-label="Last used">{last_used_at ? ago(last_used_at) : 'Never'}</td>
+              <td>{revoked_at ? `Revoked ${when(revoked_at)}` : 'Works'}</td>
+              <td class="right">
+                {!revoked_at && (
+                  <ConfirmButton
+                    label="Revoke"
+                    ariaLabel={`Revoke the key ${name ?? key_id}`}
+                    question={`Revoke the key “${name ?? key_id}”?`}
+                    consequence={
+                      key_id === keyId
+                        ? 'Programs that use it are refused from now on, and you are signed out.'
+                        : 'Programs that use it are refused from now on. It cannot be brought back.'
+                    }
+                    onConfirm={() =>
+                      void attempt(async () => {
+                        await call('DELETE', `/keys/${key_id}`);
+                        if (made?.key_id === key_id) setMade(undefined);
+                        await load();
+                      })
+                    }
+                  />
+                )}
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
       <section>
         <h2>Use it</h2>

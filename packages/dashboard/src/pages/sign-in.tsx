@@ -11,16 +11,17 @@ const onLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostnam
 /** The token of a sign-in link is in the fragment, which no server, proxy or log gets to see. */
 const linkToken = () => (location.pathname === '/dashboard/sign-in' ? location.hash.slice(1) : '');
 
-export function SignInPage({ done }: { done: (session: Session) => void }) {
+export function SignInPage({ hasPassword, done }: { hasPassword: boolean; done: (session: Session) => void }) {
   useTitle('Sign in');
   const { route } = useLocation();
   const [link, setLink] = useState(linkToken);
-  const [key, setKey] = useState('');
+  const [as, setAs] = useState<'member' | 'operator'>('member');
+  const [secret, setSecret] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
 
   const signIn = useCallback(
-    async (proof: { link: string } | { api_key: string }) => {
+    async (proof: { link: string } | { api_key: string } | { password: string }) => {
       setBusy(true);
       setProblem(undefined);
       try {
@@ -60,20 +61,42 @@ export function SignInPage({ done }: { done: (session: Session) => void }) {
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            void signIn({ api_key: key });
+            void signIn(as === 'operator' ? { password: secret } : { api_key: secret });
           }}
         >
           <p>Photos in, 3D models out. Sign in with an API key to see your account.</p>
+          {hasPassword && (
+            <fieldset class="filter">
+              <legend class="hidden">Sign in as</legend>
+              {(['member', 'operator'] as const).map((one) => (
+                <label key={one}>
+                  <input
+                    type="radio"
+                    name="as"
+                    checked={as === one}
+                    onChange={() => {
+                      setAs(one);
+                      setSecret('');
+                    }}
+                  />
+                  <span>{one === 'member' ? 'With an API key' : 'As operator'}</span>
+                </label>
+              ))}
+            </fieldset>
+          )}
+          {/* For password managers, which keep a password under a name. */}
+          <input type="text" name="username" autocomplete="username" value={as} readOnly hidden />
           <label>
-            API key
+            {as === 'operator' ? 'Operator password' : 'API key'}
             <input
+              key={as}
               type="password"
-              name="api-key"
+              name={as === 'operator' ? 'password' : 'api-key'}
               autocomplete="current-password"
-              placeholder="gen3d_…"
+              placeholder={as === 'operator' ? undefined : 'gen3d_…'}
               required
-              value={key}
-              onInput={(event) => setKey(event.currentTarget.value)}
+              value={secret}
+              onInput={(event) => setSecret(event.currentTarget.value)}
             />
           </label>
           <button type="submit" class="primary wide" disabled={busy}>

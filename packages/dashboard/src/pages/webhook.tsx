@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { WebhookEvent } from '../api.js';
 import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyButton } from '../parts/copy-button.js';
-import { EventsTable } from '../parts/events-table.js';
+import { EventsTable, isOnItsWay } from '../parts/events-table.js';
 import { Problem } from '../parts/problem.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -19,7 +19,8 @@ export function WebhookPage() {
   /** null: none is set. */
   const [endpoint, setEndpoint] = useState<Endpoint | null>();
   const [url, setUrl] = useState<string>();
-  const [events, setEvents] = useState<WebhookEvent[]>([]);
+  const [events, setEvents] = useState<WebhookEvent[]>();
+  const [undelivered, setUndelivered] = useState(false);
   const [revealed, setRevealed] = useState(false);
   const [said, setSaid] = useState('');
   const [problem, setProblem] = useState<string>();
@@ -27,11 +28,14 @@ export function WebhookPage() {
 
   usePolling(async () => {
     if (account.sandbox) return false;
-    const log = await call<{ configured: boolean; events: WebhookEvent[] }>('GET', '/events');
+    const log = await call<{ configured: boolean; events: WebhookEvent[] }>(
+      'GET',
+      `/events?undelivered=${undelivered}`,
+    );
     setEndpoint(log.configured ? await call<Endpoint>('GET', '/webhook-endpoint') : null);
     setEvents(log.events);
-    return log.events.some(({ dead_at, attempts }) => !dead_at && attempts === 0);
-  }, `${account.account_id} ${round}`);
+    return log.events.some(isOnItsWay);
+  }, `${account.account_id} ${undelivered} ${round}`);
 
   const attempt = async (act: () => Promise<unknown>, success: string) => {
     setSaid('');
@@ -133,18 +137,36 @@ export function WebhookPage() {
         {said}
       </p>
       <section>
-        <h2>Not delivered</h2>
+        <h2>Events</h2>
         <p class="hint">
-          What waits, is retried or was given up after five retries, newest first. Delivered events leave this list;
-          given-up ones stay for 14 days.
+          Newest first, each with what was sent and what came back. The account’s latest 500 deliveries are kept, for 14
+          days; an event that five retries did not deliver is given up, and can be replayed for 14 days.
         </p>
-        {events.length === 0 ? (
-          <p class="empty">Everything has arrived.</p>
-        ) : (
+        <fieldset class="filter">
+          <legend class="hidden">Show</legend>
+          {[false, true].map((one) => (
+            <label key={String(one)}>
+              <input
+                type="radio"
+                name="undelivered"
+                checked={undelivered === one}
+                onChange={() => {
+                  setUndelivered(one);
+                  setEvents(undefined);
+                }}
+              />
+              <span>{one ? 'Not delivered' : 'All'}</span>
+            </label>
+          ))}
+        </fieldset>
+        {events?.length === 0 && (
+          <p class="empty">{undelivered ? 'Everything has arrived.' : 'Nothing was sent yet.'}</p>
+        )}
+        {events && events.length > 0 && (
           <EventsTable
             events={events}
-            action={({ event_id, dead_at }) =>
-              dead_at && (
+            action={({ event_id, state }) =>
+              state === 'dead' && (
                 <button
                   type="button"
                   class="small"

@@ -21,28 +21,34 @@ declare module 'preact' {
   }
 }
 
-/** The GLB, to be turned with mouse, finger or arrow keys, and put into the room where the device can. */
+type Viewer = typeof import('./model-viewer.js');
+
+/** The GLB, to be turned with mouse, finger or arrow keys, seen as a wireframe, and put into the room where the device can. */
 export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | undefined }) {
-  const viewer = useRef<ModelViewerElement>(null);
+  const element = useRef<ModelViewerElement>(null);
+  const [viewer, setViewer] = useState<Viewer>();
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
+  const [wireframe, setWireframe] = useState(false);
   useEffect(() => {
-    const element = viewer.current;
-    if (!element) return;
+    const { current } = element;
+    if (!current) return;
     const loaded = () => setState('loaded');
     const failed = () => setState('failed');
-    element.addEventListener('load', loaded);
-    element.addEventListener('error', failed);
-    // Only here: it is fifteen times the rest of the dashboard.
-    import('@google/model-viewer').catch(failed);
+    current.addEventListener('load', loaded);
+    current.addEventListener('error', failed);
+    import('./model-viewer.js').then(setViewer, failed);
     return () => {
-      element.removeEventListener('load', loaded);
-      element.removeEventListener('error', failed);
+      current.removeEventListener('load', loaded);
+      current.removeEventListener('error', failed);
     };
   }, []);
+  useEffect(() => {
+    if (viewer && element.current && state === 'loaded') viewer.showWireframe(element.current, wireframe);
+  }, [viewer, state, wireframe]);
   return (
     <div class="model" data-state={state}>
       <model-viewer
-        ref={viewer}
+        ref={element}
         src={glb}
         poster={thumbnail}
         alt="The model. Arrow keys turn it, plus and minus zoom."
@@ -56,6 +62,16 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
           View in your room
         </button>
       </model-viewer>
+      {state === 'loaded' && (
+        <button
+          type="button"
+          class="small as-wireframe"
+          aria-pressed={wireframe}
+          onClick={() => setWireframe(!wireframe)}
+        >
+          Wireframe
+        </button>
+      )}
       {state === 'failed' && (
         <p role="alert" class="why">
           The model could not be shown here. Its file can be downloaded all the same.

@@ -25,12 +25,15 @@ export class ApiKeys {
     return hmac(this.#hmacKey, apiKey);
   }
 
-  /** Makes a key for an account. This is the only time the key itself is known. */
+  /** Makes a key for an account. This is the only time the key itself is known. The name is for people. */
   async create(
     db: Queryable,
     accountId: string,
     now: Time,
-    apiKey: string = apiKeyPrefix + randomToken(40),
+    {
+      name = null,
+      apiKey = apiKeyPrefix + randomToken(40),
+    }: { name?: string | null; apiKey?: string | undefined } = {},
   ): Promise<{ keyId: string; apiKey: string }> {
     const keyId = newUlid();
     await db
@@ -38,25 +41,18 @@ export class ApiKeys {
       .values({
         id: keyId,
         account_id: accountId,
+        name,
         hash: this.#hash(apiKey).toString('hex'),
         created_at: now,
+        last_used_at: null,
         revoked_at: null,
       })
       .execute();
     return { keyId, apiKey };
   }
 
-  /** The account a key belongs to, or undefined for a key that is unknown or revoked. */
-  async owner(db: Queryable, apiKey: string): Promise<string | undefined> {
-    return (await this.#find(db, apiKey))?.account_id;
-  }
-
-  /** The id of a key, or undefined for a key that is unknown or revoked. */
-  async idOf(db: Queryable, apiKey: string): Promise<string | undefined> {
-    return (await this.#find(db, apiKey))?.id;
-  }
-
-  async #find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
+  /** A key and whose it is, or undefined for one that is unknown or revoked. */
+  async find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
     const hash = this.#hash(apiKey);
     const row = await keyOf(db, hash.toString('hex'));
     if (!row || row.revoked_at !== null) return undefined;

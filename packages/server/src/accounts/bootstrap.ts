@@ -23,7 +23,10 @@ export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: Time
     if (any) return undefined;
     const account = await createAccount(trx, 'default', now);
     await credit(trx, account.id, toMicroUsd(config.bootstrapBalanceUsd), now);
-    const { apiKey } = await keys.create(trx, account.id, now, config.bootstrapApiKey);
+    const { apiKey } = await keys.create(trx, account.id, now, {
+      name: 'first start',
+      apiKey: config.bootstrapApiKey,
+    });
     return { accountId: account.id, apiKey, generated: config.bootstrapApiKey === undefined };
   });
 }

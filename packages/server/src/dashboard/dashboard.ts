@@ -8,6 +8,7 @@ import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
 import { keyRoutes } from './key-routes.js';
 import { ledgerRoutes } from './ledger-routes.js';
+import { operatorPasswordRoutes } from './operator-password-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { pageRoutes } from './pages.js';
 import { sameOriginOnly } from './same-origin.js';
@@ -27,6 +28,7 @@ export function dashboard(services: Services): Router {
   api.use('/session', sessionRoutes(services));
   api.use(requireSession(services));
   api.use('/operator', requireOperator, operatorRoutes(services));
+  api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
   api.use(actForAccount(services));
   api.use('/jobs', jobRoutes(services));
   api.use('/job-details', jobDetailRoutes(services));

@@ -6,19 +6,39 @@ import { onlyMethods } from '../http/only-methods.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
 import { replayDeadLetters } from '../webhooks/dead-letters.js';
-import { eventsOfAccount } from './events.js';
+import { deliveriesOf, eventsOf } from './events.js';
 
-/** `/dashboard/api/events`: what the webhook endpoint has not received, and sending it again. */
+/** `/dashboard/api/events`: what was sent to the webhook endpoint and what waits for it, and sending a dead letter again. */
 export function eventRoutes({ db, endpoints }: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
 
   router
     .route('/')
-    .get(async (_request, response) => {
+    .get(async (request, response) => {
       const { accountId } = callerOf(response);
       const configured = (await endpoints.find(accountId)) !== undefined;
-      sendJson(response, 200, { configured, events: await eventsOfAccount(db, accountId) });
+      const undelivered = request.query.undelivered === 'true';
+      sendJson(response, 200, { configured, events: await eventsOf(db, accountId, { undelivered }) });
+    })
+    .all(onlyMethods('GET'));
+
+  router
+    .route('/:id/deliveries')
+    .get(async (request, response) => {
+      const { accountId } = callerOf(response);
+      const { id } = request.params;
+      const deliveries = await deliveriesOf(db, accountId, id);
+      if (deliveries.length === 0) {
+        const waiting = await db
+          .selectFrom('outbox')
+          .select('event_id')
+          .where('event_id', '=', id)
+          .where('account_id', '=', accountId)
+          .executeTakeFirst();
+        if (!waiting) throw new HttpError(404, 'not_found', 'No such event, or its log was deleted');
+      }
+      sendJson(response, 200, { deliveries });
     })
     .all(onlyMethods('GET'));
 

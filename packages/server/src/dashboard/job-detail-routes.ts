@@ -6,7 +6,7 @@ import { onlyMethods } from '../http/only-methods.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
 import { stagesOf } from '../jobs/stage-times.js';
-import { eventsOfJob } from './events.js';
+import { eventsOf } from './events.js';
 
 /** `/dashboard/api/job-details`: what the task object does not tell of a job. */
 export function jobDetailRoutes({ db }: Services): Router {
@@ -30,7 +30,7 @@ export function jobDetailRoutes({ db }: Services): Router {
         instance: job.instance,
         inference_seconds: job.inference_ms === null ? null : job.inference_ms / 1_000,
         stages: stagesOf(job.stage_ms),
-        events: await eventsOfJob(db, accountId, job.id),
+        events: await eventsOf(db, accountId, { jobId: job.id }),
       });
     })
     .all(onlyMethods('GET'));

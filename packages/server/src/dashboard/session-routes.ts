@@ -2,18 +2,32 @@ import { publicTestKey } from '@gen3d/schema';
 import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findAccount } from '../accounts/accounts.js';
+import { KeyUse } from '../accounts/key-use.js';
 import type { Caller } from '../http/auth.js';
 import { HttpError, invalidRequest } from '../http/errors.js';
 import { onlyMethods } from '../http/only-methods.js';
+import { TokenBucket } from '../http/rate-limit.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
+import { OperatorPassword } from './operator-password.js';
 import { refuse } from './refusal.js';
 import { clearSessionCookie, sessionTokenOf, setSessionCookie } from './session-cookie.js';
 import type { Identity } from './tokens.js';
 
-const SignIn = z.union([z.object({ link: z.string().max(256) }), z.object({ api_key: z.string().max(256) })], {
-  error: 'must hold either link or api_key',
-});
+const SignIn = z.union(
+  [
+    z.object({ link: z.string().max(256) }),
+    z.object({ api_key: z.string().max(256) }),
+    z.object({ password: z.string().max(256) }),
+  ],
+  { error: 'must hold link, api_key or password' },
+);
+
+/**
+ * A password is guessed, a random token is not: five tries, then one every half minute. In this process: where several
+ * servers share a database, each allows as many.
+ */
+const passwordTries = { perSecond: 1 / 30, burst: 5 };
 
 /** No more than a proof needs: nobody has shown a key yet. */
 const proofBody = express.json({ limit: 4_096, type: () => true });
@@ -25,8 +39,11 @@ export const identityOf = (response: { locals: Record<string, unknown> }): Ident
 export const accountHeader = 'x-gen3d-account';
 
 /** `/dashboard/api/session`: who is signed in, signing in and out. */
-export function sessionRoutes({ config, db, keys, dashboardTokens: tokens }: Services): Router {
+export function sessionRoutes({ config, db, keys, log, dashboardTokens: tokens }: Services): Router {
   const router = Router();
+  const operatorPassword = new OperatorPassword(db);
+  const tries = new TokenBucket(passwordTries.perSecond, passwordTries.burst, performance.now());
+  const use = new KeyUse(db, log);
 
   const describe = async (identity: Identity) => {
     let query = db.selectFrom('accounts').select(['id', 'name', 'sandbox']).orderBy('sandbox').orderBy('id');
@@ -35,6 +52,7 @@ export function sessionRoutes({ config, db, keys, dashboardTokens: tokens }: Ser
     return {
       role: identity.role,
       key_id: identity.role === 'member' ? identity.keyId : null,
+      operator_password: await operatorPassword.isSet(),
       accounts: accounts.map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 })),
     };
   };
@@ -44,7 +62,8 @@ export function sessionRoutes({ config, db, keys, dashboardTokens: tokens }: Ser
     .get(async (request, response) => {
       const token = sessionTokenOf(request);
       const identity = token === undefined ? undefined : await tokens.identify(token);
-      sendJson(response, 200, identity ? await describe(identity) : { role: null });
+      const nobody = async () => ({ role: null, operator_password: await operatorPassword.isSet() });
+      sendJson(response, 200, identity ? await describe(identity) : await nobody());
     })
     .post(proofBody, async (request, response) => {
       const parsed = SignIn.safeParse(request.body);
@@ -56,15 +75,26 @@ export function sessionRoutes({ config, db, keys, dashboardTokens: tokens }: Ser
             'This link was used already, or is older than an hour. Print a new one: gen3d admin sign-in-link';
           return refuse(response, 403, 'sign_in_failed', message);
         }
+      } else if ('password' in parsed.data) {
+        const waitSeconds = Math.ceil(tries.take(performance.now()));
+        if (waitSeconds > 0) {
+          response.set('retry-after', String(waitSeconds));
+          const message = `Too many tries: wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
+          return refuse(response, 429, 'too_many_tries', message);
+        }
+        if (!(await operatorPassword.matches(parsed.data.password))) {
+          return refuse(response, 403, 'sign_in_failed', 'This is not the operator’s password');
+        }
       } else {
         const apiKey = parsed.data.api_key.trim();
         if (apiKey === publicTestKey) {
           return refuse(response, 403, 'sign_in_failed', 'The public test key is everybody’s: use a key of your own');
         }
-        keyId = (await keys.idOf(db, apiKey)) ?? null;
+        keyId = (await keys.find(db, apiKey))?.id ?? null;
         if (keyId === null) {
           return refuse(response, 403, 'sign_in_failed', 'This API key is unknown or was revoked');
         }
+        use.note(keyId);
       }
       const token = await tokens.issueSession(keyId);
       setSessionCookie(request, response, config, token);

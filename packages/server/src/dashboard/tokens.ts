@@ -80,4 +80,13 @@ export class DashboardTokens {
   async endSession(token: string): Promise<void> {
     await this.#db.deleteFrom('dashboard_tokens').where('hash', '=', this.#hash(token)).execute();
   }
+
+  /** Ends every session of the operator but this one, and every link that was not used yet. */
+  async endOtherOperators(token: string): Promise<void> {
+    await this.#db
+      .deleteFrom('dashboard_tokens')
+      .where('key_id', 'is', null)
+      .where('hash', '!=', this.#hash(token))
+      .execute();
+  }
 }

@@ -11,6 +11,9 @@ export const migrations: Record<string, Migration> = {
   '0003_shared_by_servers': { up: sharedByServers },
   '0004_dashboard_tokens': { up: dashboardTokens },
   '0005_stage_times': { up: stageTimes },
+  '0006_named_keys': { up: namedKeys },
+  '0007_webhook_deliveries': { up: webhookDeliveries },
+  '0008_operator_password': { up: operatorPassword },
   '0009_seen_from_outside': { up: seenFromOutside },
   '0010_import_from_sqlite': { up: importFromSqlite },
 };
@@ -184,6 +187,49 @@ async function dashboardTokens(db: Kysely<unknown>): Promise<void> {
 /** How long each stage of a finished job took. */
 async function stageTimes(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('jobs').addColumn('stage_ms', 'text').execute();
+}
+
+/** What people tell their keys apart by. */
+async function namedKeys(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('api_keys').addColumn('name', 'text').execute();
+  await db.schema.alterTable('api_keys').addColumn('last_used_at', 'bigint').execute();
+}
+
+/** The log of deliveries, which outlives the events in the outbox. */
+async function webhookDeliveries(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('webhook_deliveries')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('event_id', 'text', (column) => column.notNull())
+    .addColumn('event', 'text', (column) => column.notNull())
+    .addColumn('job_id', 'text')
+    .addColumn('status', 'text')
+    .addColumn('progress', 'integer')
+    .addColumn('event_created_at', 'bigint', (column) => column.notNull())
+    .addColumn('url', 'text', (column) => column.notNull())
+    .addColumn('request_headers', 'text', (column) => column.notNull())
+    .addColumn('request_body', 'text', (column) => column.notNull())
+    .addColumn('response_status', 'integer')
+    .addColumn('response_body', 'text')
+    .addColumn('failure', 'text')
+    .addColumn('started_at', 'bigint', (column) => column.notNull())
+    .addColumn('took_ms', 'integer', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createIndex('webhook_deliveries_of_account')
+    .on('webhook_deliveries')
+    .columns(['account_id', 'id'])
+    .execute();
+}
+
+/** At most one row. */
+async function operatorPassword(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('operator_password')
+    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
+    .addColumn('hash', 'text', (column) => column.notNull())
+    .execute();
 }
 
 /** Who works and at what price, which claims took a job from a silent runner, and what a job's log lines have in common. */

@@ -18,9 +18,13 @@ export interface Tables {
   api_keys: {
     id: string;
     account_id: string;
+    /** What it is for, in the words of whoever made it. */
+    name: string | null;
     /** HMAC-SHA256 of the key under the server key, hexadecimal. The key itself is stored nowhere. */
     hash: string;
     created_at: number;
+    /** To the minute; see accounts/key-use.ts. */
+    last_used_at: number | null;
     revoked_at: number | null;
   };
   /** Append-only: rows are never changed or removed. */
@@ -50,6 +54,35 @@ export interface Tables {
     created_at: number;
   };
   outbox: OutboxTable;
+  /** Attempts at delivering events; see webhooks/delivery-log.ts. */
+  webhook_deliveries: {
+    id: string;
+    account_id: string;
+    event_id: string;
+    event: 'task.updated' | 'ping';
+    /** The job's state that the event told; null on a ping. */
+    job_id: string | null;
+    status: JobStatus | null;
+    progress: number | null;
+    event_created_at: number;
+    url: string;
+    /** JSON. */
+    request_headers: string;
+    request_body: string;
+    /** Null when no answer came. */
+    response_status: number | null;
+    response_body: string | null;
+    /** Null when the attempt succeeded. */
+    failure: string | null;
+    started_at: number;
+    took_ms: number;
+  };
+  /** At most one row. */
+  operator_password: {
+    id: number;
+    /** In the PHC string format; see dashboard/operator-password.ts. */
+    hash: string;
+  };
   /** What browsers sign in and stay signed in with; see dashboard/tokens.ts. */
   dashboard_tokens: {
     /** HMAC-SHA256 of the token under the server key, hexadecimal. */

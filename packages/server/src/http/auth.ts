@@ -1,5 +1,6 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
+import { KeyUse } from '../accounts/key-use.js';
 import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
@@ -16,16 +17,18 @@ function presentedKey({ headers }: Request): string | undefined {
 }
 
 /** Lets nobody past without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
-export function authenticate({ db, keys, sandbox }: Services): RequestHandler {
+export function authenticate({ db, keys, log, sandbox }: Services): RequestHandler {
+  const use = new KeyUse(db, log);
   return async (request, response, next) => {
     const key = presentedKey(request);
     if (key === publicTestKey && sandbox) {
       response.locals.caller = { accountId: sandbox.accountId, sandbox: true } satisfies Caller;
       return next();
     }
-    const accountId = key === undefined ? undefined : await keys.owner(db, key);
-    if (accountId === undefined) return void sendJson(response, 403, forbiddenBody);
-    response.locals.caller = { accountId, sandbox: false } satisfies Caller;
+    const known = key === undefined ? undefined : await keys.find(db, key);
+    if (!known) return void sendJson(response, 403, forbiddenBody);
+    use.note(known.id);
+    response.locals.caller = { accountId: known.account_id, sandbox: false } satisfies Caller;
     next();
   };
 }

@@ -17,6 +17,8 @@ export const copiedTables = {
   rates: 'instance',
   webhook_endpoints: 'account_id',
   outbox: 'seq',
+  webhook_deliveries: 'id',
+  operator_password: 'id',
   dashboard_tokens: 'hash',
 } as const satisfies Record<CopiedTable, string>;
 

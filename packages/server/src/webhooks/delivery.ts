@@ -6,6 +6,10 @@ import { type Dispatcher, request } from 'undici';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 import { currentTime } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import { beginningOf } from './beginning-of-body.js';
+import { connectionFailure } from './connection-failure.js';
+import { type Exchange, logDelivery } from './delivery-log.js';
 import type { Endpoint, Endpoints } from './endpoints.js';
 import { eventBody } from './event-body.js';
 import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from './outbox.js';
@@ -128,17 +132,19 @@ export class Delivery {
       onOutcome('dropped');
       return undefined;
     }
-    const began = performance.now();
-    const failure = await post(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
-    const tookMs = performance.now() - began;
+    const exchange = await post(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
+    const { failure, tookMs } = exchange;
     const now = currentTime(db);
-    if (failure === undefined) {
-      await settle(db, row);
+    const retry = failure === null ? undefined : retryAt(retryDelays, row.attempts + 1, now);
+    await transaction(db, async (trx) => {
+      if (failure === null) await settle(trx, row);
+      else await postpone(trx, row, failure, retry, now);
+      await logDelivery(trx, row, exchange);
+    });
+    if (failure === null) {
       onOutcome('delivered');
       return { succeeded: true, tookMs };
     }
-    const retry = retryAt(retryDelays, row.attempts + 1, now);
-    await postpone(db, row, failure, retry, now);
     onOutcome(retry === undefined ? 'dead' : 'failed');
     log.warn(
       { eventId: row.event_id, accountId: row.account_id, attempt: row.attempts + 1, failure },
@@ -148,9 +154,19 @@ export class Delivery {
   }
 }
 
-/** POSTs one signed delivery. Returns undefined for any 2xx, else what went wrong, in words for an operator. */
-async function post(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): Promise<string | undefined> {
-  const timestamp = new Date().toISOString();
+/** POSTs one signed delivery. Any 2xx is success. */
+async function post(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): Promise<Exchange> {
+  const startedAt = Date.now();
+  const began = performance.now();
+  const timestamp = new Date(startedAt).toISOString();
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    'user-agent': 'gen3d-webhooks',
+    [timestampHeader]: timestamp,
+    [signatureHeader]: sign(endpoint.secret, timestamp, body),
+  };
+  const sent = { url: endpoint.url, requestHeaders: headers, requestBody: body.toString(), startedAt };
   const waiting = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   // Read when the connection stands: a slow handshake shall not eat into the receiver's time to answer.
@@ -159,27 +175,30 @@ async function post(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): P
     yield body;
   }
   try {
-    const response = await request(endpoint.url, {
+    const { statusCode, body: answer } = await request(endpoint.url, {
       dispatcher,
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'content-length': String(body.length),
-        'user-agent': 'gen3d-webhooks',
-        [timestampHeader]: timestamp,
-        [signatureHeader]: sign(endpoint.secret, timestamp, body),
-      },
+      headers,
       body: Readable.from(sending()),
       signal: waiting.signal,
       // A connection of its own: a kept one may be closed under the request, and skips the address check.
       reset: true,
     });
-    // The status is the whole answer; what follows is neither waited for nor read.
-    response.body.on('error', () => {}).destroy();
-    return response.statusCode >= 200 && response.statusCode < 300 ? undefined : `HTTP ${response.statusCode}`;
+    clearTimeout(timer);
+    const tookMs = performance.now() - began;
+    return {
+      ...sent,
+      tookMs,
+      responseStatus: statusCode,
+      // Only to be shown: the status is the whole answer, whatever becomes of the rest.
+      responseBody: await beginningOf(answer),
+      failure: statusCode >= 200 && statusCode < 300 ? null : `HTTP ${statusCode}`,
+    };
   } catch (error) {
-    if (waiting.signal.aborted) return `no response within ${limits.webhookTimeoutMs / 1_000} s`;
-    return error instanceof Error ? error.message : String(error);
+    const failure = waiting.signal.aborted
+      ? `no response within ${limits.webhookTimeoutMs / 1_000} s`
+      : connectionFailure(error);
+    return { ...sent, tookMs: performance.now() - began, responseStatus: null, responseBody: null, failure };
   } finally {
     clearTimeout(timer);
   }

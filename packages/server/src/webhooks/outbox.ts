@@ -152,7 +152,7 @@ export async function accountsWithFailures(db: Db): Promise<string[]> {
 }
 
 /** The delivery succeeded: the event has done its work. */
-export async function settle(db: Db, { seq, lease_token }: OutboxRow): Promise<void> {
+export async function settle(db: Queryable, { seq, lease_token }: OutboxRow): Promise<void> {
   await db.deleteFrom('outbox').where('seq', '=', seq).where('lease_token', '=', lease_token).execute();
 }
 
@@ -161,7 +161,7 @@ export async function settle(db: Db, { seq, lease_token }: OutboxRow): Promise<v
  * endpoint has dropped meanwhile stays dropped.
  */
 export async function postpone(
-  db: Db,
+  db: Queryable,
   { seq, lease_token, attempts }: OutboxRow,
   failure: string,
   retryAt: Time | undefined,

@@ -1,0 +1,74 @@
+import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { Db } from '../db/open.js';
+
+interface Cost {
+  /** Binary logarithm of scrypt's N. */
+  ln: number;
+  r: number;
+  p: number;
+}
+
+/** 32 MiB for about a tenth of a second, off the event loop. Source: OWASP Password Storage Cheat Sheet. */
+const cost: Cost = { ln: 15, r: 8, p: 3 };
+const hashBytes = 32;
+
+const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p: number; maxmem: number }, Buffer>(
+  scrypt,
+);
+
+function derive(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
+  const N = 2 ** ln;
+  // The same letters, however a keyboard composes them (NIST SP 800-63B, 3.1.1.2). Node refuses at exactly what is needed.
+  return scryptAsync(password.normalize('NFKC'), salt, hashBytes, { N, r, p, maxmem: 2 * 128 * N * r });
+}
+
+const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
+
+/** Makes a PHC string, which says how it was made, so that a later version may spend more on new ones. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16);
+  const hash = await derive(password, salt, cost);
+  return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${base64(salt)}$${base64(hash)}`;
+}
+
+/** @throws {Error} if `stored` is no PHC string of scrypt */
+export async function verifyPassword(password: string, stored: string): Promise<boolean> {
+  const [, ln, r, p, salt, hash] = /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/.exec(stored) ?? [];
+  if (salt === undefined || hash === undefined) throw new Error('the stored operator password is damaged: set it anew');
+  const expected = Buffer.from(hash, 'base64');
+  const found = await derive(password, Buffer.from(salt, 'base64'), { ln: Number(ln), r: Number(r), p: Number(p) });
+  return found.length === expected.length && timingSafeEqual(found, expected);
+}
+
+/** What the operator signs in with instead of a link, once one is set. */
+export class OperatorPassword {
+  constructor(private readonly db: Db) {}
+
+  async #stored(): Promise<string | undefined> {
+    return (await this.db.selectFrom('operator_password').select('hash').executeTakeFirst())?.hash;
+  }
+
+  async isSet(): Promise<boolean> {
+    return (await this.#stored()) !== undefined;
+  }
+
+  async set(password: string): Promise<void> {
+    const hash = await hashPassword(password);
+    await this.db
+      .insertInto('operator_password')
+      .values({ id: 1, hash })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet({ hash }))
+      .execute();
+  }
+
+  async remove(): Promise<void> {
+    await this.db.deleteFrom('operator_password').execute();
+  }
+
+  /** False when another one is set, or none. */
+  async matches(password: string): Promise<boolean> {
+    const stored = await this.#stored();
+    return stored !== undefined && (await verifyPassword(password, stored));
+  }
+}

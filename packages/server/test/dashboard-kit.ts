@@ -1,0 +1,57 @@
+import type { Admin } from '../src/admin.js';
+import type { Answer, TestServer } from './kit.js';
+
+export interface Browser {
+  cookie: string | undefined;
+  setCookie: string;
+  signedIn: Answer;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+export const tokenOf = (link: string): string => link.slice(link.indexOf('#') + 1);
+export const codeOf = ({ body }: Answer): string | undefined => (body as { error?: { code: string } }).error?.code;
+
+/** What browsers on a server's pages do, without a browser. */
+export function browsersOn(server: () => TestServer, admin: () => Admin) {
+  const ownOrigin = () => ({ origin: server().url });
+
+  async function ask(
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Record<string, string>,
+  ): Promise<Answer & { setCookie: string }> {
+    const response = await fetch(`${server().url}/dashboard/api${path}`, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+      setCookie: response.headers.getSetCookie().join('\n'),
+    };
+  }
+
+  /** A browser on one of the server's pages, signed in if the proof is good. */
+  async function signIn(proof: unknown, headers: Record<string, string> = {}): Promise<Browser> {
+    const { setCookie, ...signedIn } = await ask('POST', '/session', proof, { ...ownOrigin(), ...headers });
+    const cookie = setCookie.split(';', 1)[0] || undefined;
+    return {
+      cookie,
+      setCookie,
+      signedIn,
+      call: (method, path, body, extra = {}) =>
+        ask(method, path, body, { ...ownOrigin(), ...(cookie ? { cookie } : {}), ...extra }),
+    };
+  }
+
+  return {
+    ownOrigin,
+    ask,
+    signIn,
+    newOperator: async () => signIn({ link: tokenOf(await admin().signInLink()) }),
+  };
+}
