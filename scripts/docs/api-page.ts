@@ -1,4 +1,12 @@
-import { limits, publicTestKey } from '../../packages/schema/src/index.js';
+import {
+  Balance,
+  ErrorBody,
+  limits,
+  PingEvent,
+  publicTestKey,
+  Task,
+  TaskUpdatedEvent,
+} from '../../packages/schema/src/index.js';
 import { openApiDocument } from '../../packages/schema/src/openapi.js';
 import { code, generatedFrom, table } from './table.js';
 
@@ -59,6 +67,34 @@ const bodies: Readonly<Record<string, object>> = {
   'PUT /v1/webhook-endpoint': { url: 'https://example.com/gen3d' },
 };
 
+const job = '01JZ8Q4N7T0G5X2M9K3B6W1CVE';
+const finished = {
+  type: 'image-to-3d',
+  status: 'SUCCEEDED',
+  progress: 100,
+  model_urls: { glb: `http://127.0.0.1:8787/assets/${job}/5Zk2/model.glb` },
+  thumbnail_url: `http://127.0.0.1:8787/assets/${job}/5Zk2/thumbnail.jpg`,
+} as const;
+const delivery = {
+  event_id: '01JZ8Q4T3D8R6H1N0V7P5S2YKA',
+  user_id: '01JZ8PZ0W4B2E7C9F1G3H5J8KM',
+  timestamp: '2026-01-31T12:00:07.214Z',
+};
+/** What some objects look like. Each is checked by its schema. */
+const examples: Readonly<Record<string, object>> = {
+  Task: Task.parse({
+    task_id: job,
+    ...finished,
+    error: null,
+    created_at: '2026-01-31T12:00:00.000Z',
+    finished_at: '2026-01-31T12:00:07.214Z',
+  }),
+  Balance: Balance.parse({ balance_usd: 9.87, min_balance_usd: limits.minBalanceUsd, rates: { cpu: 0 } }),
+  ErrorBody: ErrorBody.parse({ error: { code: 'not_found', message: 'No such job' } }),
+  TaskUpdatedEvent: TaskUpdatedEvent.parse({ event: 'task.updated', ...delivery, task_id: job, ...finished }),
+  PingEvent: PingEvent.parse({ event: 'ping', ...delivery }),
+};
+
 /** docs/api.md, and the page at /docs of a server: the OpenAPI document, for people. */
 export function apiPage(): string {
   const document = openApiDocument() as unknown as Document;
@@ -90,7 +126,7 @@ export function apiPage(): string {
     '## Objects',
     ...Object.entries(document.components.schemas)
       .filter(([, schema]) => schema.properties)
-      .flatMap(([name, schema]) => [`### ${name}`, schema.description ?? '', fieldTable(schema)]),
+      .flatMap(([name, schema]) => [`### ${name}`, schema.description ?? '', fieldTable(schema), exampleOf(name)]),
   ]
     .filter(Boolean)
     .join('\n\n')}\n`;
@@ -152,6 +188,11 @@ const fieldTable = (schema: Schema) =>
       meaningOf(property),
     ]),
   );
+
+function exampleOf(name: string): string {
+  const example = examples[name];
+  return example ? `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\`` : '';
+}
 
 const nameOf = ({ $ref = '' }: { $ref?: string }) => $ref.split('/').at(-1) ?? '';
 
