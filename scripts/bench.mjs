@@ -3,6 +3,7 @@
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone, stage by stage: time and memory
 //   npm run bench api         the API over a million jobs, beside bare Express and SQLite's own commits
+//   npm run bench queue       the queue on SQLite and PostgreSQL, beside graphile-worker
 //   npm run bench quality     how near the models come to the objects photographed: docs/quality.md
 //
 // All print Markdown: docs/benchmarks.md and docs/quality.md are what they printed.
@@ -13,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { benchApi } from './bench-api.mjs';
 import { benchEngine } from './bench-engine.mjs';
 import { benchQuality } from './bench-quality.mjs';
+import { benchQueue } from './bench-queue.mjs';
 import { demoPhotos } from './photos.mjs';
 import { Failed, main } from './processes.mjs';
 import { requireNode } from './require-node.mjs';
@@ -21,12 +23,14 @@ import { startThrowawayServer } from './throwaway-server.mjs';
 requireNode();
 const pollEveryMs = 50;
 
-const benches = { server: benchServer, engine: benchEngine, api: benchApi, quality: benchQuality };
+const benches = { server: benchServer, engine: benchEngine, api: benchApi, queue: benchQueue, quality: benchQuality };
 const bench = benches[process.argv[2] ?? 'server'];
 
 await main(async (atEnd) => {
   if (!bench)
-    throw new Failed(`There is no bench ${process.argv[2]}: npm run bench, and the same with engine, api or quality`);
+    throw new Failed(
+      `There is no bench ${process.argv[2]}: npm run bench, and the same with engine, api, queue or quality`,
+    );
   const cpu = cpus();
   console.log(
     `${cpu[0].model}, ${cpu.length} cores, ${Math.round(totalmem() / 2 ** 30)} GB, Node ${process.version}, ` +

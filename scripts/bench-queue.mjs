@@ -1,0 +1,182 @@
+// How many jobs a second workers can claim and finish, on SQLite and on PostgreSQL, beside graphile-worker on the same
+// PostgreSQL. The three take turns in one run, so what slows the machine slows them alike, and the ratios hold.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { makeWorkerUtils } from 'graphile-worker';
+import { build } from 'tsup';
+import { Failed } from './processes.mjs';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const server = join(root, 'packages/server');
+const requireServer = createRequire(join(server, 'package.json'));
+const Database = requireServer('better-sqlite3');
+const pg = requireServer('pg');
+const workerFile = fileURLToPath(new URL('bench-queue-worker.mjs', import.meta.url));
+
+const workerCounts = [1, 2, 4, 8];
+const rounds = 3;
+const seconds = 4;
+/** More than the fastest of them can finish in a run. */
+const jobCount = 40_000;
+const accountCount = 20;
+
+/** Prints the section `The queue` of docs/benchmarks.md. */
+export async function benchQueue(atEnd) {
+  // Below the server's folder, so that what it depends on is found from there.
+  mkdirSync(join(server, 'node_modules/.cache'), { recursive: true });
+  const code = mkdtempSync(join(server, 'node_modules/.cache/bench-queue-'));
+  atEnd(() => rmSync(code, { recursive: true, force: true }));
+  await build({
+    config: false,
+    silent: true,
+    skipNodeModulesBundle: true,
+    format: 'esm',
+    target: 'node20',
+    outDir: code,
+    entry: {
+      claim: join(server, 'src/jobs/claim.ts'),
+      lifecycle: join(server, 'src/jobs/lifecycle.ts'),
+      open: join(server, 'src/db/open.ts'),
+      time: join(server, 'src/db/time.ts'),
+      cluster: join(server, 'test/postgres/cluster.ts'),
+    },
+  });
+  const { migrate, openDatabase } = await import(pathToFileURL(join(code, 'open.js')));
+  const { startCluster } = await import(pathToFileURL(join(code, 'cluster.js')));
+  const cluster = await startCluster({ durable: true });
+  atEnd(() => void cluster.remove());
+  let made = 0;
+
+  const newPostgres = async () => {
+    const name = `bench_${++made}`;
+    await inPostgres(cluster.url, `create database ${name}`);
+    const url = new URL(cluster.url);
+    url.pathname = `/${name}`;
+    return url.href;
+  };
+  const migrated = async (location) => {
+    const db = openDatabase(location);
+    await migrate(db);
+    await db.destroy();
+    return location;
+  };
+  const places = {
+    async sqlite() {
+      const path = await migrated(join(code, `${++made}.sqlite`));
+      const db = new Database(path);
+      for (const statement of seeds) db.exec(statement);
+      db.close();
+      return path;
+    },
+    async postgres() {
+      const url = await migrated(await newPostgres());
+      for (const statement of [...seeds, 'vacuum analyze']) await inPostgres(url, statement);
+      return url;
+    },
+    async graphile() {
+      const url = await newPostgres();
+      const utils = await makeWorkerUtils({ connectionString: url });
+      await utils.migrate();
+      await utils.release();
+      const spec = `('noop', '{}'::json, null, null, null, null, null, null)::graphile_worker.job_spec`;
+      const add = `select count(*) from graphile_worker.add_jobs(
+        (select array_agg(${spec}) from generate_series(1, ${jobCount})))`;
+      for (const statement of [add, 'vacuum analyze']) await inPostgres(url, statement);
+      return url;
+    },
+  };
+
+  try {
+    const measured = [];
+    for (const workers of workerCounts) {
+      const of = { workers, sqlite: [], postgres: [], graphile: [] };
+      for (let round = 0; round < rounds; round += 1) {
+        for (const [system, place] of Object.entries(places)) {
+          of[system].push(await measure(system, await place(), workers, code));
+        }
+      }
+      measured.push(of);
+    }
+    print(measured);
+  } finally {
+    await cluster.remove();
+  }
+}
+
+const numbers = (count) =>
+  `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})`;
+/** In SQL of both databases. Jobs of several accounts, as a service has; the right-hand digits make ids that sort. */
+const seeds = [
+  `insert into accounts (id, name, created_at) ${numbers(accountCount)} select 'A' || n, 'bench', 0 from numbers`,
+  `insert into jobs (id, account_id, type, status, progress, image_url, created_at) ${numbers(jobCount)}
+     select '01BENCH' || (1000000 + n), 'A' || (1 + n % ${accountCount}), 'image-to-3d', 'PENDING', 0,
+       'https://shop.example/cup.jpg', 0 from numbers`,
+];
+
+async function inPostgres(url, statement) {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+/** Jobs a second that `workers` processes finish together; what a claim takes (the median), and a worker's CPU a job, in ms. */
+async function measure(system, place, workers, code) {
+  const children = Array.from({ length: workers }, () => fork(workerFile, [system, place, code, String(seconds)]));
+  const heard = async (child) => {
+    const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
+    if (typeof message !== 'object') throw new Failed(`A worker on ${system} ended with ${message}`);
+    return message;
+  };
+  try {
+    await Promise.all(children.map(heard));
+    const results = Promise.all(children.map(heard));
+    for (const child of children) child.send('go');
+    const all = await results;
+    if (all.some(({ empty }) => empty)) throw new Failed(`${jobCount} jobs were too few for ${workers} on ${system}`);
+    const jobs = sum(all.map((one) => one.jobs));
+    if (jobs === 0) throw new Failed(`${workers} workers on ${system} finished nothing in ${seconds} s`);
+    const claimMs = median(all.flatMap(({ claimsMs }) => claimsMs));
+    return { rate: jobs / seconds, claimMs, cpuMs: sum(all.map((one) => one.cpuMs)) / jobs };
+  } finally {
+    await Promise.all(children.map((child) => child.exitCode === null && once(child, 'exit', child.disconnect())));
+  }
+}
+
+function print(measured) {
+  const whole = (value) => Math.round(value).toLocaleString('en');
+  const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
+  const mid = (runs, figure) => median(runs.map((run) => run[figure]));
+  console.log(
+    `${whole(jobCount)} waiting jobs; each worker is a process and claims one job after the other. gen3d's is finished with \`succeed\`\n` +
+      'as a runner does it (fenced by its lease, with its charge), graphile-worker’s completed with nothing done.\n' +
+      'PostgreSQL 18 and SQLite both wait for the disk. The last two columns: how fast gen3d on PostgreSQL is, of graphile-worker.\n' +
+      `"CPU a job" is the worker's own. Medians of ${rounds} rounds of ${seconds} s each.\n`,
+  );
+  const names = { sqlite: 'gen3d, SQLite', postgres: 'gen3d, PostgreSQL', graphile: 'graphile-worker' };
+  row('workers', ...Object.values(names).flatMap((name) => [name, 'one claim', 'CPU a job']), 'claims', 'whole jobs');
+  row(...Array(12).fill('--:'));
+  for (const { workers, ...systems } of measured) {
+    const cells = Object.keys(names).flatMap((name) => [
+      `${whole(mid(systems[name], 'rate'))} /s`,
+      `${mid(systems[name], 'claimMs').toFixed(2)} ms`,
+      `${mid(systems[name], 'cpuMs').toFixed(2)} ms`,
+    ]);
+    const { postgres, graphile } = systems;
+    const ratio = (of) => median(postgres.map((run, round) => of(run, graphile[round]))).toFixed(2);
+    const claims = ratio((ours, theirs) => theirs.claimMs / ours.claimMs);
+    row(
+      workers,
+      ...cells,
+      claims,
+      ratio((ours, theirs) => ours.rate / theirs.rate),
+    );
+  }
+}
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
