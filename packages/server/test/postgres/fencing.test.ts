@@ -68,7 +68,7 @@ async function startMachine(host: Host, databaseUrl: string, assets: string): Pr
 }
 
 async function startMachines() {
-  const cluster = await startCluster(hosts!.map(({ ours }) => ours));
+  const cluster = await startCluster({ alsoAt: hosts!.map(({ ours }) => ours) });
   atEnd(() => cluster.remove());
   const { bucket, prefix, url } = s3.emptyBucket();
   // One after the other: the first makes the tables and the account.
