@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import type { Services } from '../http/services.js';
@@ -58,8 +58,9 @@ export function pageRoutes({ assetsUrl, log }: Services): Router {
       'cache-control': 'no-cache',
       vary: 'accept',
     });
-    // Express sets its own caching headers unless told not to.
-    response.sendFile(indexFile, { cacheControl: false });
+    // Express sets its own caching headers unless told not to. With a root, since a whole path with a folder like pnpm's
+    // `.pnpm` in it counts as hidden and is refused.
+    response.sendFile(basename(indexFile), { root: folder, cacheControl: false });
   };
   router.get('/', (request, response, next) => {
     if (isBrowsing(request.headers.accept)) page(request, response, next);
