@@ -49,7 +49,8 @@ describe('the compiler', () => {
   let errors: string[];
   beforeAll(() => {
     errors = typeErrors([...scripts, wrong]);
-  });
+    // The compiler reads the types of Node, the DOM and the server: seconds, and minutes where others work too.
+  }, 300_000);
 
   test('takes every block of TypeScript and JavaScript, against the built packages', () => {
     expect(scripts.length).toBeGreaterThan(3);
