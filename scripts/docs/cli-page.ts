@@ -48,11 +48,12 @@ function sectionsOf(command: Command, level: number): string[] {
       ? [
           table(
             ['Argument', 'Meaning'],
-            command.registeredArguments.map((one) => [code(argument(one)), one.description]),
+            command.registeredArguments.map((one) => [code(argument(one)), one.description + choicesOf(one)]),
           ),
         ]
       : []),
     ...(optionsOf(command).length > 0 ? [optionTable(command)] : []),
+    ...(subcommands.length > 0 && optionsOf(command).length > 0 ? ['Its subcommands take these too.'] : []),
     ...subcommands.flatMap((one) => sectionsOf(one, level + 1)),
   ].filter(Boolean);
 }
@@ -72,18 +73,25 @@ function argument(one: Argument): string {
 
 const optionsOf = (command: Command): readonly Option[] => command.options.filter((option) => !option.hidden);
 
+const choicesOf = ({ argChoices }: { argChoices?: string[] }) => (argChoices ? `: ${argChoices.join(', ')}` : '');
+
 function optionTable(command: Command): string {
   const rows = optionsOf(command).map((option) => {
     const byDefault = option.defaultValue === undefined ? '' : `; default: ${String(option.defaultValue)}`;
-    const choices = option.argChoices ? `: ${option.argChoices.join(', ')}` : '';
-    return [code(option.flags), `${option.description}${choices}${byDefault}`];
+    return [code(option.flags), `${option.description}${choicesOf(option)}${byDefault}`];
   });
   return table(['Option', 'Meaning'], rows);
 }
 
+/** A description as Markdown; lines that it indents are meant to be typed, and stay as they are. */
 function sentences(text: string): string {
-  const trimmed = text.trim();
-  if (trimmed === '') return '';
-  const capital = trimmed[0]?.toUpperCase() + trimmed.slice(1);
-  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+  const lines = text.trim().split('\n');
+  const typed = lines.filter((line) => line.startsWith('  '));
+  const said = lines.filter((line) => !line.startsWith('  ')).join('\n');
+  if (said === '') return '';
+  const capital = said[0]?.toUpperCase() + said.slice(1);
+  const sentence = /[.!?:]$/.test(capital) ? capital : `${capital}.`;
+  return typed.length === 0
+    ? sentence
+    : `${sentence}\n\n\`\`\`text\n${typed.map((line) => line.slice(2)).join('\n')}\n\`\`\``;
 }

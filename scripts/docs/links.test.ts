@@ -41,5 +41,8 @@ test('docs/README.md leads to every page of docs, by itself or by the index of a
   const indexes = all.filter(({ path }) => /^docs\/(.+\/)?README\.md$/.test(path));
   const reached = new Set(indexes.flatMap(({ links }) => links.map((link) => targetOf(link)?.path)));
   const missing = all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md' && !reached.has(path));
-  expect(missing.map(({ path }) => path)).toEqual([]);
+  expect(
+    missing.map(({ path }) => path),
+    'name them in docs/README.md or docs/operations/README.md',
+  ).toEqual([]);
 });
