@@ -12,7 +12,7 @@ const onBothDatabases = [
   `${server}/test/operator-password.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,webhooks}.test.ts`,
 ];
-const onlyPostgres = `${server}/test/postgres/**/*.test.ts`;
+const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 
 export default defineConfig({
   test: {

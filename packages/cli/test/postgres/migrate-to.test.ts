@@ -1,0 +1,39 @@
+// Beside its database the server's tests have what starts a PostgreSQL.
+import { readFile } from 'node:fs/promises';
+import { expect, onTestFinished, test } from 'vitest';
+import { newPostgresDatabase } from '../../../server/test/kit.js';
+import type {} from '../../../server/test/postgres/global-setup.js';
+import { workplace } from '../run.js';
+
+const { gen3d, path, serve } = workplace();
+
+test('a server on PostgreSQL knows the key and the jobs of the one on SQLite that was moved there', {
+  timeout: 180_000,
+}, async () => {
+  const old = await serve('--workers', '0');
+  const { stdout } = await gen3d(['create', 'https://example.com/photo.jpg']);
+  const id = stdout.trimEnd();
+  const accounts = JSON.parse((await gen3d(['admin', 'account', 'list', '--json'])).stdout);
+  old.child.kill('SIGTERM');
+  await old.ended;
+
+  const database = await newPostgresDatabase(onTestFinished, 'template0');
+  const assets = path('models');
+  const moved = await gen3d(['admin', 'migrate-to', database, '--assets', assets]);
+  expect(moved.code).toBe(0);
+  const counts = moved.stdout.split('\n').map((line) => line.trim().split(/ +/));
+  expect(counts).toContainEqual(['table', 'SQLite', 'PostgreSQL']);
+  expect(counts).toContainEqual(['jobs', '1', '1']);
+  expect(moved.stderr).toContain(`Start them with --assets ${assets}`);
+
+  const { url } = await serve('--workers', '0', '--database', database, '--assets', assets);
+  expect(await gen3d(['get', id, '--base-url', url, '--api-key', await keyOf()])).toMatchObject({ code: 0 });
+  const there = await gen3d(['admin', 'account', 'list', '--json', '--database', database]);
+  expect(JSON.parse(there.stdout)).toEqual(accounts);
+});
+
+/** As the first start kept it in the profile, which knows the address that the server had then. */
+async function keyOf(): Promise<string> {
+  const { servers } = JSON.parse(await readFile(path('config', 'profile.json'), 'utf8'));
+  return Object.values(servers as Record<string, { apiKey: string }>)[0]?.apiKey ?? '';
+}
