@@ -6,7 +6,7 @@ const onBothDatabases = [
   `${server}/src/{accounts,db,jobs}/**/*.test.ts`,
   `${server}/src/runner/registry.test.ts`,
   `${server}/src/webhooks/delivery.test.ts`,
-  `${server}/test/{admin,assets,dashboard,end-to-end,gateway}.test.ts`,
+  `${server}/test/{admin,assets,dashboard,end-to-end,gateway,seen-from-outside}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/src/webhooks/delivery-log.test.ts`,
   `${server}/test/operator-password.test.ts`,

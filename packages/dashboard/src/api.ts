@@ -81,15 +81,32 @@ export interface JobDetails {
   events: WebhookEvent[];
 }
 
+/** A runner process, of any machine. */
+export interface Runner {
+  runner_id: string;
+  host: string;
+  version: string;
+  instance: string;
+  bundle: string;
+  device: string;
+  /** Name of the graphics adapter, where there is one. */
+  adapter: string | null;
+  /** What it has in inference. */
+  task_id: string | null;
+  started_at: string;
+  heartbeat_at: string;
+}
+
 export interface Overview {
   jobs: Partial<Record<JobStatus, number>>;
   oldest_open_at: string | null;
   events: { waiting: number; dead: number };
-  workers: number;
+  runners: Runner[];
   rates: Record<string, number>;
   bundle: string;
   matte: string;
   database: string;
+  version: string;
   node: string;
   platform: string;
   uptime_seconds: number;

@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises';
 import { FolderAssetStore } from './assets/folder-store.js';
 import { assetsPrefix, S3AssetStore } from './assets/s3-store.js';
 import type { AssetStore } from './assets/store.js';
@@ -13,6 +14,8 @@ import { isStorageUnavailable } from './s3/unavailable.js';
 
 /** For each of the five requests that a check makes. */
 const checkMs = 15_000;
+/** Who asks whether a store is there gives up before. */
+const isThereMs = 5_000;
 
 /** Where models and photos lie: both in folders, or both in a bucket. */
 export interface FileStores {
@@ -24,6 +27,8 @@ export interface FileStores {
    * @throws {ConfigError} that names the bucket, its endpoint and what is missing
    */
   check(): Promise<string | undefined>;
+  /** Resolves when the asset store answers at the moment, and rejects otherwise. Cheap, unlike `check`. */
+  isThere(): Promise<void>;
 }
 
 /** Reaches nothing before it is used. */
@@ -37,11 +42,17 @@ export function openFileStores(
       assets: new FolderAssetStore(dirs.assets),
       inputs: new FolderInputStore(dirs.inputs),
       check: async () => undefined,
+      isThere: () => access(dirs.assets, constants.W_OK),
     };
   }
   // Amazon wants the bucket in the host's name; a server of one's own seldom has a name for each bucket.
   const bucket = new Bucket({ ...location, endpoint, forcePathStyle: s3ForcePathStyle ?? endpoint !== undefined });
-  return { assets: new S3AssetStore(bucket), inputs: new S3InputStore(bucket), check: () => checkBucket(bucket) };
+  return {
+    assets: new S3AssetStore(bucket),
+    inputs: new S3InputStore(bucket),
+    check: () => checkBucket(bucket),
+    isThere: async () => void (await bucket.address(isThereMs)),
+  };
 }
 
 /** Does once all that jobs will do, so that what is not permitted is known before the first of them. */

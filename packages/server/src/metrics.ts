@@ -1,9 +1,13 @@
+import type { StatsFs } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Db } from './db/open.js';
 import { currentTime } from './db/time.js';
 import { isUnavailable } from './db/unavailable.js';
 import type { RunnerNews } from './runner/messages.js';
+import { liveRunners } from './runner/registry.js';
+import { version } from './version.js';
 
 /** What `/metrics` shows, in Prometheus' text format. One registry per server, so that two in one process do not mix. */
 export class Metrics {
@@ -39,6 +43,26 @@ export class Metrics {
     registers: [this.registry],
   });
 
+  readonly queueWait = new Histogram({
+    name: 'gen3d_queue_wait_seconds',
+    help: 'Time from the creation of a job to the beginning of its first inference',
+    buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600],
+    registers: [this.registry],
+  });
+
+  readonly leaseTakeovers = new Counter({
+    name: 'gen3d_lease_takeovers_total',
+    help: 'Jobs that the runners of this process took over from a runner that had let its lease run out',
+    registers: [this.registry],
+  });
+
+  readonly runnerCrashes = new Counter({
+    name: 'gen3d_runner_crashes_total',
+    help: 'Runner processes of this process that ended by themselves, or were killed because an inference hung',
+    labelNames: ['how'],
+    registers: [this.registry],
+  });
+
   readonly deliveries = new Counter({
     name: 'gen3d_webhook_deliveries_total',
     help: 'Webhook delivery attempts of this process',
@@ -48,6 +72,8 @@ export class Metrics {
 
   /** Notes what a runner of this process says of its jobs. */
   noteRunnerNews(news: RunnerNews): void {
+    if (news.type === 'claimed' && news.takenOver) this.leaseTakeovers.inc();
+    if (news.type === 'inferring' && news.attempt === 1) this.queueWait.observe(news.waitedMs / 1_000);
     if (news.type !== 'finished') return;
     this.jobsFinished.inc({ status: news.status });
     if (news.status !== 'SUCCEEDED') return;
@@ -55,8 +81,39 @@ export class Metrics {
     for (const [stage, ms] of Object.entries(news.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
   }
 
-  constructor(db: Db) {
+  /** `dataDir`: the folder whose disk is watched. */
+  constructor(db: Db, dataDir: string) {
     collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });
+    const build = new Gauge({
+      name: 'gen3d_build_info',
+      help: 'Always 1; what runs is in the labels',
+      labelNames: ['version', 'node'],
+      registers: [this.registry],
+    });
+    build.set({ version, node: process.version }, 1);
+    // A rate can be taken of a counter that was there before it counted.
+    for (const status of ['SUCCEEDED', 'FAILED'] as const) this.jobsFinished.inc({ status }, 0);
+    for (const outcome of ['delivered', 'failed', 'dead', 'dropped'] as const) this.deliveries.inc({ outcome }, 0);
+    for (const how of ['crashed', 'hung'] as const) this.runnerCrashes.inc({ how }, 0);
+    const disk = (name: string, help: string, bytes: (found: StatsFs) => number) =>
+      new Gauge({
+        name,
+        help,
+        registers: [this.registry],
+        async collect() {
+          this.set(bytes(await statfs(dataDir)));
+        },
+      });
+    disk(
+      'gen3d_data_dir_size_bytes',
+      'Size of the disk that holds the data directory',
+      ({ blocks, bsize }) => blocks * bsize,
+    );
+    disk(
+      'gen3d_data_dir_free_bytes',
+      'Free space, for who is not root, on the disk that holds the data directory',
+      ({ bavail, bsize }) => bavail * bsize,
+    );
     // Read when asked for: only open jobs and waiting events are counted, so these stay cheap however much is kept.
     new Gauge({
       name: 'gen3d_database_up',
@@ -102,6 +159,16 @@ export class Metrics {
         .execute();
       for (const { status, seconds } of rows) oldest.set({ status }, seconds);
     });
+    gauge(
+      'gen3d_runners',
+      'Runners of all machines that are alive: busy with an inference, or idle',
+      ['device', 'serving_instance', 'state'],
+      async (runners) => {
+        for (const { device, instance, job_id } of await liveRunners(db, currentTime(db))) {
+          runners.inc({ device, serving_instance: instance, state: job_id === null ? 'idle' : 'busy' });
+        }
+      },
+    );
     gauge(
       'gen3d_outbox_events',
       'Webhook events that wait for delivery or are dead letters',

@@ -24,6 +24,7 @@ import { assetUrl } from './jobs/task.js';
 import { createLog } from './log.js';
 import { Metrics } from './metrics.js';
 import { guardedAgent } from './net/guarded-agent.js';
+import type { RunnerNews } from './runner/messages.js';
 import { forget } from './runner/registry.js';
 import { Supervisor } from './runner/supervisor.js';
 import { installSample } from './sample.js';
@@ -99,7 +100,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
   const store = await openStore(config);
   const { db, dirs, keys, files, serverKey } = store;
-  const metrics = new Metrics(db);
+  const metrics = new Metrics(db, config.dataDir);
   const dashboardTokens = new DashboardTokens(db, serverKey);
   const endpoints = new Endpoints(db, new SecretBox(serverKey));
   const dispatcher = guardedAgent({
@@ -127,9 +128,10 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     log,
     onNews: (news) => {
       metrics.noteRunnerNews(news);
-      delivery.wake();
+      if (mayHaveEvent(news)) delivery.wake();
     },
     onExit: (runner) => bury(db, runner),
+    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
   });
   const notifier = new Notifier(db);
   const listener = isPostgres(db)
@@ -170,6 +172,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       rates: () => rates,
       sandbox,
       isReady: () => ready,
+      checkAssets: files.isThere,
       onJobCreated: () => {
         supervisor.wake();
         delivery.wake();
@@ -216,6 +219,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 }
 
+const mayHaveEvent = ({ type }: RunnerNews) => type === 'changed' || type === 'finished';
+
 /** A runner's process is gone: what it had in hand is free, and it counts no more. */
 async function bury(db: Db, runner: string): Promise<void> {
   await expireLeasesOf(db, runner, currentTime(db));
@@ -232,8 +237,11 @@ export async function worker(
   const supervisor = new Supervisor({
     config,
     log,
-    onNews: () => notifier.tell('event_recorded'),
+    onNews: (news) => {
+      if (mayHaveEvent(news)) notifier.tell('event_recorded');
+    },
     onExit: (runner) => bury(db, runner),
+    onCrash: () => {},
   });
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {

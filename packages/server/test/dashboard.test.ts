@@ -3,6 +3,9 @@ import { CreateJobResponse, ListJobsResponse, publicTestKey } from '@gen3d/schem
 import { describe, expect, test } from 'vitest';
 import { openDataDir } from '../src/data-dir.js';
 import { type Db, openDatabase } from '../src/db/open.js';
+import { currentTime } from '../src/db/time.js';
+import { announce } from '../src/runner/registry.js';
+import { version } from '../src/version.js';
 import { recordTaskUpdated } from '../src/webhooks/outbox.js';
 import { photoJob, sharedServer } from './contract/kit.js';
 import { type Browser, browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
@@ -535,7 +538,35 @@ describe('the operator', () => {
   test('sees what the server does', async () => {
     await (await newCaller()).create();
     const { body } = await (await newOperator()).call('GET', '/operator/overview');
-    expect(body).toMatchObject({ workers: 0, node: process.version, jobs: { PENDING: expect.any(Number) } });
+    expect(body).toMatchObject({ version, node: process.version, jobs: { PENDING: expect.any(Number) } });
+    expect((body as { runners: unknown }).runners).toEqual([]);
+  });
+
+  test('sees the workers of all machines, and what they do', async () => {
+    const { create } = await newCaller();
+    const id = await create();
+    const runner = { pid: 1, version: '0.0.9', instance: 'g6e', bundle: 'gen3d-base', device: 'cuda' };
+    await withDatabase(async (db) => {
+      await announce(db, { id: 'a', host: 'gpu-1', adapter: 'NVIDIA L40S', ...runner }, 3_600_000, currentTime(db));
+      await announce(db, { id: 'b', host: 'gone', adapter: null, ...runner }, 0, currentTime(db));
+      await db.updateTable('jobs').set({ runner: 'a', status: 'IN_PROGRESS' }).where('id', '=', id).execute();
+    });
+    const { body } = await (await newOperator()).call('GET', '/operator/overview');
+    const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+    expect((body as { runners: unknown }).runners).toEqual([
+      {
+        runner_id: 'a',
+        host: 'gpu-1',
+        version: '0.0.9',
+        instance: 'g6e',
+        bundle: 'gen3d-base',
+        device: 'cuda',
+        adapter: 'NVIDIA L40S',
+        task_id: id,
+        started_at: iso,
+        heartbeat_at: iso,
+      },
+    ]);
   });
 
   test('cannot use the sandbox to send events anywhere, nor to make keys for it', async () => {

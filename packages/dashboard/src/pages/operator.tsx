@@ -2,6 +2,7 @@ import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { JobStatus, OperatorAccount, Overview } from '../api.js';
 import { Problem } from '../parts/problem.js';
+import { Workers, workersInWords } from '../parts/workers.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
@@ -61,11 +62,9 @@ export function OperatorPage() {
           </span>
         </div>
         <div class="tile">
-          <span class="label">Workers here</span>
-          <strong>{overview.workers}</strong>
-          <span class="hint">
-            {overview.workers === 0 ? 'models are made elsewhere' : `on ${Object.keys(overview.rates).join(', ')}`}
-          </span>
+          <span class="label">Workers</span>
+          <strong>{overview.runners.length}</strong>
+          <span class="hint">{workersInWords(overview.runners)}</span>
         </div>
         <div class="tile">
           <span class="label">Webhook events waiting</span>
@@ -178,8 +177,14 @@ export function OperatorPage() {
         </p>
       </section>
       <section>
+        <h2>Workers</h2>
+        <Workers runners={overview.runners} version={overview.version} />
+      </section>
+      <section>
         <h2>Server</h2>
         <dl>
+          <dt>gen3d</dt>
+          <dd>{overview.version}</dd>
           <dt>Jobs kept</dt>
           <dd>
             {(Object.entries(overview.jobs) as [JobStatus, number][])

@@ -13,6 +13,8 @@ import { onlyMethods } from '../http/only-methods.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
 import { isoTime } from '../jobs/iso-time.js';
+import { liveRunners } from '../runner/registry.js';
+import { version } from '../version.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-1_000_000).max(1_000_000);
 const NewAccount = z.object({
@@ -47,15 +49,28 @@ export function operatorRoutes({ config, db, rates }: Services): Router {
         .orderBy('id')
         .limit(1)
         .executeTakeFirst();
+      const runners = await liveRunners(db, currentTime(db));
       sendJson(response, 200, {
         jobs: Object.fromEntries(statuses.map(({ status, count }) => [status, Number(count)])),
         oldest_open_at: oldest ? isoTime(oldest.created_at) : null,
         events: { waiting: Number(waiting.count), dead: Number(dead.count) },
-        workers: config.workers,
+        runners: runners.map((runner) => ({
+          runner_id: runner.id,
+          host: runner.host,
+          version: runner.version,
+          instance: runner.instance,
+          bundle: runner.bundle,
+          device: runner.device,
+          adapter: runner.adapter,
+          task_id: runner.job_id,
+          started_at: isoTime(runner.started_at),
+          heartbeat_at: isoTime(runner.heartbeat_at),
+        })),
         rates: { ...rates() },
         bundle: config.bundle,
         matte: config.matte,
         database: isPostgres(db) ? 'PostgreSQL' : 'SQLite',
+        version,
         node: process.version,
         platform: `${process.platform} ${process.arch}`,
         uptime_seconds: Math.round(process.uptime()),

@@ -10,6 +10,7 @@ import { errorHandler, HttpError } from './errors.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
 import { rateLimit } from './rate-limit.js';
+import { readiness } from './readiness.js';
 import { requireHost } from './refuse-malformed.js';
 import { requestLog } from './request-log.js';
 import { sendJson } from './send-json.js';
@@ -43,6 +44,7 @@ export function createApp(services: Services): Express {
     if (services.isReady()) sendJson(response, 200, { status: 'ok' });
     else sendJson(response, 503, { status: 'starting' });
   });
+  app.get('/readyz', readiness(services));
   app.get('/metrics', async (_request, response) => {
     response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
   });

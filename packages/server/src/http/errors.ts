@@ -73,7 +73,8 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     if (error instanceof InsufficientBalanceError) return void sendJson(response, 402, insufficientBalance(error));
     const refusal = error instanceof HttpError ? error : requestFault(error);
     if (refusal) return void send(response, refusal);
-    log.error({ err: error, requestId: response.locals.requestId }, 'request failed');
+    const { requestId, traceId } = response.locals;
+    log.error({ err: error, requestId, trace_id: traceId }, 'request failed');
     send(response, failure(error));
   };
 }

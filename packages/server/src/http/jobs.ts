@@ -38,7 +38,8 @@ export function jobRoutes(services: Services): Router {
       if (caller.sandbox && sandbox) {
         jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
       } else {
-        const job = await createJob({ db, inputs, commits }, caller.accountId, parsed.data, currentTime(db));
+        const { traceId } = response.locals;
+        const job = await createJob({ db, inputs, commits }, caller.accountId, parsed.data, currentTime(db), traceId);
         if (job.created) onJobCreated();
         jobId = job.id;
       }

@@ -1,7 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import type { RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Metrics } from '../metrics.js';
+import { traceIdOf } from './trace-context.js';
+
+const segmentsOf = (path: string) => path.split('/').filter(Boolean);
+
+/**
+ * The pattern of the route that was met, such as `/v1/jobs/:id`, and not the path: one metric per route and not one per job.
+ * Not by `baseUrl`, which Express takes back when a handler throws. Where a router is mounted has no parameters.
+ */
+function routeOf({ originalUrl, route }: Request): string {
+  const pattern: unknown = route?.path;
+  if (typeof pattern !== 'string') return 'other';
+  const own = segmentsOf(pattern);
+  const met = segmentsOf(originalUrl.split('?', 1)[0] ?? '');
+  // Express finds /V1/jobs as well.
+  const mount = met.slice(0, met.length - own.length).map((segment) => segment.toLowerCase());
+  return `/${[...mount, ...own].join('/')}`;
+}
 
 /** Gives every request an id, its own if it brought a harmless one, and notes its end. No header or body is logged. */
 export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
@@ -11,13 +28,13 @@ export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
     const requestId = typeof brought === 'string' && /^[\w.-]{1,64}$/.test(brought) ? brought : randomUUID();
     response.locals.requestId = requestId;
     response.set('x-request-id', requestId);
+    const traceId = traceIdOf(request.headers.traceparent);
+    response.locals.traceId = traceId;
     response.on('close', () => {
       const ms = performance.now() - started;
-      const { method, baseUrl } = request;
+      const { method } = request;
       const status = response.writableFinished ? response.statusCode : 499; // 499: the client went away first
-      const path: unknown = request.route?.path;
-      // The pattern, not the path: one metric per route and not one per job.
-      const route = typeof path === 'string' ? (baseUrl + path).replace(/(.)\/$/, '$1') : 'other';
+      const route = routeOf(request);
       metrics.requestDuration.observe({ method, route, status }, ms / 1_000);
       const { jobId, caller } = response.locals;
       // Polls that went well would drown everything else.
@@ -26,6 +43,7 @@ export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
       log[level](
         {
           requestId,
+          trace_id: traceId,
           method,
           path: request.originalUrl.split('?', 1)[0]?.slice(0, 256),
           status,

@@ -29,6 +29,8 @@ export interface Services {
   /** Where the public test key leads; undefined when it is switched off. */
   sandbox: { accountId: string; sample: Sample } | undefined;
   isReady: () => boolean;
+  /** Resolves when the asset store can be used at the moment, and rejects otherwise. Cheap. */
+  checkAssets: () => Promise<void>;
   /** A job was created. */
   onJobCreated: () => void;
 }

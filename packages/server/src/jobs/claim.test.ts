@@ -29,6 +29,16 @@ describe('a claim', () => {
     expect(await claim(db, by('b', leaseMs))).toMatchObject({ id: ids[0], attempt: 2 });
   });
 
+  test('tells a job taken over from a silent runner from one that was given back or is new', async () => {
+    const { db } = await withJobs(1);
+    const first = await claim(db, by('a', 0));
+    expect(first).toMatchObject({ taken_over: 0, waitedMs: 0 });
+    expect(await claim(db, by('b', leaseMs))).toMatchObject({ taken_over: 1, waitedMs: leaseMs });
+    const third = await claim(db, by('c', 2 * leaseMs));
+    await handBack(db, third!.lease);
+    expect(await claim(db, by('d', 2 * leaseMs))).toMatchObject({ taken_over: 0, waitedMs: 2 * leaseMs });
+  });
+
   test('never gives one job to two runners that ask at once', async () => {
     const { db } = await withJobs(5);
     const claims = await Promise.all(Array.from({ length: 20 }, (_, i) => claim(db, by(`runner ${i}`, 0))));

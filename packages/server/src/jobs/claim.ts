@@ -1,5 +1,7 @@
+import { type Compilable, sql } from 'kysely';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
+import { prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { randomToken } from '../ids.js';
@@ -12,7 +14,40 @@ export interface Claim {
   leaseMs: number;
 }
 
-export type ClaimedJob = Pick<JobRow, 'id' | 'account_id' | 'type' | 'image_url' | 'attempt'> & { lease: Lease };
+type Claimed = Pick<JobRow, 'id' | 'account_id' | 'type' | 'image_url' | 'attempt' | 'taken_over' | 'trace_id'> & {
+  /** Since the job was created, by the clock of the database. */
+  waitedMs: number;
+};
+export type ClaimedJob = Claimed & { lease: Lease };
+
+const claimOldest = prepared(
+  (db, runner: string, token: string, now: Time, leaseMs: number): Compilable<Claimed> =>
+    db
+      .updateTable('jobs')
+      .set((eb) => ({
+        attempt: eb(countedAttempts(), '+', 1),
+        lease_token: token,
+        lease_expires_at: sql<number>`cast(${now} as bigint) + cast(${leaseMs} as bigint)`,
+        runner,
+        parked: 0,
+        // Whoever gives a job back, or finds its runner dead, takes the token away.
+        taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
+      }))
+      .where('id', '=', (eb) =>
+        eb
+          .selectFrom('jobs')
+          .select('id')
+          .where('finished_at', 'is', null)
+          .where((e) => e.or([e('lease_expires_at', 'is', null), e('lease_expires_at', '<=', now)]))
+          .where(countedAttempts(), '<', maxAttempts)
+          .orderBy('id')
+          .limit(1)
+          // Of those who ask at once, each takes the next and nobody waits.
+          .$call(forUpdateSkipLocked(db)),
+      )
+      .returning(['id', 'account_id', 'type', 'image_url', 'attempt', 'taken_over', 'trace_id'])
+      .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs')),
+);
 
 /**
  * Claims the oldest job that nobody holds, or whose holder has let its lease run out. One statement, so two runners
@@ -20,29 +55,7 @@ export type ClaimedJob = Pick<JobRow, 'id' | 'account_id' | 'type' | 'image_url'
  */
 export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<ClaimedJob | undefined> {
   const token = randomToken(22);
-  const job = await db
-    .updateTable('jobs')
-    .set((eb) => ({
-      attempt: eb(countedAttempts(), '+', 1),
-      lease_token: token,
-      lease_expires_at: after(now, leaseMs),
-      runner,
-      parked: 0,
-    }))
-    .where('id', '=', (eb) =>
-      eb
-        .selectFrom('jobs')
-        .select('id')
-        .where('finished_at', 'is', null)
-        .where((e) => e.or([e('lease_expires_at', 'is', null), e('lease_expires_at', '<=', now)]))
-        .where(countedAttempts(), '<', maxAttempts)
-        .orderBy('id')
-        .limit(1)
-        // Of those who ask at once, each takes the next and nobody waits.
-        .$call(forUpdateSkipLocked(db)),
-    )
-    .returning(['id', 'account_id', 'type', 'image_url', 'attempt'])
-    .executeTakeFirst();
+  const job = await claimOldest(db, runner, token, now, Math.round(leaseMs));
   return job && { ...job, lease: { jobId: job.id, token } };
 }
 

@@ -43,6 +43,7 @@ export async function createJob(
   accountId: string,
   request: CreateJobRequest,
   now: Time,
+  traceId: string | null = null,
 ): Promise<{ id: string; created: boolean }> {
   const key = request.idempotency_key ?? null;
   // Before the balance: a repeat must learn about the job it already has, however little money is left.
@@ -66,6 +67,7 @@ export async function createJob(
         idempotency_key: key,
         image_url: photo.url,
         created_at: now,
+        trace_id: traceId,
       });
       if (job) await recordTaskUpdated(trx, job, now);
       return job;

@@ -15,16 +15,18 @@ export type FromRunner =
   | { type: 'ready'; device: string }
   /** The engine cannot be opened; trying again will not help until somebody changes something. */
   | { type: 'failed'; message: string }
-  /** An inference begins, or has ended in whatever way: between the two the server looks at the clock. */
-  | { type: 'inferring'; jobId: string }
+  /** An inference begins, `waitedMs` after its job was created, or has ended in whatever way: between the two the server looks at the clock. */
+  | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
   | { type: 'idle' }
+  /** A job was claimed; `takenOver` from a runner that had let its lease run out. */
+  | { type: 'claimed'; takenOver: boolean }
   /** A job changed, so an event may be waiting to be delivered. */
   | { type: 'changed' }
   | { type: 'finished'; status: 'SUCCEEDED'; inferenceMs: number; stageTimes: StageTimes }
   | { type: 'finished'; status: 'FAILED' };
 
 /** What of it is about jobs. */
-export type RunnerNews = Extract<FromRunner, { type: 'changed' | 'finished' }>;
+export type RunnerNews = Extract<FromRunner, { type: 'claimed' | 'inferring' | 'changed' | 'finished' }>;
 
 /** How fine models are made; what is undefined is left to the engine. */
 export type Detail = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;

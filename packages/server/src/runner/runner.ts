@@ -53,6 +53,7 @@ interface Work {
   job: ClaimedJob;
   /** Aborted with a `LeaseLostError` or `HandBack` when the work must stop. */
   abort: AbortController;
+  claimedAt: number;
   /** How long each stage behind us took. */
   stageTimes: StageTimes;
 }
@@ -61,6 +62,13 @@ interface Work {
 class HandBack extends Error {
   override readonly name = 'HandBack';
 }
+
+/** What all log lines about a job have in common; `trace_id` as OpenTelemetry spells it. */
+const aboutJob = ({ id, attempt, trace_id }: ClaimedJob) => ({
+  jobId: id,
+  attempt,
+  ...(trace_id === null ? {} : { trace_id }),
+});
 
 const millisecondsSince = (start: number) => Math.round(performance.now() - start);
 
@@ -125,7 +133,7 @@ export class Runner {
     for (const { job, abort } of this.#works) {
       abort.abort(new HandBack());
       await handBack(db, job.lease).catch((error: unknown) =>
-        log.error({ jobId: job.id, err: error }, 'cannot hand the job back'),
+        log.error({ ...aboutJob(job), err: error }, 'cannot hand the job back'),
       );
     }
   }
@@ -154,8 +162,9 @@ export class Runner {
 
   /** Prepares the job, then starts its inference as soon as the slot is free, without waiting for its end. */
   async #take(job: ClaimedJob): Promise<void> {
-    const work: Work = { job, abort: new AbortController(), stageTimes: {} };
+    const work: Work = { job, abort: new AbortController(), claimedAt: performance.now(), stageTimes: {} };
     this.#works.add(work);
+    this.#options.tell({ type: 'claimed', takenOver: job.taken_over === 1 });
     try {
       const photo = await this.#prepare(work);
       await this.#inference;
@@ -192,7 +201,7 @@ export class Runner {
     return photo;
   }
 
-  async #infer({ job, abort, stageTimes: prepared }: Work, photo: DecodedPhoto): Promise<void> {
+  async #infer({ job, abort, claimedAt, stageTimes: prepared }: Work, photo: DecodedPhoto): Promise<void> {
     const { db, engine, inputs, assets, instance, rate, tell, log } = this.#options;
     await this.#advance(job, 'IN_PROGRESS', progress.inferring);
 
@@ -208,7 +217,8 @@ export class Runner {
         .catch((error: unknown) => abort.abort(error));
     };
     const started = performance.now();
-    tell({ type: 'inferring', jobId: job.id });
+    const waitedMs = job.waitedMs + millisecondsSince(claimedAt);
+    tell({ type: 'inferring', jobId: job.id, waitedMs, attempt: job.attempt });
     const { glb, thumbnail, stats } = await engine
       .generate(photo, { onProgress: report, signal: abort.signal })
       .finally(() => tell({ type: 'idle' }));
@@ -230,7 +240,7 @@ export class Runner {
       throw error;
     }
     tell({ type: 'finished', status: 'SUCCEEDED', inferenceMs, stageTimes });
-    log.info({ jobId: job.id, attempt: job.attempt, inferenceMs }, 'job succeeded');
+    log.info({ ...aboutJob(job), inferenceMs }, 'job succeeded');
     // After the news: nobody needs to wait for a slow store to be tidied up.
     await assets.keep(keys);
     await inputs.remove(job.id);
@@ -247,7 +257,7 @@ export class Runner {
         return await this.#options.assets.put(job.id, glb, thumbnail);
       } catch (error) {
         if (!isStorageUnavailable(error) || this.#draining || abort.signal.aborted) throw error;
-        this.#options.log.warn({ jobId: job.id }, error.message);
+        this.#options.log.warn(aboutJob(job), error.message);
         await pause(retryMs);
       }
     }
@@ -280,7 +290,7 @@ export class Runner {
     const { log } = this.#options;
     // What an aborted engine or fetch throws is only an echo of why we aborted it.
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
-    const about = { jobId: job.id, attempt: job.attempt };
+    const about = aboutJob(job);
     if (isDiskFull(error)) log.error({ ...about, err: error }, 'no space left; the job waits');
     if (isStorageUnavailable(error)) log.error({ ...about, err: error }, 'the object store is away; the job waits');
     for (;;) {
@@ -299,7 +309,7 @@ export class Runner {
 
   async #conclude(job: ClaimedJob, error: unknown): Promise<void> {
     const { db, inputs, tell, log } = this.#options;
-    const about = { jobId: job.id, attempt: job.attempt };
+    const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
       log.warn(about, 'lost the lease; somebody else has the job');
     } else if (error instanceof HandBack) {

@@ -18,10 +18,12 @@ const killAfterMs = 2_000;
 export interface SupervisorOptions {
   config: Config;
   log: Logger;
-  /** A runner reported news about a job. */
+  /** A runner reported news about a job. Of each, once. */
   onNews: (news: RunnerNews) => void;
   /** A runner's process is gone; what it held is nobody's. Called before another is started. */
   onExit: (runner: string) => Promise<void>;
+  /** A runner's process ended otherwise than it should: it crashed, or was killed because its inference hung. */
+  onCrash: (how: 'crashed' | 'hung') => void;
 }
 
 /** The engine could not be opened when the server started. */
@@ -71,7 +73,7 @@ export class Supervisor {
 
   /** Resolves with the device when the runner is ready, and rejects when it ends before that. */
   #spawn(pauseMs: number): Promise<string> {
-    const { config, log, onNews, onExit } = this.#options;
+    const { config, log, onNews, onExit, onCrash } = this.#options;
     const runner = newUlid();
     const bornAt = Date.now();
     const child = fork(runnerFile, [], { execArgv: [], stdio: ['ignore', 2, 2, 'ipc'] });
@@ -85,6 +87,7 @@ export class Supervisor {
       let problem = 'the runner process ended before it was ready';
       // Kept here and not in the runner: whatever hangs there, this clock goes on.
       let hung: NodeJS.Timeout | undefined;
+      let hangs = false;
       child.on('message', (message: FromRunner) => {
         if (message.type === 'ready') {
           ready = true;
@@ -95,7 +98,9 @@ export class Supervisor {
         } else if (message.type === 'failed') {
           problem = message.message;
         } else if (message.type === 'inferring') {
+          onNews(message);
           hung = setTimeout(() => {
+            hangs = true;
             log.error({ runner, jobId: message.jobId, limitSeconds: config.inferenceLimitSeconds }, 'inference hangs');
             child.kill('SIGKILL');
           }, config.inferenceLimitSeconds * 1_000);
@@ -117,6 +122,7 @@ export class Supervisor {
           log.info({ runner }, 'runner made room for a fresh one');
           return this.#restart(0);
         }
+        onCrash(hangs ? 'hung' : 'crashed');
         const restartMs = madeModel || Date.now() - bornAt > wellAfterMs ? firstPauseMs : pauseMs;
         log.error({ runner, code, signal, restartMs, ...(ready ? {} : { problem }) }, 'runner crashed');
         this.#restart(restartMs);

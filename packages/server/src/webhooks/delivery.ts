@@ -126,6 +126,13 @@ export class Delivery {
   /** Makes one attempt. Returns how it ended, or undefined if there is no receiver any more. */
   async #deliver(row: OutboxRow): Promise<Ending | undefined> {
     const { db, endpoints, dispatcher, assetsUrl, retryDelays, log, onOutcome } = this.#options;
+    const about = {
+      eventId: row.event_id,
+      accountId: row.account_id,
+      jobId: row.job_id ?? undefined,
+      attempt: row.attempts + 1,
+      trace_id: row.trace_id ?? undefined,
+    };
     const endpoint = await endpoints.ofDelivery(row);
     if (!endpoint) {
       await settle(db, row);
@@ -142,14 +149,12 @@ export class Delivery {
       await logDelivery(trx, row, exchange);
     });
     if (failure === null) {
+      log.debug(about, 'webhook delivered');
       onOutcome('delivered');
       return { succeeded: true, tookMs };
     }
     onOutcome(retry === undefined ? 'dead' : 'failed');
-    log.warn(
-      { eventId: row.event_id, accountId: row.account_id, attempt: row.attempts + 1, failure },
-      'webhook failed',
-    );
+    log.warn({ ...about, failure }, 'webhook failed');
     return { succeeded: false, tookMs };
   }
 }

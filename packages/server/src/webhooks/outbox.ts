@@ -9,7 +9,15 @@ import { newUlid, randomToken } from '../ids.js';
 
 type JobState = Pick<
   JobRow,
-  'id' | 'account_id' | 'status' | 'progress' | 'error_code' | 'error_message' | 'model_key' | 'thumbnail_key'
+  | 'id'
+  | 'account_id'
+  | 'status'
+  | 'progress'
+  | 'error_code'
+  | 'error_message'
+  | 'model_key'
+  | 'thumbnail_key'
+  | 'trace_id'
 >;
 
 const blank = {
@@ -40,7 +48,7 @@ const hasEndpoint = async (db: Queryable, accountId: string) => (await endpointO
  */
 export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time): Promise<void> {
   if (!(await hasEndpoint(trx, job.account_id))) return;
-  const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key } = job;
+  const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key, trace_id } = job;
   await trx
     .insertInto('outbox')
     .values({
@@ -55,6 +63,7 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
       error_message,
       model_key,
       thumbnail_key,
+      trace_id,
       created_at: now,
       due_at: now,
     })

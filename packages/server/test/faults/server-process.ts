@@ -23,6 +23,8 @@ export interface WorkerProcess {
   readonly errors: readonly string[];
   /** How often it has logged this message. */
   timesLogged(message: string): number;
+  /** Its log entries with this message. */
+  logged(message: string): readonly Readonly<Record<string, unknown>>[];
 }
 
 export interface ServerProcess extends WorkerProcess {
@@ -81,12 +83,12 @@ function spawnScript(
   let runnerPid: number | undefined;
   const pids = new Map<string, number>();
   const errors: string[] = [];
-  const messages = new Map<string, number>();
+  const messages = new Map<string, Record<string, unknown>[]>();
   createInterface({ input: child.stderr }).on('line', (line) => {
     // For a person, not for the log, as is the key that a first start makes.
     if (line.startsWith('The dashboard, as its operator')) return;
     const entry = line.startsWith('{"') ? JSON.parse(line) : { level: 60 };
-    messages.set(entry.msg, (messages.get(entry.msg) ?? 0) + 1);
+    messages.set(entry.msg, [...(messages.get(entry.msg) ?? []), entry]);
     if (entry.msg === 'runner is ready') {
       runnerPid = entry.pid;
       pids.set(entry.runner, entry.pid);
@@ -108,7 +110,8 @@ function spawnScript(
     ended,
     runnerPid: () => runnerPid,
     pidOf: (runner) => pids.get(runner),
-    timesLogged: (message) => messages.get(message) ?? 0,
+    timesLogged: (message) => messages.get(message)?.length ?? 0,
+    logged: (message) => messages.get(message) ?? [],
     errors,
     get killed() {
       return killed;

@@ -1,0 +1,54 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RequestHandler } from 'express';
+import { currentTime } from '../db/time.js';
+import { anyRunner } from '../runner/registry.js';
+import { sendJson } from './send-json.js';
+import type { Services } from './services.js';
+
+/** However often it is asked, what it takes to find out is done once in this time. */
+const keptMs = 1_000;
+/** What has not answered by then is of no use to a request. */
+const patienceMs = 3_000;
+
+type Findings = Record<'server' | 'database' | 'assets' | 'runners', string>;
+
+/** `ok`, or what is wrong: always one of our sentences, so that nothing of an address or a credential gets out. */
+async function finding(check: Promise<boolean>, problem: string): Promise<string> {
+  const tooLate = pause(patienceMs, false, { ref: false });
+  return (await Promise.race([check.catch(() => false), tooLate])) ? 'ok' : problem;
+}
+
+/**
+ * `GET /readyz`: 200 when jobs that are sent here will be done, 503 with what is missing otherwise. Unlike `/healthz`, which
+ * asks whether this process should be restarted, it looks at everything that the process needs of others.
+ */
+export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
+  const look = async (): Promise<Findings> => {
+    const [database, assets, runners] = await Promise.all([
+      finding(
+        db
+          .selectFrom('accounts')
+          .select('id')
+          .limit(1)
+          .execute()
+          .then(() => true),
+        'does not answer',
+      ),
+      finding(
+        checkAssets().then(() => true),
+        'cannot be reached, or not written to',
+      ),
+      finding(anyRunner(db, currentTime(db)), 'none is at work, on no machine'),
+    ]);
+    return { server: isReady() ? 'ok' : 'is starting or stopping', database, assets, runners };
+  };
+  let kept: { at: number; findings: Promise<Findings> } | undefined;
+  return async (_request, response) => {
+    const now = performance.now();
+    if (!kept || now - kept.at > keptMs) kept = { at: now, findings: look() };
+    const checks = await kept.findings;
+    const isAll = Object.values(checks).every((check) => check === 'ok');
+    response.setHeader('cache-control', 'no-store');
+    sendJson(response, isAll ? 200 : 503, { status: isAll ? 'ready' : 'not ready', checks });
+  };
+}
