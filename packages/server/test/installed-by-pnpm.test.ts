@@ -9,7 +9,7 @@ import { expect, onTestFinished, test } from 'vitest';
 const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 
 // pnpm keeps packages in node_modules/.pnpm, and servers of files take a path with a dot for a hidden one.
-test('the dashboard is served from a package that lies below a folder with a dot', async () => {
+test('the dashboard and the documentation are served from a package that lies below a folder with a dot', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gen3d-installed-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const installed = join(folder, '.pnpm', 'server');
@@ -37,4 +37,5 @@ test('the dashboard is served from a package that lies below a folder with a dot
     const [script] = /\/dashboard\/files\/[\w.-]+\.js/.exec(await response.text()) ?? [];
     expect((await fetch(url + script)).status).toBe(200);
   }
+  for (const page of ['/docs', '/docs/errors']) expect((await fetch(url + page)).status).toBe(200);
 });

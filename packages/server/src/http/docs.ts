@@ -27,7 +27,8 @@ export function docs(): Router {
     response.set({ 'content-security-policy': contentSecurityPolicy, 'cache-control': 'no-cache' });
     next();
   });
-  router.get('/', (_request, response) => response.sendFile(join(folder, 'api.html'), { cacheControl: false }));
+  // With a root: a whole path with a folder like pnpm's `.pnpm` in it counts as hidden and is refused.
+  router.get('/', (_request, response) => response.sendFile('api.html', { root: folder, cacheControl: false }));
   router.use(express.static(folder, { index: false, redirect: false, extensions: ['html'], cacheControl: false }));
   return router;
 }
