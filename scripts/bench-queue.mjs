@@ -21,7 +21,7 @@ const workerCounts = [1, 2, 4, 8];
 const rounds = 3;
 const seconds = 4;
 /** More than the fastest of them can finish in a run. */
-const jobCount = 40_000;
+const jobCount = 20_000;
 const accountCount = 20;
 
 /** Prints the section `The queue` of docs/benchmarks.md. */
