@@ -20,7 +20,7 @@ async function finding(check: Promise<boolean>, problem: string): Promise<string
 
 /**
  * `GET /readyz`: 200 when jobs that are sent here will be done, 503 with what is missing otherwise. Unlike `/healthz`, which
- * asks whether this process should be restarted, it looks at everything that the process needs of others.
+ * asks about this process and its database, it looks at everything that a job needs.
  */
 export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
   const look = async (): Promise<Findings> => {
