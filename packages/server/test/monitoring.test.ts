@@ -28,10 +28,10 @@ const isOfProcess = ({ name }: Metric) => /^gen3d_(process|nodejs)_/.test(name);
 
 test('every metric of ours is in the table of monitoring.md, with its type and its meaning, and no other', () => {
   const rows = [...page('monitoring.md').matchAll(/^\| `(gen3d_\w+)` \| (\w+) \|.*\| (.*?) \|$/gm)];
-  const documented = rows.map(([, name, type, help]) => ({ name, type, help }));
+  const documented = rows.map(([, name, type, help]) => ({ name: name!, type: type!, help: help! }));
   const ours = given.filter((metric) => !isOfProcess(metric));
   expect(ours.length).toBeGreaterThan(15);
-  const byName = (one: { name?: string }, other: { name?: string }) => (one.name! < other.name! ? -1 : 1);
+  const byName = (one: Metric, other: Metric) => (one.name < other.name ? -1 : 1);
   expect(documented.sort(byName)).toEqual(ours.sort(byName));
 });
 

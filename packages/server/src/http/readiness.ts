@@ -40,7 +40,12 @@ export function readiness({ db, checkAssets, isReady }: Services): RequestHandle
       ),
       finding(anyRunner(db, currentTime(db)), 'none is at work, on no machine'),
     ]);
-    return { server: isReady() ? 'ok' : 'is starting or stopping', database, assets, runners };
+    return {
+      server: isReady() ? 'ok' : 'is starting or stopping',
+      database,
+      assets,
+      runners: database === 'ok' ? runners : 'not known without the database',
+    };
   };
   let kept: { at: number; findings: Promise<Findings> } | undefined;
   return async (_request, response) => {

@@ -36,6 +36,15 @@ test.each(['fast', 'crash'] as const)(
       });
     }
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
+    // What was found out a moment ago is believed for a moment.
+    const ready = await until(async () => {
+      const answer = await server.call('GET', '/readyz', undefined, null);
+      return JSON.stringify(answer.body).includes('does not answer') && answer;
+    });
+    expect(ready).toMatchObject({
+      status: 503,
+      body: { checks: { database: 'does not answer', assets: 'ok', runners: 'not known without the database' } },
+    });
     const metrics = async () => (await server.call('GET', '/metrics', undefined, null)).body;
     expect(await metrics()).toMatch(/^gen3d_database_up 0$/m);
     expect(await metrics()).not.toMatch(/^gen3d_accounts_below_zero \d/m);
