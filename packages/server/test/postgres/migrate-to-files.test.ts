@@ -125,7 +125,9 @@ test('broken off by the bucket, it goes on; what is there is not sent again, and
   expect(await keysIn(bucket, 'inputs/')).toHaveLength(1);
 });
 
-test('into a folder the models go whole, and photos stay in the data directory; what was missing before is named', async () => {
+test('into a folder the models go whole, and photos stay in the data directory; what was missing before is named', {
+  timeout: 180_000,
+}, async () => {
   const { dataDir, winner, wanted } = await installation();
   const database = await emptyDatabase();
   const assets = join(temporaryFolder(), 'models');
