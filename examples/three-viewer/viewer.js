@@ -5,6 +5,8 @@ import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
 
 const canvas = document.querySelector('canvas');
 const renderer = new THREE.WebGLRenderer({ canvas, antialias: true });
+// Keeps a texture's colours where the light is bright, instead of cutting them off at white.
+renderer.toneMapping = THREE.NeutralToneMapping;
 const camera = new THREE.PerspectiveCamera(35);
 const controls = new OrbitControls(camera, canvas);
 
