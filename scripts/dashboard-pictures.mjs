@@ -74,10 +74,18 @@ await main(async (atEnd) => {
     await page.locator('.model[data-state=loaded]').waitFor({ timeout: 60_000 });
     await page.waitForTimeout(1_000);
     await picture('job');
+    await page.getByRole('button', { name: 'Wireframe' }).click();
+    await picture('job-wireframe', { fullPage: false });
 
     await go('/dashboard/keys', 'table');
-    await page.getByRole('button', { name: 'Create key' }).click();
-    await page.locator('.made').waitFor();
+    for (const name of [
+      'Web shop',
+      'The nightly import of the catalogue, on the old machine in the cellar, until it is replaced',
+    ]) {
+      await page.getByLabel('What the new key is for').fill(name);
+      await page.getByRole('button', { name: 'Create key' }).click();
+      await page.locator('.made', { hasText: name }).waitFor();
+    }
     await picture('keys');
     await page
       .getByRole('button', { name: /^Revoke the key/ })
@@ -94,12 +102,23 @@ await main(async (atEnd) => {
     await page.getByLabel('Address').fill('https://example.com/gen3d');
     await page.getByRole('button', { name: 'Set' }).click();
     await page.getByRole('button', { name: 'Send a ping' }).click();
-    await page.locator('tr', { hasText: 'ping' }).waitFor();
+    await page.locator('tr', { hasText: 'ping' }).getByText('Will retry').waitFor();
+    await page.getByRole('button', { name: /^Details/ }).click();
+    await page.locator('.delivery').waitFor();
     await picture('webhook');
 
     await go('/dashboard/operator', '.tile');
     await page.locator('tbody tr').first().waitFor();
     await picture('operator');
+
+    await go('/dashboard/password', 'form');
+    await picture('password');
+    await page.getByLabel('New password').fill('correct horse battery');
+    await page.getByRole('button', { name: 'Set' }).click();
+    await page.getByText('The password is set.').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('As operator').check();
+    await picture('sign-in-operator');
   } finally {
     await browser.close();
   }

@@ -23,17 +23,17 @@ export const advice: Record<string, string> = {
 const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 export const usd = (amount: number): string => money.format(amount);
 
-/** What a runner does with a photo. */
+/** What a runner does with a photo, in the order in which it does. */
 export const stageWords: Record<string, string> = {
-  prepare: 'Fetch and decode the photo',
+  prepare: 'Photo',
   matte: 'Cut out',
   frame: 'Frame',
   encode: 'Inference',
-  field: 'Evaluate the shape',
+  field: 'Shape',
   surface: 'Surface',
   unwrap: 'Unwrap',
-  bake: 'Bake the texture',
-  write: 'Write the GLB',
+  bake: 'Texture',
+  write: 'GLB',
   thumbnail: 'Thumbnail',
   store: 'Store',
 };

@@ -155,7 +155,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await wireframe.click();
     expect(await wireframe.getAttribute('aria-pressed')).toBe('false');
     await page.getByAltText('What was sent').waitFor();
-    await page.getByText('Bake the texture').waitFor();
+    await page.getByText('Where the time went').waitFor();
     await page.locator('tr', { hasText: 'Done 100 %' }).getByText('Delivered').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
 

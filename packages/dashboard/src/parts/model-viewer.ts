@@ -12,11 +12,12 @@ interface SceneObject {
 /** Draws the edges of the model's triangles instead of its surface. model-viewer has no setting for it, but its scene can be had. */
 export function showWireframe(viewer: ModelViewerElement, on: boolean): void {
   const scene = viewer[$scene];
-  const draw = ({ material, children }: SceneObject): void => {
-    for (const one of material ? [material].flat() : []) one.wireframe = on;
-    children.forEach(draw);
+  const draw = (object: SceneObject): void => {
+    // A plane of its own, which stays what it is.
+    if (object === (scene.shadow as unknown)) return;
+    for (const one of object.material ? [object.material].flat() : []) one.wireframe = on;
+    object.children.forEach(draw);
   };
-  // Not the scene itself, which holds the shadow as well.
-  draw(scene.target as SceneObject);
+  draw(scene.target);
   scene.queueRender();
 }
