@@ -201,7 +201,7 @@ describe('Kubernetes', () => {
     const probes = containers.flatMap(({ startupProbe, livenessProbe, readinessProbe }) =>
       [startupProbe, livenessProbe, readinessProbe].filter(Boolean).map(({ httpGet }) => httpGet.path),
     );
-    expect(probes).toEqual(['/healthz', '/healthz', '/readyz']);
+    expect(probes).toEqual(['/healthz', '/openapi.json', '/readyz']);
     for (const path of probes) expect(read('packages/server/src/http/app.ts')).toContain(`'${path}'`);
   });
 });
