@@ -244,7 +244,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
   const seconds = Math.round((performance.now() - began) / 1_000);
   console.log(
     `cluster test: ${hits.api + hits.worker + hits.runner} kills (API ${hits.api}, worker ${hits.worker}, runner ${hits.runner}), ` +
-      `PostgreSQL restarted ${restarted.length} times (${restarted.join(', ')}); ` +
+      `PostgreSQL restarted: ${restarted.length} (${restarted.join(', ')}); ` +
       `${polled.size} accepted, ${inWords(outcome)}; ${served} models served; ${seconds} s`,
   );
   expect(troubles).toEqual([]);
