@@ -17,8 +17,8 @@ const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 export default defineConfig({
   test: {
     // Real servers, child processes and ONNX sessions share two cores in CI: a file may be slow without being wrong.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     maxWorkers: 2,
     projects: [
       {
