@@ -5,3 +5,7 @@ export class DatabaseUnavailableError extends Error {
 
 export const isUnavailable = (error: unknown): error is DatabaseUnavailableError =>
   error instanceof DatabaseUnavailableError;
+
+/** For the log. Where in the code somebody found the database away helps nobody, so that has no stack. */
+export const whyFailed = (error: unknown): { reason: string } | { err: unknown } =>
+  isUnavailable(error) ? { reason: error.message } : { err: error };

@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
+import { whyFailed } from '../db/unavailable.js';
 import { newUlid } from '../ids.js';
 import type { FromRunner, RunnerNews, ToRunner } from './messages.js';
 
@@ -36,6 +37,8 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #children = new Set<ChildProcess>();
   readonly #restarts = new Set<NodeJS.Timeout>();
+  /** Of runners whose process is gone, while `onExit` goes on. */
+  readonly #endings = new Set<Promise<void>>();
   #draining = false;
 
   constructor(options: SupervisorOptions) {
@@ -57,7 +60,10 @@ export class Supervisor {
     for (const child of this.#children) send(child, { type: 'wake' });
   }
 
-  /** Lets running inferences finish for up to `graceMs`, has the rest handed back, and resolves when all are gone. */
+  /**
+   * Lets running inferences finish for up to `graceMs`, has the rest handed back, and resolves when all are gone and
+   * `onExit` is done with each.
+   */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true;
     for (const timer of this.#restarts) clearTimeout(timer);
@@ -69,6 +75,7 @@ export class Supervisor {
         return gone.finally(() => clearTimeout(kill));
       }),
     );
+    await Promise.all(this.#endings);
   }
 
   /** Resolves with the device when the runner is ready, and rejects when it ends before that. */
@@ -115,7 +122,12 @@ export class Supervisor {
       child.once('exit', async (code, signal) => {
         this.#children.delete(child);
         clearTimeout(hung);
-        await onExit(runner).catch((error: unknown) => log.error({ err: error, runner }, 'cannot end the leases'));
+        const ending = onExit(runner).catch((error: unknown) =>
+          log.error({ runner, ...whyFailed(error) }, 'cannot end the leases'),
+        );
+        this.#endings.add(ending);
+        await ending;
+        this.#endings.delete(ending);
         if (!ready) reject(new RunnerStartError(problem));
         if (this.#draining) return;
         if (code === 0) {

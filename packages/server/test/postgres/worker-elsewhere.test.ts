@@ -1,9 +1,10 @@
 import { CreateJobResponse, Task } from '@gen3d/schema';
+import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import { worker } from '../../src/serve.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { newPostgresDatabase, silent, startServer, temporaryFolder, until } from '../kit.js';
+import { newPostgresDatabase, startServer, temporaryFolder, until } from '../kit.js';
 import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const s3 = sharedS3();
@@ -14,8 +15,12 @@ test('a worker that shares nothing with the server but a database and a bucket m
   const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });
   const small = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 };
   const elsewhere = { ...shared, ...small, dataDir: temporaryFolder() };
-  const { close } = await worker(loadConfig({}, {}, elsewhere), { log: silent });
-  onTestFinished(() => close({ graceMs: 0 }));
+  const logged: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });
+  const { close } = await worker(loadConfig({}, {}, elsewhere), { log });
+  let closed: Promise<void> | undefined;
+  const closeOnce = () => (closed ??= close());
+  onTestFinished(closeOnce);
   const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
   const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
   const task = await until(async () => {
@@ -24,4 +29,6 @@ test('a worker that shares nothing with the server but a database and a bucket m
   }, 50_000);
   expect(task.status).toBe('SUCCEEDED');
   expect((await fetch(task.model_urls!.glb)).headers.get('content-type')).toBe('model/gltf-binary');
+  await closeOnce();
+  expect(logged).toEqual([]);
 });
