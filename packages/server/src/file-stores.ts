@@ -1,4 +1,5 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { FolderAssetStore } from './assets/folder-store.js';
 import { assetsPrefix, S3AssetStore } from './assets/s3-store.js';
 import type { AssetStore } from './assets/store.js';
@@ -14,6 +15,10 @@ import { isStorageUnavailable } from './s3/unavailable.js';
 
 /** For each of the five requests that a check makes. */
 const checkMs = 15_000;
+const markMs = 15_000;
+/** One empty file or object for each database that has made this its place, named for the mark that it knows. */
+const markFolder = '.installations';
+const markPrefix = 'installations/';
 /** Who asks whether a store is there gives up before. */
 const isThereMs = 5_000;
 
@@ -27,6 +32,11 @@ export interface FileStores {
    * @throws {ConfigError} that names the bucket, its endpoint and what is missing
    */
   check(): Promise<string | undefined>;
+  /** For people. */
+  location: string;
+  /** Whether this is the place that was given the mark. */
+  hasMark(mark: string): Promise<boolean>;
+  setMark(mark: string): Promise<void>;
   /** Resolves when the asset store answers at the moment, and rejects otherwise. Cheap, unlike `check`. */
   isThere(): Promise<void>;
 }
@@ -38,10 +48,23 @@ export function openFileStores(
 ): FileStores {
   const location = parseS3Url(dirs.assets);
   if (!location) {
+    // Of the photos, the data directory bears it: everything below `inputs` is a photo.
+    const marked = [dirs.assets, dirname(dirs.inputs)].map((folder) => join(folder, markFolder));
     return {
       assets: new FolderAssetStore(dirs.assets),
       inputs: new FolderInputStore(dirs.inputs),
       check: async () => undefined,
+      location: `${dirs.assets} and ${dirs.inputs}`,
+      async hasMark(mark) {
+        const found = await Promise.all(marked.map((folder) => isFile(join(folder, mark))));
+        return found.every(Boolean);
+      },
+      async setMark(mark) {
+        for (const folder of marked) {
+          await mkdir(folder, { recursive: true });
+          await writeFile(join(folder, mark), '');
+        }
+      },
       isThere: () => access(dirs.assets, constants.W_OK),
     };
   }
@@ -51,9 +74,22 @@ export function openFileStores(
     assets: new S3AssetStore(bucket),
     inputs: new S3InputStore(bucket),
     check: () => checkBucket(bucket),
+    location: `${dirs.assets} at ${endpoint ?? 'Amazon S3'}`,
+    // Listed and not read: without leave to list the whole bucket, Amazon answers 403 for what is not there.
+    hasMark: (mark) => bucket.has(markPrefix + mark, markMs),
+    setMark: (mark) => bucket.put(markPrefix + mark, new Uint8Array(), { type: 'application/octet-stream' }, markMs),
     isThere: async () => void (await bucket.address(isThereMs)),
   };
 }
+
+const isFile = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return false;
+      throw error;
+    },
+  );
 
 /** Does once all that jobs will do, so that what is not permitted is known before the first of them. */
 async function checkBucket(bucket: Bucket): Promise<string> {

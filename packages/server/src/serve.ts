@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
 import { publishRates } from './accounts/rates.js';
+import { requireLocation, settleLocation } from './assets/location.js';
 import { whyHidden } from './assets/visibility.js';
 import type { Config } from './config.js';
 import { DashboardTokens, signInPath } from './dashboard/tokens.js';
@@ -157,6 +158,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
   try {
     bucketUrl = await files.check();
+    await settleLocation(db, files, log);
     const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
       ...store,
@@ -250,7 +252,9 @@ export async function worker(
     await db.destroy();
   };
   try {
-    await openFileStores(dirs, config).check();
+    const files = openFileStores(dirs, config);
+    await files.check();
+    await requireLocation(db, files, log);
     await supervisor.start();
     listener?.start();
   } catch (error) {

@@ -47,6 +47,10 @@ export class FolderAssetStore implements AssetStore {
     }
   }
 
+  async has(key: string): Promise<boolean> {
+    return (await stat(join(this.folder, key)).catch(() => undefined)) !== undefined;
+  }
+
   async write(key: string, bytes: Uint8Array): Promise<void> {
     await writeDurably(join(this.folder, key), bytes);
     await this.#syncFoldersOf(dirname(key));

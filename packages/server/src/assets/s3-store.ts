@@ -50,6 +50,10 @@ export class S3AssetStore implements AssetStore {
     return this.bucket.get(assetsPrefix + key, writeMs);
   }
 
+  async has(key: string): Promise<boolean> {
+    return this.bucket.has(assetsPrefix + key, smallMs);
+  }
+
   async write(key: string, bytes: Uint8Array): Promise<void> {
     await this.bucket.put(assetsPrefix + key, bytes, key.endsWith('.glb') ? model : thumbnail, writeMs);
   }

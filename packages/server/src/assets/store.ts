@@ -30,6 +30,9 @@ export interface AssetStore {
   /** The bytes under a key; undefined where there are none. */
   read(key: string): Promise<Uint8Array | undefined>;
 
+  /** Whether there are bytes under a key. */
+  has(key: string): Promise<boolean>;
+
   /** Stores a finished asset under the key that it has in another store. */
   write(key: string, bytes: Uint8Array): Promise<void>;
 

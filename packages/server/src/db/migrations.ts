@@ -16,6 +16,7 @@ export const migrations: Record<string, Migration> = {
   '0008_operator_password': { up: operatorPassword },
   '0009_seen_from_outside': { up: seenFromOutside },
   '0010_import_from_sqlite': { up: importFromSqlite },
+  '0011_asset_location': { up: assetLocation },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -276,5 +277,16 @@ async function importFromSqlite(db: Kysely<unknown>): Promise<void> {
     .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
     .addColumn('started_at', 'bigint', (column) => column.notNull())
     .addColumn('finished_at', 'bigint')
+    .execute();
+}
+
+/** Where models and photos lie, so that nobody works with another place. */
+async function assetLocation(db: Kysely<unknown>): Promise<void> {
+  if (!isPostgres(db)) return;
+  await db.schema
+    .createTable('asset_location')
+    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
+    .addColumn('mark', 'text', (column) => column.notNull())
+    .addColumn('location', 'text', (column) => column.notNull())
     .execute();
 }

@@ -101,6 +101,14 @@ export interface Tables {
     /** Tells the key from another without telling it. */
     fingerprint: string;
   };
+  /** At most one row, on PostgreSQL only: where models and photos lie; see assets/location.ts. */
+  asset_location: {
+    id: number;
+    /** Tells the place from every other; it lies there too. */
+    mark: string;
+    /** For people: as the server names it that put it here. */
+    location: string;
+  };
   /** At most one row, on PostgreSQL only: the SQLite installation that is or was copied into it; see moving/migrate-to.ts. */
   import_from_sqlite: {
     id: number;

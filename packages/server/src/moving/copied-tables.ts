@@ -2,8 +2,14 @@ import type { Tables } from '../db/tables.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
-/** What is true of processes and of a PostgreSQL, not of an installation. The server key is put there by itself. */
-const notCopied = { server_key: true, rate_bucket: true, import_from_sqlite: true, runners: true } as const;
+/** What is true of processes and of a PostgreSQL, not of an installation. The server key is put there by itself, the place of models and photos by the first server there. */
+const notCopied = {
+  server_key: true,
+  asset_location: true,
+  rate_bucket: true,
+  import_from_sqlite: true,
+  runners: true,
+} as const;
 
 /**
  * The tables of an installation and their primary keys, those first that others refer to. A new table has to be named here

@@ -127,6 +127,12 @@ export class Bucket {
     });
   }
 
+  /** Whether there is an object, told by a listing. */
+  async has(key: string, withinMs: number): Promise<boolean> {
+    for await (const entry of this.list(key, withinMs)) if (entry.key === key) return true;
+    return false;
+  }
+
   /** Removes an object; there need not be one. */
   async remove(key: string, withinMs: number): Promise<void> {
     // One by one: the call for many wants sums of its body on which servers that speak S3 do not agree.

@@ -34,10 +34,11 @@ import {
 
 const leaseMs = 30_000;
 
-/** Two servers, each with a data directory of its own, and a database that was empty before. */
+/** Two servers with a data directory in common, and a database that was empty before. */
 async function twoServers(settings: Record<string, unknown> = {}) {
   const database = await newPostgresDatabase(undefined, 'template0');
-  const start = () => startServer({ ...settings, dataDir: temporaryFolder(), database });
+  const dataDir = temporaryFolder();
+  const start = () => startServer({ ...settings, dataDir, database });
   const servers = await Promise.all([start(), start()]);
   const apiKey = servers.map((server) => server.apiKey).find((key) => key !== '')!;
   const [one, other] = servers.map(
@@ -113,9 +114,9 @@ describe('the server key', () => {
   });
 
   test('is nothing that a worker needs', async () => {
-    const { database } = await newInstallation();
-    await openWith(database, key);
-    const settings = { dataDir: temporaryFolder(), database, workers: 0 };
+    const place = await newInstallation();
+    await startServer({ ...place, serverKey: key });
+    const settings = { ...place, bundle: 'inflate', device: 'cpu' };
     const { close } = await worker(loadConfig({}, {}, settings), { log: silent });
     await close();
   });

@@ -1,0 +1,96 @@
+// All servers and workers of a database keep models and photos in one place, or do not start.
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { FolderAssetStore } from '../../src/assets/folder-store.js';
+import { ConfigError, loadConfig } from '../../src/config.js';
+import { openDatabase } from '../../src/db/open.js';
+import { worker } from '../../src/serve.js';
+import {
+  newAccount,
+  newInstallation,
+  newJob,
+  newPostgresDatabase,
+  silent,
+  startServer,
+  temporaryFolder,
+} from '../kit.js';
+import { bucketName, sharedS3 } from '../s3/kit.js';
+
+const s3 = sharedS3();
+
+/** Why a start is refused. */
+async function refusal(starting: Promise<{ close(options?: { graceMs?: number }): Promise<void> }>): Promise<string> {
+  const outcome = await starting.catch((error: unknown) => error);
+  if (outcome instanceof ConfigError) return outcome.message;
+  if (outcome instanceof Error) throw outcome;
+  await (await starting).close({ graceMs: 0 });
+  throw new Error('it started');
+}
+
+const startWorker = (settings: object) =>
+  worker(loadConfig({}, {}, { bundle: 'inflate', device: 'cpu', resolution: 32, ...settings }), { log: silent });
+
+test('a worker without the --assets of the servers does not start, and says where the models lie', async () => {
+  const database = await newPostgresDatabase();
+  const assets = `s3://${bucketName}/place-of-the-servers`;
+  await startServer({ database, dataDir: temporaryFolder(), assets, s3Endpoint: s3.endpoint() });
+  const dataDir = temporaryFolder();
+  const message = await refusal(startWorker({ database, dataDir }));
+  expect(message).toContain(`The models and photos of this database lie in ${assets} at ${s3.endpoint()}`);
+  expect(message).toContain(`the settings name ${join(dataDir, 'assets')}`);
+  expect(message).toContain('Give this worker the --assets of the servers');
+  const another = { assets: `s3://${bucketName}/another-place`, s3Endpoint: s3.endpoint() };
+  expect(await refusal(startWorker({ database, dataDir, ...another }))).toContain('s3://models/another-place');
+});
+
+test('a worker beside a server on folders needs both of them: the models and the photos', async () => {
+  const place = await newInstallation();
+  const { config } = await startServer({ ...place });
+  const assets = join(config.dataDir, 'assets');
+  expect(await refusal(startWorker({ ...place, dataDir: temporaryFolder(), assets }))).toContain('--data-dir too');
+  expect(await refusal(startWorker({ ...place, assets: temporaryFolder() }))).toContain('--assets of the servers');
+});
+
+test('a folder of the same name is refused where it is not the same folder', async () => {
+  const place = await newInstallation();
+  const server = await startServer({ ...place });
+  await server.close();
+  // As on another machine, or while the disk is not mounted.
+  rmSync(join(place.dataDir, 'assets'), { recursive: true });
+  expect(await refusal(startWorker(place))).toContain('is its disk mounted?');
+});
+
+test('a worker that is started before the first server waits for it', async () => {
+  const place = await newInstallation();
+  const starting = startWorker(place);
+  await startServer({ ...place });
+  const { close } = await starting;
+  await close();
+});
+
+test('a server moves the database to another place only when nobody works and the models are there', async () => {
+  const place = await newInstallation();
+  const db = openDatabase(place.database);
+  onTestFinished(() => db.destroy());
+  const server = await startServer({ ...place });
+  const old = join(place.dataDir, 'assets');
+  const job = await newJob(db, await newAccount(db));
+  const keys = await new FolderAssetStore(old).put(job, Buffer.from('glTF'), Buffer.from('jpeg'));
+  await db
+    .updateTable('jobs')
+    .set({ status: 'SUCCEEDED', finished_at: Date.now(), model_key: keys.modelKey, thumbnail_key: keys.thumbnailKey })
+    .where('id', '=', job)
+    .execute();
+
+  const assets = temporaryFolder();
+  const elsewhere = { ...place, assets };
+  cpSync(join(old, job), join(assets, job), { recursive: true });
+  expect(await refusal(startServer(elsewhere))).toContain('stop all servers and workers first');
+  await server.close();
+  rmSync(join(assets, job), { recursive: true });
+  expect(await refusal(startServer(elsewhere))).toContain(`The newest model, ${keys.modelKey}, is not there`);
+  cpSync(join(old, job), join(assets, job), { recursive: true });
+  await startServer(elsewhere);
+  expect(await refusal(startWorker(place))).toContain(`lie in ${assets} and`);
+});
