@@ -12,8 +12,12 @@ if (!photos || !models) {
   console.error('Usage: node batch.mjs PHOTOS MODELS [--watch]');
   process.exit(2);
 }
+if (!(await stat(photos).catch(() => undefined))?.isDirectory()) {
+  console.error(`${photos} is no folder: give the one with the photos`);
+  process.exit(1);
+}
 
-const gen3d = new Gen3d();
+const gen3d = connect();
 const atOnce = 4;
 /** Photos that were tried in this run, by name and what was in them. */
 const tried = new Set();
@@ -28,6 +32,15 @@ for (;;) {
   );
   if (watch !== '--watch') break;
   await sleep(2000);
+}
+
+function connect() {
+  try {
+    return new Gen3d();
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
 }
 
 /** The photos that have no model, and have been left alone for a second: one that is being copied is not whole yet. */

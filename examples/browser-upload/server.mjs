@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { Gen3d, Gen3dError, InvalidRequestError, NotFoundError } from '@gen3d/sdk';
 
-const gen3d = new Gen3d();
+const gen3d = connect();
 const page = await readFile(new URL('index.html', import.meta.url));
 const maxBytes = 4 * 1024 ** 2;
 
@@ -42,6 +42,15 @@ const server = createServer(async (request, response) => {
     answer(502, { problem: 'The models are not being made at the moment, please try again later' });
   }
 });
+
+function connect() {
+  try {
+    return new Gen3d();
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
+  }
+}
 
 async function bodyOf(request) {
   const parts = [];

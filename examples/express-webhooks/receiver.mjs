@@ -4,7 +4,10 @@ import { verifyWebhook, WebhookVerificationError } from '@gen3d/sdk';
 import express from 'express';
 
 const secret = process.env.GEN3D_WEBHOOK_SECRET;
-if (!secret) throw new Error('Set GEN3D_WEBHOOK_SECRET: `gen3d webhook get` shows it');
+if (!secret) {
+  console.error('Set GEN3D_WEBHOOK_SECRET: `gen3d webhook get` shows it');
+  process.exit(1);
+}
 
 const app = express();
 

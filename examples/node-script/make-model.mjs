@@ -1,6 +1,6 @@
 // node make-model.mjs photo.jpg [model.glb]
 import { writeFile } from 'node:fs/promises';
-import { Gen3d, JobFailedError } from '@gen3d/sdk';
+import { Gen3d, Gen3dError, JobFailedError } from '@gen3d/sdk';
 
 const [photo, model = photo?.replace(/\.\w+$/, '.glb')] = process.argv.slice(2);
 if (!photo) {
@@ -8,17 +8,17 @@ if (!photo) {
   process.exit(2);
 }
 
-// Without arguments: the key from GEN3D_API_KEY, the server from GEN3D_BASE_URL, or the one on this machine.
-const gen3d = new Gen3d();
 try {
+  // Without arguments: the key from GEN3D_API_KEY, the server from GEN3D_BASE_URL, or the one on this machine.
+  const gen3d = new Gen3d();
   const task = await gen3d.generate(photo, {
     onProgress: ({ status, progress }) => console.error(`${status} ${progress} %`),
   });
   await writeFile(model, await gen3d.download(task));
   console.log(model);
 } catch (error) {
-  // The photo's fault, such as no_foreground; anything else is told as it is.
-  if (!(error instanceof JobFailedError)) throw error;
-  console.error(`${error.code}: ${error.message}`);
+  if (!(error instanceof Gen3dError)) throw error;
+  // The photo's fault, such as no_foreground, has a code to act on; the rest (no photo, no key, no server) is a sentence.
+  console.error(error instanceof JobFailedError ? `${error.code}: ${error.message}` : error.message);
   process.exitCode = 1;
 }

@@ -1,5 +1,5 @@
 // node server.mjs model.glb, then open the address that it prints
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,10 @@ const [model] = process.argv.slice(2);
 if (!model) {
   console.error('Usage: node server.mjs MODEL.glb');
   process.exit(2);
+}
+if (!(await stat(model).catch(() => undefined))?.isFile()) {
+  console.error(`${model} is no file: give a model, such as \`gen3d create photo.jpg --wait\` writes`);
+  process.exit(1);
 }
 const here = dirname(fileURLToPath(import.meta.url));
 const three = dirname(dirname(fileURLToPath(import.meta.resolve('three'))));

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { chromium } from 'playwright-core';
@@ -49,6 +51,65 @@ test('curl.sh gets a model with nothing but curl', async () => {
   expect(await isGlb('by-curl.glb')).toBe(true);
   const refused = await run(example('curl.sh'), ['cup.png', 'no.glb'], { ...env, GEN3D_API_KEY: 'gen3d_wrong' });
   expect(refused.code).not.toBe(0);
+  expect(existsSync(path('no.glb'))).toBe(false);
+});
+
+test.each<[string, string, string[], Record<string, string>, RegExp]>([
+  ['curl.sh without its photo', 'curl.sh', ['nope.jpg', 'no.glb'], {}, /^nope\.jpg is no file that can be read\n$/],
+  ['curl.sh without a key', 'curl.sh', ['cup.png', 'no.glb'], { GEN3D_API_KEY: '' }, /^There is no API key: .*\n$/],
+  [
+    'curl.sh with a wrong key',
+    'curl.sh',
+    ['cup.png', 'no.glb'],
+    { GEN3D_API_KEY: 'gen3d_no' },
+    /No job was made at .*Forbidden/,
+  ],
+  ['node-script without its photo', 'node-script/make-model.mjs', ['nope.jpg'], {}, /^.*nope\.jpg.*\n$/],
+  [
+    'node-script without a key',
+    'node-script/make-model.mjs',
+    ['cup.png', 'no.glb'],
+    { GEN3D_API_KEY: '' },
+    /^No API key: .*\n$/,
+  ],
+  [
+    'node-script with a wrong key',
+    'node-script/make-model.mjs',
+    ['cup.png', 'no.glb'],
+    { GEN3D_API_KEY: 'gen3d_no' },
+    /^The API key was refused.*\n$/,
+  ],
+  [
+    'node-script without a server',
+    'node-script/make-model.mjs',
+    ['cup.png', 'no.glb'],
+    { GEN3D_BASE_URL: 'http://127.0.0.1:1' },
+    /^.*127\.0\.0\.1:1.*\n$/,
+  ],
+  ['batch-folder without its folder', 'batch-folder/batch.mjs', ['nope', 'no.glb'], {}, /^nope is no folder.*\n$/],
+  ['batch-folder without a key', 'batch-folder/batch.mjs', ['.', 'no.glb'], { GEN3D_API_KEY: '' }, /^No API key.*\n$/],
+  ['browser-upload without a key', 'browser-upload/server.mjs', [], { GEN3D_API_KEY: '' }, /^No API key: .*\n$/],
+  ['express-webhooks without a secret', 'express-webhooks/receiver.mjs', [], {}, /^Set GEN3D_WEBHOOK_SECRET.*\n$/],
+  ['three-viewer without its model', 'three-viewer/server.mjs', ['nope.glb'], {}, /^nope\.glb is no file.*\n$/],
+])('%s ends with a sentence and no file', async (_, name, args, more, words) => {
+  const [program, first] = name.endsWith('.sh') ? [example(name), []] : [process.execPath, [example(name)]];
+  const { code, stdout, stderr } = await run(program, [...first, ...args], { ...env, ...more });
+  expect(stderr).toMatch(words);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(existsSync(path('no.glb'))).toBe(false);
+});
+
+test('curl.sh takes no job for an answer that names none', async () => {
+  // Asked for the job without an id, it answers as gen3d does: with the models of others.
+  const elsewhere = createServer((_, response) => {
+    response.end(JSON.stringify({ jobs: [{ status: 'SUCCEEDED', model_urls: { glb: `${server.url}/healthz` } }] }));
+  });
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void elsewhere.close());
+  const { port } = elsewhere.address() as AddressInfo;
+  const there = { ...env, GEN3D_BASE_URL: `http://127.0.0.1:${port}` };
+  const { code, stderr } = await run(example('curl.sh'), ['cup.png', 'no.glb'], there);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is no gen3d server') });
   expect(existsSync(path('no.glb'))).toBe(false);
 });
 
