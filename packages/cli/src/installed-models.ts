@@ -29,13 +29,16 @@ export async function installedModel(name: string, directory: string): Promise<I
   const { BundleError, loadBundle } = await import('@gen3d/engine');
   try {
     const bundle = await loadBundle(directory);
-    const notice = await readFile(join(directory, 'NOTICE.md'), 'utf8').catch(() => undefined);
+    const notice = await readFile(noticePath({ directory }), 'utf8').catch(() => undefined);
     return { name, directory, bundle, notice };
   } catch (error) {
     if (error instanceof BundleError) return { name, directory, problem: error.message };
     throw error;
   }
 }
+
+/** What a bundle's manifest has no room for: whose work is in it, under which terms. */
+export const noticePath = ({ directory }: Pick<InstalledModel, 'directory'>): string => join(directory, 'NOTICE.md');
 
 export const sizeOf = ({ manifest }: Pick<Bundle, 'manifest'>): number =>
   manifest.files.reduce((sum, { size }) => sum + size, 0);

@@ -9,7 +9,7 @@ import { paint } from './terminal.js';
  */
 export function jobTable(jobs: readonly Task[], now: number): string {
   const rows = jobs.map((task) => [task.task_id, state(task), age(now - Date.parse(task.created_at)), outcome(task)]);
-  const [heading = '', ...lines] = table([['JOB', 'STATUS', 'CREATED', ''], ...rows]).split('\n');
+  const [heading = '', ...lines] = table([['JOB', 'STATUS', 'CREATED', 'OUTCOME'], ...rows]).split('\n');
   return [paint('dim', heading), ...lines].join('\n');
 }
 

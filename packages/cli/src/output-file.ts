@@ -84,6 +84,11 @@ async function place(names: readonly string[], output: string | undefined): Prom
   if (names.length > 1 && found && !found.isDirectory()) {
     throw new UsageError(`${output} is a file, and ${names.length} results do not fit into it. Give a folder with -o`);
   }
+  if (names.length > 1 && !found && /\.glb$/i.test(output)) {
+    throw new UsageError(
+      `${output} is the name of one file, and ${names.length} results do not fit into it. Give a folder with -o, such as ${output.slice(0, -extname(output).length)}`,
+    );
+  }
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || found?.isDirectory() === true;
   if (!wantsFolder) return { paths: [output] };
   return { paths: names.map((name) => join(output, basename(name))), folder: output };

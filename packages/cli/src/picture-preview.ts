@@ -1,5 +1,5 @@
 import type { Gen3d, Task } from '@gen3d/sdk';
-import { isWatched } from './terminal.js';
+import { isWatched, say } from './terminal.js';
 
 /** How a terminal can be made to show a picture. */
 export const pictureWays = ['kitty', 'iterm2', 'sixel', 'blocks'] as const;
@@ -23,6 +23,11 @@ export async function thumbnailPreview(client: Gen3d, task: Task, signal: AbortS
     if (signal.aborted) throw error;
     return undefined;
   }
+}
+
+/** Whoever asked for a picture and gets none should not have to guess. Once a call, however many photos it has. */
+export function explainNoPreview(): void {
+  if (!isWatched()) say('No preview: stderr, where it would be drawn, is not a terminal that shows pictures');
 }
 
 /** What this terminal can do, by what it says of itself in variables; GEN3D_PREVIEW decides for one that says nothing. */

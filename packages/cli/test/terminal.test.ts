@@ -35,7 +35,7 @@ describe('list', () => {
       Date.parse('2026-01-05T04:04:05.000Z'),
     );
     expect(text.split('\n')).toEqual([
-      'JOB  STATUS            CREATED',
+      'JOB  STATUS            CREATED     OUTCOME',
       '01A  IN_PROGRESS 45 %  3 days ago',
       '01B  FAILED            3 days ago  no_foreground',
       '01C  SUCCEEDED         3 days ago  took 2.5 s',
@@ -128,13 +128,17 @@ describe('--preview', () => {
     expect(await picture(await red(), 'blocks', 8)).toContain('\x1b[38;5;167;48;5;167m▀');
   });
 
-  test.skipIf(!hasScript)('shows the model under its line on a terminal, and nothing to a pipe', async () => {
-    const args = ['create', 'cup.png', '--wait', '--preview', '--force'];
-    const env = { ...testKey, GEN3D_PREVIEW: 'blocks', TERM: 'xterm-256color' };
-    const seen = (await run('script', onTerminal([process.execPath, bin, ...args]), env)).stdout;
-    expect(stripVTControlCharacters(seen)).toMatch(/✔ cup\.png {2}\d+ kB, .*\r\n(▀{32}\r\n){5,}/);
-    const piped = await gen3d(args, { env });
-    expect(piped).toMatchObject({ code: 0, stdout: 'cup.glb\n' });
-    expect(piped.stderr).not.toContain('▀');
-  });
+  test.skipIf(!hasScript)(
+    'shows the model under its line on a terminal, and to a pipe only why there is none',
+    async () => {
+      const args = ['create', 'cup.png', '--wait', '--preview', '--force'];
+      const env = { ...testKey, GEN3D_PREVIEW: 'blocks', TERM: 'xterm-256color' };
+      const seen = (await run('script', onTerminal([process.execPath, bin, ...args]), env)).stdout;
+      expect(stripVTControlCharacters(seen)).toMatch(/✔ cup\.png {2}\d+ kB, .*\r\n(▀{32}\r\n){5,}/);
+      const piped = await gen3d(args, { env });
+      expect(piped).toMatchObject({ code: 0, stdout: 'cup.glb\n' });
+      expect(piped.stderr).not.toContain('▀');
+      expect(piped.stderr).toMatch(/^No preview: stderr.* is not a terminal.*\n(.*\n)*✔ cup\.png/);
+    },
+  );
 });

@@ -73,10 +73,17 @@ describe('after the first serve', () => {
 });
 
 describe('refused', () => {
-  test('an unknown job ends with 1', async () => {
-    const { code, stdout, stderr } = await gen3d(['get', '01J9ZC3W8Q4V5N6M7P8R9S0T1A']);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: .+\n$/);
+  test('an unknown job ends with 1, its id, and where to look', async () => {
+    const id = '01J9ZC3W8Q4V5N6M7P8R9S0T1A';
+    for (const args of [
+      ['get', id],
+      ['get', id, '--wait'],
+      ['download', id],
+    ]) {
+      const { code, stdout, stderr } = await gen3d(args);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(new RegExp(`^error: There is no job ${id} .*\`gen3d list\`.*\\n$`));
+    }
   });
 
   test('a wrong key ends with 4 and says what to do', async () => {
@@ -217,6 +224,14 @@ describe('accounts', () => {
     expect(await signedIn.json()).toMatchObject({ role: 'operator' });
   });
 
+  test('sign-in-link is refused where no server has ever been, names where one has, and makes no folder', async () => {
+    const { code, stdout, stderr } = await gen3d(['admin', 'sign-in-link', '--data-dir', path('typo-of-link')]);
+    expect(stderr).toMatch(/^error: There is no installation at .*typo-of-link\. Start `gen3d serve` there, or/);
+    expect(stderr).toContain(`--data-dir ${path('data')}\n`);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(existsSync(path('typo-of-link'))).toBe(false);
+  });
+
   test('an empty list is no line on stdout', async () => {
     expect(await gen3d(['admin', 'dead-letter', 'list'])).toEqual({
       code: 0,
@@ -316,12 +331,15 @@ describe('serve', () => {
   test('SIGTERM ends it with 0, and after a start on another port its key is still known', async () => {
     server.child.kill('SIGTERM');
     expect((await server.ended).code).toBe(0);
-    server = await serve('--workers', '0');
+    server = await serve('--workers', '0', '--log-format', 'pretty');
     expect((await gen3d(['balance'])).code).toBe(0);
     const { current, servers } = JSON.parse(await readFile(path('config', 'profile.json'), 'utf8'));
     expect(current).toBe(server.url);
     expect(Object.keys(servers)).toEqual([server.url]);
     server.child.kill('SIGINT');
-    expect((await server.ended).code).toBe(0);
+    const { code, stderr } = await server.ended;
+    expect(code).toBe(0);
+    // Its account is there already, so no link is made: it says how to come by one.
+    expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\``);
   });
 });

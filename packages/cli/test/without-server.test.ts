@@ -57,6 +57,11 @@ describe('what cannot be done as it was typed ends with 2 and a sentence, before
     ],
     ['two photos for one model', ['create', 'cup.png', './cup.png', '--wait'], /would both be cup\.glb/],
     ['one file for two models', ['create', 'cup.png', 'bowl.png', '--wait', '-o', 'notes.txt'], /notes\.txt is a file/],
+    [
+      "a file's name for the folder of two models",
+      ['create', 'cup.png', 'bowl.png', '--wait', '-o', 'one.glb'],
+      /one\.glb is the name of one file.*Give a folder with -o, such as one\n/,
+    ],
     ['stdin twice', ['create', '-', '-'], /only once/],
     ['a status that is none', ['list', '--status', 'DONE'], /Allowed choices are PENDING/],
     ['a page of 101', ['list', '--limit', '101'], /from 1 to 100/],
@@ -93,11 +98,14 @@ test('--version and --help end with 0 and speak on stdout', async () => {
   );
 });
 
-test('doctor says what is here, and the terms of the matting model word for word', async () => {
+test('doctor says what is here, and the terms of each model in one line with the path of its notice', async () => {
   const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
   expect(stdout).toMatch(/node +\d+\.\d+/);
   expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
-  expect(stdout).toContain('available for non-commercial use in research or educational purpose');
+  expect(stdout).toMatch(
+    /^ {2}isnet +code: Apache-2\.0; weights: .* non-commercial use only\. See \/.*isnet\/NOTICE\.md$/m,
+  );
+  expect(stdout).toMatch(/^ {2}gen3d-tiny +code: MIT; weights: MIT; training data: MIT.* pictures or shapes\. See /m);
   expect(code).toBe(0);
 });
 
@@ -124,7 +132,7 @@ describe('a damaged profile', () => {
     const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
     expect(stdout).toMatch(/✖ profile +.*profile\.json is damaged\. Delete it and run `gen3d login`\n/);
     expect(stdout).toMatch(/nothing answers at http:\/\/127\.0\.0\.1:1/);
-    expect(stdout).toContain('Licences of gen3d-base');
+    expect(stdout).toMatch(/^ {2}gen3d-base +code: MIT;/m);
     expect(code).toBe(1);
   });
 });

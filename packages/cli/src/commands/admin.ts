@@ -1,10 +1,12 @@
 import { existsSync } from 'node:fs';
-import type { Admin } from '@gen3d/server';
+import { join } from 'node:path';
+import type { Admin, Config } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import { UsageError } from '../failure.js';
 import { count, table } from '../format.js';
 import { emptyProfile, readProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
+import { shellWord } from '../shell-word.js';
 import { print, printJson, say } from '../terminal.js';
 import { addBackup } from './admin-backup.js';
 import { addMigrateTo } from './admin-migrate-to.js';
@@ -51,6 +53,7 @@ export function addAdmin(program: Command): void {
     .description('Print a link that signs one browser in to the dashboard as its operator: once, within an hour.')
     .action(async (_: unknown, command: Command) => {
       const config = await serverConfig(command);
+      await requireInstallation(config);
       const address = config.publicUrl ?? (await addressOf(config.dataDir)) ?? `http://${config.host}:${config.port}`;
       await administer(command, async (admin, json) => {
         const link = address + (await admin.signInLink());
@@ -60,6 +63,28 @@ export function addAdmin(program: Command): void {
       });
     });
 }
+
+/**
+ * A link to a server that is not there helps nobody, and its making would leave a new data directory behind. What
+ * PostgreSQL holds is seen by whoever opens it.
+ *
+ * @throws {UsageError} if no server has ever used the data directory; the message names those this machine knows
+ */
+async function requireInstallation({ database, dataDir }: Config): Promise<void> {
+  if (database !== 'sqlite' || isInstallation(dataDir)) return;
+  const { servers } = await readProfile().catch(() => emptyProfile);
+  const known = Object.values(servers).flatMap((server) => server.dataDir ?? []);
+  const others = known.filter(isInstallation).map((folder) => `  --data-dir ${shellWord(folder)}`);
+  throw new UsageError(
+    [
+      `There is no installation at ${dataDir}. Start \`gen3d serve\` there, or say with --data-dir where the server's data is${others.length ? '. Known here:' : ''}`,
+      ...others,
+    ].join('\n'),
+  );
+}
+
+/** The first start makes the key, and no server works without it. */
+const isInstallation = (dataDir: string) => existsSync(join(dataDir, 'server.key'));
 
 /** Where this machine last served a data directory, if it did. */
 async function addressOf(dataDir: string): Promise<string | undefined> {

@@ -11,7 +11,7 @@ import { openForPerson } from '../opening.js';
 import { isUrl, modelPath, planOutputs } from '../output-file.js';
 import { isDataUri, photoInput } from '../photo-input.js';
 import { pickUp } from '../pick-up.js';
-import { thumbnailPreview } from '../picture-preview.js';
+import { explainNoPreview, thumbnailPreview } from '../picture-preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../progress.js';
 import { cross, isWatched, paint, print, printJson, say, tick } from '../terminal.js';
 
@@ -64,6 +64,7 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   if (!options.wait && options.preview) throw new UsageError('--preview needs --wait: there is nothing to see before');
   await refuseMissing(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options) : [];
+  if (options.preview) explainNoPreview();
   const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index] }));
   await withClient(options, (client, signal) =>
     options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal),

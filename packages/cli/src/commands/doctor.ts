@@ -8,8 +8,8 @@ import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../connec
 import { deviceTable, type FoundDevice, findDevices } from '../devices.js';
 import { exitCode } from '../exit-code.js';
 import { Failed, UsageError } from '../failure.js';
-import { bytes } from '../format.js';
-import { type InstalledModel, installedModels, sizeOf } from '../installed-models.js';
+import { bytes, table } from '../format.js';
+import { type InstalledModel, installedModels, noticePath, sizeOf } from '../installed-models.js';
 import { emptyProfile, type Profile, profilePath, readProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { cross, paint, print, printJson, tick } from '../terminal.js';
@@ -53,7 +53,7 @@ async function doctor(command: Command): Promise<void> {
   if (options.json) {
     printJson({ healthy, version: packageJson.version, findings, devices, models: models.map(describeModel) });
   } else {
-    print(report(findings, devices, models, config));
+    print(report(findings, devices, models));
   }
   if (!healthy) throw new Failed(exitCode.failed);
 }
@@ -175,22 +175,16 @@ function report(
   findings: readonly Finding[],
   devices: readonly FoundDevice[],
   models: readonly InstalledModel[],
-  { bundle, matte }: Config,
 ): string {
   const width = Math.max(...findings.map(({ topic }) => topic.length));
   const marks = { ok: tick(), note: paint('yellow', '•'), problem: cross() };
   const lines = findings.map(({ topic, level, text }) => `${marks[level]} ${topic.padEnd(width)}  ${text}`);
-  // Whoever uses a model for money must see all three parts of its terms, and what its NOTICE adds.
+  // Whoever uses a model for money must see all three parts of its terms, and where the rest of them is.
   const licences = models.flatMap((model) => {
     if ('problem' in model) return [];
     const { code, weights, trainingData } = model.bundle.manifest.licence;
-    const terms = [`code: ${code.licence}`, `weights: ${weights.licence}`, `training data: ${trainingData.licence}`];
-    const notice = [bundle, matte].includes(model.name) && model.notice ? model.notice.trim().split('\n') : [];
-    return [
-      '',
-      `Licences of ${model.name}`,
-      ...[...terms, ...(notice.length ? ['', ...notice] : [])].map((line) => `  ${line}`.trimEnd()),
-    ];
+    const terms = `code: ${code.licence}; weights: ${weights.licence}; training data: ${trainingData.licence}`;
+    return [[`  ${model.name}`, model.notice === undefined ? terms : `${terms}. See ${noticePath(model)}`]];
   });
-  return [...lines, '', 'Devices', deviceTable(devices), ...licences].join('\n');
+  return [...lines, '', 'Devices', deviceTable(devices), '', 'Licences', table(licences)].join('\n');
 }

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { exitCode } from '../exit-code.js';
 import { Failed } from '../failure.js';
+import { knownJob } from '../known-job.js';
 import { fetchModel } from '../model-file.js';
 import { planOutputs } from '../output-file.js';
 import { pickUp } from '../pick-up.js';
@@ -29,7 +30,7 @@ export function addDownload(program: Command): void {
 async function download(id: string, { thumbnail, ...options }: DownloadOptions): Promise<void> {
   const [path = id] = await planOutputs([`${id}.${thumbnail ? 'jpg' : 'glb'}`], options);
   await withClient(options, async (client, signal) => {
-    const task = await client.jobs.retrieve(id, { signal });
+    const task = await knownJob(client, id, signal);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
       const later = pickUp(id, thumbnail ? undefined : path);

@@ -3,11 +3,12 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { Interrupted, UsageError } from '../failure.js';
 import { duration, table } from '../format.js';
+import { knownJob } from '../known-job.js';
 import { fetchModel } from '../model-file.js';
 import { openForPerson } from '../opening.js';
 import { planOutputs } from '../output-file.js';
 import { pickUp } from '../pick-up.js';
-import { thumbnailPreview } from '../picture-preview.js';
+import { explainNoPreview, thumbnailPreview } from '../picture-preview.js';
 import { showProgress, showState } from '../progress.js';
 import { print, printJson, say } from '../terminal.js';
 
@@ -38,9 +39,10 @@ export function addGet(program: Command): void {
 async function get(id: string, options: GetOptions): Promise<void> {
   if (options.output !== undefined && !options.wait) throw new UsageError('-o needs --wait (or use `gen3d download`)');
   const [path] = options.output === undefined ? [] : await planOutputs([`${id}.glb`], options);
+  if (options.preview) explainNoPreview();
   await withClient(options, async (client, signal) => {
     // Read once before waiting: `wait` is patient with a server that is away, and here nobody wants that.
-    let task = await client.jobs.retrieve(id, { signal });
+    let task = await knownJob(client, id, signal);
     if (options.wait && task.status !== 'SUCCEEDED') {
       const display = await showProgress(1);
       try {

@@ -1,4 +1,5 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
+import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { healthOf } from '../connection.js';
 import { UsageError } from '../failure.js';
@@ -6,6 +7,7 @@ import { interruptible, stopped } from '../interruption.js';
 import { explainPort } from '../port-taken.js';
 import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
+import { shellWord } from '../shell-word.js';
 import { isWatched, paint, say } from '../terminal.js';
 
 export function addServe(program: Command): void {
@@ -33,10 +35,20 @@ async function serve(command: Command): Promise<void> {
     // The profile first: who waits for the ready line may call `gen3d create` the moment it appears.
     await remember(server.url, config.dataDir, server.bootstrap?.apiKey);
     process.stdout.write(ready);
+    // A first start prints the link itself. Where the log is JSON, a program reads it.
+    if (!server.bootstrap && showsLogToPerson(config)) say(`The dashboard, as its operator: ${howToSignIn(config)}`);
     await stopped(signal);
     await server.close();
   });
 }
+
+const showsLogToPerson = ({ logFormat }: Config) => logFormat === 'pretty' || (!logFormat && process.stderr.isTTY);
+
+/** PostgreSQL's URL may hold a password, which belongs on no screen. */
+const howToSignIn = ({ database, dataDir }: Config) =>
+  database === 'sqlite'
+    ? `\`gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}\` prints a link`
+    : "`gen3d admin sign-in-link` prints a link, given this server's --database";
 
 /**
  * Two servers of one data directory would take turns in the profile, and the first one's address be forgotten there.
