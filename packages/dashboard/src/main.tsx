@@ -15,7 +15,9 @@ import { SessionProvider } from './session.js';
 render(
   <LocationProvider scope={/^\/($|\?|dashboard)/}>
     <ErrorBoundary>
-      <SessionProvider signIn={(hasPassword, done) => <SignInPage hasPassword={hasPassword} done={done} />}>
+      <SessionProvider
+        signIn={(hasPassword, ended, done) => <SignInPage hasPassword={hasPassword} ended={ended} done={done} />}
+      >
         <Layout>
           <Router>
             <Route path="/" component={GalleryPage} />

@@ -33,9 +33,11 @@ const chosenKey = 'gen3d-account';
 
 export function SessionProvider(props: {
   children: ComponentChildren;
-  signIn: (hasPassword: boolean, done: (session: Session) => void) => JSX.Element;
+  /** `ended`: somebody was signed in, and did not sign out here. */
+  signIn: (hasPassword: boolean, ended: boolean, done: (session: Session) => void) => JSX.Element;
 }) {
   const [session, setSession] = useState<Session>();
+  const [ended, setEnded] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [chosen, setChosen] = useState(() => sessionStorage.getItem(chosenKey));
 
@@ -58,6 +60,10 @@ export function SessionProvider(props: {
     () => setSession((known) => ({ role: null, operator_password: known?.operator_password ?? false })),
     [],
   );
+  const sessionEnded = useCallback(() => {
+    setEnded(true);
+    signedOut();
+  }, [signedOut]);
   const value = useMemo<SignedIn | undefined>(() => {
     if (session?.role == null || !account) return undefined;
     return {
@@ -70,15 +76,16 @@ export function SessionProvider(props: {
         sessionStorage.setItem(chosenKey, accountId);
         setChosen(accountId);
       },
-      call: callAs(account.account_id, signedOut),
+      call: callAs(account.account_id, sessionEnded),
       refresh,
       async signOut() {
         await anonymous('DELETE', '/session');
         await forgetPhotos();
+        setEnded(false);
         signedOut();
       },
     };
-  }, [session, account, refresh, signedOut]);
+  }, [session, account, refresh, signedOut, sessionEnded]);
 
   if (problem !== undefined) {
     return (
@@ -92,6 +99,6 @@ export function SessionProvider(props: {
     );
   }
   if (!session) return null;
-  if (!value) return props.signIn(session.operator_password, setSession);
+  if (!value) return props.signIn(session.operator_password, ended, setSession);
   return <Context value={value}>{props.children}</Context>;
 }

@@ -23,12 +23,14 @@ export const advice: Record<string, string> = {
 const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 export const usd = (amount: number): string => money.format(amount);
 
-/** What a runner does with a photo, in the order in which it does. */
+/** What becomes of a photo, in the order in which it does. */
 export const stageWords: Record<string, string> = {
+  queue: 'Queue',
   prepare: 'Photo',
+  load: 'Load',
   matte: 'Cut out',
   frame: 'Frame',
-  encode: 'Inference',
+  encode: 'Network',
   field: 'Shape',
   surface: 'Surface',
   unwrap: 'Unwrap',

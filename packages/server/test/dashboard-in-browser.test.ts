@@ -236,5 +236,52 @@ describe.skipIf(!executablePath)('in a browser', () => {
     }
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').waitFor();
+    expect(await page.getByText('Your session ended').count()).toBe(0);
+  });
+
+  test('files that are no pictures are named and never sent', async () => {
+    const server = await startServer();
+    const { page } = await newPage();
+    await page.goto(await signInLink(server.url, server.config));
+    await page.getByText('Drop a photo here').waitFor();
+    const sent: string[] = [];
+    page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
+    await page.setInputFiles('input[type=file]', [
+      { name: 'nothing.jpg', mimeType: 'image/jpeg', buffer: Buffer.alloc(0) },
+      { name: 'noise.jpg', mimeType: 'image/jpeg', buffer: Buffer.from('these bytes are no picture') },
+    ]);
+    await page.getByText('nothing.jpg is empty').waitFor();
+    await page.getByText('noise.jpg is no picture').waitFor();
+    expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
+    expect(sent).toEqual([]);
+    expect(await seriousViolations(page)).toEqual([]);
+  });
+
+  test('whose session ended elsewhere is told so, and comes back to the jobs that were filtered', async () => {
+    const server = await startServer();
+    const { page } = await newPage();
+    const signIn = async (on: Page) => {
+      await on.getByLabel('API key').fill(server.apiKey);
+      await on.getByRole('button', { name: 'Sign in' }).click();
+      await on.getByRole('heading', { name: 'Models' }).waitFor();
+    };
+    await page.goto(server.url);
+    await signIn(page);
+    await page.getByLabel('Failed').check();
+    await page.getByText('No job is failed.').waitFor();
+    await page.getByRole('link', { name: 'Balance' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Balance' }).waitFor();
+    await page.goBack();
+    await page.getByText('No job is failed.').waitFor();
+    expect(await page.getByLabel('Failed').isChecked()).toBe(true);
+
+    const other = await page.context().newPage();
+    await other.goto(server.url);
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByLabel('API key').waitFor();
+    await other.close();
+    await page.getByText('Your session ended: sign in again.').waitFor();
+    await signIn(page);
+    await page.getByText('No job is failed.').waitFor();
   });
 });

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { JobStatus, ListJobsResponse, Task } from '../api.js';
+import { useLocation } from 'preact-iso';
+import type { ListJobsResponse, Task } from '../api.js';
 import { JobCard, UploadCard } from '../parts/job-card.js';
 import { Problem } from '../parts/problem.js';
 import { useUploads } from '../photos/uploads.js';
@@ -9,6 +10,7 @@ import { useTitle } from '../title.js';
 import { statusWords } from '../words.js';
 
 const pageSize = 24;
+const filters = ['SUCCEEDED', 'IN_PROGRESS', 'QUEUED', 'PENDING', 'FAILED', 'CANCELED'] as const;
 const isOpen = ({ finished_at }: Task) => finished_at === null;
 
 /** Newest first; what came later replaces what was there. */
@@ -20,7 +22,9 @@ function merged(tasks: readonly Task[], news: readonly Task[]): Task[] {
 export function GalleryPage() {
   useTitle('Models');
   const { call, account } = useSession();
-  const [status, setStatus] = useState<JobStatus | ''>('');
+  const { query, route } = useLocation();
+  // In the address, so that who comes back from a job finds it as it was.
+  const status = filters.find((one) => one.toLowerCase() === query.status) ?? '';
   const [tasks, setTasks] = useState<Task[]>();
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<string>();
@@ -152,9 +156,14 @@ export function GalleryPage() {
       <div class="row between">
         <fieldset class="filter">
           <legend class="hidden">Show</legend>
-          {(['', 'SUCCEEDED', 'IN_PROGRESS', 'QUEUED', 'PENDING', 'FAILED', 'CANCELED'] as const).map((one) => (
+          {(['', ...filters] as const).map((one) => (
             <label key={one}>
-              <input type="radio" name="status" checked={status === one} onChange={() => setStatus(one)} />
+              <input
+                type="radio"
+                name="status"
+                checked={status === one}
+                onChange={() => route(one ? `/?status=${one.toLowerCase()}` : '/', true)}
+              />
               <span>{one ? statusWords[one] : 'All'}</span>
             </label>
           ))}

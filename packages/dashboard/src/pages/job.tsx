@@ -5,6 +5,7 @@ import { EventsTable, isOnItsWay } from '../parts/events-table.js';
 import { useKeptPhoto } from '../parts/job-card.js';
 import { Model } from '../parts/model.js';
 import { Problem } from '../parts/problem.js';
+import { ReplayButton } from '../parts/replay-button.js';
 import { type Snippet, Snippets } from '../parts/snippets.js';
 import { StageTimes } from '../parts/stage-times.js';
 import { StatusBadge } from '../parts/status-badge.js';
@@ -52,6 +53,8 @@ export function JobPage() {
   const [details, setDetails] = useState<JobDetails>();
   const [missing, setMissing] = useState(false);
   const [problem, setProblem] = useState<string>();
+  const [said, setSaid] = useState('');
+  const [round, setRound] = useState(0);
   const photo = useKeptPhoto(id);
   useTitle('Model');
 
@@ -70,33 +73,49 @@ export function JobPage() {
       else setProblem((error as Error).message);
       throw error;
     }
-  }, id);
+  }, `${id} ${round}`);
+
+  const replay = async (eventId: string) => {
+    setSaid('');
+    try {
+      await call('POST', `/events/${eventId}/replay`);
+      setDetails(await call<JobDetails>('GET', `/job-details/${encodeURIComponent(id)}`));
+      setProblem(undefined);
+      setSaid('It is on its way again.');
+      setRound((number) => number + 1);
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
 
   if (missing) return <NotFoundPage />;
   if (!task || !details) return <Problem text={problem} />;
   const glb = task.model_urls?.glb;
   const thumbnail = task.thumbnail_url ?? undefined;
+  const tookMs = task.finished_at === null ? null : Date.parse(task.finished_at) - Date.parse(task.created_at);
   return (
     <>
       <p class="crumbs">
         <a href="/">Models</a>
       </p>
       <div class="job">
-        <section aria-label="Model">
-          {glb ? (
-            <Model glb={glb} thumbnail={thumbnail} />
-          ) : (
-            <div class="model waiting">
-              {photo && <img src={photo} alt="What was sent" />}
-              {task.finished_at === null && (
-                <div class="over">
-                  <p role="status">{task.progress} %</p>
-                  <progress max={100} value={task.progress} aria-label="Progress" />
-                </div>
-              )}
-            </div>
-          )}
-        </section>
+        {(glb || photo || tookMs === null) && (
+          <section aria-label="Model">
+            {glb ? (
+              <Model glb={glb} thumbnail={thumbnail} />
+            ) : (
+              <div class="model waiting">
+                {photo && <img src={photo} alt="What was sent" />}
+                {tookMs === null && (
+                  <div class="over">
+                    <p role="status">{task.progress} %</p>
+                    <progress max={100} value={task.progress} aria-label="Progress" />
+                  </div>
+                )}
+              </div>
+            )}
+          </section>
+        )}
         <aside>
           <div class="row between">
             <h1>Model</h1>
@@ -131,10 +150,10 @@ export function JobPage() {
             <dl>
               <dt>Created</dt>
               <dd>{when(task.created_at)}</dd>
-              {task.finished_at && (
+              {tookMs !== null && (
                 <>
                   <dt>Took</dt>
-                  <dd>{seconds((Date.parse(task.finished_at) - Date.parse(task.created_at)) / 1_000)}</dd>
+                  <dd>{seconds(tookMs / 1_000)}</dd>
                 </>
               )}
               {details.inference_seconds !== null && (
@@ -175,10 +194,11 @@ export function JobPage() {
           </div>
         </aside>
       </div>
-      {details.stages && (
+      {details.stages && tookMs !== null && (
         <section>
           <h2>Where the time went</h2>
-          <StageTimes stages={details.stages} />
+          {details.attempts > 1 && <p class="hint">What earlier attempts took is counted to the queue.</p>}
+          <StageTimes stages={details.stages} tookMs={tookMs} inferenceMs={1_000 * (details.inference_seconds ?? 0)} />
         </section>
       )}
       <section>
@@ -192,7 +212,13 @@ export function JobPage() {
       {details.events.length > 0 && (
         <section>
           <h2>Webhook events</h2>
-          <EventsTable events={details.events} />
+          <EventsTable
+            events={details.events}
+            action={(event) => <ReplayButton event={event} onReplay={() => void replay(event.event_id)} />}
+          />
+          <p role="status" class="said">
+            {said}
+          </p>
         </section>
       )}
     </>

@@ -100,6 +100,7 @@ export function KeysPage() {
               <td class="right">
                 {!revoked_at && (
                   <ConfirmButton
+                    small
                     label="Revoke"
                     ariaLabel={`Revoke the key ${name ?? key_id}`}
                     question={`Revoke the key “${name ?? key_id}”?`}

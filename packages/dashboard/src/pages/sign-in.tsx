@@ -11,7 +11,8 @@ const onLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostnam
 /** The token of a sign-in link is in the fragment, which no server, proxy or log gets to see. */
 const linkToken = () => (location.pathname === '/dashboard/sign-in' ? location.hash.slice(1) : '');
 
-export function SignInPage({ hasPassword, done }: { hasPassword: boolean; done: (session: Session) => void }) {
+export function SignInPage(props: { hasPassword: boolean; ended: boolean; done: (session: Session) => void }) {
+  const { hasPassword, ended, done } = props;
   useTitle('Sign in');
   const { route } = useLocation();
   const [link, setLink] = useState(linkToken);
@@ -50,6 +51,7 @@ export function SignInPage({ hasPassword, done }: { hasPassword: boolean; done: 
         <Logo />
         gen3d
       </h1>
+      {ended && <p role="status">Your session ended: sign in again.</p>}
       {link ? (
         <>
           <p>This link signs this browser in as the operator of the server.</p>

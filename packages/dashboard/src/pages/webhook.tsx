@@ -4,6 +4,7 @@ import { ConfirmButton } from '../parts/confirm-button.js';
 import { CopyButton } from '../parts/copy-button.js';
 import { EventsTable, isOnItsWay } from '../parts/events-table.js';
 import { Problem } from '../parts/problem.js';
+import { ReplayButton } from '../parts/replay-button.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
@@ -118,6 +119,7 @@ export function WebhookPage() {
               </button>
               <CopyButton text={endpoint.secret} what="the secret" />
               <ConfirmButton
+                small
                 label="Rotate"
                 question="Make a new secret?"
                 consequence="The old one stops working at once: your receiver refuses deliveries until it knows the new one."
@@ -165,20 +167,14 @@ export function WebhookPage() {
         {events && events.length > 0 && (
           <EventsTable
             events={events}
-            action={({ event_id, state }) =>
-              state === 'dead' && (
-                <button
-                  type="button"
-                  class="small"
-                  aria-label={`Replay the event ${event_id}`}
-                  onClick={() =>
-                    void attempt(() => call('POST', `/events/${event_id}/replay`), 'It is on its way again.')
-                  }
-                >
-                  Replay
-                </button>
-              )
-            }
+            action={(event) => (
+              <ReplayButton
+                event={event}
+                onReplay={() =>
+                  void attempt(() => call('POST', `/events/${event.event_id}/replay`), 'It is on its way again.')
+                }
+              />
+            )}
           />
         )}
       </section>

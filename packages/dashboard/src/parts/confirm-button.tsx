@@ -3,6 +3,8 @@ import { useRef } from 'preact/hooks';
 /** A button for what cannot be undone: it asks first. */
 export function ConfirmButton(props: {
   label: string;
+  /** Among small buttons. */
+  small?: boolean;
   /** For a screen reader, where several buttons have the same label. */
   ariaLabel?: string;
   question: string;
@@ -14,7 +16,7 @@ export function ConfirmButton(props: {
     <>
       <button
         type="button"
-        class="small danger"
+        class={props.small ? 'small danger' : 'danger'}
         aria-label={props.ariaLabel}
         onClick={() => dialog.current?.showModal()}
       >

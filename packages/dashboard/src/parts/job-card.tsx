@@ -1,9 +1,15 @@
+import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Task } from '../api.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
 import { ago, when } from '../words.js';
 import { StatusBadge } from './status-badge.js';
+
+/** An empty frame says as much as the browser's sign for a broken picture, and looks better. */
+const hideBroken = (event: TargetedEvent<HTMLImageElement>) => {
+  event.currentTarget.hidden = true;
+};
 
 /** blob: address of the copy of a job's photo that this browser keeps. */
 export function useKeptPhoto(jobId: string, wanted = true): string | undefined {
@@ -34,7 +40,8 @@ export function JobCard({ task, preview }: { task: Task; preview: string | undef
     <a class="card" href={`/dashboard/jobs/${task_id}`}>
       <span class="hidden">Model</span>
       <div class={thumbnail_url ? 'picture' : 'picture photo'}>
-        {picture && <img src={picture} alt="" loading="lazy" decoding="async" />}
+        {/* By its address, so that the next picture is not hidden because the one before it was broken. */}
+        {picture && <img key={picture} src={picture} alt="" loading="lazy" decoding="async" onError={hideBroken} />}
         {!finished_at && <progress max={100} value={progress} aria-label="Progress" />}
       </div>
       <div class="caption">
@@ -53,7 +60,7 @@ export function UploadCard(props: { upload: Upload; onRetry: () => void; onDismi
   return (
     <div class="card">
       <div class="picture photo">
-        <img src={preview} alt="" onError={(event) => (event.currentTarget.hidden = true)} />
+        <img src={preview} alt="" onError={hideBroken} />
         {state !== 'refused' && <progress aria-label={`Sending ${name}`} />}
       </div>
       <div class="caption">

@@ -43,7 +43,7 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
     };
   }, []);
   useEffect(() => {
-    if (viewer && element.current && state === 'loaded') viewer.showWireframe(element.current, wireframe);
+    if (viewer && element.current && state === 'loaded' && wireframe) return viewer.showWireframe(element.current);
   }, [viewer, state, wireframe]);
   return (
     <div class="model" data-state={state}>
@@ -54,7 +54,7 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
         alt="The model. Arrow keys turn it, plus and minus zoom."
         camera-controls
         touch-action="pan-y"
-        shadow-intensity="0.6"
+        shadow-intensity={wireframe ? '0' : '0.6'}
         interaction-prompt="none"
         ar
       >

@@ -15,7 +15,9 @@ export function SpendChart({ days }: { days: readonly Day[] }) {
   return (
     <section>
       <h2>The last {days.length} days</h2>
-      <p class="hint">{words}</p>
+      <p class="hint">
+        {words}. A bar is {spent > 0 ? 'what its day has cost' : 'the number of models of its day'}.
+      </p>
       <svg
         class="chart"
         role="img"

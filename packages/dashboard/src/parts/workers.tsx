@@ -36,7 +36,7 @@ export function Workers({ runners, version }: { runners: readonly Runner[]; vers
         <tbody>
           {runners.map((runner) => (
             <tr key={runner.runner_id}>
-              <td>
+              <td class="whole">
                 <strong>{runner.host}</strong>
                 <br />
                 <span class="hint">since {when(runner.started_at)}</span>

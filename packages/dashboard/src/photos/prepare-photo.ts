@@ -8,13 +8,35 @@ export class NotAPhotoError extends Error {
   override readonly name = 'NotAPhotoError';
 }
 
+/** How the files begin that the server may read although a browser cannot: too large for it, or TIFF, HEIC, AVIF. */
+const signatures = /^(?:\x89PNG|\xff\xd8\xff|RIFF....WEBP|GIF8|II\*\0|MM\0\*|....ftyp)/s;
+
+async function beginsAsPicture(file: Blob): Promise<boolean> {
+  const start = new Uint8Array(await file.slice(0, 12).arrayBuffer());
+  return signatures.test(String.fromCharCode(...start));
+}
+
+/** A file's type is only what its name says, so a browser has to be asked. */
+async function isReadable(file: Blob): Promise<boolean> {
+  try {
+    (await createImageBitmap(file)).close();
+    return true;
+  } catch {
+    return beginsAsPicture(file);
+  }
+}
+
 /**
  * The photo as it may travel inside a request: PNG, JPEG or WebP of at most 4 MiB. One that fits is sent untouched; another
- * is decoded by the browser, scaled down and encoded anew.
- * @throws {NotAPhotoError} when the browser cannot decode it
+ * is decoded by the browser, scaled down and encoded anew. `name` is the file's, for what is said about it.
+ * @throws {NotAPhotoError} when it is empty, no picture at all, or must be encoded anew and the browser cannot decode it
  */
-export async function preparePhoto(file: Blob): Promise<Blob> {
-  if ((inlineImageTypes as readonly string[]).includes(file.type) && file.size <= limits.inlineImageBytes) return file;
+export async function preparePhoto(file: Blob, name: string): Promise<Blob> {
+  if (file.size === 0) throw new NotAPhotoError(`${name} is empty`);
+  if ((inlineImageTypes as readonly string[]).includes(file.type) && file.size <= limits.inlineImageBytes) {
+    if (await isReadable(file)) return file;
+    throw new NotAPhotoError(`${name} is no picture, whatever its name says, or it is damaged`);
+  }
   const bitmap = await createImageBitmap(file).catch(() => {
     throw new NotAPhotoError('This browser cannot read it as a picture. Save it as JPEG or PNG first');
   });

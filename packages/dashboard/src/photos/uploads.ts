@@ -41,10 +41,10 @@ export function useUploads(call: Call, onAccepted: () => void) {
   }, []);
 
   const send = useCallback(
-    ({ key, file }: Upload) => {
+    ({ key, name, file }: Upload) => {
       queue.current = queue.current.then(async () => {
         try {
-          const photo = await preparePhoto(file);
+          const photo = await preparePhoto(file, name);
           const body = {
             type: 'image-to-3d',
             input: { image_urls: [await toDataUri(photo)] },
