@@ -143,6 +143,20 @@ describe('settings', () => {
     expect(refuse).not.toThrow('word@');
   });
 
+  test.each(['s3:/models/gen3d', 's3:models', 'S3://models', 'https://models.example.com', 'gs://models'])(
+    'take %s for no folder of models',
+    (assets) => {
+      expect(() => loadConfig({ assets }, {})).toThrow(
+        `--assets (GEN3D_ASSETS; assets in a config file) must be a folder or s3://BUCKET/PREFIX, and "${assets}" is neither`,
+      );
+    },
+  );
+
+  test('take a folder of models by any path', () => {
+    expect(loadConfig({ assets: './s3:models' }, {}).assets).toMatch(/s3:models$/);
+    expect(loadConfig({ assets: 's3://models/gen3d' }, {}).assets).toBe('s3://models/gen3d');
+  });
+
   test('give a server key only where servers share a database', () => {
     const serverKey = '0'.repeat(64);
     expect(() => loadConfig({}, { GEN3D_SERVER_KEY: serverKey })).toThrow('GEN3D_SERVER_KEY is for PostgreSQL');

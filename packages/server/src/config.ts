@@ -108,6 +108,14 @@ const Config = z.strictObject({
       (assets) => !isS3Url(assets) || parseS3Url(assets) !== undefined,
       'must be a folder, or s3://BUCKET or s3://BUCKET/PREFIX with letters, digits, dots, hyphens and underscores in the prefix',
     )
+    .refine(
+      // Two letters at least: C:\models is a folder.
+      (assets) => isS3Url(assets) || !/^[a-z][a-z0-9+.-]+:/i.test(assets),
+      {
+        error: ({ input }) =>
+          `must be a folder or s3://BUCKET/PREFIX, and "${String(input)}" is neither (a folder of that name is "./${String(input)}")`,
+      },
+    )
     .transform((assets) => (isS3Url(assets) ? assets : resolve(assets)))
     .optional()
     .describe('Folder of the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),

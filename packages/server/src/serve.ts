@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { limits } from '@gen3d/schema';
@@ -7,11 +8,13 @@ import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
 import { publishRates } from './accounts/rates.js';
 import { requireLocation, settleLocation } from './assets/location.js';
 import { whyHidden } from './assets/visibility.js';
-import type { Config } from './config.js';
+import { type Config, ConfigError } from './config.js';
 import { DashboardTokens, signInPath } from './dashboard/tokens.js';
+import { dataDirOf } from './data-dir.js';
 import { isPostgres } from './db/dialect.js';
 import { Listener, Notifier } from './db/notifications.js';
 import type { Db } from './db/open.js';
+import { isPostgresUrl } from './db/postgres.js';
 import { currentTime } from './db/time.js';
 import { openFileStores } from './file-stores.js';
 import { startHousekeeping } from './housekeeping.js';
@@ -30,6 +33,7 @@ import { forget } from './runner/registry.js';
 import { Supervisor } from './runner/supervisor.js';
 import { installSample } from './sample.js';
 import { openStore, openTables, type Store } from './store.js';
+import { unknownVariables } from './unknown-variables.js';
 import { Delivery } from './webhooks/delivery.js';
 import { Endpoints } from './webhooks/endpoints.js';
 import { SecretBox } from './webhooks/secret-box.js';
@@ -99,6 +103,7 @@ async function openSandbox(
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
+  for (const sentence of unknownVariables()) log.warn(sentence);
   const store = await openStore(config);
   const { db, dirs, keys, files, serverKey } = store;
   const metrics = new Metrics(db, config.dataDir);
@@ -229,11 +234,25 @@ async function bury(db: Db, runner: string): Promise<void> {
   await forget(db, runner);
 }
 
+/** @throws {ConfigError} where a worker would have nothing to do, and would make the database of a new installation */
+function requireWork(config: Config): void {
+  if (config.workers === 0) {
+    throw new ConfigError('--workers 0 (GEN3D_WORKERS) leaves a worker nothing to do: give it 1 or more');
+  }
+  const { database } = dataDirOf(config);
+  if (isPostgresUrl(database) || existsSync(database)) return;
+  throw new ConfigError(
+    `There is no server's database in ${config.dataDir}: name the server's with --database or --data-dir`,
+  );
+}
+
 /** More runners for the same database. Resolves when they work. */
 export async function worker(
   config: Config,
   { log = createLog(config) }: { log?: Logger } = {},
 ): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
+  for (const sentence of unknownVariables()) log.warn(sentence);
+  requireWork(config);
   const { db, dirs } = await openTables(config);
   const notifier = new Notifier(db);
   const supervisor = new Supervisor({

@@ -2,6 +2,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurably } from '../durable-file.js';
 import type { InputStore } from './store.js';
+import { UnreadablePhotoError } from './unreadable.js';
 
 /** Photos on the local disk, each a file with its job's name. */
 export class FolderInputStore implements InputStore {
@@ -12,7 +13,12 @@ export class FolderInputStore implements InputStore {
   }
 
   async read(jobId: string): Promise<Uint8Array> {
-    return readFile(join(this.folder, jobId));
+    try {
+      return await readFile(join(this.folder, jobId));
+    } catch (cause) {
+      const { message } = cause as NodeJS.ErrnoException;
+      throw new UnreadablePhotoError(`the photo of job ${jobId} cannot be read: ${message}`, { cause });
+    }
   }
 
   async remove(jobId: string): Promise<void> {

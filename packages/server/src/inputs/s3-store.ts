@@ -2,6 +2,7 @@ import { randomToken } from '../ids.js';
 import type { Bucket } from '../s3/bucket.js';
 import { isStorageUnavailable } from '../s3/unavailable.js';
 import type { InputStore } from './store.js';
+import { UnreadablePhotoError } from './unreadable.js';
 
 /** Never below the assets URL. */
 export const inputsPrefix = 'inputs/';
@@ -34,7 +35,7 @@ export class S3InputStore implements InputStore {
       const photo = await this.bucket.get(key, readMs);
       if (photo) return photo;
     }
-    throw new Error(`the photo of job ${jobId} is not in the object store`);
+    throw new UnreadablePhotoError(`the photo of job ${jobId} is not in the object store`);
   }
 
   async remove(jobId: string): Promise<void> {

@@ -6,6 +6,7 @@ import { keysIn, sharedS3 } from '../../test/s3/kit.js';
 import { FolderInputStore } from './folder-store.js';
 import { S3InputStore } from './s3-store.js';
 import type { InputStore } from './store.js';
+import { UnreadablePhotoError } from './unreadable.js';
 
 const photo = Buffer.from('photo');
 const later = () => Date.now() + 60_000;
@@ -40,7 +41,7 @@ describe.each([
     await inputs.remove('job');
     await inputs.remove('job');
     expect(await stored()).toEqual(['job2']);
-    await expect(inputs.read('job')).rejects.toThrow();
+    await expect(inputs.read('job')).rejects.toThrow(UnreadablePhotoError);
   });
 
   test('a sweep removes old photos that no open job needs, on every page', async () => {

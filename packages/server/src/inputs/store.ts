@@ -6,6 +6,7 @@ export interface InputStore {
   /** Stores a job's photo; when this resolves it survives a crash. */
   put(jobId: string, photo: Uint8Array): Promise<void>;
 
+  /** @throws {UnreadablePhotoError} if it is not there, or the folder cannot be read */
   read(jobId: string): Promise<Uint8Array>;
 
   /** There need not be one. */

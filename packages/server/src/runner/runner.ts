@@ -11,6 +11,7 @@ import { isDiskFull } from '../disk-full.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import { describeNonImage, sniffImage } from '../inputs/sniff.js';
 import type { InputStore } from '../inputs/store.js';
+import { UnreadablePhotoError } from '../inputs/unreadable.js';
 import { type ClaimedJob, claim, handBack, renew } from '../jobs/claim.js';
 import { JobFailure, unsupportedType } from '../jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError, succeed } from '../jobs/lifecycle.js';
@@ -25,6 +26,8 @@ const pollMs = 1_000;
 const breakOffPauseMs = 2_000;
 /** Pause before a job is tried again that failed only because the disk is full or the object store away. */
 const storagePauseMs = 15_000;
+/** How old a job may be whose photo cannot be read, before that counts as an attempt: time to mend what hides it. */
+const photoPatienceMs = 60 * 60_000;
 /** How often a runner tries to tell the database about a job, or to store its model, while there is no room or nobody there. */
 const retryMs = 1_000;
 /** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
@@ -69,6 +72,9 @@ const aboutJob = ({ id, attempt, trace_id }: ClaimedJob) => ({
   attempt,
   ...(trace_id === null ? {} : { trace_id }),
 });
+
+const mayComeBack = (error: unknown, job: ClaimedJob) =>
+  error instanceof UnreadablePhotoError && job.waitedMs < photoPatienceMs;
 
 const millisecondsSince = (start: number) => Math.round(performance.now() - start);
 
@@ -293,6 +299,7 @@ export class Runner {
     const about = aboutJob(job);
     if (isDiskFull(error)) log.error({ ...about, err: error }, 'no space left; the job waits');
     if (isStorageUnavailable(error)) log.error({ ...about, err: error }, 'the object store is away; the job waits');
+    if (mayComeBack(error, job)) log.error({ ...about, err: error }, 'the photo cannot be read; the job waits');
     for (;;) {
       try {
         return await this.#conclude(job, error);
@@ -315,7 +322,7 @@ export class Runner {
     } else if (error instanceof HandBack) {
       await handBack(db, job.lease);
       log.info(about, 'handed the job back');
-    } else if (isDiskFull(error) || isStorageUnavailable(error)) {
+    } else if (isDiskFull(error) || isStorageUnavailable(error) || mayComeBack(error, job)) {
       await handBack(db, job.lease, after(currentTime(db), storagePauseMs));
     } else if (error instanceof JobFailure || error instanceof EngineError) {
       const failure = error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });

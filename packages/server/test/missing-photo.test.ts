@@ -1,0 +1,48 @@
+// The photo of a waiting job is not where a runner looks for it.
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { CreateJobResponse } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDatabase } from '../src/db/open.js';
+import { worker } from '../src/serve.js';
+import { asDataUri, ballPhoto } from './ball-photo.js';
+import { newInstallation, silent, startServer, until } from './kit.js';
+
+test('a job whose photo is away for a while loses no attempt; one whose photo stays away fails some day', async () => {
+  const place = await newInstallation();
+  const server = await startServer({ ...place, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 });
+  const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
+  const db = openDatabase(join(place.dataDir, 'gen3d.sqlite'));
+  onTestFinished(() => db.destroy());
+  const job = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  /** Has it claimed now, and not only after the pause. */
+  const change = (fields: { created_at?: number }) =>
+    db
+      .updateTable('jobs')
+      .set({ lease_expires_at: null, ...fields })
+      .where('id', '=', id)
+      .where('lease_token', 'is', null)
+      .execute();
+  const handedBack = () =>
+    until(async () => {
+      const { lease_token, lease_expires_at, attempt, status } = await job();
+      return lease_token === null && lease_expires_at !== null && { attempt, status };
+    }, 60_000);
+
+  const inputs = join(place.dataDir, 'inputs');
+  renameSync(join(inputs, id), join(place.dataDir, 'hidden'));
+  const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
+  onTestFinished(() => close({ graceMs: 0 }));
+  for (let time = 0; time < 4; time++) {
+    expect(await handedBack()).toEqual({ attempt: 0, status: 'PENDING' });
+    await change({});
+  }
+  await handedBack();
+  await change({ created_at: Date.now() - 2 * 60 * 60_000 });
+  const failed = await until(async () => {
+    const row = await job();
+    return row.finished_at !== null && row;
+  }, 60_000);
+  expect(failed).toMatchObject({ status: 'FAILED', error_code: 'internal_error', attempt: 3 });
+});
