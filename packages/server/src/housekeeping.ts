@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { AssetStore, Outcome } from './assets/store.js';
 import type { Db } from './db/open.js';
 import { after, currentTime } from './db/time.js';
+import { isUnavailable } from './db/unavailable.js';
 import type { InputStore } from './inputs/store.js';
 import { reap } from './jobs/lifecycle.js';
 import { deleteOldJobs } from './jobs/retention.js';
@@ -41,7 +42,11 @@ export function startHousekeeping(
     await assets.sweep(now - strayMs, outcomeOf);
   };
   const regularly = (task: () => Promise<unknown>, everyMs: number) => {
-    const run = () => task().catch((error: unknown) => log.error({ err: error }, 'housekeeping failed'));
+    const run = () =>
+      task().catch((error: unknown) => {
+        // That the database is away has been logged.
+        if (!isUnavailable(error)) log.error({ err: error }, 'housekeeping failed');
+      });
     void run();
     return setInterval(run, everyMs);
   };

@@ -104,7 +104,7 @@ async function openSandbox(
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
   for (const sentence of unknownVariables()) log.warn(sentence);
-  const store = await openStore(config);
+  const store = await openStore(config, log);
   const { db, dirs, keys, files, serverKey } = store;
   const metrics = new Metrics(db, config.dataDir);
   const dashboardTokens = new DashboardTokens(db, serverKey);
@@ -253,7 +253,7 @@ export async function worker(
 ): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
   for (const sentence of unknownVariables()) log.warn(sentence);
   requireWork(config);
-  const { db, dirs } = await openTables(config);
+  const { db, dirs } = await openTables(config, log);
   const notifier = new Notifier(db);
   const supervisor = new Supervisor({
     config,

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { ApiKeys } from './accounts/api-keys.js';
 import type { Config } from './config.js';
 import { type DataDir, openDataDir } from './data-dir.js';
@@ -17,8 +18,8 @@ export interface Store {
   files: FileStores;
 }
 
-/** Makes the data directory and brings the database up to date. `db.destroy()` closes it. @throws {ConfigError} if one of them cannot be used */
-export async function openTables(config: Config): Promise<Pick<Store, 'dirs' | 'db'>> {
+/** Makes the data directory and brings the database up to date; `log` hears when that goes away. `db.destroy()` closes it. @throws {ConfigError} if one of them cannot be used */
+export async function openTables(config: Config, log?: Logger): Promise<Pick<Store, 'dirs' | 'db'>> {
   const dirs = openDataDir(config);
   const migrating = openDatabase(dirs.database, { connections: 2, patient: true });
   try {
@@ -27,12 +28,12 @@ export async function openTables(config: Config): Promise<Pick<Store, 'dirs' | '
   } finally {
     await migrating.destroy();
   }
-  return { dirs, db: openDatabase(dirs.database) };
+  return { dirs, db: openDatabase(dirs.database, { connections: 10, log }) };
 }
 
 /** Opens the data directory and the database for a server. `store.db.destroy()` closes it. @throws {ConfigError} if it cannot be used */
-export async function openStore(config: Config): Promise<Store> {
-  const { dirs, db } = await openTables(config);
+export async function openStore(config: Config, log?: Logger): Promise<Store> {
+  const { dirs, db } = await openTables(config, log);
   try {
     const serverKey = isPostgres(db) ? await sharedKey(db, config.serverKey) : keyInFile(dirs.serverKey);
     return {

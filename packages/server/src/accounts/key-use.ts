@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Db } from '../db/open.js';
 import { currentTime } from '../db/time.js';
+import { whyFailed } from '../db/unavailable.js';
 
 const everyMs = 60_000;
 
@@ -27,6 +28,6 @@ export class KeyUse {
       .set({ last_used_at: currentTime(this.#db) })
       .where('id', '=', keyId)
       .execute()
-      .catch((error: unknown) => this.#log.warn({ err: error, keyId }, 'cannot note that a key was used'));
+      .catch((error: unknown) => this.#log.warn({ keyId, ...whyFailed(error) }, 'cannot note that a key was used'));
   }
 }

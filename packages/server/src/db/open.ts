@@ -1,9 +1,11 @@
 import { Kysely, Migrator, type Transaction } from 'kysely';
 import { ConfigError } from '../config.js';
 import { isPostgres } from './dialect.js';
+import { requireNoForeignTables } from './foreign-tables.js';
 import { migrations } from './migrations.js';
 import { isPostgresUrl, type PostgresOptions, postgresDialect, withoutPassword } from './postgres.js';
 import { PostgresTypes } from './postgres-types.js';
+import { isWantOfRights, wantOfRights } from './rights.js';
 import { damaged, isDamage, sqliteDialect } from './sqlite.js';
 import type { Tables } from './tables.js';
 import { isUnavailable } from './unavailable.js';
@@ -25,7 +27,8 @@ export function openDatabase(location: string, options: PostgresOptions = { conn
 /**
  * Brings the tables up to date. Safe when several processes do it at once: on SQLite each runs in one immediate
  * transaction, on PostgreSQL one at a time holds an advisory lock.
- * @throws {ConfigError} when there is no connection, the file is damaged, or a newer gen3d has already changed this database
+ * @throws {ConfigError} when there is no connection, the user lacks rights, the file is damaged, another program's tables are
+ *   there, or a newer gen3d has already changed this database
  * @throws {Error} when a migration fails
  */
 export async function migrate(db: Db, location = 'The database'): Promise<void> {
@@ -34,12 +37,16 @@ export async function migrate(db: Db, location = 'The database'): Promise<void> 
     db: isPostgres(db) ? db.withPlugin(new PostgresTypes()) : db,
     provider: { getMigrations: async () => migrations },
   });
-  const error = await migrator.migrateToLatest().then(
-    (result) => result.error,
-    (thrown: unknown) => thrown,
-  );
+  const update = async () => {
+    // Before ours are among them.
+    if (isPostgres(db)) await requireNoForeignTables(db, place);
+    return (await migrator.migrateToLatest()).error;
+  };
+  const error = await update().catch((thrown: unknown) => thrown);
   if (!error) return;
+  if (error instanceof ConfigError) throw error;
   if (isDamage(error)) throw damaged(place, error);
+  if (isWantOfRights(error)) throw await wantOfRights(db, place, error);
   const message = error instanceof Error ? error.message : String(error);
   if (isUnavailable(error)) {
     throw new ConfigError(`Cannot use the database ${place}. ${message}. Check --database`, { cause: error });

@@ -1,5 +1,8 @@
 import { type Dialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import pg from 'pg';
+import type { Logger } from 'pino';
+import { ConfigError } from '../config.js';
+import { Outage } from './outage.js';
 import { DatabaseUnavailableError } from './unavailable.js';
 
 const connectTimeoutMs = 5_000;
@@ -17,19 +20,35 @@ export interface PostgresOptions {
   connections: number;
   /** For a statement that may take as long as it needs, such as a migration. */
   patient?: boolean;
+  /** Hears when the database goes away and when it is back. */
+  log?: Logger | undefined;
 }
 
 export const isPostgresUrl = (location: string): boolean => /^postgres(ql)?:\/\//.test(location);
 
-/** A connection URL without its password and parameters, for people and logs. */
+/**
+ * A password with a / in it ends the host too early, and what is behind it would pass for host and database.
+ * @throws {ConfigError} without a part of the URL, since any may be of the password
+ */
+function encoded(url: string): string {
+  const { pathname, search, hash } = new URL(url);
+  if ((pathname + search + hash).includes('@')) {
+    throw new ConfigError(
+      'The URL of the PostgreSQL database has an @ behind its host. In user and password, special characters must be percent-encoded: / as %2F, @ as %40, ? as %3F, # as %23',
+    );
+  }
+  return url;
+}
+
+/** A connection URL without its password and parameters, for people and logs. @throws {ConfigError} as `connectionOf` */
 export function withoutPassword(url: string): string {
-  const { protocol, username, host, pathname } = new URL(url);
+  const { protocol, username, host, pathname } = new URL(encoded(url));
   return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`;
 }
 
-/** How to connect, for the pool and for a connection of its own. */
+/** How to connect, for the pool and for a connection of its own. @throws {ConfigError} for a password that is not percent-encoded */
 export const connectionOf = (url: string): pg.ClientConfig => ({
-  connectionString: url,
+  connectionString: encoded(url),
   application_name: 'gen3d',
   connectionTimeoutMillis: connectTimeoutMs,
   // An idle connection whose other end is gone is noticed, and not only by the next one to use it.
@@ -38,9 +57,10 @@ export const connectionOf = (url: string): pg.ClientConfig => ({
 });
 
 /** The PostgreSQL dialect over pg. Connects when first used, and again after the server was away. */
-export function postgresDialect(url: string, { connections, patient = false }: PostgresOptions): Dialect {
+export function postgresDialect(url: string, { connections, patient = false, log }: PostgresOptions): Dialect {
   const pool = new pg.Pool({
     ...connectionOf(url),
+    Client: HangingUpClient,
     max: connections,
     idleTimeoutMillis: keptIdleMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
@@ -53,18 +73,35 @@ export function postgresDialect(url: string, { connections, patient = false }: P
   // A broken connection is out of the pool by then, and whoever was using it learns from their query.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
-  return new PostgresDialect({ pool: new TellingPool(pool) });
+  return new PostgresDialect({ pool: new TellingPool(pool, log && new Outage(log)) });
+}
+
+/**
+ * pg leaves a connection open when it gives up itself in the middle of a log-in, as for want of a password, and the process
+ * could not end.
+ */
+class HangingUpClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    const { connection } = this as unknown as { connection: pg.Connection };
+    connection.on('error', () => connection.stream.destroy());
+  }
 }
 
 /** A pool that tells a lost database from a wrong query, and keeps no connection that was lost. */
 class TellingPool implements PostgresPool {
-  constructor(private readonly pool: pg.Pool) {}
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly outage: Outage | undefined,
+  ) {}
 
   async connect(): Promise<PostgresPoolClient> {
     const client = await this.pool.connect().catch((cause: unknown) => {
-      throw new DatabaseUnavailableError(`No connection to PostgreSQL: ${reason(cause)}`, { cause });
+      const error = new DatabaseUnavailableError(`No connection to PostgreSQL: ${reason(cause)}`, { cause });
+      this.outage?.failed(error);
+      throw error;
     });
-    return tellingClient(client);
+    return tellingClient(client, this.outage);
   }
 
   end(): Promise<void> {
@@ -72,16 +109,19 @@ class TellingPool implements PostgresPool {
   }
 }
 
-function tellingClient(client: pg.PoolClient): PostgresPoolClient {
+function tellingClient(client: pg.PoolClient, outage: Outage | undefined): PostgresPoolClient {
   let lost: DatabaseUnavailableError | undefined;
   const query = async (sql: string, parameters: readonly unknown[]) => {
     // What is asked after the loss, a rollback, shall not hide why.
     if (lost) throw lost;
     try {
-      return await client.query(sql, parameters.map(storable));
+      const result = await client.query(sql, parameters.map(storable));
+      outage?.answered();
+      return result;
     } catch (cause) {
       if (!isLoss(cause)) throw cause;
       lost = new DatabaseUnavailableError(`The connection to PostgreSQL was lost: ${reason(cause)}`, { cause });
+      outage?.failed(lost);
       throw lost;
     }
   };
@@ -111,5 +151,9 @@ function isLoss(error: unknown): boolean {
 /** An address that resolves to several is tried at each, and the error of that has no message of its own. */
 function reason(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reason).join('; ');
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  // What pg says for want of a password is the name of a step in the protocol.
+  return /client password must be a (non-empty )?string/.test(message)
+    ? 'no password was given: put it into the URL or set PGPASSWORD'
+    : message;
 }

@@ -1,12 +1,14 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
 import { dashboard } from '../dashboard/dashboard.js';
+import { DatabaseUnavailableError } from '../db/unavailable.js';
 import { anyOrigin } from './any-origin.js';
 import { assetRoutes, movedAssetRoutes } from './assets.js';
 import { authenticate } from './auth.js';
 import { balanceRoutes } from './balance.js';
 import { docs } from './docs.js';
 import { errorHandler, HttpError } from './errors.js';
+import { passesInTime } from './in-time.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
 import { rateLimit } from './rate-limit.js';
@@ -40,7 +42,8 @@ export function createApp(services: Services): Express {
   );
   app.use(requireHost);
   app.get('/healthz', async (_request, response) => {
-    await db.selectFrom('accounts').select('id').limit(1).execute();
+    const query = db.selectFrom('accounts').select('id').limit(1).execute();
+    if (!(await passesInTime(query.then(() => true)))) throw new DatabaseUnavailableError('no answer in time');
     if (services.isReady()) sendJson(response, 200, { status: 'ok' });
     else sendJson(response, 503, { status: 'starting' });
   });

@@ -74,7 +74,8 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
     const refusal = error instanceof HttpError ? error : requestFault(error);
     if (refusal) return void send(response, refusal);
     const { requestId, traceId } = response.locals;
-    log.error({ err: error, requestId, trace_id: traceId }, 'request failed');
+    // That the database is away has been logged, and the request is logged with its 503.
+    if (!isUnavailable(error)) log.error({ err: error, requestId, trace_id: traceId }, 'request failed');
     send(response, failure(error));
   };
 }

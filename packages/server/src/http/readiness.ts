@@ -1,21 +1,18 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { currentTime } from '../db/time.js';
 import { anyRunner } from '../runner/registry.js';
+import { passesInTime } from './in-time.js';
 import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
 /** However often it is asked, what it takes to find out is done once in this time. */
 const keptMs = 1_000;
-/** What has not answered by then is of no use to a request. */
-const patienceMs = 3_000;
 
 type Findings = Record<'server' | 'database' | 'assets' | 'runners', string>;
 
 /** `ok`, or what is wrong: always one of our sentences, so that nothing of an address or a credential gets out. */
 async function finding(check: Promise<boolean>, problem: string): Promise<string> {
-  const tooLate = pause(patienceMs, false, { ref: false });
-  return (await Promise.race([check.catch(() => false), tooLate])) ? 'ok' : problem;
+  return (await passesInTime(check)) ? 'ok' : problem;
 }
 
 /**

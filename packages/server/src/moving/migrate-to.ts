@@ -5,6 +5,7 @@ import { AdminError } from '../admin.js';
 import { FolderAssetStore } from '../assets/folder-store.js';
 import { type Config, ConfigError } from '../config.js';
 import { type DataDir, dataDirOf } from '../data-dir.js';
+import { requireNoForeignTables } from '../db/foreign-tables.js';
 import { type Db, migrate, openDatabase } from '../db/open.js';
 import { withoutPassword } from '../db/postgres.js';
 import { isUnavailable } from '../db/unavailable.js';
@@ -17,7 +18,7 @@ import { type CopiedTable, copiedTableNames } from './copied-tables.js';
 import { copyAssets, copyPhotos, type FileCounts, noFiles } from './copy-files.js';
 import { copyTable } from './copy-table.js';
 import { openSource, type Source } from './source.js';
-import { claimTarget, finishImport, type Progress, requireNoForeignTables, settleTables } from './target.js';
+import { claimTarget, finishImport, type Progress, settleTables } from './target.js';
 
 export interface Move {
   /** Where the SQLite installation lies, as its server's settings say. */
@@ -69,6 +70,7 @@ export async function migrateTo({ source, target, files, onProgress = () => {} }
   const db = openDatabase(target.database, { connections: 2, patient: true });
   try {
     const key = serverKeyOf(dirs.serverKey, target.serverKey);
+    // Also a part of `migrate`, whose words about a database that is away are those for a server.
     await requireNoForeignTables(db, place);
     await migrate(db, target.database);
     const found = await claimTarget(db, place, key, target.serverKey === undefined);

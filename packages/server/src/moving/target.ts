@@ -12,19 +12,6 @@ export type Progress = 'empty' | 'half-copied' | 'finished';
 
 const emptyAdvice = 'Give an empty database, such as `createdb` makes';
 
-/** @throws {AdminError} where the tables of another program lie in the database */
-export async function requireNoForeignTables(db: Db, place: string): Promise<void> {
-  const { rows } = await sql<{ name: string }>`
-    select relname as name from pg_class
-    where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
-      and not exists (select 1 from pg_depend where objid = pg_class.oid and deptype = 'e')
-    order by relname`.execute(db);
-  const names = rows.map(({ name }) => name);
-  if (names.length === 0 || names.includes('kysely_migration')) return;
-  const some = names.slice(0, 3).join(', ') + (names.length > 3 ? ', ...' : '');
-  throw new AdminError(`${place} holds the tables of something else (${some}). ${emptyAdvice}`);
-}
-
 /**
  * Makes the database the one into which an installation is copied, told by its server key, which from then on is the
  * database's. With `keepKey` the database keeps it, else only its fingerprint, and each server is given it.

@@ -50,7 +50,7 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
   // One to work, one to report progress, one to renew leases.
-  const db = openDatabase(dirs.database, { connections: 3 });
+  const db = openDatabase(dirs.database, { connections: 3, log });
   let engine: ThreadedEngine;
   let instance: string;
   try {

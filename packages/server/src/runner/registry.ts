@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Db, Queryable } from '../db/open.js';
 import type { RunnerRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
+import { isUnavailable, whyFailed } from '../db/unavailable.js';
 
 /** What a runner says of itself. */
 export type RunnerDescription = Omit<RunnerRow, 'started_at' | 'heartbeat_at' | 'alive_until'>;
@@ -41,7 +42,10 @@ export async function keepAnnounced(
   const beat = () => {
     underWay = underWay
       .then(() => announce(db, runner, aliveMs, currentTime(db)))
-      .catch((error: unknown) => log.warn({ err: error }, 'cannot tell that this runner works'));
+      .catch((error: unknown) => {
+        // That the database is away has been logged.
+        if (!isUnavailable(error)) log.warn({ err: error }, 'cannot tell that this runner works');
+      });
   };
   beat();
   await underWay;
@@ -49,7 +53,7 @@ export async function keepAnnounced(
   return async () => {
     clearInterval(timer);
     await underWay;
-    await forget(db, runner.id).catch((error: unknown) => log.warn({ err: error }, 'cannot take this runner out'));
+    await forget(db, runner.id).catch((error: unknown) => log.warn(whyFailed(error), 'cannot take this runner out'));
   };
 }
 

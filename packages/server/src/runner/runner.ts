@@ -6,7 +6,7 @@ import type { Dispatcher } from 'undici';
 import type { AssetKeys, AssetStore } from '../assets/store.js';
 import type { Db } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
-import { isUnavailable } from '../db/unavailable.js';
+import { isUnavailable, whyFailed } from '../db/unavailable.js';
 import { isDiskFull } from '../disk-full.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import { describeNonImage, sniffImage } from '../inputs/sniff.js';
@@ -111,7 +111,10 @@ export class Runner {
     const { leaseMs, log } = this.#options;
     // Four chances to renew before a lease runs out.
     const heartbeat = setInterval(() => {
-      this.#renewLeases().catch((error: unknown) => log.error({ err: error }, 'cannot renew leases'));
+      this.#renewLeases().catch((error: unknown) => {
+        // That the database is away has been logged.
+        if (!isUnavailable(error)) log.error({ err: error }, 'cannot renew leases');
+      });
     }, leaseMs / 4);
     try {
       while (!this.#draining) {
@@ -139,7 +142,7 @@ export class Runner {
     for (const { job, abort } of this.#works) {
       abort.abort(new HandBack());
       await handBack(db, job.lease).catch((error: unknown) =>
-        log.error({ ...aboutJob(job), err: error }, 'cannot hand the job back'),
+        log.error({ ...aboutJob(job), ...whyFailed(error) }, 'cannot hand the job back'),
       );
     }
   }
@@ -151,7 +154,7 @@ export class Runner {
       await this.#renewLeases();
       return await claim(db, { runner: name, now: currentTime(db), leaseMs });
     } catch (error) {
-      log.error({ err: error }, 'cannot claim a job');
+      if (!isUnavailable(error)) log.error({ err: error }, 'cannot claim a job');
       return undefined;
     }
   }
@@ -285,7 +288,6 @@ export class Runner {
         return await ask();
       } catch (error) {
         if (!isUnavailable(error) || this.#draining) throw error;
-        this.#options.log.warn(error.message);
         await pause(retryMs);
       }
     }
@@ -306,7 +308,7 @@ export class Runner {
       } catch (ending) {
         if (!(isDiskFull(ending) || isUnavailable(ending)) || this.#draining) {
           // The lease stays and runs out; then the job is claimed again or reaped.
-          return log.error({ ...about, err: ending }, 'cannot end the attempt');
+          return log.error({ ...about, ...whyFailed(ending) }, 'cannot end the attempt');
         }
         // Left to run out, the lease would count as an attempt. To take the job from us needs room as well.
         await pause(retryMs);
@@ -331,7 +333,7 @@ export class Runner {
       log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
       await inputs.remove(job.id);
     } else {
-      log.error({ ...about, err: error }, 'the attempt broke off');
+      log.error({ ...about, ...whyFailed(error) }, 'the attempt broke off');
       const again = await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
       if (!again) tell({ type: 'finished', status: 'FAILED' });
       tell({ type: 'changed' });

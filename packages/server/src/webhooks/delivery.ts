@@ -7,6 +7,7 @@ import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 import { currentTime } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
+import { isUnavailable, whyFailed } from '../db/unavailable.js';
 import { beginningOf } from './beginning-of-body.js';
 import { connectionFailure } from './connection-failure.js';
 import { type Exchange, logDelivery } from './delivery-log.js';
@@ -69,7 +70,10 @@ export class Delivery {
     this.#again = false;
     const began = performance.now();
     this.#looking = this.#look()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'cannot read the outbox'))
+      .catch((error: unknown) => {
+        // That the database is away has been logged.
+        if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot read the outbox');
+      })
       .then(() => pause(Math.min(restFactor * (performance.now() - began), pollMs)))
       .finally(() => {
         this.#looking = undefined;
@@ -114,7 +118,9 @@ export class Delivery {
       .then((end) => {
         ending = end;
       })
-      .catch((error: unknown) => this.#options.log.error({ err: error, eventId: row.event_id }, 'delivery broke off'))
+      .catch((error: unknown) =>
+        this.#options.log.error({ eventId: row.event_id, ...whyFailed(error) }, 'delivery broke off'),
+      )
       .finally(() => {
         this.#running.delete(running);
         this.#places.release(place, ending);

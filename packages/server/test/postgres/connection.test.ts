@@ -4,6 +4,7 @@ import { openAdmin } from '../../src/admin.js';
 import { ConfigError, loadConfig } from '../../src/config.js';
 import { Listener, type News, Notifier } from '../../src/db/notifications.js';
 import { migrate, openDatabase } from '../../src/db/open.js';
+import { newUlid } from '../../src/ids.js';
 import { photoJob } from '../contract/kit.js';
 import {
   newAccount,
@@ -32,6 +33,58 @@ describe('a database that cannot be used', () => {
     const missing = new URL((await newInstallation()).database);
     missing.pathname = '/nowhere';
     await expect(open(missing.href)).rejects.toThrow(/\/nowhere\. .*database "nowhere" does not exist/);
+  });
+
+  test('for an @ or a / in its password that is not encoded is refused without a part of the password', async () => {
+    for (const password of ['p@qz/xyzzy', '12/xyzzy', '12?xyzzy', 'p@12#xyzzy']) {
+      const error: unknown = await open(`postgres://gen3d:${password}@db.example.com/gen3d`).catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(ConfigError);
+      const { message } = error as Error;
+      expect(message).toContain('special characters must be percent-encoded');
+      expect(message).not.toMatch(/xyzzy|qz|12|db\.example/);
+    }
+  });
+
+  test('because it holds the tables of another program is refused, and nothing of ours is put beside them', async () => {
+    const database = await newPostgresDatabase(onTestFinished, 'template0');
+    const db = openDatabase(database);
+    onTestFinished(() => db.destroy());
+    await sql`create table customers (id int)`.execute(db);
+    const refusal = open(database);
+    await expect(refusal).rejects.toBeInstanceOf(ConfigError);
+    await expect(refusal).rejects.toThrow(/holds the tables of something else \(customers\)\. Give an empty database/);
+    const { rows } = await sql<{ relname: string }>`
+      select relname from pg_class where relnamespace = 'public'::regnamespace`.execute(db);
+    expect(rows).toEqual([{ relname: 'customers' }]);
+  });
+
+  test('for want of rights says whose, and what to run, after which it can be used', async () => {
+    const database = await newPostgresDatabase(onTestFinished, 'template0');
+    const db = openDatabase(database);
+    const user = `Guest ${newUlid()}`;
+    await sql`create role ${sql.ref(user)} login`.execute(db);
+    onTestFinished(async () => {
+      await sql`drop owned by ${sql.ref(user)}`.execute(db);
+      await sql`drop role ${sql.ref(user)}`.execute(db);
+      await db.destroy();
+    });
+    const guest = new URL(database);
+    guest.username = user;
+    const refusal = async () => {
+      const error: unknown = await open(guest.href).catch((thrown) => thrown);
+      expect(error).toBeInstanceOf(ConfigError);
+      return (error as Error).message;
+    };
+    const inSchema = await refusal();
+    expect(inSchema).toContain(`The user "${user}" may not make tables in the schema public`);
+    expect(inSchema).toMatch(/ALTER DATABASE \S+ OWNER TO "Guest/);
+    await migrate(db, database);
+    const onTables = await refusal();
+    expect(onTables).toContain(`The user "${user}" may not use the tables in`);
+    // As it is advised, to the letter.
+    await sql.raw(/GRANT ALL[^;]+/.exec(onTables)?.[0] ?? '').execute(db);
+    await sql.raw(/GRANT USAGE[^;]+/.exec(inSchema)?.[0] ?? '').execute(db);
+    await (await open(guest.href)).close();
   });
 
   test('because a newer gen3d has changed it is refused with a sentence', async () => {

@@ -54,8 +54,24 @@ test.each(['fast', 'crash'] as const)(
     expect(await metrics()).toMatch(/^gen3d_database_up 1$/m);
     expect(await metrics()).toMatch(/^gen3d_accounts_below_zero 0$/m);
     expect(logged.join()).not.toContain('s3cret');
+    const entries = logged.map((line) => JSON.parse(line));
+    // The end of a short outage is told when it has been calm for a moment.
+    await until(async () => logged.some((line) => line.includes('the database is back')));
+    expect(entries.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'the database is away' }]);
+    expect(logged.join()).not.toContain('"stack"');
   },
 );
+
+test('a PostgreSQL that does not answer makes /healthz 503 long before the query itself is given up', async () => {
+  const { cluster, server } = await setUp({});
+  expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
+  await cluster.freeze();
+  const began = performance.now();
+  expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
+  expect(performance.now() - began).toBeLessThan(20_000);
+  await cluster.thaw();
+  await until(async () => (await server.call('GET', '/healthz', undefined, null)).status === 200, 60_000);
+});
 
 test('a job in inference when PostgreSQL goes away is stored when it is back, in its first attempt, and charged once', async () => {
   const settings = {

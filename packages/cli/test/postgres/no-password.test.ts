@@ -1,0 +1,23 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startCluster } from '../../../server/test/postgres/cluster.js';
+import { workplace } from '../run.js';
+
+const { gen3d, serve } = workplace();
+
+test('a password that is missing ends the command with a sentence that says where to put it', async () => {
+  const cluster = await startCluster({ password: 's3cret' });
+  onTestFinished(() => cluster.remove());
+  const url = new URL(cluster.url);
+  url.password = '';
+  // The end of `serve` is not made by the command, but comes when nothing is left open.
+  const started = await gen3d(['serve', '--port', '0', '--workers', '0', '--database', url.href]);
+  expect(started).toMatchObject({ code: 2, stdout: '' });
+  expect(started.stderr).toContain('no password was given: put it into the URL or set PGPASSWORD');
+
+  const old = await serve('--workers', '0');
+  old.child.kill('SIGTERM');
+  await old.ended;
+  const moved = await gen3d(['admin', 'migrate-to', url.href]);
+  expect(moved.code).not.toBe(0);
+  expect(moved.stderr).toContain('no password was given: put it into the URL or set PGPASSWORD');
+});
