@@ -46,3 +46,14 @@ test('an expression among the values is part of the query, which is built once f
   }
   expect(built).toBe(2);
 });
+
+test('the same expression may be another value from call to call', async () => {
+  const db = await temporaryDatabase();
+  const find = prepared((on, first: unknown, second: unknown) =>
+    on.selectNoFrom([sql<string>`${first}`.as('first'), sql<string>`${second}`.as('second')]),
+  );
+  const one = sql<string>`'one'`;
+  expect(await find(db, one, 'b')).toEqual({ first: 'one', second: 'b' });
+  expect(await find(db, 'a', one)).toEqual({ first: 'a', second: 'one' });
+  expect(await find(db, one, one)).toEqual({ first: 'one', second: 'one' });
+});

@@ -31,7 +31,7 @@ interface Built<Values, Row> {
 }
 
 function builtOnce<Values extends readonly unknown[], Row>(build: Build<Values, Row>) {
-  const kept = new WeakMap<DialectAdapter, WeakMap<object, Built<Values, Row>>>();
+  const kept = new WeakMap<DialectAdapter, WeakMap<object, Map<string, Built<Values, Row>>>>();
   return (db: Queryable, values: Values): CompiledQuery<Row> => {
     // What a database and its transactions have in common.
     const { adapter } = db.getExecutor();
@@ -43,11 +43,12 @@ function builtOnce<Values extends readonly unknown[], Row>(build: Build<Values, 
       ofAdapter = new WeakMap();
       kept.set(adapter, ofAdapter);
     }
-    let known = ofAdapter.get(key);
-    if (!known) {
-      known = withStandIns(build, db, values);
-      ofAdapter.set(key, known);
-    }
+    // One expression may stand in several places, as the time does in the row of a job that has failed already.
+    const places = values.map((value) => (isExpression(value) ? 'e' : 'v')).join('');
+    const ofPlaces = ofAdapter.get(key) ?? new Map<string, Built<Values, Row>>();
+    ofAdapter.set(key, ofPlaces);
+    const known = ofPlaces.get(places) ?? withStandIns(build, db, values);
+    ofPlaces.set(places, known);
     return { ...known.query, parameters: known.fill(values) };
   };
 }
