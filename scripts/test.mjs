@@ -47,5 +47,5 @@ function summary({ numPassedTests, numFailedTests, numPendingTests, numTodoTests
   );
   const skipped = numPendingTests + numTodoTests;
   const counts = `${numPassedTests} passed, ${numFailedTests + unloaded.length} failed`;
-  return skipped === 0 ? counts : `${counts}, ${skipped} skipped`;
+  return skipped === 0 ? counts : `${skipped} skipped, for want of what they name above\n${counts}`;
 }
