@@ -1,4 +1,4 @@
-import { readdirSync, utimesSync } from 'node:fs';
+import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder, until } from '../../test/kit.js';
@@ -41,7 +41,7 @@ describe.each([
     await inputs.remove('job');
     await inputs.remove('job');
     expect(await stored()).toEqual(['job2']);
-    await expect(inputs.read('job')).rejects.toThrow(UnreadablePhotoError);
+    await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadablePhotoError.name, isMissing: true });
   });
 
   test('a sweep removes old photos that no open job needs, on every page', async () => {
@@ -52,6 +52,12 @@ describe.each([
     await inputs.sweep(later(), async (jobId) => jobId === 'open');
     expect(await stored()).toEqual(['open']);
   });
+});
+
+test('a photo that is there and cannot be read is not said to be missing', async () => {
+  const inputs = new FolderInputStore(temporaryFolder());
+  mkdirSync(join(inputs.folder, 'job'));
+  await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadablePhotoError.name, isMissing: false });
 });
 
 test('a sweep of a folder removes old files that were only half written', async () => {

@@ -4,4 +4,10 @@
  */
 export class UnreadablePhotoError extends Error {
   override readonly name = 'UnreadablePhotoError';
+
+  /** Whether there is nothing under its name, rather than something that cannot be read. */
+  get isMissing(): boolean {
+    const { code } = (this.cause ?? { code: 'ENOENT' }) as NodeJS.ErrnoException;
+    return code === 'ENOENT';
+  }
 }

@@ -1,7 +1,7 @@
 import { AdminError } from '../admin.js';
 import type { AssetStore } from '../assets/store.js';
 import type { InputStore } from '../inputs/store.js';
-import { isStorageUnavailable } from '../s3/unavailable.js';
+import { UnreadablePhotoError } from '../inputs/unreadable.js';
 
 /** Files on the way at once: a store far away answers each of them late. */
 const places = 8;
@@ -65,9 +65,8 @@ async function photoOf(store: InputStore, jobId: string): Promise<Uint8Array | u
   try {
     return await store.read(jobId);
   } catch (error) {
-    const isFault = isStorageUnavailable(error) || ('code' in Object(error) && Object(error).code !== 'ENOENT');
-    if (isFault) throw error;
-    return undefined;
+    if (error instanceof UnreadablePhotoError && error.isMissing) return undefined;
+    throw error;
   }
 }
 
