@@ -5,6 +5,7 @@ import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './accounts/bootstrap.js';
+import { KeyUse } from './accounts/key-use.js';
 import { publishRates } from './accounts/rates.js';
 import { requireLocation, settleLocation } from './assets/location.js';
 import { whyHidden } from './assets/visibility.js';
@@ -167,6 +168,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
       ...store,
+      keyUse: new KeyUse(store.db, log),
       inputs: files.inputs,
       config,
       cursors: new Cursors(serverKey),

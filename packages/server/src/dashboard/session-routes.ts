@@ -2,7 +2,6 @@ import { publicTestKey } from '@gen3d/schema';
 import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findAccount } from '../accounts/accounts.js';
-import { KeyUse } from '../accounts/key-use.js';
 import type { Caller } from '../http/auth.js';
 import { HttpError, invalidRequest } from '../http/errors.js';
 import { onlyMethods } from '../http/only-methods.js';
@@ -39,11 +38,10 @@ export const identityOf = (response: { locals: Record<string, unknown> }): Ident
 export const accountHeader = 'x-gen3d-account';
 
 /** `/dashboard/api/session`: who is signed in, signing in and out. */
-export function sessionRoutes({ config, db, keys, log, dashboardTokens: tokens }: Services): Router {
+export function sessionRoutes({ config, db, keys, keyUse, dashboardTokens: tokens }: Services): Router {
   const router = Router();
   const operatorPassword = new OperatorPassword(db);
   const tries = new TokenBucket(passwordTries.perSecond, passwordTries.burst, performance.now());
-  const use = new KeyUse(db, log);
 
   const describe = async (identity: Identity) => {
     let query = db.selectFrom('accounts').select(['id', 'name', 'sandbox']).orderBy('sandbox').orderBy('id');
@@ -94,7 +92,7 @@ export function sessionRoutes({ config, db, keys, log, dashboardTokens: tokens }
         if (keyId === null) {
           return refuse(response, 403, 'sign_in_failed', 'This API key is unknown or was revoked');
         }
-        use.note(keyId);
+        keyUse.note(keyId);
       }
       const token = await tokens.issueSession(keyId);
       setSessionCookie(request, response, config, token);

@@ -1,6 +1,5 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
-import { KeyUse } from '../accounts/key-use.js';
 import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
@@ -17,8 +16,7 @@ function presentedKey({ headers }: Request): string | undefined {
 }
 
 /** Lets nobody past without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
-export function authenticate({ db, keys, log, sandbox }: Services): RequestHandler {
-  const use = new KeyUse(db, log);
+export function authenticate({ db, keys, keyUse, sandbox }: Services): RequestHandler {
   return async (request, response, next) => {
     const key = presentedKey(request);
     if (key === publicTestKey && sandbox) {
@@ -27,7 +25,7 @@ export function authenticate({ db, keys, log, sandbox }: Services): RequestHandl
     }
     const known = key === undefined ? undefined : await keys.find(db, key);
     if (!known) return void sendJson(response, 403, forbiddenBody);
-    use.note(known.id);
+    keyUse.note(known.id);
     response.locals.caller = { accountId: known.account_id, sandbox: false } satisfies Caller;
     next();
   };

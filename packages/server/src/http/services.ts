@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { ApiKeys } from '../accounts/api-keys.js';
+import type { KeyUse } from '../accounts/key-use.js';
 import type { Config } from '../config.js';
 import type { DashboardTokens } from '../dashboard/tokens.js';
 import type { Db } from '../db/open.js';
@@ -14,6 +15,7 @@ export interface Services {
   config: Config;
   db: Db;
   keys: ApiKeys;
+  keyUse: KeyUse;
   cursors: Cursors;
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
