@@ -1,17 +1,15 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
+import { inBatches } from '../db/in-batches.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
-/** Few enough that no reader waits for the deleting transaction. */
-const batch = 1_000;
 
 /** Deletes the records of jobs that are past their keeping time; their files stay, since their URLs are permanent. */
-export async function deleteOldJobs(db: Db, now: number): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const { numDeletedRows } = await db
+export function deleteOldJobs(db: Db, now: number): Promise<number> {
+  return inBatches((limit) =>
+    db
       .deleteFrom('jobs')
       .where('id', 'in', (eb) =>
         eb
@@ -20,12 +18,9 @@ export async function deleteOldJobs(db: Db, now: number): Promise<number> {
           // An id starts with its time of creation, so the primary key finds the old ones.
           .where('id', '<', encodeTime(now - limits.taskRetentionDays * dayMs))
           .where('finished_at', 'is not', null)
-          .limit(batch)
+          .limit(limit)
           .$call(forUpdateSkipLocked(db)),
       )
-      .executeTakeFirstOrThrow();
-    total += Number(numDeletedRows);
-    if (numDeletedRows < BigInt(batch)) return total;
-    await new Promise(setImmediate);
-  }
+      .executeTakeFirstOrThrow(),
+  );
 }

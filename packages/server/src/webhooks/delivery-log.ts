@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
+import { inBatches } from '../db/in-batches.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
@@ -8,8 +9,6 @@ import { newUlid } from '../ids.js';
 /** Of each account, however many it makes. A job makes about ten. */
 export const mostKept = 500;
 const keptMs = limits.deadLetterDays * 24 * 60 * 60 * 1_000;
-/** Few enough that no reader waits for the deleting transaction. */
-const batch = 1_000;
 
 /** One attempt at a delivery: what was sent, and what came back. */
 export interface Exchange {
@@ -70,8 +69,8 @@ export async function logDelivery(trx: Queryable, event: OutboxRow, exchange: Ex
 
 /** Deletes what has been kept as long as a dead letter is. */
 export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
-  for (;;) {
-    const { numDeletedRows } = await db
+  await inBatches((limit) =>
+    db
       .deleteFrom('webhook_deliveries')
       .where('id', 'in', (eb) =>
         eb
@@ -79,11 +78,9 @@ export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
           .select('id')
           // An id starts with its time of creation, so the primary key finds the old ones.
           .where('id', '<', encodeTime(now - keptMs))
-          .limit(batch)
+          .limit(limit)
           .$call(forUpdateSkipLocked(db)),
       )
-      .executeTakeFirstOrThrow();
-    if (numDeletedRows < BigInt(batch)) return;
-    await new Promise(setImmediate);
-  }
+      .executeTakeFirstOrThrow(),
+  );
 }
