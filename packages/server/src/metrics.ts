@@ -2,6 +2,7 @@ import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { sql } from 'kysely';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { answers } from './db/answers.js';
 import type { Db } from './db/open.js';
 import { currentTime } from './db/time.js';
 import { isUnavailable } from './db/unavailable.js';
@@ -120,8 +121,11 @@ export class Metrics {
       help: 'Whether the database answers: 1 or 0',
       registers: [this.registry],
       async collect() {
-        const answer = db.selectFrom('accounts').select('id').limit(1).execute();
-        this.set(await answer.then(() => 1).catch(() => 0));
+        this.set(
+          await answers(db)
+            .then(() => 1)
+            .catch(() => 0),
+        );
       },
     });
     const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => Promise<void>) =>

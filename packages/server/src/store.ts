@@ -28,7 +28,7 @@ export async function openTables(config: Config, log?: Logger): Promise<Pick<Sto
   } finally {
     await migrating.destroy();
   }
-  return { dirs, db: openDatabase(dirs.database, { connections: 10, log }) };
+  return { dirs, db: openDatabase(dirs.database, { log }) };
 }
 
 /** Opens the data directory and the database for a server. `store.db.destroy()` closes it. @throws {ConfigError} if it cannot be used */

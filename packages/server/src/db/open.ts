@@ -19,7 +19,7 @@ export type Queryable = Db | Transaction<Tables>;
  * PostgreSQL is not connected to before the first query. Call `destroy()` when done.
  * @throws {ConfigError} if the SQLite file is no database, or is damaged
  */
-export function openDatabase(location: string, options: PostgresOptions = { connections: 10 }): Db {
+export function openDatabase(location: string, options: PostgresOptions = {}): Db {
   const dialect = isPostgresUrl(location) ? postgresDialect(location, options) : sqliteDialect(location);
   return new Kysely<Tables>({ dialect });
 }

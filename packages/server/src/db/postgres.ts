@@ -16,8 +16,8 @@ const keptIdleMs = 60_000;
 const numbers: ReadonlySet<number> = new Set([pg.types.builtins.INT8, pg.types.builtins.NUMERIC]);
 
 export interface PostgresOptions {
-  /** Connections at most. */
-  connections: number;
+  /** Connections at most, 10 unless told. */
+  connections?: number;
   /** For a statement that may take as long as it needs, such as a migration. */
   patient?: boolean;
   /** Hears when the database goes away and when it is back. */
@@ -57,7 +57,7 @@ export const connectionOf = (url: string): pg.ClientConfig => ({
 });
 
 /** The PostgreSQL dialect over pg. Connects when first used, and again after the server was away. */
-export function postgresDialect(url: string, { connections, patient = false, log }: PostgresOptions): Dialect {
+export function postgresDialect(url: string, { connections = 10, patient = false, log }: PostgresOptions): Dialect {
   const pool = new pg.Pool({
     ...connectionOf(url),
     Client: HangingUpClient,

@@ -44,7 +44,7 @@ function builtOnce<Values extends readonly unknown[], Row>(build: Build<Values, 
       kept.set(adapter, ofAdapter);
     }
     // One expression may stand in several places, as the time does in the row of a job that has failed already.
-    const places = values.map((value) => (isExpression(value) ? 'e' : 'v')).join('');
+    const places = expressions.size === 0 ? '' : values.map((value) => (isExpression(value) ? 'e' : 'v')).join('');
     const ofPlaces = ofAdapter.get(key) ?? new Map<string, Built<Values, Row>>();
     ofAdapter.set(key, ofPlaces);
     const known = ofPlaces.get(places) ?? withStandIns(build, db, values);

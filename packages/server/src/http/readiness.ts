@@ -1,4 +1,5 @@
 import type { RequestHandler } from 'express';
+import { answers } from '../db/answers.js';
 import { currentTime } from '../db/time.js';
 import { anyRunner } from '../runner/registry.js';
 import { passesInTime } from './in-time.js';
@@ -22,15 +23,7 @@ async function finding(check: Promise<boolean>, problem: string): Promise<string
 export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
   const look = async (): Promise<Findings> => {
     const [database, assets, runners] = await Promise.all([
-      finding(
-        db
-          .selectFrom('accounts')
-          .select('id')
-          .limit(1)
-          .execute()
-          .then(() => true),
-        'does not answer',
-      ),
+      finding(answers(db), 'does not answer'),
       finding(
         checkAssets().then(() => true),
         'cannot be reached, or not written to',
