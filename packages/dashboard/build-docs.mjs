@@ -1,5 +1,5 @@
 // Makes the pages below /docs of the server from the Markdown in docs/: plain HTML, no script, nothing from elsewhere.
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import GithubSlugger from 'github-slugger';
 import { Marked, Renderer } from 'marked';
 
@@ -92,4 +92,5 @@ ${body}</main>
 mkdirSync(target, { recursive: true });
 const pages = names.map(render);
 for (const page of pages) writeFileSync(new URL(`${page.name}.html`, target), html(page, pages));
-copyFileSync(new URL('src/docs.css', import.meta.url), new URL('docs.css', target));
+const styles = ['base.css', 'docs.css'].map((name) => readFileSync(new URL(`src/${name}`, import.meta.url), 'utf8'));
+writeFileSync(new URL('docs.css', target), styles.join('\n'));

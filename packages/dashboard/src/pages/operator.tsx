@@ -2,12 +2,21 @@ import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { JobStatus, OperatorAccount, Overview } from '../api.js';
 import { Problem } from '../parts/problem.js';
+import { actions, type Column, Table } from '../parts/table.js';
 import { Workers, workersInWords } from '../parts/workers.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 import { ago, statusWords, usd, when } from '../words.js';
 import { NotFoundPage } from './not-found.js';
+
+const columns: readonly Column[] = [
+  { name: 'Account' },
+  { name: 'Since' },
+  { name: 'Jobs', right: true },
+  { name: 'Balance', right: true },
+  actions,
+];
 
 export function OperatorPage() {
   useTitle('Operator');
@@ -82,71 +91,52 @@ export function OperatorPage() {
       </div>
       <section>
         <h2>Accounts</h2>
-        <div class="table">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Account</th>
-                <th scope="col">Since</th>
-                <th scope="col" class="right">
-                  Jobs
-                </th>
-                <th scope="col" class="right">
-                  Balance
-                </th>
-                <th scope="col">
-                  <span class="hidden">Actions</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {accounts.map((account) => (
-                <tr key={account.account_id}>
-                  <td>
-                    <strong>{account.name}</strong>
-                    <br />
-                    <code class="hint">{account.account_id}</code>
-                  </td>
-                  <td data-label="Since">{when(account.created_at)}</td>
-                  <td class="right number" data-label="Jobs">
-                    {account.jobs}
-                  </td>
-                  <td class="right number" data-label="Balance">
-                    {usd(account.balance_usd)}
-                  </td>
-                  <td class="right">
-                    <div class="row end">
-                      {!account.sandbox && (
-                        <button
-                          type="button"
-                          class="small"
-                          aria-label={`Credit ${account.name}`}
-                          onClick={() => {
-                            setCredited(account);
-                            dialog.current?.showModal();
-                          }}
-                        >
-                          Credit
-                        </button>
-                      )}
-                      <button
-                        type="button"
-                        class="small"
-                        aria-label={`Open ${account.name}`}
-                        onClick={() => {
-                          chooseAccount(account.account_id);
-                          route('/');
-                        }}
-                      >
-                        Open
-                      </button>
-                    </div>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table columns={columns}>
+          {accounts.map((account) => (
+            <tr key={account.account_id}>
+              <td>
+                <strong>{account.name}</strong>
+                <br />
+                <code class="hint">{account.account_id}</code>
+              </td>
+              <td data-label="Since">{when(account.created_at)}</td>
+              <td class="right number" data-label="Jobs">
+                {account.jobs}
+              </td>
+              <td class="right number" data-label="Balance">
+                {usd(account.balance_usd)}
+              </td>
+              <td class="right">
+                <div class="row end">
+                  {!account.sandbox && (
+                    <button
+                      type="button"
+                      class="small"
+                      aria-label={`Credit ${account.name}`}
+                      onClick={() => {
+                        setCredited(account);
+                        dialog.current?.showModal();
+                      }}
+                    >
+                      Credit
+                    </button>
+                  )}
+                  <button
+                    type="button"
+                    class="small"
+                    aria-label={`Open ${account.name}`}
+                    onClick={() => {
+                      chooseAccount(account.account_id);
+                      route('/');
+                    }}
+                  >
+                    Open
+                  </button>
+                </div>
+              </td>
+            </tr>
+          ))}
+        </Table>
         <form
           class="panel row bottom"
           onSubmit={(event) => {

@@ -1,5 +1,16 @@
 import type { Runner } from '../api.js';
 import { ago, when } from '../words.js';
+import { type Column, Table } from './table.js';
+
+const columns: readonly Column[] = [
+  { name: 'Machine' },
+  { name: 'Device' },
+  { name: 'Instance' },
+  { name: 'Model' },
+  { name: 'gen3d' },
+  { name: 'At work on' },
+  { name: 'Heartbeat' },
+];
 
 /** `1 busy, on gpu-1 and gpu-2` */
 export function workersInWords(runners: readonly Runner[]): string {
@@ -20,43 +31,28 @@ export function Workers({ runners, version }: { runners: readonly Runner[]; vers
     );
   }
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Machine</th>
-            <th scope="col">Device</th>
-            <th scope="col">Instance</th>
-            <th scope="col">Model</th>
-            <th scope="col">gen3d</th>
-            <th scope="col">At work on</th>
-            <th scope="col">Heartbeat</th>
-          </tr>
-        </thead>
-        <tbody>
-          {runners.map((runner) => (
-            <tr key={runner.runner_id}>
-              <td class="whole">
-                <strong>{runner.host}</strong>
-                <br />
-                <span class="hint">since {when(runner.started_at)}</span>
-              </td>
-              <td data-label="Device">
-                {runner.device}
-                {runner.adapter && <span class="hint"> {runner.adapter}</span>}
-              </td>
-              <td data-label="Instance">{runner.instance}</td>
-              <td data-label="Model">{runner.bundle}</td>
-              <td data-label="gen3d">
-                {runner.version}
-                {runner.version !== version && <span class="hint"> (this server has {version})</span>}
-              </td>
-              <td data-label="At work on">{runner.task_id ? <code>{runner.task_id}</code> : 'nothing'}</td>
-              <td data-label="Heartbeat">{ago(runner.heartbeat_at)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table columns={columns}>
+      {runners.map((runner) => (
+        <tr key={runner.runner_id}>
+          <td class="whole">
+            <strong>{runner.host}</strong>
+            <br />
+            <span class="hint">since {when(runner.started_at)}</span>
+          </td>
+          <td data-label="Device">
+            {runner.device}
+            {runner.adapter && <span class="hint"> {runner.adapter}</span>}
+          </td>
+          <td data-label="Instance">{runner.instance}</td>
+          <td data-label="Model">{runner.bundle}</td>
+          <td data-label="gen3d">
+            {runner.version}
+            {runner.version !== version && <span class="hint"> (this server has {version})</span>}
+          </td>
+          <td data-label="At work on">{runner.task_id ? <code>{runner.task_id}</code> : 'nothing'}</td>
+          <td data-label="Heartbeat">{ago(runner.heartbeat_at)}</td>
+        </tr>
+      ))}
+    </Table>
   );
 }
