@@ -2,17 +2,14 @@
 // PostgreSQL. The three take turns in one run, so what slows the machine slows them alike, and the ratios hold.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { makeWorkerUtils } from 'graphile-worker';
-import { build } from 'tsup';
 import { Failed } from './processes.mjs';
+import { buildServerSources, serverFolder } from './server-sources.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const server = join(root, 'packages/server');
-const requireServer = createRequire(join(server, 'package.json'));
+const requireServer = createRequire(join(serverFolder, 'package.json'));
 const Database = requireServer('better-sqlite3');
 const pg = requireServer('pg');
 const workerFile = fileURLToPath(new URL('bench-queue-worker.mjs', import.meta.url));
@@ -26,27 +23,15 @@ const accountCount = 20;
 
 /** Prints the section `The queue` of docs/benchmarks.md. */
 export async function benchQueue(atEnd) {
-  // Below the server's folder, so that what it depends on is found from there.
-  mkdirSync(join(server, 'node_modules/.cache'), { recursive: true });
-  const code = mkdtempSync(join(server, 'node_modules/.cache/bench-queue-'));
-  atEnd(() => rmSync(code, { recursive: true, force: true }));
-  await build({
-    config: false,
-    silent: true,
-    skipNodeModulesBundle: true,
-    format: 'esm',
-    target: 'node20',
-    outDir: code,
-    entry: {
-      claim: join(server, 'src/jobs/claim.ts'),
-      lifecycle: join(server, 'src/jobs/lifecycle.ts'),
-      open: join(server, 'src/db/open.ts'),
-      time: join(server, 'src/db/time.ts'),
-      cluster: join(server, 'test/postgres/cluster.ts'),
-    },
+  const { code, open } = await buildServerSources(atEnd, {
+    claim: 'src/jobs/claim.ts',
+    lifecycle: 'src/jobs/lifecycle.ts',
+    open: 'src/db/open.ts',
+    time: 'src/db/time.ts',
+    cluster: 'test/postgres/cluster.ts',
   });
-  const { migrate, openDatabase } = await import(pathToFileURL(join(code, 'open.js')));
-  const { startCluster } = await import(pathToFileURL(join(code, 'cluster.js')));
+  const { migrate, openDatabase } = await open('open');
+  const { startCluster } = await open('cluster');
   const cluster = await startCluster({ durable: true });
   atEnd(() => void cluster.remove());
   let made = 0;

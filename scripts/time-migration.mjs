@@ -3,19 +3,17 @@
 //
 //   node scripts/time-migration.mjs [JOBS]
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build } from 'tsup';
+import { fileURLToPath } from 'node:url';
 import { Failed, main, start, stop } from './processes.mjs';
+import { buildServerSources, serverFolder } from './server-sources.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const server = join(root, 'packages/server');
-const gen3dBin = join(root, 'packages/cli/bin/gen3d.js');
-const requireServer = createRequire(join(server, 'package.json'));
+const gen3dBin = fileURLToPath(new URL('../packages/cli/bin/gen3d.js', import.meta.url));
+const requireServer = createRequire(join(serverFolder, 'package.json'));
 const Database = requireServer('better-sqlite3');
 const pg = requireServer('pg');
 
@@ -24,7 +22,8 @@ const waitingEvents = jobCount / 20;
 const dayMs = 24 * 3_600_000;
 
 await main(async (atEnd) => {
-  const { startCluster } = await testCluster(atEnd);
+  const { open } = await buildServerSources(atEnd, { cluster: 'test/postgres/cluster.ts' });
+  const { startCluster } = await open('cluster');
   console.log(`${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}`);
   // What else runs here slows all of it.
   console.log(`load average before: ${loadavg()[0].toFixed(1)}\n`);
@@ -62,24 +61,6 @@ await main(async (atEnd) => {
     await cluster.remove();
   }
 });
-
-/** The PostgreSQL of the tests, built from its TypeScript, below the server's folder so that what it needs is found there. */
-async function testCluster(atEnd) {
-  mkdirSync(join(server, 'node_modules/.cache'), { recursive: true });
-  const code = mkdtempSync(join(server, 'node_modules/.cache/time-migration-'));
-  atEnd(() => rmSync(code, { recursive: true, force: true }));
-  const entry = { cluster: join(server, 'test/postgres/cluster.ts') };
-  await build({
-    config: false,
-    silent: true,
-    skipNodeModulesBundle: true,
-    format: 'esm',
-    target: 'node20',
-    outDir: code,
-    entry,
-  });
-  return import(pathToFileURL(join(code, 'cluster.js')));
-}
 
 /** Jobs of 60 days, most of them finished and charged; one in twenty has an event that still waits. */
 function seed(path) {

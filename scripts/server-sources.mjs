@@ -1,0 +1,31 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'tsup';
+
+export const serverFolder = fileURLToPath(new URL('../packages/server', import.meta.url));
+
+/**
+ * Builds modules of the server that its package does not export, for a measurement.
+ *
+ * @param atEnd as `main` of processes.mjs gives it: the built files go when the measurement ends
+ * @param entry names and paths below packages/server
+ * @returns {{ code: string, open: (name: string) => Promise<any> }} `code` is the folder of the built files; `open` imports one
+ */
+export async function buildServerSources(atEnd, entry) {
+  // Below the server's folder, so that what it depends on is found from there.
+  const cache = join(serverFolder, 'node_modules/.cache');
+  mkdirSync(cache, { recursive: true });
+  const code = mkdtempSync(join(cache, 'sources-'));
+  atEnd(() => rmSync(code, { recursive: true, force: true }));
+  await build({
+    config: false,
+    silent: true,
+    skipNodeModulesBundle: true,
+    format: 'esm',
+    target: 'node20',
+    outDir: code,
+    entry: Object.fromEntries(Object.entries(entry).map(([name, path]) => [name, join(serverFolder, path)])),
+  });
+  return { code, open: (name) => import(pathToFileURL(join(code, `${name}.js`))) };
+}
