@@ -19,7 +19,10 @@ export type ColumnsManifest = ReconstructionManifest & {
 const outlineSize = 256;
 
 /** What is seen is at least this many steps thick, or a thin part would break up wherever the network doubts it. */
-const minThicknessSteps = 3;
+const minThicknessSteps = 2;
+
+/** How often the network's answer is filtered: enough to take away its ripples, too few to round what is meant to be sharp. */
+const smoothingPasses = 2;
 
 /** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
 const seamRounding = 1.2;
@@ -87,10 +90,10 @@ export function columnsField(
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
   const halfTangent = decoder.halfWidth / camera.distance;
   const weights = smoothingWeights(raw.frontDepth, coarseMatte, size);
-  const frontDepth = smoothed(raw.frontDepth, weights, size, 3);
-  const occupancy = smoothed(raw.occupancy, weights, size, 3);
+  const frontDepth = smoothed(raw.frontDepth, weights, size);
+  const occupancy = smoothed(raw.occupancy, weights, size);
   const front = upsampleInside(frontDepth, coarseMatte, size);
-  const backColor = raw.backColor && smoothed(raw.backColor, weights, size, 3);
+  const backColor = raw.backColor && smoothed(raw.backColor, weights, size);
   const outline = signedDistance(fineMatte, outlineSize);
   // One logit a pixel of the network: the slope at which its own occupancy changes across an edge, about.
   const outlineScale = size / outlineSize;
@@ -178,12 +181,12 @@ function neighbour(i: number, n: number, size: number): number {
   return x < 0 || y < 0 || x >= size || y >= size ? i : y * size + x;
 }
 
-/** Filters each [S·S] plane `passes` times. */
-function smoothed(planes: Float32Array, weights: Float32Array, size: number, passes: number): Float32Array {
+/** Filters each [S·S] plane `smoothingPasses` times. */
+function smoothed(planes: Float32Array, weights: Float32Array, size: number): Float32Array {
   const count = size * size;
   const around = Int32Array.from({ length: 9 * count }, (_, k) => neighbour(Math.floor(k / 9), k % 9, size));
   let current = planes;
-  for (let pass = 0; pass < passes; pass++) {
+  for (let pass = 0; pass < smoothingPasses; pass++) {
     const next = new Float32Array(planes.length);
     for (let plane = 0; plane < planes.length; plane += count) {
       for (let i = 0; i < count; i++) {
