@@ -121,11 +121,7 @@ export class Metrics {
       help: 'Whether the database answers: 1 or 0',
       registers: [this.registry],
       async collect() {
-        this.set(
-          await answers(db)
-            .then(() => 1)
-            .catch(() => 0),
-        );
+        this.set(Number(await answers(db).catch(() => false)));
       },
     });
     const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => Promise<void>) =>
