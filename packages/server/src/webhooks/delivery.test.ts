@@ -142,14 +142,18 @@ describe('a delivery', () => {
 
   test('waits for its time', async () => {
     const { db, endpoints, delivery, account } = await setUp();
-    const { received, url } = await receiver();
+    let cameAt = 0;
+    const { received, url } = await receiver((response) => {
+      cameAt = Date.now();
+      response.end();
+    });
     await endpoints.put(account, url, 0);
-    await recordPing(db, account, 1_000, Date.now());
+    const toldAt = Date.now();
+    await recordPing(db, account, 1_000, toldAt);
     await delivery.start();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(received).toEqual([]);
     await outboxIsEmpty(db);
     expect(received).toHaveLength(1);
+    expect(cameAt - toldAt).toBeGreaterThanOrEqual(1_000);
   });
 });
 
