@@ -19,10 +19,7 @@ export type ColumnsManifest = ReconstructionManifest & {
 const outlineSize = 256;
 
 /** What is seen is at least this many steps thick, or a thin part would break up wherever the network doubts it. */
-const minThicknessSteps = 2;
-
-/** How often the network's answer is filtered: enough to take away its ripples, too few to round what is meant to be sharp. */
-const smoothingPasses = 2;
+const minThicknessSteps = 1.5;
 
 /** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
 const seamRounding = 1.2;
@@ -181,23 +178,19 @@ function neighbour(i: number, n: number, size: number): number {
   return x < 0 || y < 0 || x >= size || y >= size ? i : y * size + x;
 }
 
-/** Filters each [S·S] plane `smoothingPasses` times. */
+/** Each [S·S] plane filtered. Once: a second time would round what is meant to be sharp. */
 function smoothed(planes: Float32Array, weights: Float32Array, size: number): Float32Array {
   const count = size * size;
   const around = Int32Array.from({ length: 9 * count }, (_, k) => neighbour(Math.floor(k / 9), k % 9, size));
-  let current = planes;
-  for (let pass = 0; pass < smoothingPasses; pass++) {
-    const next = new Float32Array(planes.length);
-    for (let plane = 0; plane < planes.length; plane += count) {
-      for (let i = 0; i < count; i++) {
-        let sum = 0;
-        for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * current[plane + around[k]!]!;
-        next[plane + i] = sum;
-      }
+  const filtered = new Float32Array(planes.length);
+  for (let plane = 0; plane < planes.length; plane += count) {
+    for (let i = 0; i < count; i++) {
+      let sum = 0;
+      for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * planes[plane + around[k]!]!;
+      filtered[plane + i] = sum;
     }
-    current = next;
   }
-  return current;
+  return filtered;
 }
 
 /**
