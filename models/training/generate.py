@@ -2,6 +2,7 @@
 
     python generate.py FOLDER --preset cpu --first 0 --shards 100
     python generate.py FOLDER --meshes VOLUMES --share 0.5    # half of the samples show meshes that meshes.py prepared
+    python generate.py FOLDER --straight 0.5                  # half of them are taken straight from a side
 
 Shard n holds what seed n draws, the same on any machine with the same versions; a shard that exists is left alone, so
 several of these may run beside each other on different ranges, and be stopped at any time.
@@ -22,13 +23,13 @@ from things import draw_procedural
 SAMPLES = 250
 
 
-def write_shard(folder, seed, sizes, count=SAMPLES, draw=draw_procedural):
+def write_shard(folder, seed, sizes, count=SAMPLES, draw=draw_procedural, straight=0):
     """Three arrays beside each other: photos [N,4,S,S] uint8, crossings [N,8,C,C] uint16, backs [N,3,C,C] uint8; and elevations [N]."""
     target = Path(folder) / f"{seed:05d}"
     if target.exists():
         return
     rng = np.random.default_rng(seed)
-    photos, crossings, backs, elevations, names = zip(*(photograph(rng, sizes, draw) for _ in range(count)))
+    photos, crossings, backs, elevations, names = zip(*(photograph(rng, sizes, draw, straight) for _ in range(count)))
     partial = target.with_suffix(f".{os.getpid()}")
     partial.mkdir(parents=True)
     np.save(partial / "photos.npy", np.stack(photos))
@@ -47,9 +48,10 @@ if __name__ == "__main__":
     options.add_argument("--shards", type=int, default=100)
     options.add_argument("--meshes", help="the folder that meshes.py made")
     options.add_argument("--share", type=float, default=0.5, help="of the samples that show meshes")
+    options.add_argument("--straight", type=float, default=0, help="share of the photos that are taken straight from a side")
     chosen = options.parse_args()
     torch.set_num_threads(1)
     draw = Collection(chosen.meshes).mixed(chosen.share) if chosen.meshes else draw_procedural
     for seed in range(chosen.first, chosen.first + chosen.shards):
-        write_shard(chosen.folder, seed, PRESETS[chosen.preset].sizes, draw=draw)
+        write_shard(chosen.folder, seed, PRESETS[chosen.preset].sizes, draw=draw, straight=chosen.straight)
         print(seed, flush=True)

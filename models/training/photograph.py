@@ -51,8 +51,11 @@ class View:
         return [(p[i, 0] * x + p[i, 1] * y + p[i, 2] * z + p[i, 3]) / float(self.thing.stretch[i]) for i in range(3)]
 
 
-def draw_view(rng, draw=draw_procedural):
-    """Draws a thing and a camera on it, framed by its outline as the product frames a photo."""
+def draw_view(rng, draw=draw_procedural, straight=0):
+    """Draws a thing and a camera on it, framed by its outline as the product frames a photo.
+
+    `straight` of the cameras stand before a side of the thing, within a few degrees: chance does it seldom, photographers often.
+    """
     u = rng.uniform
     while True:
         thing = draw(rng)
@@ -62,7 +65,10 @@ def draw_view(rng, draw=draw_procedural):
         low, high = points.min(0), points.max(0)
         centre, scale = (low + high) / 2, float(np.linalg.norm((high - low) / 2))
         elevation = math.radians(u(-5, 12) if u() < 0.4 else u(8, 42))
-        rotation = about("z", math.radians(rng.normal() * 1.5)) @ about("x", elevation) @ about("y", u(0, 2 * math.pi))
+        roll, azimuth = math.radians(rng.normal() * 1.5), u(0, 2 * math.pi)
+        if straight and u() < straight:
+            azimuth = math.pi / 2 * round(azimuth / (math.pi / 2)) + math.radians(rng.normal() * 4)
+        rotation = about("z", roll) @ about("x", elevation) @ about("y", azimuth)
         fov = math.radians(u(20, 55))
         distance = 1.05 / math.sin(fov / 2) * u(1, 1.2)
         seen = (points - centre) / scale @ rotation.T
@@ -262,14 +268,14 @@ def to_srgb(linear):
     return torch.where(linear < 0.0031308, linear * 12.92, 1.055 * linear.clamp(min=1e-6) ** (1 / 2.4) - 0.055)
 
 
-def photograph(rng, sizes, draw=draw_procedural):
-    """One training sample of what `draw` draws.
+def photograph(rng, sizes, draw=draw_procedural, straight=0):
+    """One training sample of what `draw` draws, from where `draw_view` puts the camera.
 
     -> photo uint8 [4,S,S] (RGB straight, alpha), crossings uint16 [CROSSINGS,C,C] (65534 is the far face, NONE no crossing),
     back uint8 [3,C,C] (colour of the farthest surface in even light), elevation in radians, the thing's name
     """
     while True:
-        view = draw_view(rng, draw)
+        view = draw_view(rng, draw, straight)
         found = column_crossings(view, sizes.columns, sizes.planes)
         if torch.isfinite(found[0]).float().mean() < 0.03:
             continue

@@ -67,6 +67,18 @@ class Photographs(unittest.TestCase):
         for a, b in zip(first[:3], again[:3]):
             np.testing.assert_array_equal(a, b)
 
+    def test_photos_are_taken_straight_from_a_side_where_that_is_asked_for(self):
+        def aside(straight):
+            rng, apart = np.random.default_rng(1), []
+            for _ in range(12):
+                towards_camera = draw_view(rng, straight=straight).to_object[:, 2]
+                azimuth = math.degrees(math.atan2(towards_camera[0], towards_camera[2]))
+                apart.append(abs((azimuth + 45) % 90 - 45))
+            return max(apart)
+
+        self.assertLess(aside(1), 20)
+        self.assertGreater(aside(0), 20)
+
     def test_columns_begin_where_the_photo_sees_the_surface(self):
         for seed in range(4):
             view = draw_view(np.random.default_rng(seed))
