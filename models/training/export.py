@@ -19,9 +19,10 @@ from model import build
 from photograph import HALF_DEPTH
 from presets import PRESETS
 
-# The camera that the product assumes: in the middle of those the training photos are taken with (see photograph.py).
-FOV_DEGREES, DISTANCE, HALF_WIDTH = 35, 3.4918, 0.6
-
+# The camera that the product assumes. The frame around the object is 16 to 50 degrees wide in the training photos, 30 in the
+# middle; on the validation set 28 to 38 are as good as the true width of each photo. The unit of length is of no account.
+FOV_DEGREES, HALF_WIDTH = 32, 0.6
+DISTANCE = round(HALF_WIDTH / math.tan(math.radians(FOV_DEGREES / 2)), 4)
 
 # Added to the logit of the k-th of n steps behind the front: LEAN * k / n, at most MOST. Where nobody can know, each step
 # alone is a little likelier empty than full, so that all of them would be missing: boxes seen from the front became slabs,
@@ -107,7 +108,7 @@ def export(weights, folder, name, title, description, data=SHAPES):
         "camera": {"fovDegrees": FOV_DEGREES, "distance": DISTANCE},
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
-    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, step {step}, crop {2 * math.degrees(math.atan(HALF_WIDTH / DISTANCE)):.1f} degrees wide")
+    print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, step {step}, frame {FOV_DEGREES} degrees wide")
 
 
 if __name__ == "__main__":

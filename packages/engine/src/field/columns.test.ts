@@ -61,6 +61,25 @@ describe('a columns field', () => {
     expect(await densityAt(doubted, (rim + 0.15 * pixel) * toCentre, 0, -1.4 * step)).toBeLessThan(0);
   });
 
+  test('is as thick as the network expects, where it holds every single step for likelier empty', async () => {
+    const [sure, doubtful] = [3, -0.4];
+    const logits = Array.from({ length: steps }, (_, k) => (k < 2 ? sure : doubtful - 0.1 * k));
+    const expected = logits.reduce((sum, logit) => sum + 1 / (1 + Math.exp(-logit)), 0);
+    expect(expected).toBeGreaterThan(6);
+    const occupancy = Float32Array.from(
+      { length: steps * size * size },
+      (_, i) => logits[Math.floor(i / (size * size))]!,
+    );
+    const frontDepth = new Float32Array(size * size);
+    const field = columnsField(columns, slabMatte(size), slabMatte(256), {
+      frontDepth,
+      occupancy,
+      elevation: undefined,
+    });
+    expect(await densityAt(field, 0, 0, -(expected - 1.5) * step)).toBeGreaterThan(0);
+    expect(await densityAt(field, 0, 0, -(expected + 1.5) * step)).toBeLessThan(0);
+  });
+
   test('may have fewer columns than the picture has pixels, and a colour for the side nobody saw', async () => {
     const across = size / 2;
     const coarse = { ...columns, decoder: { ...columns.decoder, size: across, color: 'back' } };
