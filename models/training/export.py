@@ -20,7 +20,7 @@ from photograph import HALF_DEPTH
 from presets import PRESETS
 
 # The camera that the product assumes. The frame around the object is 16 to 50 degrees wide in the training photos, 30 in the
-# middle; on the validation set 28 to 38 are as good as the true width of each photo. The unit of length is of no account.
+# middle; on the validation set 28 to 38 are about as good as the true width of each photo. The unit of length is of no account.
 FOV_DEGREES, HALF_WIDTH = 32, 0.6
 DISTANCE = round(HALF_WIDTH / math.tan(math.radians(FOV_DEGREES / 2)), 4)
 
