@@ -97,6 +97,15 @@ describe('a columns field', () => {
     expect(colors).toEqual(Float32Array.of(1, 0.25, 0.25));
   });
 
+  test('has bounds for a thing that is thinner than a column', () => {
+    const wire = Float32Array.from({ length: size * size }, (_, i) => (i % size === size / 2 ? 0.1 : 0));
+    const occupancy = new Float32Array(steps * size * size).fill(-5);
+    const frontDepth = new Float32Array(size * size);
+    const { bounds } = columnsField(columns, wire, slabMatte(256), { frontDepth, occupancy, elevation: undefined });
+    expect(bounds.min[2]).toBeLessThan(-1.5 * step);
+    expect(bounds.max[2]).toBeGreaterThan(0);
+  });
+
   test('has bounds that hold everything occupied', async () => {
     const field = slab(20);
     expect(field.bounds.max[2]).toBeGreaterThan(0);

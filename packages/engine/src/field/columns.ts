@@ -197,18 +197,28 @@ function smoothed(planes: Float32Array, weights: Float32Array, size: number): Fl
 }
 
 /**
- * Adds one number, 0 to `mostBenefit`, to all logits [steps·C·C], so that what is occupied inside the matte has the
- * expected volume, the sum of the probabilities.
+ * Adds one number, 0 to `mostBenefit`, to all logits [steps·C·C], so that as many steps inside the matte are occupied as the
+ * graph's own answer expects, which is the sum of their probabilities.
  *
  * Where nobody can know how deep a thing is, as behind a flat front, each step alone is likelier empty than full. Step by
  * step the likeliest answer is then a sheet, which is seldom the answer for the whole thing.
  */
 function withExpectedVolume(occupancy: Float32Array, matte: Float32Array): Float32Array {
-  const inside = occupancy.filter((_, i) => matte[i % matte.length]! > 0.5).sort();
-  let expected = 0;
-  for (const logit of inside) expected += 1 / (1 + Math.exp(-logit));
-  const least = inside[inside.length - Math.round(expected)] ?? 0;
-  const benefit = clamp(-least, 0, mostBenefit);
+  let missing = 0;
+  const doubtful: number[] = [];
+  for (let plane = 0; plane < occupancy.length; plane += matte.length) {
+    for (let i = 0; i < matte.length; i++) {
+      if (matte[i]! <= 0.5) continue;
+      const logit = occupancy[plane + i]!;
+      missing += 1 / (1 + Math.exp(-logit));
+      if (logit > 0) missing -= 1;
+      else if (logit > -mostBenefit) doubtful.push(logit);
+    }
+  }
+  const nth = Math.round(missing);
+  if (!(nth > 0)) return occupancy;
+  const likeliest = Float32Array.from(doubtful).sort().reverse();
+  const benefit = -(likeliest[nth - 1] ?? -mostBenefit);
   return occupancy.map((logit) => logit + benefit);
 }
 
@@ -239,9 +249,11 @@ function depthRange(
   steps: number,
 ): { near: number; far: number } {
   const count = size * size;
+  // A thing may be thinner than a column, and cover none of them by much.
+  const least = Math.min(0.2, 0.5 * matte.reduce((most, coverage) => Math.max(most, coverage), 0));
   let [near, far] = [1, -1];
   for (let i = 0; i < count; i++) {
-    if (matte[i]! < 0.2) continue;
+    if (matte[i]! < least) continue;
     let last = minThicknessSteps;
     for (let k = steps - 1; k > last; k--) if (occupancy[k * count + i]! > 0) last = k;
     near = Math.min(near, frontDepth[i]!);

@@ -83,6 +83,31 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
   });
 });
 
+test('triangles without area take no room in the texture, not even where charts meet', async () => {
+  const closed = withNeedles(clean(meshOf(40, ball(0.8))), 5);
+  const mesh = await unwrap(closed, vertexNormals(closed), camera, layout);
+  expect(mesh.indices).toHaveLength(closed.indices.length);
+  const covered = coverage(mesh, 1024);
+  const used = covered.filter((count) => count > 0).length;
+  expect(covered.filter((count) => count > 1).length).toBeLessThan(used * 2e-3);
+});
+
+/** The mesh with a vertex more in the middle of an edge of each n-th triangle, and a triangle without area along that edge. */
+function withNeedles({ positions, indices }: TriangleMesh, n: number): TriangleMesh {
+  const points = [...positions];
+  const corners: number[] = [];
+  for (let t = 0; t < indices.length; t += 3) {
+    const [a, b, c] = indices.subarray(t, t + 3) as unknown as [number, number, number];
+    if (t % (3 * n) !== 0) corners.push(a, b, c);
+    else {
+      const middle = points.length / 3;
+      for (let axis = 0; axis < 3; axis++) points.push((positions[3 * a + axis]! + positions[3 * b + axis]!) / 2);
+      corners.push(a, middle, c, middle, b, c, a, b, middle);
+    }
+  }
+  return { positions: Float32Array.from(points), indices: Uint32Array.from(corners) };
+}
+
 /** Bakes a cut-out's inflated shape and says what colour is at the vertex nearest to a direction. */
 async function bakedBall(cutout: Cutout) {
   const field = inflate(cutout);

@@ -43,25 +43,42 @@ export async function unwrap(
     const indices = new Uint32Array(packed.indexCount);
     packed.getIndexArray(indices);
     const count = packed.vertexCount;
-    const uvs = new Float32Array(2 * count);
-    const source = new Uint32Array(count);
+    const uvs = Array.from({ length: 2 * count }, () => 0);
+    const source: number[] = [];
     const placed = new Map<number, number>();
-    const leftOut: number[] = [];
+    const leftOut = new Set<number>();
     const side = Math.max(atlas.width, atlas.height);
     for (let i = 0; i < count; i++) {
       const { uv, xref, chartIndex } = packed.getVertex(i);
       source[i] = split.source[xref]!;
       uvs[2 * i] = uv[0] / side;
       uvs[2 * i + 1] = uv[1] / side;
-      if (chartIndex < 0) leftOut.push(i);
+      if (chartIndex < 0) leftOut.add(i);
       else placed.set(source[i]!, i);
     }
-    // xatlas places no triangle without area; its corners borrow the place they have in a neighbour's chart.
-    for (const vertex of leftOut) {
-      const twin = placed.get(source[vertex]!) ?? 0;
-      uvs.set(uvs.subarray(2 * twin, 2 * twin + 2), 2 * vertex);
+    // xatlas places no triangle without area. All its corners borrow one place, that of a corner in some chart: places in
+    // different charts would lay the triangle over all that is between them.
+    const free = new Set(leftOut);
+    for (let first = 0; first < indices.length; first += 3) {
+      const corners = indices.subarray(first, first + 3);
+      if (!corners.some((vertex) => leftOut.has(vertex))) continue;
+      const twin =
+        Array.from(corners, (vertex) => placed.get(source[vertex]!)).find((found) => found !== undefined) ?? 0;
+      corners.forEach((vertex, corner) => {
+        // A vertex that another triangle has too stays where it is, and gets a twin.
+        const own = free.delete(vertex) ? vertex : source.push(source[vertex]!) - 1;
+        uvs[2 * own] = uvs[2 * twin]!;
+        uvs[2 * own + 1] = uvs[2 * twin + 1]!;
+        corners[corner] = own;
+      });
     }
-    return { positions: pick3(mesh.positions, source), indices, normals: pick3(normals, source), uvs };
+    const sources = Uint32Array.from(source);
+    return {
+      positions: pick3(mesh.positions, sources),
+      indices,
+      normals: pick3(normals, sources),
+      uvs: Float32Array.from(uvs),
+    };
   } finally {
     atlas.delete();
   }
