@@ -5,8 +5,8 @@
 20 small PNGs, straight alpha, and answers.json: for each photo the values of every output at places drawn at random.
 """
 
+import argparse
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,11 @@ PHOTOS, VALUES = 20, 50
 OUTPUTS = ("front_depth", "occupancy", "back_color", "elevation")
 
 if __name__ == "__main__":
-    weights, folder = sys.argv[1], Path(sys.argv[2])
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("weights")
+    options.add_argument("folder", type=Path)
+    chosen = options.parse_args()
+    weights, folder = chosen.weights, chosen.folder
     torch.set_num_threads(1)
     folder.mkdir(parents=True, exist_ok=True)
     net, preset, step = load(weights)

@@ -5,7 +5,7 @@
 `seed.pt` holds those weights (our own too, trained on procedural things alone). Its trunk is ours; its box was 1.2 half widths deep and its steps began at the front, so the head's rows are resampled to ours.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +48,9 @@ def seeded(weights, preset):
 
 
 if __name__ == "__main__":
-    run = Path(sys.argv[1])
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("run", type=Path)
+    run = options.parse_args().run
     torch.manual_seed(0)
     run.mkdir(parents=True, exist_ok=True)
     torch.save({"average": seeded(Path(__file__).with_name("seed.pt"), PRESETS["cpu"]), "step": 0, "preset": "cpu"}, run / "weights.pt")
