@@ -43,7 +43,7 @@ export async function unwrap(
     const indices = new Uint32Array(packed.indexCount);
     packed.getIndexArray(indices);
     const count = packed.vertexCount;
-    const uvs = Array.from({ length: 2 * count }, () => 0);
+    const uvs: number[] = [];
     const source: number[] = [];
     const placed = new Map<number, number>();
     const leftOut = new Set<number>();
