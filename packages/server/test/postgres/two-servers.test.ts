@@ -242,6 +242,8 @@ test('the events of a job arrive in order, whichever server makes each delivery'
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     received.push((JSON.parse(Buffer.concat(chunks).toString()) as TaskUpdatedEvent).progress);
+    // On a quick machine one server may win every race: whoever has made more leaves, and the other makes the rest.
+    if (received.length === 12) void deliveries[delivered[0]! > delivered[1]! ? 0 : 1]!.stop();
     // The later ones are quicker: whoever did not wait for the one before would overtake it.
     setTimeout(() => response.end(), 30 - received.length);
   });
