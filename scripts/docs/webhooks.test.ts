@@ -133,13 +133,13 @@ for (const { fence, tool, prepare } of languages) {
     test("takes what the server's own code has signed", async () => {
       const body = eventOf('A');
       expect(await statusOf(body, signed(body))).toBe(204);
-      await expect.poll(() => printed).toContain('job-of-A https://example.com/A.glb');
+      await expect.poll(() => printed, { timeout: 20_000 }).toContain('job-of-A https://example.com/A.glb');
     });
 
     test('takes what the SDK has signed', async () => {
       const body = eventOf('B');
       expect(await statusOf(body, await signWebhook({ payload: body, secret }))).toBe(204);
-      await expect.poll(() => printed).toContain('job-of-B');
+      await expect.poll(() => printed, { timeout: 20_000 }).toContain('job-of-B');
     });
 
     test('answers an event that comes again, signed anew, and does nothing more', async () => {
@@ -148,7 +148,7 @@ for (const { fence, tool, prepare } of languages) {
       expect(await statusOf(body, signed(body))).toBe(204);
       const next = eventOf('D');
       expect(await statusOf(next, signed(next))).toBe(204);
-      await expect.poll(() => printed).toContain('job-of-D');
+      await expect.poll(() => printed, { timeout: 20_000 }).toContain('job-of-D');
       expect(printed.match(/job-of-C/g)).toHaveLength(1);
     });
 

@@ -214,7 +214,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.mouse.down();
     await page.mouse.move(320, 150, { steps: 4 });
     await page.mouse.up();
-    await expect.poll(async () => (await page.screenshot()).equals(before)).toBe(false);
+    await expect.poll(async () => (await page.screenshot()).equals(before), { timeout: 30_000 }).toBe(false);
     // The background alone would be one colour, and compress to next to nothing.
     expect(before.length).toBeGreaterThan(4000);
     expect(complaints).toEqual([]);

@@ -56,10 +56,12 @@ describe('a page of another origin', () => {
     const { url, apiKey } = await startServer({ rateLimit: '1:1' });
     for (let i = 0; i < 5; i++) expect((await preflight(url, '/v1/jobs', 'GET', 'authorization')).status).toBe(204);
     const ask = () => fetch(`${url}/v1/jobs`, { headers: { authorization: `Bearer ${apiKey}`, origin: page } });
-    expect((await ask()).status).toBe(200);
-    const limited = await ask();
-    expect(limited.status).toBe(429);
-    expect(limited.headers.get('access-control-allow-origin')).toBe('*');
+    // A second gives one of them a token again, however slow the machine is.
+    const answers = await Promise.all(Array.from({ length: 10 }, ask));
+    expect(answers.map(({ status }) => status)).toContain(200);
+    const limited = answers.filter(({ status }) => status === 429);
+    expect(limited.length).toBeGreaterThan(0);
+    for (const { headers } of limited) expect(headers.get('access-control-allow-origin')).toBe('*');
   });
 });
 

@@ -58,15 +58,19 @@ test('of two with one idempotency key in one transaction, the first is made', as
 
 test('works that arrive during a commit go with the next', async () => {
   const { commits, account, ids } = await setUp();
-  const made: Promise<unknown>[] = [];
-  const insert = (id: string) => made.push(commits.run((trx) => insertJob(trx, job(account, id))));
-  made.push(
+  const transactions = new Set<unknown>();
+  const insert = (id: string) =>
     commits.run(async (trx) => {
-      insert('b');
-      return insertJob(trx, job(account, 'a'));
-    }),
-  );
-  await made[0];
-  await Promise.all(made);
-  expect(await ids()).toEqual(['a', 'b']);
+      transactions.add(trx);
+      return insertJob(trx, job(account, id));
+    });
+  const later: Promise<unknown>[] = [];
+  await commits.run(async (trx) => {
+    transactions.add(trx);
+    later.push(insert('b'), insert('c'));
+    return insertJob(trx, job(account, 'a'));
+  });
+  await Promise.all(later);
+  expect(await ids()).toEqual(['a', 'b', 'c']);
+  expect(transactions.size).toBe(2);
 });

@@ -49,7 +49,9 @@ beforeAll(async () => {
 
 describe('2.1 the task object', () => {
   test('of a job that just began has every field, with null for what is not there yet', async () => {
-    const waiting = await caller.create();
+    // A photo that does not come before the test is over.
+    const photo = await site(() => {});
+    const waiting = await caller.create(withImages(`${photo}/photo.jpg`));
     const { created_at, ...fields } = (await caller.call('GET', `/v1/jobs/${waiting}`)).body as Task;
     expect(created_at).toEqual(expect.any(String));
     expect(fields).toMatchObject({

@@ -139,9 +139,10 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
       polled.set(job_id, []);
     }
   };
+  let creating = true;
   /** Follows every job to its end, and opens what it made. */
   const follow = async () => {
-    while (killing || open.size > 0) {
+    while (creating || open.size > 0) {
       for (const id of open) {
         const task = Task.parse((await ask('GET', `/v1/jobs/${id}`)).body);
         polled.get(id)!.push(task);
@@ -186,7 +187,10 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
     }
     killing = false;
   };
-  await Promise.all([create(), follow(), kill()]);
+  const created = create().finally(() => {
+    creating = false;
+  });
+  await Promise.all([created, follow(), kill()]);
 
   const waiting = async () => {
     const db = openDatabase(database);

@@ -47,6 +47,11 @@ test('a runner that is killed comes back after growing pauses, which start over 
   };
   expect([await kill(), await kill(), await kill(), await kill()]).toEqual([250, 500, 1_000, 2_000]);
   expect((await finished(server, await create(server))).status).toBe('SUCCEEDED');
+  // The runner's parent hears of it a moment after the database.
+  await until(async () => {
+    const { body } = await server.call('GET', '/metrics', undefined, null);
+    return String(body).includes('gen3d_inference_duration_seconds_count 1');
+  });
   expect([await kill(), await kill()]).toEqual([250, 500]);
 });
 

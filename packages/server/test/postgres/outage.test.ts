@@ -78,6 +78,9 @@ test('a job in inference when PostgreSQL goes away is stored when it is back, in
     workers: 1,
     bundle: 'inflate',
     device: 'cpu',
+    // Quick enough to end while PostgreSQL is away.
+    resolution: 64,
+    textureSize: 256,
     leaseSeconds: 60,
     rates: { g6e: 0.002 },
     instance: 'g6e',
