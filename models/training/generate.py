@@ -3,12 +3,14 @@
     python generate.py FOLDER --preset cpu --first 0 --shards 100
     python generate.py FOLDER --meshes VOLUMES --share 0.5    # half of the samples show meshes that meshes.py prepared
     python generate.py FOLDER --straight 0.5                  # half of them are taken straight from a side
+    python generate.py FOLDER --only rod tool                 # these recipes alone
 
 Shard n holds what seed n draws, the same on any machine with the same versions; a shard that exists is left alone, so
 several of these may run beside each other on different ranges, and be stopped at any time.
 """
 
 import argparse
+import functools
 import os
 from pathlib import Path
 
@@ -18,6 +20,7 @@ import torch
 from collection import Collection
 from photograph import photograph
 from presets import PRESETS
+from recipes import RECIPES
 from things import draw_procedural
 
 SAMPLES = 250
@@ -49,9 +52,13 @@ if __name__ == "__main__":
     options.add_argument("--meshes", help="the folder that meshes.py made")
     options.add_argument("--share", type=float, default=0.5, help="of the samples that show meshes")
     options.add_argument("--straight", type=float, default=0, help="share of the photos that are taken straight from a side")
+    options.add_argument("--only", nargs="+", choices=[recipe.__name__ for recipe, _ in RECIPES], metavar="RECIPE", help="draw these alone")
     chosen = options.parse_args()
+    if chosen.only and chosen.meshes:
+        options.error("--only draws no meshes: leave out --meshes")
     torch.set_num_threads(1)
-    draw = Collection(chosen.meshes).mixed(chosen.share) if chosen.meshes else draw_procedural
+    procedural = functools.partial(draw_procedural, only=chosen.only)
+    draw = Collection(chosen.meshes).mixed(chosen.share) if chosen.meshes else procedural
     for seed in range(chosen.first, chosen.first + chosen.shards):
         write_shard(chosen.folder, seed, PRESETS[chosen.preset].sizes, draw=draw, straight=chosen.straight)
         print(seed, flush=True)

@@ -650,6 +650,57 @@ def tool(d):
     return t
 
 
+def rod(d):
+    """Pencils, pens, candles, brushes, cutlery, screwdrivers, torches, sticks: one long thin thing, or a pair, at any angle."""
+    t = Thing(blend=d(0.002, 0.012))
+    r = 0.018 * (0.1 / 0.018) ** d(0, 1)
+    style = d.one("plain", "pencil", "pen", "brush", "cutlery", "driver", "torch", "stick", "pair")
+    if style == "plain":
+        t.rod(0, (0, -0.9, 0), (0, 0.9, 0), r, r * d(0.3, 1), flat=d.chance(0.6))
+        if d.chance(0.4):
+            t.rod(1, (0, 0.9, 0), (0, 0.9 + d(0.03, 0.12), 0), r * d(0.3, 1.1), flat=True)
+    elif style == "pencil":
+        t.add(0, (0, -0.05, 0), (r, 0.8, r), corner=d.one(0, 0.4 * r, r))
+        t.rod(1, (0, 0.75, 0), (0, 0.75 + d(2, 5) * r, 0), r, r * 0.12)
+        t.cylinder(2, (0, -0.88, 0), r * d(0.9, 1.1), d(0.03, 0.08))
+    elif style == "pen":
+        t.rod(0, (0, -0.9, 0), (0, 0.8, 0), r * d(0.8, 1), r)
+        t.rod(1, (0, 0.8, 0), (0, 0.8 + d(1, 3) * r, 0), r * 0.9, r * 0.25)
+        t.cylinder(1, (0, d(-0.5, 0.1), 0), r * 1.06, d(0.02, 0.4))
+        if d.chance(0.6):
+            t.box(1, (0, -0.68, r * 1.3), (r * 0.3, 0.2, r * 0.15))
+    elif style == "brush":
+        t.rod(0, (0, -0.9, 0), (0, 0.55, 0), r * d(0.4, 0.9), r)
+        t.box(1, (0, 0.72, r * d(0, 1.5)), (r * d(1, 1.6), d(0.1, 0.22), r * d(0.6, 1.6)), corner=d(0, r))
+    elif style == "cutlery":
+        t.box(0, (0, -0.25, 0), (r * d(0.7, 1.2), 0.65, r * d(0.25, 0.6)), corner=r * 0.2, taper=d(-0.4, 0.1))
+        if d.chance(0.5):
+            wide = d(0.1, 0.22)
+            t.ball(0, (0, 0.6, 0), (wide, d(0.2, 0.32), wide * 0.35))
+            t.cut((0, 0.6, wide * 0.3), (wide * 0.8, 0.2, wide * 0.3), corner=wide * 0.8)
+        else:
+            t.box(1, (0, 0.65, 0), (r * d(1, 2), 0.3, 0.015), taper=-d(0, 0.7))
+    elif style == "driver":
+        t.rod(0, (0, -0.9, 0), (0, d(-0.4, 0), 0), r * d(1.4, 2.2), r * d(1.2, 2))
+        t.rod(1, (0, -0.3, 0), (0, 0.9, 0), r * d(0.5, 0.9), flat=True)
+    elif style == "torch":
+        t.rod(0, (0, -0.9, 0), (0, 0.5, 0), r, flat=True)
+        t.rod(1, (0, 0.45, 0), (0, 0.8, 0), r, r * d(1.3, 2.4), flat=True)
+    elif style == "stick":
+        steps = np.linspace(-0.9, 0.9, d.whole(3, 6))
+        t.tube(0, [(d(-0.08, 0.08), y, d(-0.08, 0.08)) for y in steps], r * d(0.6, 1))
+    else:
+        apart, askew = r * d(2, 5), d(-0.15, 0.15)
+        for side in SIDES:
+            t.rod(0, (side * apart, -0.9, 0), (side * apart + askew, 0.9, 0), r, r * d(0.4, 1))
+    lies = d.one("upright", "lying", "lying", "any", "any")
+    if lies == "lying":
+        turn(t, about("x", math.pi / 2))
+    elif lies == "any":
+        turn(t, d.turn())
+    return t
+
+
 def slab(d):
     """Books, phones, boards, plates, pictures, screens on a foot."""
     t = Thing()

@@ -60,7 +60,14 @@ class Photographs(unittest.TestCase):
             _, solid, hollow, _, blend, _ = recipes.finish(recipe, np.random.default_rng(5))
             d = field(torch.from_numpy(solid)[None], torch.from_numpy(hollow)[None], torch.tensor([blend]), *(c[None] for c in grid))
             self.assertTrue(torch.isfinite(d).all(), recipe.__name__)
-            self.assertGreater(int((d < 0.02).sum()), 60, recipe.__name__)
+            # A rod is thinner than the grid is wide: what lies near it counts too.
+            near = grid[:, d[0] < 0.06]
+            self.assertGreater(near.shape[1], 60, recipe.__name__)
+            self.assertGreater(float((near.amax(1) - near.amin(1)).amax()), 0.8, recipe.__name__)
+
+    def test_only_the_recipes_asked_for_are_drawn(self):
+        rng = np.random.default_rng(0)
+        self.assertEqual({recipes.draw_thing(rng, only=["rod", "tool"])[0] for _ in range(20)}, {"rod", "tool"})
 
     def test_the_same_seed_takes_the_same_photo(self):
         first, again = (photograph(np.random.default_rng(3), SMALL) for _ in range(2))

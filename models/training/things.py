@@ -43,8 +43,8 @@ class Procedural:
         return grid[inside] if inside.sum() >= 12 else grid[:0]
 
 
-def draw_procedural(rng):
-    name, solid, hollow, material, blend, stretch = draw_thing(rng)
+def draw_procedural(rng, only=None):
+    name, solid, hollow, material, blend, stretch = draw_thing(rng, only)
     solid, hollow = torch.from_numpy(solid)[None], torch.from_numpy(hollow)[None]
     return Procedural(name, solid, hollow, material, torch.tensor([max(blend, 0.004)]), stretch)
 
