@@ -78,32 +78,43 @@ test('a job in inference when PostgreSQL goes away is stored when it is back, in
     workers: 1,
     bundle: 'inflate',
     device: 'cpu',
-    // Quick enough to end while PostgreSQL is away.
-    resolution: 64,
-    textureSize: 256,
+    resolution: 128,
     leaseSeconds: 60,
     rates: { g6e: 0.002 },
     instance: 'g6e',
   };
   const { cluster, server, database } = await setUp(settings);
-  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
-  const read = async () => Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
-  await until(async () => (await read()).status === 'IN_PROGRESS', 50_000);
+  const db = openDatabase(database);
+  onTestFinished(() => db.destroy());
+  const create = async () => {
+    const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+    return CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body).job_id;
+  };
+  const read = async (id: string) => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
+  const finished = (id: string) =>
+    until(async () => {
+      const now = await read(id);
+      return now.finished_at !== null && now;
+    }, 100_000);
+  const charges = (id: string) => db.selectFrom('ledger').selectAll().where('job_id', '=', id).execute();
+
+  // How long an inference takes here, now.
+  const before = await create();
+  await finished(before);
+  const usualMs = (await charges(before))[0]!.inference_ms!;
+
+  const id = await create();
+  await until(async () => (await read(id)).status === 'IN_PROGRESS', 50_000);
   await cluster.stop();
   // Long enough for the inference to end while nobody can be told.
-  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  await new Promise((resolve) => setTimeout(resolve, 1.5 * usualMs + 1_000));
+  const backAt = Date.now();
   await cluster.start();
-  const task = await until(async () => {
-    const now = await read();
-    return now.finished_at !== null && now;
-  }, 50_000);
+  const task = await finished(id);
   expect(task.status).toBe('SUCCEEDED');
   expect((await fetch(task.model_urls!.glb)).status).toBe(200);
-  const db = openDatabase(database);
-  const { attempt } = await db.selectFrom('jobs').select('attempt').executeTakeFirstOrThrow();
-  const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
-  await db.destroy();
+  expect(Date.parse(task.finished_at!)).toBeGreaterThanOrEqual(backAt);
+  const { attempt } = await db.selectFrom('jobs').select('attempt').where('id', '=', id).executeTakeFirstOrThrow();
   expect(attempt).toBe(1);
-  expect(charges).toHaveLength(1);
+  expect(await charges(id)).toHaveLength(1);
 });
