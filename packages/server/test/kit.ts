@@ -187,6 +187,20 @@ export async function site(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
+/** Counts what is under way, and keeps the most there ever was at once. */
+export class UnderWay {
+  #now = 0;
+  most = 0;
+
+  begin(): void {
+    this.most = Math.max(this.most, ++this.#now);
+  }
+
+  end(): void {
+    this.#now--;
+  }
+}
+
 /** Waits until `check` returns something, asking every 50 ms. */
 export async function until<T>(check: () => Promise<T | undefined | false>, timeoutMs = 20_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { newAccount, newJob, silent, site, temporaryDatabase, until } from '../../test/kit.js';
+import { newAccount, newJob, silent, site, temporaryDatabase, UnderWay, until } from '../../test/kit.js';
 import type { Db } from '../db/open.js';
 import { claim } from '../jobs/claim.js';
 import { advance } from '../jobs/lifecycle.js';
@@ -161,16 +161,15 @@ describe('the events of a job', () => {
   test('arrive in order at the first attempt, also when one of them fails', async () => {
     const { db, endpoints, delivery, account } = await setUp({ retryDelays: [1, 1] });
     const firsts = new Map<string, unknown>();
-    let underWay = 0;
-    let mostUnderWay = 0;
+    const underWay = new UnderWay();
     const { received, url } = await receiver((response, { event }) => {
       if (firsts.has(event.event_id)) return void response.end();
       const progress = 'progress' in event ? event.progress : undefined;
       firsts.set(event.event_id, progress);
-      mostUnderWay = Math.max(mostUnderWay, ++underWay);
+      underWay.begin();
       // Slow enough for the next event to begin meanwhile, if it did not wait.
       setTimeout(() => {
-        underWay--;
+        underWay.end();
         response.writeHead(progress === 25 ? 503 : 200).end();
       }, 50);
     });
@@ -183,7 +182,7 @@ describe('the events of a job', () => {
     await delivery.start();
     await outboxIsEmpty(db);
     expect([...firsts.values()]).toEqual([5, 25, 30, 60, 90]);
-    expect(mostUnderWay).toBe(1);
+    expect(underWay.most).toBe(1);
     // The one that failed has come again, whenever that was.
     expect(received).toHaveLength(6);
     expect(received.every(({ event }) => event.event === 'task.updated' && event.task_id === id)).toBe(true);

@@ -5,7 +5,7 @@ import { CreateJobResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d
 import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
 import { type Admin, openAdmin } from '../../src/admin.js';
 import { loadConfig } from '../../src/config.js';
-import { type Installation, newInstallation, until } from '../kit.js';
+import { type Installation, newInstallation, UnderWay, until } from '../kit.js';
 import { makePrivateCa, type PrivateCa } from './private-ca.js';
 import { type Answering, openReceiver, type Receiver, signedWith } from './receiver.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
@@ -218,22 +218,21 @@ describe.concurrent('the events of a job over HTTPS', () => {
   test('have their first attempts in order though each of them fails at first', async (context) => {
     const { expect } = context;
     const firsts = new Map<string, unknown>();
-    let underWay = 0;
-    let mostUnderWay = 0;
+    const underWay = new UnderWay();
     const one = await customer(context, (response, { event }) => {
       if (firsts.has(event.event_id)) return void response.end();
       firsts.set(event.event_id, event);
-      mostUnderWay = Math.max(mostUnderWay, ++underWay);
+      underWay.begin();
       // Slow enough for the next event to begin meanwhile, if it did not wait.
       setTimeout(() => {
-        underWay--;
+        underWay.end();
         response.writeHead(500).end();
       }, 150);
     });
     const created = await one.call('POST', '/v1/jobs', { type: 'reserved', input: {} });
     const { job_id } = CreateJobResponse.parse(created.body);
     await one.arrivals(4);
-    expect(mostUnderWay).toBe(1);
+    expect(underWay.most).toBe(1);
     expect([...firsts.values()]).toMatchObject([
       { task_id: job_id, status: 'PENDING', progress: 0 },
       { task_id: job_id, status: 'FAILED', error: { code: 'unsupported_type' } },

@@ -28,6 +28,7 @@ import {
   site,
   startServer,
   temporaryFolder,
+  UnderWay,
   until,
   withEndpoint,
 } from '../kit.js';
@@ -238,10 +239,9 @@ test('the events of a job arrive in order, whichever server makes each delivery'
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   const received: number[] = [];
-  let underWay = 0;
-  let mostUnderWay = 0;
+  const underWay = new UnderWay();
   const url = await site(async (request, response) => {
-    mostUnderWay = Math.max(mostUnderWay, ++underWay);
+    underWay.begin();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     received.push((JSON.parse(Buffer.concat(chunks).toString()) as TaskUpdatedEvent).progress);
@@ -249,7 +249,7 @@ test('the events of a job arrive in order, whichever server makes each delivery'
     if (received.length === 12) void deliveries[delivered[0]! > delivered[1]! ? 0 : 1]!.stop();
     // Slow enough for the other server to begin with the next, if it did not wait for this one.
     setTimeout(() => {
-      underWay--;
+      underWay.end();
       response.end();
     }, 30);
   });
@@ -283,7 +283,7 @@ test('the events of a job arrive in order, whichever server makes each delivery'
   }
   await until(async () => received.length >= progresses.length, 50_000);
   expect(received).toEqual(progresses);
-  expect(mostUnderWay).toBe(1);
+  expect(underWay.most).toBe(1);
   expect(Math.min(...delivered)).toBeGreaterThan(0);
 });
 
