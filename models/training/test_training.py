@@ -18,6 +18,7 @@ from model import build
 from photograph import CROSSINGS, NONE, Sizes, draw_view, column_crossings, photograph, rays, trace
 from presets import PRESETS
 from primitive import field, part
+from train import restore, warmed
 
 SMALL = Sizes(photo=64, columns=32, planes=64)
 
@@ -139,6 +140,26 @@ class Steps(unittest.TestCase):
         for name, plain in gradients[0].items():
             cosine = torch.nn.functional.cosine_similarity(plain.flatten(), gradients[1][name].flatten(), dim=0)
             self.assertGreater(float(cosine), 0.98, name)
+
+    def test_the_rate_warms_up_again_where_only_the_weights_were_kept(self):
+        def state_of(folder):
+            net = build(PRESETS["cpu"])
+            return restore(Path(folder), net, build(PRESETS["cpu"]), torch.optim.AdamW(net.parameters()))
+
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(state_of(folder), (0, 0))
+            net = build(PRESETS["cpu"])
+            weights = {"average": {key: value.half() for key, value in net.state_dict().items()}, "step": 39_109, "preset": "cpu"}
+            torch.save(weights, Path(folder) / "weights.pt")
+            step, since = state_of(folder)
+            self.assertEqual(step, 39_109)
+            self.assertAlmostEqual(warmed(step, since), 1 / 300)
+            self.assertEqual(warmed(step + 299, since), 1)
+            # A run that stops in the middle of the warm-up goes on with it.
+            optimiser = torch.optim.AdamW(net.parameters())
+            state = {"net": net.state_dict(), "average": net.state_dict(), "optimiser": optimiser.state_dict(), "step": step + 100, "since": since}
+            torch.save(state, Path(folder) / "state.pt")
+            self.assertAlmostEqual(warmed(*state_of(folder)), 101 / 300)
 
     def test_shards_come_back_as_they_were_written(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -69,6 +69,27 @@ def measure(net, data, preset, device, count=240):
     return {key: round(total / (count // preset.batch), 4) for key, total in sums.items()}
 
 
+def restore(run, net, average, optimiser, device="cpu"):
+    """Loads what the run's folder holds. -> the step it was at, and the step from which Adam has gathered its moments"""
+    if (run / "state.pt").exists():
+        state = torch.load(run / "state.pt", map_location=device)
+        net.load_state_dict(state["net"])
+        average.load_state_dict(state["average"])
+        optimiser.load_state_dict(state["optimiser"])
+        return state["step"], state.get("since", 0)
+    if (run / "weights.pt").exists():
+        state = torch.load(run / "weights.pt", map_location=device)
+        net.load_state_dict({key: value.float() for key, value in state["average"].items()})
+        average.load_state_dict(net.state_dict())
+        return state["step"], state["step"]
+    return 0, 0
+
+
+def warmed(step, since):
+    """Share of the full rate: Adam's first steps, on moments of a few batches, must be small, whether the weights are new or not."""
+    return min(1, (step - since + 1) / WARM_UP)
+
+
 def main(chosen):
     torch.manual_seed(chosen.seed)
     torch.set_num_threads(chosen.threads)
@@ -82,25 +103,13 @@ def main(chosen):
         net = net.to(memory_format=torch.channels_last)
     average = copy.deepcopy(net)
     optimiser = torch.optim.AdamW(net.parameters(), lr=preset.peak_rate, weight_decay=0.01, betas=(0.9, 0.98))
-    step = since = 0
-    if (run / "state.pt").exists():
-        state = torch.load(run / "state.pt", map_location=device)
-        net.load_state_dict(state["net"])
-        average.load_state_dict(state["average"])
-        optimiser.load_state_dict(state["optimiser"])
-        step = since = state["step"]
-    elif (run / "weights.pt").exists():
-        state = torch.load(run / "weights.pt", map_location=device)
-        net.load_state_dict({key: value.float() for key, value in state["average"].items()})
-        average.load_state_dict(net.state_dict())
-        # Adam's moments are gone: the rate is warmed up again.
-        step, since = state["step"], 0
+    step, since = restore(run, net, average, optimiser, device)
     rng = np.random.default_rng((chosen.seed, step))
     half = torch.autocast(device.type, dtype=torch.bfloat16)
     forward, score = (torch.compile(net), torch.compile(losses)) if chosen.compile else (net, losses)
 
     def save():
-        state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "preset": chosen.preset}
+        state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "since": since, "preset": chosen.preset}
         torch.save(state, run / "state.tmp")
         (run / "state.tmp").rename(run / "state.pt")
         torch.save({"average": {key: value.half() for key, value in average.state_dict().items()}, "step": step, "preset": chosen.preset}, run / "weights.pt")
@@ -109,7 +118,7 @@ def main(chosen):
     while (passed := (time.time() - started) / 60 / chosen.minutes) < 1:
         if (step - first) % 200 == 0:
             data.refresh()
-        rate = chosen.rate * preset.peak_rate * min(1, (step - since + 1) / WARM_UP if since == 0 else 1)
+        rate = chosen.rate * preset.peak_rate * warmed(step, since)
         if chosen.finish:
             rate *= 0.5 + 0.5 * math.cos(math.pi * passed)
         for group in optimiser.param_groups:
