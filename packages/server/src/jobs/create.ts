@@ -4,6 +4,7 @@ import { type MicroUsd, toMicroUsd } from '../accounts/money.js';
 import type { GroupCommit } from '../db/group-commit.js';
 import type { Db } from '../db/open.js';
 import type { Time } from '../db/time.js';
+import { mayBeCommitted } from '../db/unavailable.js';
 import { newUlid } from '../ids.js';
 import type { InputStore } from '../inputs/store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
@@ -56,10 +57,9 @@ export async function createJob(
   const id = newUlid();
   // Before the row: a job without its photo could never run, while a photo without a job is swept away.
   if (photo.bytes) await inputs.put(id, photo.bytes);
-  let inserted: object | undefined;
-  try {
-    // One transaction: a 202 whose event was lost would leave a webhook user waiting for ever.
-    inserted = await commits.run(async (trx) => {
+  // One transaction: a 202 whose event was lost would leave a webhook user without it for good.
+  const inserted = await commits
+    .run(async (trx) => {
       const job = await insertJob(trx, {
         id,
         account_id: accountId,
@@ -71,12 +71,15 @@ export async function createJob(
       });
       if (job) await recordTaskUpdated(trx, job, now);
       return job;
+    })
+    .catch(async (error: unknown) => {
+      // Without the acknowledgement of a COMMIT, a job may refer to the image: the sweep asks the database later.
+      if (photo.bytes && !mayBeCommitted(error)) await inputs.remove(id);
+      throw error;
     });
-  } finally {
-    // The disk is full, or the same key came twice at once and the other request won.
-    if (!inserted && photo.bytes) await inputs.remove(id);
-  }
   if (inserted) return { id, created: true };
+  // The same key came twice at once, and the other request won.
+  if (photo.bytes) await inputs.remove(id);
   const winner = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
   if (!winner) throw new Error(`job ${id} was neither inserted nor a repeat`);
   return { id: winner, created: false };
