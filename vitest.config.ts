@@ -35,7 +35,7 @@ export default defineConfig({
           name: 'postgres',
           include: [...onBothDatabases, onlyPostgres],
           globalSetup: `${server}/test/postgres/global-setup.ts`,
-          setupFiles: `${server}/test/postgres/skip-without.ts`,
+          setupFiles: `${server}/test/postgres/require-postgres.ts`,
         },
       },
     ],

