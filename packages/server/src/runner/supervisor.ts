@@ -1,19 +1,19 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { whyFailed } from '../db/unavailable.js';
-import { newUlid } from '../ids.js';
-import type { FromRunner, RunnerNews, ToRunner } from './messages.js';
+import { Child, type ChildEnd, type ChildKind } from './child.js';
+import { withoutSettings } from './environment.js';
+import type { RunnerNews, ToRunner } from './messages.js';
 
 /** By package name, so that it is found from the built package and from the sources alike. */
 const runnerFile = createRequire(import.meta.url).resolve('@gen3d/server/runner');
 
 const firstPauseMs = 250;
-const longestPauseMs = 30_000;
-/** A runner that lived this long, or made a model, was well; the next crash starts the pauses over. */
+const maxPauseMs = 30_000;
+/** The pauses start over after a process that ran for this long, or did useful work. */
 const wellAfterMs = 60_000;
-/** Beyond the grace given to a drain, before a runner that does not leave is killed. */
+/** Beyond the grace given to a drain, before a process that does not leave is killed. */
 const killAfterMs = 2_000;
 
 export interface SupervisorOptions {
@@ -21,8 +21,8 @@ export interface SupervisorOptions {
   log: Logger;
   /** A runner reported news about a job. Of each, once. */
   onNews: (news: RunnerNews) => void;
-  /** A runner's process is gone; what it held is nobody's. Called before another is started. */
-  onExit: (runner: string) => Promise<void>;
+  /** A child process has ended; frees the leases it held. Called before another is started. */
+  onExit: (id: string) => Promise<void>;
   /** A runner's process ended otherwise than it should: it crashed, or was killed because its inference hung. */
   onCrash: (how: 'crashed' | 'hung') => void;
 }
@@ -35,9 +35,9 @@ export class RunnerStartError extends Error {
 /** Starts `config.workers` runner processes, and each one again when it ends. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #children = new Set<ChildProcess>();
+  readonly #children = new Set<Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  /** Of runners whose process is gone, while `onExit` goes on. */
+  /** Of processes that have ended, until `onExit` is done. */
   readonly #endings = new Set<Promise<void>>();
   #draining = false;
 
@@ -50,7 +50,8 @@ export class Supervisor {
    * @throws {RunnerStartError} when one of them cannot be started
    */
   async start(): Promise<string | undefined> {
-    const starting = Array.from({ length: this.#options.config.workers }, () => this.#spawn(firstPauseMs));
+    const { workers } = this.#options.config;
+    const starting = Array.from({ length: workers }, () => this.#spawn(this.#runnerKind(), firstPauseMs));
     const devices = await Promise.all(starting);
     return devices[0];
   }
@@ -69,91 +70,85 @@ export class Supervisor {
     for (const timer of this.#restarts) clearTimeout(timer);
     await Promise.all(
       [...this.#children].map((child) => {
-        const kill = setTimeout(() => child.kill('SIGKILL'), graceMs + killAfterMs);
-        const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+        const kill = setTimeout(() => child.kill(), graceMs + killAfterMs);
         send(child, { type: 'drain', graceMs });
-        return gone.finally(() => clearTimeout(kill));
+        return child.ended.finally(() => clearTimeout(kill));
       }),
     );
     await Promise.all(this.#endings);
   }
 
-  /** Resolves with the device when the runner is ready, and rejects when it ends before that. */
-  #spawn(pauseMs: number): Promise<string> {
-    const { config, log, onNews, onExit, onCrash } = this.#options;
-    const runner = newUlid();
-    const bornAt = Date.now();
-    const child = fork(runnerFile, [], { execArgv: [], stdio: ['ignore', 2, 2, 'ipc'] });
-    this.#children.add(child);
-    // The runner has no use for the first account's key, nor for the server's.
+  #runnerKind(): ChildKind {
+    const { config, log, onNews } = this.#options;
+    // The runner needs neither the first account's key nor the server's.
     const own = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
-    send(child, { type: 'start', runner, config: own, logLevel: log.level });
+    return {
+      name: 'runner',
+      file: runnerFile,
+      env: withoutSettings(process.env),
+      startMessage: (runner) => ({ type: 'start', runner, config: own, logLevel: log.level }) satisfies ToRunner,
+      onMessage: (child, message) => {
+        if (message.type === 'idle') return child.clearLimit();
+        onNews(message);
+        if (message.type === 'finished' && message.status === 'SUCCEEDED') child.useful = true;
+        if (message.type === 'inferring') {
+          const limitSeconds = config.inferenceLimitSeconds;
+          child.limit(limitSeconds * 1_000, () =>
+            log.error({ runner: child.id, jobId: message.jobId, limitSeconds }, 'inference hangs'),
+          );
+        }
+      },
+    };
+  }
+
+  /** Resolves with the device when the process is ready, and rejects when it ends before that. */
+  #spawn(kind: ChildKind, pauseMs: number): Promise<string> {
+    const { log } = this.#options;
     return new Promise((resolve, reject) => {
-      let ready = false;
-      let madeModel = false;
-      let problem = 'the runner process ended before it was ready';
-      // Kept here and not in the runner: whatever hangs there, this clock goes on.
-      let hung: NodeJS.Timeout | undefined;
-      let hangs = false;
-      child.on('message', (message: FromRunner) => {
-        if (message.type === 'ready') {
-          ready = true;
-          log.info({ runner, pid: child.pid, device: message.device }, 'runner is ready');
-          resolve(message.device);
-          // The first one was lost: until now nobody listened.
-          if (this.#draining) send(child, { type: 'drain', graceMs: 0 });
-        } else if (message.type === 'failed') {
-          problem = message.message;
-        } else if (message.type === 'inferring') {
-          onNews(message);
-          hung = setTimeout(() => {
-            hangs = true;
-            log.error({ runner, jobId: message.jobId, limitSeconds: config.inferenceLimitSeconds }, 'inference hangs');
-            child.kill('SIGKILL');
-          }, config.inferenceLimitSeconds * 1_000);
-        } else if (message.type === 'idle') {
-          clearTimeout(hung);
-        } else {
-          madeModel ||= message.type === 'finished' && message.status === 'SUCCEEDED';
-          onNews(message);
-        }
+      const child = new Child(kind, ({ id, pid }, device) => {
+        log.info({ [kind.name]: id, pid, device }, `${kind.name} is ready`);
+        resolve(device);
+        // A drain that was sent earlier is lost: the process did not listen yet.
+        if (this.#draining) send(child, { type: 'drain', graceMs: 0 });
       });
-      child.on('error', (error) => log.error({ err: error, runner }, 'runner process error'));
-      child.once('exit', async (code, signal) => {
+      this.#children.add(child);
+      const ending = child.ended.then(async (end) => {
         this.#children.delete(child);
-        clearTimeout(hung);
-        const ending = onExit(runner).catch((error: unknown) =>
-          log.error({ runner, ...whyFailed(error) }, 'cannot end the leases'),
-        );
-        this.#endings.add(ending);
-        await ending;
+        await this.#options.onExit(child.id).catch((error: unknown) => {
+          log.error({ [kind.name]: child.id, ...whyFailed(error) }, 'cannot end the leases');
+        });
         this.#endings.delete(ending);
-        if (!ready) reject(new RunnerStartError(problem));
-        if (this.#draining) return;
-        if (code === 0) {
-          log.info({ runner }, 'runner made room for a fresh one');
-          return this.#restart(0);
-        }
-        onCrash(hangs ? 'hung' : 'crashed');
-        const restartMs = madeModel || Date.now() - bornAt > wellAfterMs ? firstPauseMs : pauseMs;
-        log.error({ runner, code, signal, restartMs, ...(ready ? {} : { problem }) }, 'runner crashed');
-        this.#restart(restartMs);
+        if (child.device === undefined) reject(new RunnerStartError(child.problem));
+        if (!this.#draining) this.#restart(kind, this.#pauseAfter(kind, child, end, pauseMs));
       });
+      this.#endings.add(ending);
     });
   }
 
-  #restart(pauseMs: number): void {
+  /** Logs the end of a process. How long to wait before the next one is started: not at all if it made room for it. */
+  #pauseAfter({ name }: ChildKind, child: Child, { code, signal }: ChildEnd, pauseMs: number): number {
+    const { log, onCrash } = this.#options;
+    const about = { [name]: child.id };
+    if (code === 0) {
+      log.info(about, `${name} made room for a fresh one`);
+      return 0;
+    }
+    onCrash(child.hung ? 'hung' : 'crashed');
+    const restartMs = child.useful || Date.now() - child.startedAt > wellAfterMs ? firstPauseMs : pauseMs;
+    const problem = child.device === undefined ? { problem: child.problem } : {};
+    log.error({ ...about, code, signal, restartMs, ...problem }, `${name} crashed`);
+    return restartMs;
+  }
+
+  #restart(kind: ChildKind, pauseMs: number): void {
     const timer = setTimeout(() => {
       this.#restarts.delete(timer);
-      const nextPauseMs = Math.min(Math.max(2 * pauseMs, firstPauseMs), longestPauseMs);
-      // Its end is logged where it is seen, and leads back here.
-      this.#spawn(nextPauseMs).catch(() => {});
+      const nextPauseMs = Math.min(Math.max(2 * pauseMs, firstPauseMs), maxPauseMs);
+      // Its end is logged, and leads back here.
+      this.#spawn(kind, nextPauseMs).catch(() => {});
     }, pauseMs);
     this.#restarts.add(timer);
   }
 }
 
-function send(child: ChildProcess, message: ToRunner): void {
-  // A child that has just died cannot be told; its exit is handled elsewhere.
-  if (child.connected) child.send(message, () => {});
-}
+const send = (child: Child, message: ToRunner) => child.send(message);

@@ -1,0 +1,66 @@
+// The system refuses to start another process, as it does at a limit on processes or without memory.
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import pino from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
+import { startServer, until } from '../kit.js';
+import { killPid } from './server-process.js';
+
+/** `fork` runs the program that is named here. */
+function breakFork(execPath: string): () => void {
+  const { execPath: real } = process;
+  const restore = () => {
+    process.execPath = real;
+  };
+  onTestFinished(restore);
+  process.execPath = execPath;
+  return restore;
+}
+
+async function start() {
+  const entries: Record<string, unknown>[] = [];
+  const log = pino({ base: null }, { write: (line: string) => entries.push(JSON.parse(line)) });
+  const server = await startServer({ workers: 1, bundle: 'inflate', device: 'cpu', resolution: 64 }, { log });
+  const logged = (message: string) => entries.filter(({ msg }) => msg === message);
+  const killRunner = () => expect(killPid(Number(logged('runner is ready').at(-1)?.pid))).toBe(true);
+  return { server, logged, killRunner };
+}
+
+// Node emits an event for the first error and throws the second.
+const failures = [
+  ['ENOENT', '/no/such/program'],
+  ['ENOTDIR', '/dev/null/program'],
+] as const;
+
+test.each(failures)(
+  'a runner whose fork fails with %s is tried again with growing pauses, and then works',
+  async (code, program) => {
+    const { server, logged, killRunner } = await start();
+    const restore = breakFork(program);
+    killRunner();
+    const crashes = await until(async () => logged('runner crashed').length >= 3 && logged('runner crashed'));
+    expect(crashes.slice(0, 3).map(({ restartMs }) => restartMs)).toEqual([250, 500, 1_000]);
+    expect(crashes[1]!.problem).toContain(code);
+    restore();
+    const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+    const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+    const finished = await until(async () => {
+      const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
+      return task.finished_at !== null && task;
+    }, 60_000);
+    expect(finished.status).toBe('SUCCEEDED');
+  },
+);
+
+test.each(failures)('a server that has no runner because fork fails with %s still shuts down', async (_, program) => {
+  const { server, logged, killRunner } = await start();
+  breakFork(program);
+  killRunner();
+  await until(async () => logged('runner crashed').length >= 2);
+  await server.close();
+});
+
+test.each(failures)('a server whose first fork fails with %s says so and does not start', async (code, program) => {
+  breakFork(program);
+  await expect(start()).rejects.toThrow(new RegExp(`the runner process cannot be started: .*${code}`));
+});
