@@ -6,6 +6,7 @@ export { ImageUrl } from './image-url.js';
 export {
   type CreateJobRequest,
   CreateJobResponse,
+  IdempotencyKey,
   ImageTo3dInput,
   ImageTo3dRequest,
   isImageTo3d,
@@ -18,4 +19,5 @@ export {
   TaskError,
 } from './job.js';
 export * from './rules.js';
+export * from './text.js';
 export * from './webhook-endpoint.js';

@@ -4,6 +4,7 @@ import { Timestamp, Ulid } from './ids.js';
 import { ImageUrl } from './image-url.js';
 import { jobStatuses, jobType } from './lifecycle.js';
 import { limits } from './limits.js';
+import { characterCount, isWellFormed, notWellFormed } from './text.js';
 
 export const JobStatus = z.enum(jobStatuses);
 export type JobStatus = z.infer<typeof JobStatus>;
@@ -33,18 +34,28 @@ export const ImageTo3dInput = z.object({
 });
 export type ImageTo3dInput = z.infer<typeof ImageTo3dInput>;
 
+const { min: minKeyLength, max: maxKeyLength } = limits.idempotencyKeyLength;
+
+/** Its length is counted in characters (code points), so 256 emoji are as good as 256 letters. */
+export const IdempotencyKey = z
+  .string()
+  .refine((key) => key.length >= minKeyLength && (key.length <= maxKeyLength || fitsInCharacters(key)), {
+    error: `must have ${minKeyLength} to ${maxKeyLength} characters`,
+  })
+  .refine(isWellFormed, notWellFormed);
+
+/** A code point has at most two UTF-16 units, so a far longer key is refused without being counted. */
+const fitsInCharacters = (key: string) => key.length <= 2 * maxKeyLength && characterCount(key) <= maxKeyLength;
+
 /**
  * Body of `POST /v1/jobs`. `input` is checked against its type's rules by `refineInput`: a type that is not
  * `image-to-3d` is accepted whatever its input holds, and fails during processing (API.md section 4.1).
  */
 const jobRequestFields = {
   options: z.unknown().optional().describe('Accepted for forward compatibility; has no effect'),
-  idempotency_key: z
-    .string()
-    .min(limits.idempotencyKeyLength.min)
-    .max(limits.idempotencyKeyLength.max)
-    .optional()
-    .describe('The same key again returns the original job instead of creating a second one'),
+  idempotency_key: IdempotencyKey.optional().describe(
+    'The same key again returns the original job instead of creating a second one',
+  ),
 };
 
 export const ImageTo3dRequest = z.object({ type: z.literal(jobType), input: ImageTo3dInput, ...jobRequestFields });
@@ -52,7 +63,10 @@ export type ImageTo3dRequest = z.infer<typeof ImageTo3dRequest>;
 
 /** A job of a type that does not exist yet: accepted, and failed during processing. */
 export const ReservedTypeRequest = z.object({
-  type: z.string().refine((type) => type !== jobType),
+  type: z
+    .string()
+    .refine((type) => type !== jobType)
+    .refine(isWellFormed, notWellFormed),
   input: z.record(z.string(), z.unknown()),
   ...jobRequestFields,
 });

@@ -14,6 +14,7 @@ import { inlineImageTypes } from './image-data-uri.js';
 import { ImageUrl } from './image-url.js';
 import {
   CreateJobResponse,
+  IdempotencyKey,
   ImageTo3dInput,
   ImageTo3dRequest,
   JobStatus,
@@ -76,6 +77,7 @@ const inWords: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
       examples: ['https://example.com/mug.jpg'],
     },
   ],
+  [IdempotencyKey, { minLength: limits.idempotencyKeyLength.min, maxLength: limits.idempotencyKeyLength.max }],
   [ReservedTypeRequest.shape.type, { not: { const: jobType } }],
   [
     PutWebhookEndpointRequest.shape.url,

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { isWellFormed, notWellFormed } from './text.js';
 
 /** Body of `PUT /v1/webhook-endpoint`. */
 export const PutWebhookEndpointRequest = z.object({
   url: z
     .string()
     .max(2048)
+    .refine(isWellFormed, notWellFormed)
     .refine((url) => URL.canParse(url) && new URL(url).protocol === 'https:', 'must be an https URL'),
 });
 export type PutWebhookEndpointRequest = z.infer<typeof PutWebhookEndpointRequest>;

@@ -20,6 +20,7 @@ import { currentTime } from './db/time.js';
 import { openFileStores } from './file-stores.js';
 import { startHousekeeping } from './housekeeping.js';
 import { createApp } from './http/app.js';
+import { BodyBudget } from './http/body-budget.js';
 import { Cursors } from './http/cursors.js';
 import { messageClasses } from './http/message-classes.js';
 import { refuseMalformed } from './http/refuse-malformed.js';
@@ -170,6 +171,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       ...store,
       keyUse: new KeyUse(store.db, log),
       inputs: files.inputs,
+      bodyBudget: new BodyBudget(),
       config,
       cursors: new Cursors(serverKey),
       dashboardTokens,

@@ -31,9 +31,10 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         idempotency_key: z
           .string()
           .min(1)
-          .max(limits.idempotencyKeyLength.max)
+          // Characters are code points, as the server counts them.
+          .refine((key) => Array.from(key).length <= limits.idempotencyKeyLength.max)
           .optional()
-          .describe('The same key again returns the first job instead of making another'),
+          .describe('1 to 256 characters. The same key again returns the first job instead of making another'),
       },
       outputSchema: { job_id: z.string() },
       annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },

@@ -15,7 +15,8 @@ const NewKey = z.object({
 });
 
 /** `/dashboard/api/keys`: the account's API keys. */
-export function keyRoutes({ db, keys }: Services): Router {
+export function keyRoutes(services: Services): Router {
+  const { db, keys } = services;
   const router = Router();
   router.use(refuseSandbox);
 
@@ -38,7 +39,7 @@ export function keyRoutes({ db, keys }: Services): Router {
         })),
       });
     })
-    .post(jsonBody, async (request, response) => {
+    .post(jsonBody(services), async (request, response) => {
       const parsed = NewKey.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { name } = parsed.data;

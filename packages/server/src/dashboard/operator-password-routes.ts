@@ -15,12 +15,13 @@ const NewPassword = z.object({
 });
 
 /** `/dashboard/api/operator-password`: set by whoever is signed in as the operator. Every other operator's session ends. */
-export function operatorPasswordRoutes({ db, dashboardTokens: tokens }: Services): Router {
+export function operatorPasswordRoutes(services: Services): Router {
+  const { db, dashboardTokens: tokens } = services;
   const password = new OperatorPassword(db);
   const router = Router();
   router
     .route('/')
-    .put(jsonBody, async (request, response) => {
+    .put(jsonBody(services), async (request, response) => {
       const parsed = NewPassword.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       await password.set(parsed.data.password);

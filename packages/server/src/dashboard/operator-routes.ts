@@ -24,7 +24,8 @@ const NewAccount = z.object({
 const Credit = z.object({ usd });
 
 /** `/dashboard/api/operator`: the whole server, for who runs it. */
-export function operatorRoutes({ config, db, rates }: Services): Router {
+export function operatorRoutes(services: Services): Router {
+  const { config, db, rates } = services;
   const router = Router();
 
   router
@@ -110,7 +111,7 @@ export function operatorRoutes({ config, db, rates }: Services): Router {
         })),
       });
     })
-    .post(jsonBody, async (request, response) => {
+    .post(jsonBody(services), async (request, response) => {
       const parsed = NewAccount.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { name, balance_usd } = parsed.data;
@@ -126,7 +127,7 @@ export function operatorRoutes({ config, db, rates }: Services): Router {
 
   router
     .route('/accounts/:id/credit')
-    .post(jsonBody, async (request, response) => {
+    .post(jsonBody(services), async (request, response) => {
       const parsed = Credit.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { id } = request.params;

@@ -1,9 +1,10 @@
 import { publicTestKey } from '@gen3d/schema';
-import express, { type RequestHandler, Router } from 'express';
+import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findAccount } from '../accounts/accounts.js';
 import type { Caller } from '../http/auth.js';
 import { HttpError, invalidRequest } from '../http/errors.js';
+import { smallJsonBody } from '../http/json-body.js';
 import { onlyMethods } from '../http/only-methods.js';
 import { TokenBucket } from '../http/rate-limit.js';
 import { sendJson } from '../http/send-json.js';
@@ -27,9 +28,6 @@ const SignIn = z.union(
  * servers share a database, each allows as many.
  */
 const passwordTries = { perSecond: 1 / 30, burst: 5 };
-
-/** No more than a proof needs: nobody has shown a key yet. */
-const proofBody = express.json({ limit: 4_096, type: () => true });
 
 export const identityOf = (response: { locals: Record<string, unknown> }): Identity =>
   response.locals.identity as Identity;
@@ -63,7 +61,7 @@ export function sessionRoutes({ config, db, keys, keyUse, dashboardTokens: token
       const nobody = async () => ({ role: null, operator_password: await operatorPassword.isSet() });
       sendJson(response, 200, identity ? await describe(identity) : await nobody());
     })
-    .post(proofBody, async (request, response) => {
+    .post(smallJsonBody, async (request, response) => {
       const parsed = SignIn.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       let keyId: string | null = null;

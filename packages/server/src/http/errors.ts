@@ -45,25 +45,12 @@ function insufficientBalance({ balance, message }: InsufficientBalanceError): In
   };
 }
 
-/** What body-parser calls its refusals, in words that name the body. */
-const bodyProblems: Readonly<Record<string, string>> = {
-  'entity.parse.failed': 'body: malformed JSON',
-  'entity.too.large': 'body: larger than this server accepts',
-  'encoding.unsupported': 'body: unsupported Content-Encoding',
-  'charset.unsupported': 'body: unsupported charset; send UTF-8',
-  'request.size.invalid': 'body: shorter or longer than its Content-Length',
-  'request.aborted': 'body: the connection closed before its end',
-};
-
-/** An error of Express or body-parser that is the request's fault. */
+/** An error of Express that is the request's fault, such as a path that cannot be decoded. */
 function requestFault(error: unknown): HttpError | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
-  const { status, type, message } = error as { status?: unknown; type?: unknown; message?: unknown };
+  const { status } = error as { status?: unknown };
   if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
-  const known = typeof type === 'string' ? bodyProblems[type] : undefined;
-  // V8's message says which character broke the JSON and where.
-  const detail = type === 'entity.parse.failed' ? `: ${String(message)}` : '';
-  return new HttpError(400, 'invalid_request', known ? known + detail : 'The request is malformed');
+  return new HttpError(400, 'invalid_request', 'The request is malformed');
 }
 
 /** The one place where what was thrown becomes what is sent. */

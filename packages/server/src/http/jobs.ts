@@ -30,7 +30,7 @@ export function jobRoutes(services: Services): Router {
 
   router
     .route('/')
-    .post(jsonBody, async (request, response) => {
+    .post(jsonBody(services), async (request, response) => {
       const parsed = parseCreateJobRequest(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const caller = callerOf(response);

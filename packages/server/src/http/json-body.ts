@@ -1,42 +1,130 @@
 import { isUtf8 } from 'node:buffer';
-import express, { type RequestHandler } from 'express';
+import { quoted } from '@gen3d/schema';
+import type { Request, RequestHandler } from 'express';
+import type { Caller } from './auth.js';
+import { bodyBudgetBytes } from './body-budget.js';
 import { HttpError } from './errors.js';
 import { checkJsonStructure } from './json-structure.js';
+import type { Services } from './services.js';
 
 /** Room for the largest inline image in base64 and then some. */
 const maxBytes = 8 * 1024 * 1024;
+/** Where the buffer of a body without a Content-Length begins. */
+const minBufferBytes = 4 * 1024;
+/** The public test key returns a fixed sample, so it needs no large image. */
+const maxSandboxBytes = 256 * 1024;
 
-const tooLarge = () => new HttpError(400, 'invalid_request', 'body: larger than this server accepts');
+const invalid = (problem: string) => new HttpError(400, 'invalid_request', `body: ${problem}`);
 
-const parse = express.json({
-  limit: maxBytes,
-  type: () => true,
-  strict: false,
-  verify(_request, _response, body, encoding) {
-    if (encoding !== 'utf-8') throw new HttpError(400, 'invalid_request', 'body: unsupported charset; send UTF-8');
-    // Replacing what is no character would make one idempotency key of two.
-    if (!isUtf8(body)) throw new HttpError(400, 'invalid_request', 'body: not valid UTF-8');
-    checkJsonStructure(body);
-  },
-});
+const aborted = () => invalid('the connection closed before its end');
+
+/** Calls `take` with each part of the body, and resolves at its end. Rejects with what `take` throws, and reads no more then. */
+function readBody(request: Request, take: (chunk: Buffer) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // The client may have gone away while its key was looked up, and then no event follows.
+    if (request.destroyed) return reject(aborted());
+    const stop = () => request.off('data', onData).off('end', onEnd).off('close', onClose);
+    const onData = (chunk: Buffer) => {
+      try {
+        take(chunk);
+      } catch (error) {
+        stop();
+        // The rest is discarded, so that the client gets to see the response (see unread-body.ts).
+        request.resume();
+        reject(error);
+      }
+    };
+    const onEnd = () => {
+      stop();
+      resolve();
+    };
+    const onClose = () => {
+      stop();
+      reject(aborted());
+    };
+    request.on('data', onData).once('end', onEnd).once('close', onClose);
+  });
+}
+
+function parse(body: Buffer): unknown {
+  // A request without a body is a common mistake; its first missing field says more than a syntax error.
+  if (body.length === 0) return {};
+  // Replacing invalid bytes would make one idempotency key of two.
+  if (!isUtf8(body)) throw invalid('not valid UTF-8');
+  checkJsonStructure(body);
+  try {
+    return JSON.parse(body.toString().replace(/^\ufeff/, ''));
+  } catch (error) {
+    // V8's message says which character is wrong, and where.
+    throw invalid(`malformed JSON: ${quoted(error instanceof Error ? error.message : String(error))}`);
+  }
+}
+
+function checkEncoding({ headers }: Request): void {
+  const coding = headers['content-encoding'] ?? 'identity';
+  if (coding.toLowerCase() !== 'identity') {
+    // A few kilobytes can inflate to megabytes, and those would count before anything of them is valid.
+    throw invalid('Content-Encoding is not supported; send the body uncompressed');
+  }
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+  if (!/^utf-?8$/i.test(charset)) throw invalid('unsupported charset; send UTF-8');
+}
 
 /**
- * Reads a JSON body, in UTF-8 as RFC 8259 (8.1) has it. A larger one is refused by its Content-Length, or where it passes
- * the limit, and never held in memory. Whatever the Content-Type says: the body is JSON or the request is refused.
+ * Reads a JSON body of at most `limit` bytes into `request.body`, in UTF-8 as RFC 8259 (8.1) has it. Refuses a larger one by
+ * its Content-Length, or when it passes the limit. Whatever the Content-Type says, the body must be JSON.
  */
-export const jsonBody: RequestHandler = (request, response, next) => {
-  if (Number(request.headers['content-length']) > maxBytes) throw tooLarge();
+async function readJson(
+  request: Request,
+  { limit, whose = 'this server' }: { limit: number; whose?: string },
+  growTo: (bytes: number) => void = () => {},
+): Promise<void> {
+  const tooLarge = () => invalid(`larger than ${limit / 1024} KiB, the limit of ${whose}`);
+  checkEncoding(request);
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > limit) throw tooLarge();
+  growTo(announced);
+  // One buffer: a list of chunks takes a hundred times the body's size when each of them is a byte.
+  let buffer = Buffer.allocUnsafe(announced);
   let bytes = 0;
-  // body-parser has the same limit, but reads the body to its end, if it has one, before it says so.
-  const count = (chunk: Buffer) => {
-    bytes += chunk.length;
-    if (bytes <= maxBytes) return;
-    request.off('data', count);
-    next(tooLarge());
-  };
-  request.on('data', count);
-  parse(request, response, (error?: unknown) => {
-    request.off('data', count);
-    if (bytes <= maxBytes) next(error);
+  await readBody(request, (chunk) => {
+    const end = bytes + chunk.length;
+    if (end > limit) throw tooLarge();
+    if (end > buffer.length) {
+      const larger = Math.min(limit, Math.max(2 * end, minBufferBytes));
+      growTo(larger);
+      const whole = Buffer.allocUnsafe(larger);
+      buffer.copy(whole, 0, 0, bytes);
+      buffer = whole;
+    }
+    chunk.copy(buffer, bytes);
+    bytes = end;
   });
+  request.body = parse(buffer.subarray(0, bytes));
+}
+
+/**
+ * The JSON body of an authenticated caller. What it takes counts towards the server's budget until the response is closed,
+ * however that happens.
+ */
+export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestHandler {
+  return async (request, response, next) => {
+    // The operator's own routes have no account.
+    const { accountId = 'operator', sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;
+    const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : bodyBudgetBytes.account);
+    if (response.destroyed) throw aborted();
+    response.once('close', share.release);
+    const limit = sandbox ? { limit: maxSandboxBytes, whose: 'the public test key' } : { limit: maxBytes };
+    await readJson(request, limit, share.growTo);
+    next();
+  };
+}
+
+/**
+ * The JSON body of a caller who has not shown a key or a password yet. So small that the number of connections bounds what
+ * all of them take together.
+ */
+export const smallJsonBody: RequestHandler = async (request, _response, next) => {
+  await readJson(request, { limit: 4 * 1024 });
+  next();
 };

@@ -8,6 +8,7 @@ import type { InputStore } from '../inputs/store.js';
 import type { Sample } from '../jobs/create.js';
 import type { Metrics } from '../metrics.js';
 import type { Endpoints } from '../webhooks/endpoints.js';
+import type { BodyBudget } from './body-budget.js';
 import type { Cursors } from './cursors.js';
 
 /** What the routes work with. */
@@ -20,6 +21,7 @@ export interface Services {
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
   inputs: InputStore;
+  bodyBudget: BodyBudget;
   metrics: Metrics;
   log: Logger;
   /** Undefined when they lie elsewhere, at `assetsUrl`. */

@@ -60,6 +60,6 @@ test('a body over the limit is refused before its end, which may never come', as
     const text = await answer(socket);
     body.destroy();
     expect(text).toMatch(/^HTTP\/1\.1 400 /);
-    expect(text).toContain('body: larger than this server accepts');
+    expect(text).toContain('body: larger than 8192 KiB');
   }
 });

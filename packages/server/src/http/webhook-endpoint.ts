@@ -20,13 +20,14 @@ const notConfigured = (status: 404 | 409) =>
   new HttpError(status, 'not_configured', 'No webhook endpoint is configured; set one with PUT /v1/webhook-endpoint');
 
 /** `/v1/webhook-endpoint`: API.md sections 4.5 to 4.9. */
-export function webhookEndpointRoutes({ db, endpoints, config }: Services): Router {
+export function webhookEndpointRoutes(services: Services): Router {
+  const { db, endpoints, config } = services;
   const router = Router();
   router.use(refuseSandbox);
 
   router
     .route('/')
-    .put(jsonBody, async (request, response) => {
+    .put(jsonBody(services), async (request, response) => {
       const parsed = PutWebhookEndpointRequest.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { url } = parsed.data;

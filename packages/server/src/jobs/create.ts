@@ -8,7 +8,7 @@ import { mayBeCommitted } from '../db/unavailable.js';
 import { newUlid } from '../ids.js';
 import type { InputStore } from '../inputs/store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
-import { unsupportedType } from './failures.js';
+import { keptType, unsupportedType } from './failures.js';
 import { findByIdempotencyKey, insertJob } from './store.js';
 
 /** The balance is below the minimum, so no job is started. */
@@ -63,7 +63,7 @@ export async function createJob(
       const job = await insertJob(trx, {
         id,
         account_id: accountId,
-        type: request.type,
+        type: keptType(request.type),
         idempotency_key: key,
         image_url: photo.url,
         created_at: now,
@@ -115,7 +115,7 @@ export async function createSandboxJob(
   const job = await insertJob(db, {
     id,
     account_id: accountId,
-    type: request.type,
+    type: keptType(request.type),
     idempotency_key: key,
     image_url: null,
     created_at: now,

@@ -1,4 +1,4 @@
-import { jobType, type TaskErrorCode } from '@gen3d/schema';
+import { firstCharacters, jobType, type TaskErrorCode } from '@gen3d/schema';
 
 /** An expected end of a job: it becomes FAILED with this code and this sentence for a person. */
 export class JobFailure extends Error {
@@ -12,10 +12,13 @@ export class JobFailure extends Error {
   }
 }
 
+/** What is kept of a job's type: the contract accepts any other type than its own, however long. */
+export const keptType = (type: string): string => firstCharacters(type, 64);
+
 export const unsupportedType = (type: string): JobFailure =>
   new JobFailure(
     'unsupported_type',
-    `Jobs of type ${JSON.stringify(type.slice(0, 64))} are not supported; send ${jobType}`,
+    `Jobs of type ${JSON.stringify(keptType(type))} are not supported; send ${jobType}`,
   );
 
 export const outOfAttempts = (attempts: number): JobFailure =>

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { limits } from '@gen3d/schema';
 import { describe, expect, test } from 'vitest';
 import { asDataUri } from '../ball-photo.js';
@@ -126,6 +127,39 @@ describe('4.1 POST /v1/jobs', () => {
     await create(text);
   });
 
+  test('a compressed body is 400 invalid_request: nothing is inflated', async () => {
+    const { apiKey, create } = await newCaller();
+    const answer = await fetch(`${server().url}/v1/jobs`, {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-encoding': 'gzip' },
+      body: gzipSync(JSON.stringify(photoJob())),
+    });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'invalid_request', message: expect.stringContaining('Content-Encoding') },
+    });
+    await create();
+  });
+
+  test('a URL of more than 8,192 characters is 400 invalid_request', async () => {
+    const { call, create } = await newCaller();
+    await create(withImages(photoUrl.padEnd(8_192, 'a')));
+    const answer = await call('POST', '/v1/jobs', withImages(photoUrl.padEnd(8_193, 'a')));
+    expect(refused(answer, 400, 'invalid_request')).toContain('input.image_urls[0]');
+  });
+
+  test('half of a surrogate pair is 400 invalid_request, and the message names its field', async () => {
+    const { call, list } = await newCaller();
+    for (const [field, body] of [
+      ['type', { type: 'other\ud800', input: {} }],
+      ['input.image_urls[0]', withImages(`${photoUrl}?\udc00`)],
+      ['idempotency_key', photoJob({ idempotency_key: '\ud83d' })],
+    ] as const) {
+      expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain(`${field}: `);
+    }
+    expect((await list()).jobs).toEqual([]);
+  });
+
   test('a type that is not image-to-3d is accepted, with any object as input', async () => {
     const { create, task } = await newCaller();
     const id = await create({ type: 'video-to-3d', input: { video: 1 } });
@@ -151,6 +185,14 @@ describe('4.1 idempotency_key', () => {
       const answer = await call('POST', '/v1/jobs', photoJob({ idempotency_key: 'k'.repeat(length) }));
       expect(refused(answer, 400, 'invalid_request')).toContain('idempotency_key');
     }
+  });
+
+  test('is counted in characters: 256 emoji are accepted, lead to their job again, and 257 are refused', async () => {
+    const { call, create } = await newCaller();
+    const id = await create(photoJob({ idempotency_key: '💡'.repeat(256) }));
+    expect(await create(photoJob({ idempotency_key: '💡'.repeat(256) }))).toBe(id);
+    const answer = await call('POST', '/v1/jobs', photoJob({ idempotency_key: '💡'.repeat(257) }));
+    expect(refused(answer, 400, 'invalid_request')).toContain('idempotency_key');
   });
 
   test('sent again, with whatever body, answers 202 with the original job', async () => {

@@ -50,6 +50,7 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
     [{ url: 'http://example.com' }],
     [{ url: 'example.com' }],
     [{ url: '' }],
+    [{ url: 'https://example.com/\ud800' }],
   ])('a url that is missing, not https or no URL is 400 invalid_request and named: %j', async (body) => {
     const { call } = await newCaller();
     expect(refused(await call('PUT', path, body), 400, 'invalid_request')).toContain('url');

@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { openDataDir } from '../../src/data-dir.js';
+import { openDatabase } from '../../src/db/open.js';
 import { startServer, type TestServer, temporaryFolder } from '../kit.js';
 
 function sampleFolder(): string {
@@ -65,6 +67,22 @@ test('the test key may not touch webhooks: 403 with the gateway\u2019s body', as
     expect(status).toBe(403);
     expect(body).toEqual({ message: 'Forbidden' });
   }
+});
+
+test('the test key sends at most 256 KiB, and what it stores of a type is short', async () => {
+  const server = await startServer({}, { sampleFolder: sampleFolder() });
+  const post = (body: string) => withTestKey(server, 'POST', '/v1/jobs', body);
+  const body = JSON.stringify({ ...photo, options: 'x' });
+  expect((await post(body.padEnd(256 * 1024))).status).toBe(202);
+  const { status, body: refusal } = await post(body.padEnd(256 * 1024 + 1));
+  expect(status).toBe(400);
+  expect(refusal).toMatchObject({ error: { code: 'invalid_request', message: expect.stringContaining('256 KiB') } });
+
+  await create(server, { type: '💡'.repeat(50_000), input: {} });
+  const db = openDatabase(openDataDir(server.config).database);
+  onTestFinished(() => db.destroy());
+  const stored = await db.selectFrom('jobs').select('type').where('type', '!=', 'image-to-3d').execute();
+  expect(stored).toEqual([{ type: '💡'.repeat(64) }]);
 });
 
 test('the test key can be switched off', async () => {

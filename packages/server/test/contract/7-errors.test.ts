@@ -36,6 +36,27 @@ describe('7 errors', () => {
     expect(body).toMatchObject({ error: { code: 'insufficient_balance' } });
   });
 
+  test('a message repeats at most 200 characters of the request', async () => {
+    const { call } = await newCaller();
+    const long = 'x'.repeat(6_000);
+    for (const answer of [
+      await call('POST', '/v1/jobs', photoJob({ input: { image_urls: [`${long}:y`] } })),
+      await call('POST', '/v1/jobs', photoJob({ input: { image_urls: [`data:${long}`] } })),
+      await call('POST', '/v1/jobs', photoJob({ idempotency_key: long })),
+      await call('POST', '/v1/jobs', `{"type":${long}}`),
+      await call('POST', '/v1/jobs', `{"type":"${long}`),
+      await call('GET', `/v1/jobs?status=${long}`),
+      await call('GET', `/v1/jobs?limit=${long}`),
+      await call('GET', `/v1/jobs?cursor=${long}`),
+      await call('GET', `/v1/jobs/${long}`),
+      await call('GET', `/v1/${long}`),
+      await call('PUT', '/v1/webhook-endpoint', { url: `https://${long}` }),
+    ]) {
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(JSON.stringify(answer.body).match(/x*/g)?.sort().at(-1)?.length).toBeLessThanOrEqual(200);
+    }
+  });
+
   test('an unknown route is 404 and a wrong method 405 with Allow, in the standard shape', async () => {
     const { call } = await newCaller();
     for (const path of ['/', '/v1', '/v1/nothing', '/v2/jobs', '/v1/jobs/a/b', '/v1/webhook-endpoint/other']) {
