@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { createServer, type Server as HttpServer } from 'node:http';
+import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
@@ -22,8 +22,7 @@ import { startHousekeeping } from './housekeeping.js';
 import { createApp } from './http/app.js';
 import { BodyBudget } from './http/body-budget.js';
 import { Cursors } from './http/cursors.js';
-import { messageClasses } from './http/message-classes.js';
-import { refuseMalformed } from './http/refuse-malformed.js';
+import { createHttpServer } from './http/http-server.js';
 import type { Services } from './http/services.js';
 import { expireLeasesOf } from './jobs/claim.js';
 import { assetUrl } from './jobs/task.js';
@@ -78,10 +77,11 @@ function listen(server: HttpServer, { host, port }: Config): Promise<number> {
   });
 }
 
+const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
+
 /** An address that a client on this machine can use. */
 function localUrl(host: string, port: number): string {
-  const everywhere = host === '0.0.0.0' || host === '::';
-  const reachable = everywhere ? '127.0.0.1' : host;
+  const reachable = isWildcard(host) ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
@@ -190,15 +190,15 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
         notifier.tell('job_waiting');
       },
     });
-    // Slow clients are cut off: 10 s for the headers, a minute for the largest body.
-    const timeouts = { headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 65_000 };
-    http = createServer({ ...timeouts, ...messageClasses(app), requireHostHeader: false }, app);
-    http.on('clientError', refuseMalformed);
-    // An expectation that nobody can meet is no reason to answer with an empty 417.
-    http.on('checkExpectation', app);
+    http = createHttpServer(app);
     const port = await listen(http, config);
     const address = localUrl(config.host, port);
     url = config.publicUrl ?? address;
+    if (isWildcard(config.host) && assetsUrl().startsWith(address)) {
+      log.warn(
+        `Models get URLs such as ${assetsUrl()}/…, which only this machine can open. Set --public-url (GEN3D_PUBLIC_URL) to the address that clients use`,
+      );
+    }
 
     await publishRates(db, config.rates ?? {});
     const device = await supervisor.start();

@@ -12,6 +12,7 @@ import { errorHandler, HttpError } from './errors.js';
 import { passesInTime } from './in-time.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
+import { ownNamesOnly } from './own-names.js';
 import { rateLimit } from './rate-limit.js';
 import { readiness } from './readiness.js';
 import { requireHost } from './refuse-malformed.js';
@@ -39,9 +40,12 @@ export function createApp(services: Services): Express {
   app.use(
     helmet({
       contentSecurityPolicy: { useDefaults: false, directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] } },
+      // The operator's other hosts may speak plain http; that is theirs to decide.
+      strictTransportSecurity: { includeSubDomains: false },
     }),
   );
   app.use(requireHost);
+  app.use(ownNamesOnly(config));
   app.get('/healthz', async (_request, response) => {
     if (!(await passesInTime(answers(db)))) throw new DatabaseUnavailableError('no answer in time');
     if (services.isReady()) sendJson(response, 200, { status: 'ok' });

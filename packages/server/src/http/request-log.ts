@@ -20,8 +20,35 @@ function routeOf({ originalUrl, route }: Request): string {
   return `/${[...mount, ...own].join('/')}`;
 }
 
-/** Gives every request an id, its own if it brought a harmless one, and notes its end. No header or body is logged. */
-export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
+/** Counts rejected requests, so that a flood of them does not become a flood of log lines. */
+class Rejections {
+  readonly #more = new Map<number, number>();
+
+  constructor(
+    private readonly log: Logger,
+    private readonly windowMs: number,
+  ) {}
+
+  /** Whether this is the first one of its status in a while, which gets a line of its own. The others share one. */
+  isFirst(status: number): boolean {
+    const more = this.#more.get(status);
+    this.#more.set(status, more === undefined ? 0 : more + 1);
+    if (more !== undefined) return false;
+    setTimeout(() => {
+      const count = this.#more.get(status);
+      this.#more.delete(status);
+      if (count) this.log.info({ status, count }, 'more requests were rejected');
+    }, this.windowMs).unref();
+    return true;
+  }
+}
+
+/**
+ * Gives every request an id, its own if it brought a harmless one, and notes its end. No header or body is logged. Rejected
+ * requests, which anyone can send, get one line per status and `summaryMs` and one with the number of the others.
+ */
+export function requestLog(log: Logger, metrics: Metrics, summaryMs = 60_000): RequestHandler {
+  const rejections = new Rejections(log, summaryMs);
   return (request, response, next) => {
     const started = performance.now();
     const brought = request.headers['x-request-id'];
@@ -37,8 +64,10 @@ export function requestLog(log: Logger, metrics: Metrics): RequestHandler {
       const route = routeOf(request);
       metrics.requestDuration.observe({ method, route, status }, ms / 1_000);
       const { jobId, caller } = response.locals;
-      // Polls that went well would drown everything else.
-      const level = method === 'GET' && status < 400 ? 'debug' : 'info';
+      const isRejected = status === 429 || (caller === undefined && status >= 400 && status < 500);
+      if (isRejected && !rejections.isFirst(status)) return;
+      // Polls that went well would drown everything else, and preflights need no key.
+      const level = /^(GET|HEAD|OPTIONS)$/.test(method) && status < 400 ? 'debug' : 'info';
       if (!log.isLevelEnabled(level)) return;
       log[level](
         {

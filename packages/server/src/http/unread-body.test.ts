@@ -55,7 +55,7 @@ test('a body over the limit is refused before its end, which may never come', as
     const socket = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8');
     onTestFinished(() => void socket.destroy());
     socket.on('error', () => {});
-    socket.write(`POST /v1/jobs HTTP/1.1\r\nHost: x\r\nx-api-key: ${apiKey}\r\n${header}\r\n\r\n`);
+    socket.write(`POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${apiKey}\r\n${header}\r\n\r\n`);
     body.pipe(socket, { end: false });
     const text = await answer(socket);
     body.destroy();

@@ -18,3 +18,7 @@ export function literalAddress(host: string): string | undefined {
   const bare = host.replace(/^\[|\]$/g, '');
   return ipaddr.isValid(bare) ? bare : undefined;
 }
+
+/** Whether a server that listens on this host, a name or an address, can be reached from this machine only. */
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');
