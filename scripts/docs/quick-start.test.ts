@@ -45,7 +45,8 @@ const aliasLine = lineWith(readme, 'alias gen3d=');
 beforeAll(async () => {
   mkdirSync(work);
   // A PNG that is cut out already, under the name of the photo: what a photo is is decided by its bytes.
-  copyFileSync(join(root, 'examples/photos/toy-truck.png'), join(work, 'mug.jpg'));
+  // Small enough for the public test key.
+  copyFileSync(join(root, 'examples/photos/painted-chair.jpg'), join(work, 'mug.jpg'));
   const line = lineWith(readme, 'gen3d serve  ');
   expect(line).toBe(lineWith(gettingStarted, 'gen3d serve'));
   server = start(line);
