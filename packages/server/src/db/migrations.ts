@@ -17,6 +17,7 @@ export const migrations: Record<string, Migration> = {
   '0009_seen_from_outside': { up: seenFromOutside },
   '0010_import_from_sqlite': { up: importFromSqlite },
   '0011_asset_location': { up: assetLocation },
+  '0015_clean_up': { up: cleanUp },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -288,5 +289,15 @@ async function assetLocation(db: Kysely<unknown>): Promise<void> {
     .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
     .addColumn('mark', 'text', (column) => column.notNull())
     .addColumn('location', 'text', (column) => column.notNull())
+    .execute();
+}
+
+/** At most one row: when records were last deleted by their age, so that a clock that jumped does not delete them all. */
+async function cleanUp(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('clean_up')
+    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
+    .addColumn('last_at', 'bigint', (column) => column.notNull())
+    .addColumn('doubted_at', 'bigint')
     .execute();
 }

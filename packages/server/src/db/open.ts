@@ -8,7 +8,7 @@ import { PostgresTypes } from './postgres-types.js';
 import { isWantOfRights, wantOfRights } from './rights.js';
 import { damaged, isDamage, sqliteDialect } from './sqlite.js';
 import type { Tables } from './tables.js';
-import { isUnavailable } from './unavailable.js';
+import { DatabaseLockedError, isUnavailable } from './unavailable.js';
 
 export type Db = Kysely<Tables>;
 /** What a query needs: the database, or the transaction it must be part of. */
@@ -20,7 +20,7 @@ export type Queryable = Db | Transaction<Tables>;
  * @throws {ConfigError} if the SQLite file is no database, or is damaged
  */
 export function openDatabase(location: string, options: PostgresOptions = {}): Db {
-  const dialect = isPostgresUrl(location) ? postgresDialect(location, options) : sqliteDialect(location);
+  const dialect = isPostgresUrl(location) ? postgresDialect(location, options) : sqliteDialect(location, options.log);
   return new Kysely<Tables>({ dialect });
 }
 
@@ -48,6 +48,11 @@ export async function migrate(db: Db, location = 'The database'): Promise<void> 
   if (isDamage(error)) throw damaged(place, error);
   if (isWantOfRights(error)) throw await wantOfRights(db, place, error);
   const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof DatabaseLockedError) {
+    throw new ConfigError(`${place} is locked by another process. Wait until that has finished, then start again`, {
+      cause: error,
+    });
+  }
   if (isUnavailable(error)) {
     throw new ConfigError(`Cannot use the database ${place}. ${message}. Check --database`, { cause: error });
   }

@@ -116,6 +116,13 @@ export interface Tables {
     /** Null while a part may be missing: no server works on that. */
     finished_at: number | null;
   };
+  /** At most one row: the last deletion of old records; see jobs/retention-clock.ts. */
+  clean_up: {
+    id: number;
+    last_at: number;
+    /** When the clock was first found to have jumped since then; null when it has not. */
+    doubted_at: number | null;
+  };
   /** One row, on PostgreSQL only: the token bucket that its servers share; see http/rate-limit.ts. */
   rate_bucket: {
     id: number;

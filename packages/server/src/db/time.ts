@@ -18,3 +18,10 @@ export const currentTime = (db: Queryable): Time => (isPostgres(db) ? databaseTi
 export function after(time: Time, ms: number): Time {
   return typeof time === 'number' ? time + Math.round(ms) : sql<number>`${time} + ${Math.round(ms)}::bigint`;
 }
+
+/** `currentTime` as a number, by asking the database where that has the clock. */
+export async function readTime(db: Queryable): Promise<number> {
+  if (!isPostgres(db)) return Date.now();
+  const { rows } = await sql<{ now: number }>`select ${databaseTime} as now`.execute(db);
+  return rows[0]!.now;
+}

@@ -75,7 +75,7 @@ function failure(error: unknown): HttpError {
     });
   }
   if (isUnavailable(error)) {
-    return new HttpError(503, 'internal_error', 'The database cannot be reached; try again later', {
+    return new HttpError(503, 'internal_error', 'The database is temporarily unavailable; try again later', {
       'retry-after': '5',
     });
   }

@@ -6,7 +6,8 @@ import Database from 'better-sqlite3';
 import { AdminError } from '../admin.js';
 import type { Config } from '../config.js';
 import { dataDirOf } from '../data-dir.js';
-import { damaged, isBusy, isDamage } from '../db/sqlite.js';
+import { damaged, isDamage } from '../db/sqlite.js';
+import { isBusy } from '../db/sqlite-driver.js';
 import { isDiskFull } from '../disk-full.js';
 import { syncFolder } from '../durable-file.js';
 

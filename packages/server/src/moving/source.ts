@@ -3,7 +3,8 @@ import Database from 'better-sqlite3';
 import { AdminError } from '../admin.js';
 import type { Outcome } from '../assets/store.js';
 import { migrations } from '../db/migrations.js';
-import { damaged, isBusy, isDamage } from '../db/sqlite.js';
+import { damaged, isDamage } from '../db/sqlite.js';
+import { isBusy } from '../db/sqlite-driver.js';
 import type { JobRow } from '../db/tables.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 

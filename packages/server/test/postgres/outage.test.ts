@@ -32,7 +32,7 @@ test.each(['fast', 'crash'] as const)(
       expect(headers.get('retry-after')).toBe('5');
       expect(ErrorBody.parse(body).error).toEqual({
         code: 'internal_error',
-        message: 'The database cannot be reached; try again later',
+        message: 'The database is temporarily unavailable; try again later',
       });
     }
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
