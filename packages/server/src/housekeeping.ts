@@ -6,6 +6,7 @@ import { isUnavailable } from './db/unavailable.js';
 import type { InputStore } from './inputs/store.js';
 import { reap } from './jobs/lifecycle.js';
 import { deleteOldJobs } from './jobs/retention.js';
+import { retentionTime } from './jobs/retention-clock.js';
 import { sweepRunners } from './runner/registry.js';
 import { deleteOldDeadLetters } from './webhooks/dead-letters.js';
 import { deleteOldDeliveries } from './webhooks/delivery-log.js';
@@ -32,21 +33,32 @@ export function startHousekeeping(
   };
   const isOpen = async (jobId: string) => (await outcomeOf(jobId))?.finished === false;
   const clean = async () => {
-    const now = Date.now();
-    const deleted = await deleteOldJobs(db, now);
-    if (deleted > 0) log.info({ deleted }, 'deleted job records past their keeping time');
-    await deleteOldDeadLetters(db, now);
-    await deleteOldDeliveries(db, now);
-    await sweepRunners(db, after(currentTime(db), -keptRunnerMs));
-    await inputs.sweep(now - strayMs, isOpen);
-    await assets.sweep(now - strayMs, outcomeOf);
+    const now = await retentionTime(db, log);
+    if (now === undefined) return;
+    // The age of a file is by the clock of the disk that it is on, most often this machine's.
+    const strayBefore = Math.min(now, Date.now()) - strayMs;
+    await eachStep({
+      jobs: async () => {
+        const deleted = await deleteOldJobs(db, now);
+        if (deleted > 0) log.info({ deleted }, 'deleted job records past their retention time');
+      },
+      deadLetters: () => deleteOldDeadLetters(db, now),
+      deliveries: () => deleteOldDeliveries(db, now),
+      runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
+      inputs: () => inputs.sweep(strayBefore, isOpen),
+      assets: () => assets.sweep(strayBefore, outcomeOf),
+    });
+  };
+  const failed = (error: unknown, step?: string) => {
+    // An unavailable database has been logged.
+    if (!isUnavailable(error)) log.error({ step, err: error }, 'housekeeping failed');
+  };
+  /** A step that fails does not keep the following ones from running. */
+  const eachStep = async (steps: Record<string, () => Promise<void>>) => {
+    for (const [step, run] of Object.entries(steps)) await run().catch((error: unknown) => failed(error, step));
   };
   const regularly = (task: () => Promise<unknown>, everyMs: number) => {
-    const run = () =>
-      task().catch((error: unknown) => {
-        // That the database is away has been logged.
-        if (!isUnavailable(error)) log.error({ err: error }, 'housekeeping failed');
-      });
+    const run = () => task().catch((error: unknown) => failed(error));
     void run();
     return setInterval(run, everyMs);
   };

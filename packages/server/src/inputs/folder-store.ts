@@ -27,8 +27,12 @@ export class FolderInputStore implements InputStore {
 
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.folder)) {
-      const { mtimeMs } = await stat(join(this.folder, name));
-      if (mtimeMs < olderThan && !(await isNeeded(name))) await rm(join(this.folder, name), { force: true });
+      const found = await stat(join(this.folder, name)).catch(ifMissing); // its job has just finished
+      if (found && found.mtimeMs < olderThan && !(await isNeeded(name))) await this.remove(name);
     }
   }
+}
+
+function ifMissing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error;
 }

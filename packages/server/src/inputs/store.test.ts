@@ -68,6 +68,19 @@ test('a sweep of a folder removes old files that were only half written', async 
   expect(readdirSync(inputs.folder)).toEqual(['young']);
 });
 
+test('a sweep of a folder continues when a file vanishes, as at the end of its job', async () => {
+  const inputs = new FolderInputStore(temporaryFolder());
+  for (const job of ['a', 'b', 'c']) await inputs.put(job, photo);
+  let asked = 0;
+  await inputs.sweep(later(), async (jobId) => {
+    asked++;
+    for (const other of ['a', 'b', 'c']) if (other !== jobId) await inputs.remove(other);
+    return false;
+  });
+  expect(asked).toBe(1);
+  expect(readdirSync(inputs.folder)).toEqual([]);
+});
+
 describe('in S3', () => {
   test('a photo\u2019s key cannot be guessed from its job, and tells nothing to caches', async () => {
     const { bucket, url } = s3.emptyBucket();

@@ -9,6 +9,7 @@ const notCopied = {
   rate_bucket: true,
   import_from_sqlite: true,
   runners: true,
+  clean_up: true,
 } as const;
 
 /**

@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
-import { forKeyShare } from '../db/locks.js';
+import { inBatches } from '../db/in-batches.js';
+import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
@@ -32,8 +33,17 @@ export async function replayDeadLetters(
 
 /** Deletes the dead letters that have been kept long enough. */
 export async function deleteOldDeadLetters(db: Db, now: number): Promise<void> {
-  await db
-    .deleteFrom('outbox')
-    .where('dead_at', '<', now - keptMs)
-    .execute();
+  await inBatches((limit) =>
+    db
+      .deleteFrom('outbox')
+      .where('seq', 'in', (eb) =>
+        eb
+          .selectFrom('outbox')
+          .select('seq')
+          .where('dead_at', '<', now - keptMs)
+          .limit(limit)
+          .$call(forUpdateSkipLocked(db)),
+      )
+      .executeTakeFirstOrThrow(),
+  );
 }

@@ -77,7 +77,7 @@ export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
           .selectFrom('webhook_deliveries')
           .select('id')
           // An id starts with its time of creation, so the primary key finds the old ones.
-          .where('id', '<', encodeTime(now - keptMs))
+          .where('id', '<', encodeTime(Math.max(now - keptMs, 0)))
           .limit(limit)
           .$call(forUpdateSkipLocked(db)),
       )

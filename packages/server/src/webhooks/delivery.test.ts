@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { newAccount, newJob, silent, site, temporaryDatabase, UnderWay, until } from '../../test/kit.js';
+import { newAccount, newJob, onPostgres, silent, site, temporaryDatabase, UnderWay, until } from '../../test/kit.js';
 import type { Db } from '../db/open.js';
 import { claim } from '../jobs/claim.js';
 import { advance } from '../jobs/lifecycle.js';
@@ -349,3 +349,19 @@ test('a dead letter is kept for 14 days', async () => {
   await deleteOldDeadLetters(db, fortnight + 1_001);
   expect(await listDeadLetters(db)).toHaveLength(0);
 });
+
+test.runIf(onPostgres)(
+  'a dead letter that is just being replayed does not hold up the deletion of others',
+  async () => {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    for (let index = 0; index < 2; index++) await recordPing(db, account, 0, 0);
+    await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+    const [first] = await listDeadLetters(db);
+    await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('outbox').select('seq').where('seq', '=', first!.seq).forUpdate().execute();
+      await deleteOldDeadLetters(db, 15 * 24 * 60 * 60 * 1_000);
+    });
+    expect((await listDeadLetters(db)).map(({ seq }) => seq)).toEqual([first!.seq]);
+  },
+);

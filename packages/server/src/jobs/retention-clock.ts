@@ -1,0 +1,45 @@
+import type { Logger } from 'pino';
+import { decodeTime } from 'ulid';
+import type { Db } from '../db/open.js';
+import { readTime } from '../db/time.js';
+
+const dayMs = 24 * 60 * 60 * 1_000;
+/** A clock that moved further than this since the last deletion of old records is doubted. */
+const maxStepMs = 3 * dayMs;
+/** A machine that was switched off for long is believed after this. Until then its operator can correct the clock. */
+const doubtMs = dayMs;
+
+/**
+ * The time by which old records may be deleted: the database's, where that has a clock of its own. Undefined while it is
+ * doubted, because it jumped by days since the last deletion: a machine whose clock is 90 days ahead would delete every
+ * record. Believed again once the clock is back, or has gone on for another day.
+ */
+export async function retentionTime(db: Db, log: Logger, read = () => readTime(db)): Promise<number | undefined> {
+  const now = await read();
+  const kept = await db.selectFrom('clean_up').select(['last_at', 'doubted_at']).executeTakeFirst();
+  const last = kept?.last_at ?? (await newestJob(db)) ?? now;
+  const doubted = kept?.doubted_at ?? null;
+  const isSteady = Math.abs(now - last) <= maxStepMs || (doubted !== null && now - doubted >= doubtMs);
+  const since = isSteady ? null : doubted === null || now < doubted ? now : doubted;
+  const next = { last_at: isSteady ? now : last, doubted_at: since };
+  await db
+    .insertInto('clean_up')
+    .values({ id: 1, ...next })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(next))
+    .execute();
+  if (since === null) return now;
+  const iso = (time: number) => new Date(time).toISOString();
+  if (since === now) {
+    log.warn(
+      { now: iso(now), last: iso(last), believedAt: iso(since + doubtMs) },
+      'the clock has moved by days since old records were last deleted, so none are deleted for a day: check the date of this machine, or of the PostgreSQL server',
+    );
+  }
+  return undefined;
+}
+
+/** When it was created. Undefined where there are no jobs. */
+async function newestJob(db: Db): Promise<number | undefined> {
+  const row = await db.selectFrom('jobs').select('id').orderBy('id', 'desc').limit(1).executeTakeFirst();
+  return row && decodeTime(row.id);
+}
