@@ -130,8 +130,11 @@ async function appear(draft: string, path: string): Promise<void> {
     await link(draft, path);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EEXIST' || (await exists(path))) throw alreadyThere(path);
-    // FAT and some network disks have no links.
+    if (code === 'EEXIST') throw alreadyThere(path);
+    // FAT and some network disks have no links: reserve the name before it is taken.
+    await writeFile(path, '', { flag: 'wx' }).catch((failure: NodeJS.ErrnoException) => {
+      throw failure.code === 'EEXIST' ? alreadyThere(path) : failure;
+    });
     await rename(draft, path);
   }
 }

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { syncFolder, writeDurably } from './durable-file.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { publishNew, syncFolder, writeDurably } from './durable-file.js';
 
 async function temporaryFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'gen3d-durable-'));
@@ -26,4 +26,37 @@ test('a folder that cannot be synced fails for everyone who waits, and later one
   );
   await mkdir(folder);
   await expect(syncFolder(folder)).resolves.toBeUndefined();
+});
+
+describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system: %s', (system) => {
+  const link =
+    system === 'with hard links'
+      ? undefined
+      : () => {
+          throw Object.assign(new Error(`${system}: link`), { code: system });
+        };
+
+  test('a draft gets its name, and nothing else is left', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(join(folder, '.draft'), 'whole');
+    publishNew(join(folder, '.draft'), join(folder, 'file'), link);
+    expect(await readdir(folder)).toEqual(['file']);
+    expect(await readFile(join(folder, 'file'), 'utf8')).toBe('whole');
+  });
+
+  test('a file that exists is never replaced', async () => {
+    const folder = await temporaryFolder();
+    await writeFile(join(folder, '.draft'), 'whole');
+    await writeFile(join(folder, 'file'), 'precious');
+    expect(() => publishNew(join(folder, '.draft'), join(folder, 'file'), link)).toThrow(
+      expect.objectContaining({ code: 'EEXIST' }),
+    );
+    expect(await readFile(join(folder, 'file'), 'utf8')).toBe('precious');
+  });
+
+  test('where the draft cannot be given its name, no empty file is left', async () => {
+    const folder = await temporaryFolder();
+    expect(() => publishNew(join(folder, '.missing'), join(folder, 'file'), link)).toThrow('ENOENT');
+    expect(await readdir(folder)).toEqual([]);
+  });
 });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
@@ -24,6 +25,35 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
     throw error;
   }
   await syncFolder(folder);
+}
+
+/** From file systems without hard links: FAT, exFAT, many SMB shares. */
+const noHardLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/**
+ * Gives a finished draft its name, and never replaces a file of that name. Where the file system has hard links, the file is
+ * there whole or not at all. Elsewhere the name is reserved first by an empty file, which a crash at that moment leaves.
+ * @throws the system's error, EEXIST where the file exists; the draft is left then
+ */
+export function publishNew(draft: string, path: string, link = linkSync): void {
+  try {
+    link(draft, path);
+  } catch (error) {
+    if (!noHardLinks.has((error as NodeJS.ErrnoException).code)) throw error;
+    reserveAndRename(draft, path);
+    return;
+  }
+  rmSync(draft);
+}
+
+function reserveAndRename(draft: string, path: string): void {
+  closeSync(openSync(path, 'wx', 0o600));
+  try {
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(path);
+    throw error;
+  }
 }
 
 interface Sync {

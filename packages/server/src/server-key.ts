@@ -1,7 +1,11 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { ConfigError } from './config.js';
 import type { Db } from './db/open.js';
+import { publishNew } from './durable-file.js';
+
+const maxEmptyMs = 500;
+const pollMs = 20;
 
 /**
  * The server's one secret, 32 random bytes in a file that only its owner reads, made on first use. Use it through `subkey`.
@@ -9,32 +13,38 @@ import type { Db } from './db/open.js';
  * @throws {ConfigError} if the file is damaged
  */
 export function keyInFile(path: string): Buffer {
-  const read = () => {
-    const key = Buffer.from(readFileSync(path, 'utf8').trim(), 'hex');
-    if (key.length !== 32) {
-      // Not made anew: every API key and webhook secret in the database depends on it.
-      throw new ConfigError(
-        `${path} is damaged: it must hold 64 hexadecimal digits. Put a backup in its place, or choose another data directory with --data-dir`,
-      );
-    }
-    return key;
-  };
   try {
-    return read();
+    return readKey(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
-  // Written aside and linked into place: a second process either makes the key or reads a whole one.
+  // Written under another name first: a second process either makes the key or reads a whole one.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flush: true });
   try {
-    linkSync(draft, path);
+    publishNew(draft, path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  } finally {
     rmSync(draft);
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  return read();
+  return readKey(path);
+}
+
+function readKey(path: string): Buffer {
+  let text = readFileSync(path, 'utf8');
+  // On a file system without hard links it is empty for a moment while another process makes it.
+  for (let waitedMs = 0; text === '' && waitedMs < maxEmptyMs; waitedMs += pollMs) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
+    text = readFileSync(path, 'utf8');
+  }
+  const key = Buffer.from(text.trim(), 'hex');
+  if (key.length !== 32) {
+    // Not made anew: every API key and webhook secret in the database depends on it.
+    throw new ConfigError(
+      `${path} is damaged: it must hold 64 hexadecimal digits. Put a backup in its place, or choose another data directory with --data-dir`,
+    );
+  }
+  return key;
 }
 
 /**

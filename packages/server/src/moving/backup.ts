@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, linkSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
@@ -9,7 +9,7 @@ import { dataDirOf } from '../data-dir.js';
 import { damaged, isDamage } from '../db/sqlite.js';
 import { isBusy } from '../db/sqlite-driver.js';
 import { isDiskFull } from '../disk-full.js';
-import { syncFolder } from '../durable-file.js';
+import { publishNew, syncFolder } from '../durable-file.js';
 
 export interface Backup {
   file: string;
@@ -43,8 +43,7 @@ export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path:
     // SQLite leaves it to the system when the copy reaches the disk.
     const written = await open(draft, 'r+');
     await written.sync().finally(() => written.close());
-    // Unlike a rename, a link replaces nothing that has been put there meanwhile.
-    linkSync(draft, file);
+    publishNew(draft, file);
   } catch (error) {
     throw explained(error, source, file);
   } finally {
