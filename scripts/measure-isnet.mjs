@@ -46,6 +46,7 @@ if (child === undefined) {
     console.log(`| ${title} | ${times} | ${peakMB} MB | ${afterMB} MB | ${farthest.toFixed(5)} |`);
   }
 } else {
+  process.env.ORT_DISABLE_TELEMETRY = '1';
   const require = createRequire(new URL('../packages/engine/package.json', import.meta.url));
   const { InferenceSession, Tensor } = require('onnxruntime-node');
   const sharp = require('sharp');

@@ -1,13 +1,16 @@
 """python -m unittest, in this folder. About a minute on one core; most of it compiles the distance function."""
 
 import math
+import os
 import tempfile
 import unittest
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 import torch
+
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read when onnxruntime starts
+import onnxruntime
 
 import recipes
 import shapes

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+
 import { ComputeDevice } from '../device/compute-device.js';
 import { BundleError, EngineError } from '../errors.js';
+import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from '../onnxruntime.js';
 import { fromFloat16, toFloat16 } from './float16.js';
 import type { Bundle } from './load-bundle.js';
 import type { BoxDecoder, MatteManifest, ReconstructionManifest } from './manifest.js';
@@ -124,7 +125,7 @@ export async function openSession(
   const stated = new Map(
     [...inputMetadata, ...outputMetadata].map((value) => [value.name, value.isTensor ? value.shape : []]),
   );
-  const runOn = async (provider: string, feeds: InferenceSession.FeedsType): Promise<Map<string, Float32Array>> => {
+  const runOn = async (provider: string, feeds: FeedsType): Promise<Map<string, Float32Array>> => {
     const session = await sessionOn(provider);
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
       throw new EngineError('inference_failed', `${bundle.manifest.name} failed on this photo: ${reason(cause)}`, {
@@ -198,7 +199,7 @@ function check(
   path: string,
   role: 'input' | 'output',
   expected: readonly TensorSpec[],
-  actual: readonly InferenceSession.ValueMetadata[],
+  actual: readonly ValueMetadata[],
 ): void {
   for (const { name, shape, says = 'its manifest says' } of expected) {
     const found = actual.find((value) => value.name === name);

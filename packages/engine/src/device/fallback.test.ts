@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Tensor } from 'onnxruntime-node';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder } from '../bundle/session.js';
 import { openReconstructor } from '../engine.js';
+import { Tensor } from '../onnxruntime.js';
 import { registerProvider } from './backend.fixture.js';
 import { ComputeDevice } from './compute-device.js';
 

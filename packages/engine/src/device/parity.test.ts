@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Tensor } from 'onnxruntime-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { findBundle, loadBundle } from '../bundle/load-bundle.js';
+import { Tensor } from '../onnxruntime.js';
 import { registerProvider } from './backend.fixture.js';
 import { ComputeDevice } from './compute-device.js';
 import { difference, isTolerable } from './difference.js';

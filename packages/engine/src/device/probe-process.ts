@@ -1,7 +1,7 @@
 /** A process of its own for what a graphics driver may crash, hang or be noisy in: see probe.ts. */
 import { readFile } from 'node:fs/promises';
-import { env, InferenceSession } from 'onnxruntime-node';
 import { loadBundle } from '../bundle/load-bundle.js';
+import { env, InferenceSession } from '../onnxruntime.js';
 import { ComputeDevice } from './compute-device.js';
 import { ask, compareWithCpu, times } from './parity-run.js';
 import type { ProbeReply, ProbeRequest } from './probe.js';

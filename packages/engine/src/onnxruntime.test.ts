@@ -1,0 +1,35 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+
+/** Runs a program with an empty home folder and nothing in its environment that tells onnxruntime it is tested. */
+function run(program: string) {
+  const home = mkdtempSync(join(tmpdir(), 'gen3d-home-'));
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }));
+  const result = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    env: { HOME: home, PATH: process.env.PATH },
+    encoding: 'utf8',
+  });
+  return { ...result, left: readdirSync(home, { recursive: true }) };
+}
+
+const openSession = `
+  import { probe } from '@gen3d/engine';
+  const { reply } = await probe({ type: 'open', provider: 'cpu' });
+  console.log(reply.type);`;
+
+test('a session of onnxruntime leaves no device id and no events behind, as its telemetry would', () => {
+  expect(run(openSession)).toMatchObject({ stdout: 'opened\n', left: [] });
+});
+
+test('the engine refuses to be loaded in a worker thread alone, where it cannot turn telemetry off', () => {
+  const inThread = `new Worker("import('@gen3d/engine')", { eval: true });`;
+  const alone = run(`import { Worker } from 'node:worker_threads'; ${inThread}`);
+  expect(alone.stderr).toContain('Import @gen3d/engine in the main thread before');
+  const afterMain = run(`import { Worker } from 'node:worker_threads'; import '@gen3d/engine'; ${inThread}`);
+  expect(afterMain).toMatchObject({ status: 0, stderr: '' });
+});

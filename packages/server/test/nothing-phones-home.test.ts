@@ -1,0 +1,63 @@
+// onnxruntime sends telemetry unless it is told not to; no other library may begin to.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { asDataUri } from './ball-photo.js';
+import { spawnServer } from './faults/server-process.js';
+import { newInstallation, temporaryFolder, until } from './kit.js';
+
+const photo = new URL('../../../examples/photos/coffee-cup.jpg', import.meta.url);
+const hasCompiler = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
+
+/** An environment in which lookups and connections are recorded, where there is a compiler, and refused. */
+function recordNetwork(folder: string) {
+  const file = join(folder, 'network');
+  writeFileSync(file, '');
+  const env: NodeJS.ProcessEnv = {};
+  if (hasCompiler) {
+    const library = join(folder, 'record-network.so');
+    const source = fileURLToPath(new URL('record-network.c', import.meta.url));
+    execFileSync('cc', ['-shared', '-fPIC', '-o', library, source, '-ldl']);
+    Object.assign(env, { LD_PRELOAD: library, NETWORK_RECORD: file });
+  }
+  return { env, recorded: () => readFileSync(file, 'utf8') };
+}
+
+test.runIf(hasCompiler)('the recorder of this file sees lookups, connections and datagrams', () => {
+  const { env, recorded } = recordNetwork(temporaryFolder());
+  const program = `
+    const fail = () => {};
+    require('dns').lookup('example.com', fail);
+    new (require('dns').Resolver)().resolve4('example.com', fail);
+    require('net').connect(80, '192.0.2.1').on('error', fail);`;
+  execFileSync(process.execPath, ['-e', program], { env: { ...process.env, ...env } });
+  expect(recorded()).toContain('lookup example.com\n');
+  expect(recorded()).toContain('connect 192.0.2.1\n');
+  // The name server of this machine, whichever it is.
+  expect(recorded().match(/^(connect|send) /gm)!.length).toBeGreaterThan(1);
+});
+
+test('a server makes a model without a lookup, a connection or a file outside its data directory', async () => {
+  const folder = temporaryFolder();
+  const home = join(folder, 'home');
+  mkdirSync(home);
+  const { env, recorded } = recordNetwork(folder);
+  // The telemetry is off by itself where a variable says that tests run.
+  const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
+  const settings = { ...(await newInstallation()), workers: 1, bundle: 'inflate', device: 'cpu', resolution: 64 };
+  const server = spawnServer(settings, { ...nothing, PATH: process.env.PATH, HOME: home, ...env });
+  onTestFinished(() => server.kill());
+  // A photo without transparency: it takes a network to cut the object out.
+  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(readFileSync(photo), 'image/jpeg')] } };
+  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+  const finished = await until(async () => {
+    const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
+    return task.finished_at !== null && task;
+  }, 100_000);
+  expect(finished.status).toBe('SUCCEEDED');
+  expect(recorded()).toBe('');
+  expect(readdirSync(home, { recursive: true })).toEqual([]);
+});
