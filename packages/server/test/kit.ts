@@ -12,7 +12,7 @@ import { toMicroUsd } from '../src/accounts/money.js';
 import { type Config, loadConfig } from '../src/config.js';
 import { type Db, migrate, openDatabase } from '../src/db/open.js';
 import { newUlid } from '../src/ids.js';
-import { insertJob, type NewJob } from '../src/jobs/store.js';
+import { enqueueJob, type NewJob } from '../src/jobs/store.js';
 import { type ServeOptions, type Server, serve } from '../src/serve.js';
 import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
 
@@ -73,7 +73,7 @@ export async function newAccount(db: Db, name = 'test'): Promise<string> {
 /** A PENDING job of the account. */
 export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
   const id = fields.id ?? newUlid();
-  await insertJob(db, {
+  const job = {
     id,
     account_id: accountId,
     type: 'image-to-3d',
@@ -81,7 +81,8 @@ export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> 
     image_url: 'https://example.com/photo.jpg',
     created_at: 0,
     ...fields,
-  });
+  };
+  await db.transaction().execute((trx) => enqueueJob(trx, job, Number.MAX_SAFE_INTEGER));
   return id;
 }
 

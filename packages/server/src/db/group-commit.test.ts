@@ -74,3 +74,16 @@ test('works that arrive during a commit go with the next', async () => {
   expect(await ids()).toEqual(['a', 'b', 'c']);
   expect(transactions.size).toBe(2);
 });
+
+test('works that lock rows do so in one order in every group, however they arrive', async () => {
+  const { commits } = await setUp();
+  const ran: string[] = [];
+  const work = (name: string) => async () => void ran.push(name);
+  await Promise.all([
+    commits.run(work('b 1'), 'b'),
+    commits.run(work('c'), 'c'),
+    commits.run(work('a'), 'a'),
+    commits.run(work('b 2'), 'b'),
+  ]);
+  expect(ran).toEqual(['a', 'b 1', 'b 2', 'c']);
+});

@@ -7,6 +7,7 @@ import { isUnavailable } from './unavailable.js';
 type Work<T> = (trx: Transaction<Tables>) => Promise<T>;
 
 interface Waiting {
+  order: string;
   work: Work<unknown>;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
@@ -27,17 +28,20 @@ export class GroupCommit {
     this.#db = db;
   }
 
-  /** Resolves with what `work` returned, once it is committed. */
-  run<T>(work: Work<T>): Promise<T> {
+  /**
+   * Resolves with what `work` returned, once it is committed. Works of a group run in the order of `order`, and those of the
+   * same in the order they came: name the row that a work locks, so that two groups never wait for each other.
+   */
+  run<T>(work: Work<T>, order = ''): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({ order, work, resolve: resolve as (value: unknown) => void, reject });
       // After every request that this turn of the event loop has read: those came while the last commit was waiting.
       if (this.#waiting.length === 1) setImmediate(() => this.#commit());
     });
   }
 
   async #commit(): Promise<void> {
-    const group = this.#waiting;
+    const group = this.#waiting.toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
     this.#waiting = [];
     try {
       const values = await transaction(this.#db, async (trx) => {

@@ -13,6 +13,12 @@ export const forUpdate =
   <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
     isPostgres(db) ? query.forUpdate() : query;
 
+/** As `forUpdate`, for a change that leaves the row's key alone: others may refer to the row meanwhile. */
+export const forNoKeyUpdate =
+  (db: Queryable) =>
+  <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
+    isPostgres(db) ? query.forNoKeyUpdate() : query;
+
 /** As `forUpdate`, and leaves out the rows that somebody else holds instead of waiting for them. */
 export const forUpdateSkipLocked =
   (db: Queryable) =>

@@ -17,6 +17,7 @@ export const migrations: Record<string, Migration> = {
   '0009_seen_from_outside': { up: seenFromOutside },
   '0010_import_from_sqlite': { up: importFromSqlite },
   '0011_asset_location': { up: assetLocation },
+  '0012_turns': { up: turns },
   '0015_clean_up': { up: cleanUp },
 };
 
@@ -290,6 +291,27 @@ async function assetLocation(db: Kysely<unknown>): Promise<void> {
     .addColumn('mark', 'text', (column) => column.notNull())
     .addColumn('location', 'text', (column) => column.notNull())
     .execute();
+}
+
+/** Turns in the queue; see jobs/turn.ts. */
+async function turns(db: Kysely<unknown>): Promise<void> {
+  for (const table of ['jobs', 'accounts']) {
+    await db.schema
+      .alterTable(table)
+      .addColumn('turn', 'bigint', (column) => column.notNull().defaultTo(0))
+      .execute();
+  }
+  await sql`
+    update jobs set turn = numbered.turn
+    from (
+      select id, row_number() over (partition by account_id order by id) as turn from jobs where finished_at is null
+    ) as numbered
+    where jobs.id = numbered.id`.execute(db);
+  const indexOfOpenJobs = (name: string, columns: string[]) =>
+    db.schema.createIndex(name).on('jobs').columns(columns).where(sql.ref('finished_at'), 'is', null).execute();
+  await indexOfOpenJobs('jobs_open_in_turn', ['turn', 'id']);
+  await indexOfOpenJobs('jobs_open_of_account', ['account_id', 'turn']);
+  await db.schema.createIndex('accounts_turn').on('accounts').column('turn').execute();
 }
 
 /** At most one row: when records were last deleted by their age, so that a clock that jumped does not delete them all. */

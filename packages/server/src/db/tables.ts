@@ -13,6 +13,8 @@ export interface Tables {
     sandbox: number;
     /** Sum of the account's ledger entries, kept in the same transaction as each entry. */
     balance_microusd: number;
+    /** Of its jobs whose inference has started, the highest turn; see jobs/turn.ts. */
+    turn: Generated<number>;
     created_at: number;
   };
   api_keys: {
@@ -157,6 +159,8 @@ interface JobTable {
   /** Sorts by creation: the list and the queue both rely on it. */
   id: string;
   account_id: string;
+  /** Place in the queue, before `id`; see jobs/turn.ts. */
+  turn: number;
   /** As requested; the task object always says `image-to-3d`. */
   type: string;
   idempotency_key: string | null;

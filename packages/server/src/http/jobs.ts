@@ -39,7 +39,13 @@ export function jobRoutes(services: Services): Router {
         jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
       } else {
         const { traceId } = response.locals;
-        const job = await createJob({ db, inputs, commits }, caller.accountId, parsed.data, currentTime(db), traceId);
+        const job = await createJob(
+          { db, inputs, commits, maxOpenJobs: Number.MAX_SAFE_INTEGER },
+          caller.accountId,
+          parsed.data,
+          currentTime(db),
+          traceId,
+        );
         if (job.created) onJobCreated();
         jobId = job.id;
       }

@@ -1,7 +1,11 @@
+import { CompiledQuery } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { newAccount, newJob, temporaryDatabase } from '../../test/kit.js';
+import { newAccount, newJob, onPostgres, temporaryDatabase } from '../../test/kit.js';
+import type { Db } from '../db/open.js';
 import { claim, expireLeasesOf, handBack, renew } from './claim.js';
-import { advance, LeaseLostError, reap } from './lifecycle.js';
+import { JobFailure } from './failures.js';
+import { advance, cancel, fail, LeaseLostError, reap } from './lifecycle.js';
+import { enqueueJob } from './store.js';
 
 const leaseMs = 30_000;
 const by = (runner: string, now: number) => ({ runner, now, leaseMs });
@@ -53,6 +57,145 @@ describe('a claim', () => {
       expect(await claim(db, by('a', attempt * leaseMs))).toMatchObject({ attempt });
     }
     expect(await claim(db, by('a', 4 * leaseMs))).toBeUndefined();
+  });
+});
+
+/** Claims the next job and starts its inference, as a runner does. */
+async function serve(db: Db, now = 0) {
+  const job = (await claim(db, by('a', now)))!;
+  for (const to of [
+    { status: 'QUEUED', progress: 25 },
+    { status: 'IN_PROGRESS', progress: 30 },
+  ] as const) {
+    await advance(db, job.lease, to, now);
+  }
+  return job;
+}
+
+const finish = (db: Db, { lease }: Awaited<ReturnType<typeof serve>>) =>
+  fail(db, lease, new JobFailure('no_foreground', 'There is nothing in the foreground'), 0);
+
+/** Accounts of the given names with as many jobs each, one account after the other. */
+async function withQueue(counts: Readonly<Record<string, number>>) {
+  const db = await temporaryDatabase();
+  const accounts = new Map<string, string>();
+  const add = async (name: string, count = 1) => {
+    if (!accounts.has(name)) accounts.set(name, await newAccount(db, name));
+    for (let i = 0; i < count; i++) await newJob(db, accounts.get(name)!);
+  };
+  for (const [name, count] of Object.entries(counts)) await add(name, count);
+  const nameOf = (id: string) => [...accounts].find(([, account]) => account === id)?.[0] ?? '';
+  /** Whose the next jobs are; each is done before the next is claimed. */
+  const served = async (count: number) => {
+    let names = '';
+    for (let i = 0; i < count; i++) {
+      const job = await serve(db);
+      await finish(db, job);
+      names += nameOf(job.account_id);
+    }
+    return names;
+  };
+  return { db, accounts, add, nameOf, served };
+}
+
+describe('the queue', () => {
+  test('gives each account one job a round, and an account its jobs in the order it created them', async () => {
+    const { db, served } = await withQueue({ A: 50, B: 1, C: 3 });
+    expect(await served(54)).toBe(`ABCACAC${'A'.repeat(47)}`);
+    const jobs = await db.selectFrom('jobs').select(['id', 'account_id']).orderBy('turn').execute();
+    const ofA = jobs.filter(({ account_id }) => account_id === jobs[0]!.account_id).map(({ id }) => id);
+    expect(ofA).toEqual(ofA.toSorted());
+  });
+
+  test('gives an account that comes late its share from then on, and none of what it has missed', async () => {
+    const { add, served } = await withQueue({ A: 50 });
+    expect(await served(20)).toBe('A'.repeat(20));
+    await add('B', 10);
+    expect(await served(8)).toBe('BABABABA');
+    await add('C');
+    expect(await served(4)).toMatch(/^(?=.*C.*)(?=.*A.*)(?=.*B.*)/);
+  });
+
+  test('lets accounts that come again with every finished job not delay a batch', async () => {
+    const { add, served } = await withQueue({ A: 20, D: 1, E: 1 });
+    let names = '';
+    for (let i = 0; i < 30; i++) {
+      const name = await served(1);
+      names += name;
+      if (name !== 'A') await add(name);
+    }
+    expect(names.replace(/[^A]/g, '')).toHaveLength(10);
+    expect(names).not.toMatch(/[DE]{3}/);
+  });
+
+  test('lets an account with a job in inference not have another one before its turn', async () => {
+    const { db, add, nameOf } = await withQueue({ A: 3, B: 1 });
+    const names: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      const job = await serve(db);
+      names.push(nameOf(job.account_id));
+      if (names.at(-1) === 'B') await add('B');
+    }
+    expect(names.join('')).toBe('ABABAB');
+  });
+
+  test('does not set an account back for jobs that had no inference', async () => {
+    const { db, accounts, add, served } = await withQueue({ A: 30, B: 10 });
+    const ofB = await db.selectFrom('jobs').select('id').where('account_id', '=', accounts.get('B')!).execute();
+    for (const { id } of ofB) expect(await cancel(db, id, 0)).toBe('canceled');
+    await add('B', 3);
+    expect(await served(6)).toBe('ABABAB');
+  });
+
+  test('keeps a job in its turn when it is handed back, taken over, or given up by a runner that has ended', async () => {
+    const { db, add, nameOf } = await withQueue({ A: 3 });
+    const first = (await claim(db, by('a', 0)))!;
+    await add('B');
+    expect(nameOf((await claim(db, by('b', 0)))!.account_id)).toBe('B');
+    await handBack(db, first.lease);
+    const again = (await claim(db, by('c', 0)))!;
+    expect(again.id).toBe(first.id);
+    expect((await claim(db, by('d', leaseMs)))!.id).toBe(first.id);
+    await expireLeasesOf(db, 'd', leaseMs);
+    expect((await claim(db, by('e', leaseMs)))!.id).toBe(first.id);
+  });
+
+  test('finds the next job and the next turn by an index, however many wait', async () => {
+    const { db, ids, account } = await withJobs(1);
+    const queries: CompiledQuery[] = [];
+    const watched = new Proxy(db, {
+      get(target, name) {
+        if (name === 'executeQuery') {
+          return (query: CompiledQuery) => {
+            queries.push(query);
+            return target.executeQuery(query);
+          };
+        }
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const plan = async ({ sql, parameters }: CompiledQuery) => {
+      const statement = `explain ${onPostgres ? '(costs off)' : 'query plan'} ${sql}`;
+      const rows = await db.transaction().execute(async (trx) => {
+        // Of a table with one row, PostgreSQL would read that.
+        const settings = onPostgres ? ['enable_seqscan', 'enable_bitmapscan', 'enable_sort'] : [];
+        for (const name of settings) await trx.executeQuery(CompiledQuery.raw(`set local ${name} = off`));
+        return (await trx.executeQuery(CompiledQuery.raw(statement, [...parameters]))).rows;
+      });
+      return JSON.stringify(rows);
+    };
+    expect((await claim(watched, by('a', 0)))?.id).toBe(ids[0]);
+    const claimPlan = await plan(queries.at(-1)!);
+    expect(claimPlan).toContain('jobs_open_in_turn');
+    const unindexed = /SCAN (jobs|accounts)"|Seq Scan|TEMP B-TREE|Sort/;
+    expect(claimPlan).not.toMatch(unindexed);
+
+    const job = { id: 'b', account_id: account, type: 'image-to-3d', idempotency_key: null, image_url: null };
+    expect(await enqueueJob(watched, { ...job, created_at: 0 }, 1_000)).toMatchObject({ turn: 2 });
+    const insertPlan = await plan(queries.at(-1)!);
+    for (const index of ['jobs_open_of_account', 'accounts_turn']) expect(insertPlan).toContain(index);
+    expect(insertPlan).not.toMatch(unindexed);
   });
 });
 

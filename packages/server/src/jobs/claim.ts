@@ -1,6 +1,6 @@
 import { type Compilable, sql } from 'kysely';
 import { forUpdateSkipLocked } from '../db/locks.js';
-import type { Db } from '../db/open.js';
+import type { Db, Queryable } from '../db/open.js';
 import { prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
@@ -20,7 +20,17 @@ type Claimed = Pick<JobRow, 'id' | 'account_id' | 'type' | 'image_url' | 'attemp
 };
 export type ClaimedJob = Claimed & { lease: Lease };
 
-const claimOldest = prepared(
+/** Jobs that a runner may work on. */
+const claimable = (db: Queryable, now: Time) =>
+  db
+    .selectFrom('jobs')
+    .select('id')
+    .where('finished_at', 'is', null)
+    .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
+    .where(countedAttempts(), '<', maxAttempts);
+
+/** One statement that skips locked rows: of several runners that claim concurrently, each gets another job without waiting. */
+const claimNext = prepared(
   (db, runner: string, token: string, now: Time, leaseMs: number): Compilable<Claimed> =>
     db
       .updateTable('jobs')
@@ -33,29 +43,18 @@ const claimOldest = prepared(
         // Whoever gives a job back, or finds its runner dead, takes the token away.
         taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
       }))
-      .where('id', '=', (eb) =>
-        eb
-          .selectFrom('jobs')
-          .select('id')
-          .where('finished_at', 'is', null)
-          .where((e) => e.or([e('lease_expires_at', 'is', null), e('lease_expires_at', '<=', now)]))
-          .where(countedAttempts(), '<', maxAttempts)
-          .orderBy('id')
-          .limit(1)
-          // Of those who ask at once, each takes the next and nobody waits.
-          .$call(forUpdateSkipLocked(db)),
-      )
+      .where('id', '=', claimable(db, now).orderBy('turn').orderBy('id').limit(1).$call(forUpdateSkipLocked(db)))
       .returning(['id', 'account_id', 'type', 'image_url', 'attempt', 'taken_over', 'trace_id'])
       .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs')),
 );
 
 /**
- * Claims the oldest job that nobody holds, or whose holder has let its lease run out. One statement, so two runners
+ * Claims the job whose turn it is, of those that no runner holds or whose lease has run out. One statement, so two runners
  * never get the same job.
  */
 export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<ClaimedJob | undefined> {
   const token = randomToken(22);
-  const job = await claimOldest(db, runner, token, now, Math.round(leaseMs));
+  const job = await claimNext(db, runner, token, now, Math.round(leaseMs));
   return job && { ...job, lease: { jobId: job.id, token } };
 }
 

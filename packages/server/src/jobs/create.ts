@@ -9,7 +9,7 @@ import { newUlid } from '../ids.js';
 import type { InputStore } from '../inputs/store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { keptType, unsupportedType } from './failures.js';
-import { findByIdempotencyKey, insertJob } from './store.js';
+import { enqueueJob, findByIdempotencyKey, insertJob } from './store.js';
 
 /** The balance is below the minimum, so no job is started. */
 export class InsufficientBalanceError extends Error {
@@ -17,6 +17,11 @@ export class InsufficientBalanceError extends Error {
   constructor(readonly balance: MicroUsd) {
     super('The balance is below the minimum for starting a job');
   }
+}
+
+/** The account has as many unfinished jobs as it may have. */
+export class TooManyOpenJobsError extends Error {
+  override readonly name = 'TooManyOpenJobsError';
 }
 
 interface PhotoSource {
@@ -38,9 +43,10 @@ function photoSource(request: CreateJobRequest): PhotoSource {
  * Accepts a job and returns its id; the same idempotency key again returns the first job's.
  * When this resolves the job survives a crash: its photo is on the disk and its row committed.
  * @throws {InsufficientBalanceError}
+ * @throws {TooManyOpenJobsError}
  */
 export async function createJob(
-  { db, inputs, commits }: { db: Db; inputs: InputStore; commits: GroupCommit },
+  { db, inputs, commits, maxOpenJobs }: { db: Db; inputs: InputStore; commits: GroupCommit; maxOpenJobs: number },
   accountId: string,
   request: CreateJobRequest,
   now: Time,
@@ -60,7 +66,7 @@ export async function createJob(
   // One transaction: a 202 whose event was lost would leave a webhook user without it for good.
   const inserted = await commits
     .run(async (trx) => {
-      const job = await insertJob(trx, {
+      const row = {
         id,
         account_id: accountId,
         type: keptType(request.type),
@@ -68,20 +74,21 @@ export async function createJob(
         image_url: photo.url,
         created_at: now,
         trace_id: traceId,
-      });
+      };
+      const job = await enqueueJob(trx, row, maxOpenJobs);
       if (job) await recordTaskUpdated(trx, job, now);
       return job;
-    })
+    }, accountId)
     .catch(async (error: unknown) => {
       // Without the acknowledgement of a COMMIT, a job may refer to the image: the sweep asks the database later.
       if (photo.bytes && !mayBeCommitted(error)) await inputs.remove(id);
       throw error;
     });
   if (inserted) return { id, created: true };
-  // The same key came twice at once, and the other request won.
+  // The same key came twice concurrently and the other request won, or the account has too many open jobs.
   if (photo.bytes) await inputs.remove(id);
   const winner = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
-  if (!winner) throw new Error(`job ${id} was neither inserted nor a repeat`);
+  if (!winner) throw new TooManyOpenJobsError(`account ${accountId} has ${maxOpenJobs} unfinished jobs`);
   return { id: winner, created: false };
 }
 

@@ -10,6 +10,7 @@ import { transaction } from '../db/transaction.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
 import type { StageTimes } from './stage-times.js';
+import { startTurn } from './turn.js';
 
 /** The right to work on one job for one attempt. */
 export interface Lease {
@@ -100,6 +101,7 @@ export async function advance(
       progress: Math.max(job.progress, to.progress),
       parked: to.status === 'QUEUED' ? 1 : 0,
     };
+    if (change.status === 'IN_PROGRESS' && job.status !== 'IN_PROGRESS') await startTurn(trx, job);
     if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
     else await trx.updateTable('jobs').set({ parked: change.parked }).where('id', '=', job.id).execute();
   });

@@ -1,10 +1,11 @@
 import type { JobStatus } from '@gen3d/schema';
-import type { Compilable } from 'kysely';
+import { type Compilable, sql } from 'kysely';
 import type { Queryable } from '../db/open.js';
 import { prepared, preparedRows } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { type TaskRow, taskColumns } from './task.js';
+import { lockTurns, nextTurn, openJobs } from './turn.js';
 
 /** One job of an account, or undefined for an unknown id and for another account's alike. */
 export const findTask = prepared(
@@ -75,6 +76,7 @@ type WrittenJob = Omit<JobRow, 'created_at' | 'finished_at'> & { created_at: Tim
 export type NewJob = Pick<WrittenJob, (typeof given)[number]> & Partial<WrittenJob>;
 
 const blank: Omit<JobRow, (typeof given)[number]> = {
+  turn: 0,
   status: 'PENDING',
   progress: 0,
   error_code: null,
@@ -102,9 +104,38 @@ const insertRow = prepared((db, ...values: readonly unknown[]) =>
     .returning('id'),
 );
 
-/** Inserts a job, or returns undefined when the account already has one with the same idempotency key. */
+/** Inserts a job as given, or returns undefined when the account already has one with the same idempotency key. */
 export async function insertJob(db: Queryable, job: NewJob): Promise<WrittenJob | undefined> {
   const row: WrittenJob = { ...blank, ...job };
   const inserted = await insertRow(db, ...columns.map((column) => row[column]));
   return inserted && row;
+}
+
+const queued = columns.filter((column) => column !== 'turn');
+
+const insertInTurn = prepared((db, accountId: string, maxOpenJobs: number, ...values: readonly unknown[]) =>
+  db
+    .insertInto('jobs')
+    .columns([...queued, 'turn'])
+    .expression(
+      db
+        .selectNoFrom([
+          ...queued.map((column, index) => sql`${values[index]}`.as(column)),
+          nextTurn(db, accountId).as('turn'),
+        ])
+        .where(openJobs(db, accountId, maxOpenJobs), '<', maxOpenJobs),
+    )
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('turn'),
+);
+
+/**
+ * Puts a job into the queue, in its account's turn. Returns undefined when the account already has one with the same
+ * idempotency key, or `maxOpenJobs` unfinished ones. Must run in a transaction, which holds the account's row to its end.
+ */
+export async function enqueueJob(trx: Queryable, job: NewJob, maxOpenJobs: number): Promise<WrittenJob | undefined> {
+  await lockTurns(trx, job.account_id);
+  const row: WrittenJob = { ...blank, ...job };
+  const inserted = await insertInTurn(trx, row.account_id, maxOpenJobs, ...queued.map((column) => row[column]));
+  return inserted && { ...row, turn: inserted.turn };
 }
