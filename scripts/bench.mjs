@@ -4,18 +4,20 @@
 //   npm run bench engine      the engine alone, stage by stage: time and memory
 //   npm run bench api         the API over a million jobs, beside bare Express and SQLite's own commits
 //   npm run bench queue       the queue on SQLite and PostgreSQL, beside graphile-worker
+//   npm run bench hostile     how one account fares while others and anonymous callers attack the server
 //   npm run bench quality     how near the models come to the objects photographed: docs/quality.md
 //
 // All print Markdown: docs/benchmarks.md and docs/quality.md are what they printed.
-import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { benchApi } from './bench-api.mjs';
 import { benchEngine } from './bench-engine.mjs';
+import { benchHostile } from './bench-hostile.mjs';
 import { benchQuality } from './bench-quality.mjs';
 import { benchQueue } from './bench-queue.mjs';
 import { demoPhotos } from './photos.mjs';
+import { nameOf, peakMemory, processTree } from './process-memory.mjs';
 import { Failed, main } from './processes.mjs';
 import { requireNode } from './require-node.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
@@ -23,13 +25,20 @@ import { startThrowawayServer } from './throwaway-server.mjs';
 requireNode();
 const pollEveryMs = 50;
 
-const benches = { server: benchServer, engine: benchEngine, api: benchApi, queue: benchQueue, quality: benchQuality };
+const benches = {
+  server: benchServer,
+  engine: benchEngine,
+  api: benchApi,
+  queue: benchQueue,
+  hostile: benchHostile,
+  quality: benchQuality,
+};
 const bench = benches[process.argv[2] ?? 'server'];
 
 await main(async (atEnd) => {
   if (!bench)
     throw new Failed(
-      `There is no bench ${process.argv[2]}: npm run bench, and the same with engine, api, queue or quality`,
+      `There is no bench ${process.argv[2]}: npm run bench, and the same with engine, api, queue, hostile or quality`,
     );
   const cpu = cpus();
   console.log(
@@ -51,7 +60,9 @@ async function benchServer(atEnd) {
     row(basename(photo), `${seconds.toFixed(1)} s`, ...latencyCells(latencies));
   }
   row('all', '', ...latencyCells(all));
-  const peaks = childrenOf(server.pid).map(peakMemory);
+  const peaks = processTree(server.pid)
+    .filter((pid) => nameOf(pid) === 'runner/main.js')
+    .map(peakMemory);
   console.log(`\nPeak memory of the runner process: ${peaks.length ? `${peaks.join(', ')} MB` : 'not known here'}`);
   console.log(`Peak memory of the API process: ${peakMemory(server.pid) ?? 'not known here'} MB`);
   await server.close();
@@ -94,31 +105,6 @@ function latencyCells(latencies) {
   const sorted = latencies.toSorted((a, b) => a - b);
   const quantile = (share) => `${sorted[Math.ceil(share * sorted.length) - 1].toFixed(1)} ms`;
   return [quantile(0.5), quantile(0.99), quantile(1), String(sorted.length)];
-}
-
-/** On Linux; elsewhere none are found. */
-function childrenOf(pid) {
-  try {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .filter((name) => field(name, 'PPid') === String(pid));
-  } catch {
-    return [];
-  }
-}
-
-/** In MB. */
-function peakMemory(pid) {
-  const kilobytes = field(pid, 'VmHWM')?.split(' ')[0];
-  return kilobytes && Math.round(kilobytes / 1024);
-}
-
-function field(pid, name) {
-  try {
-    return new RegExp(`^${name}:\\s*(.+)$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  } catch {
-    return undefined;
-  }
 }
 
 function row(...cells) {

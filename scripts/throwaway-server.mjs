@@ -11,9 +11,10 @@ const gen3dBin = fileURLToPath(new URL('../packages/cli/bin/gen3d.js', import.me
  * server, key or settings are touched.
  *
  * @param atEnd takes what must happen however the script ends
+ * @param options `env` is set for the server alone; `enter` is put before its command
  * @returns its address, key and process id, `gen3d(args)` that runs the command line against it, and `close()`
  */
-export async function startThrowawayServer(atEnd, flags = []) {
+export async function startThrowawayServer(atEnd, flags = [], { env: serverEnv = {}, enter = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith('GEN3D_'));
@@ -23,8 +24,9 @@ export async function startThrowawayServer(atEnd, flags = []) {
     GEN3D_DATA_DIR: join(folder, 'data'),
   };
 
-  const args = [gen3dBin, 'serve', '--port', '0', '--data-dir', env.GEN3D_DATA_DIR, ...flags];
-  const server = start(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const serve = [gen3dBin, 'serve', '--port', '0', '--data-dir', env.GEN3D_DATA_DIR, ...flags];
+  const [command, ...args] = [...enter, process.execPath, ...serve];
+  const server = start(command, args, { env: { ...env, ...serverEnv }, stdio: ['ignore', 'pipe', 'pipe'] });
   const url = await new Promise((resolve, reject) => {
     server.child.stdout.on('data', () => {
       const found = /gen3d is listening on (http:\S+)/.exec(server.output.stdout);
@@ -38,6 +40,7 @@ export async function startThrowawayServer(atEnd, flags = []) {
   return {
     /** Temporary: removed with everything in it when the script ends. */
     folder,
+    dataDir: env.GEN3D_DATA_DIR,
     url,
     apiKey: servers[url].apiKey,
     pid: server.child.pid,
