@@ -98,6 +98,7 @@ export interface Runner {
 }
 
 export interface Overview {
+  /** That are open, or were finished within the last 24 hours. */
   jobs: Partial<Record<JobStatus, number>>;
   oldest_open_at: string | null;
   events: { waiting: number; dead: number };
@@ -115,7 +116,7 @@ export interface Overview {
 
 export interface OperatorAccount extends AccountName {
   balance_usd: number;
-  jobs: number;
+  open_jobs: number;
   created_at: string;
 }
 

@@ -1,14 +1,17 @@
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { sql } from 'kysely';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { accountsBelowZero } from './accounts/accounts.js';
+import { cached, counting } from './cached.js';
 import { answers } from './db/answers.js';
 import type { Db } from './db/open.js';
 import { currentTime } from './db/time.js';
 import { isUnavailable } from './db/unavailable.js';
+import { openJobsByStatus } from './jobs/counts.js';
 import type { RunnerNews } from './runner/messages.js';
 import { liveRunners } from './runner/registry.js';
 import { version } from './version.js';
+import { outboxCounts } from './webhooks/outbox.js';
 
 /** What `/metrics` shows, in Prometheus' text format. One registry per server, so that two in one process do not mix. */
 export class Metrics {
@@ -82,6 +85,9 @@ export class Metrics {
     for (const [stage, ms] of Object.entries(news.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
   }
 
+  /** What `/metrics` responds with. At most a second old, however many ask: some of it is counted in the database. */
+  readonly text = cached(() => this.registry.metrics());
+
   /** `dataDir`: the folder whose disk is watched. */
   constructor(db: Db, dataDir: string) {
     collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });
@@ -115,7 +121,7 @@ export class Metrics {
       'Free space, for who is not root, on the disk that holds the data directory',
       ({ bavail, bsize }) => bavail * bsize,
     );
-    // Read when asked for: only open jobs and waiting events are counted, so these stay cheap however much is kept.
+    // Read when asked for, each from an index that holds what is counted and nothing else (migration 0014).
     new Gauge({
       name: 'gen3d_database_up',
       help: 'Whether the database answers: 1 or 0',
@@ -141,23 +147,13 @@ export class Metrics {
           }
         },
       });
+    const openJobs = cached(() => openJobsByStatus(db), { ...counting, keptMs: 0 });
+    const outbox = cached(() => outboxCounts(db), { ...counting, keptMs: 0 });
     gauge('gen3d_open_jobs', 'Jobs that are not finished', ['status'], async (open) => {
-      const rows = await db
-        .selectFrom('jobs')
-        .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
-        .where('finished_at', 'is', null)
-        .groupBy('status')
-        .execute();
-      for (const { status, count } of rows) open.set({ status }, count);
+      for (const { status, count } of await openJobs()) open.set({ status }, count);
     });
     gauge('gen3d_oldest_open_job_seconds', 'Time since the oldest open job was created', ['status'], async (oldest) => {
-      const rows = await db
-        .selectFrom('jobs')
-        .select(['status', sql<number>`(${currentTime(db)} - min(created_at)) / 1000.0`.as('seconds')])
-        .where('finished_at', 'is', null)
-        .groupBy('status')
-        .execute();
-      for (const { status, seconds } of rows) oldest.set({ status }, seconds);
+      for (const { status, seconds } of await openJobs()) oldest.set({ status }, seconds);
     });
     gauge(
       'gen3d_runners',
@@ -174,16 +170,9 @@ export class Metrics {
       'Webhook events that wait for delivery or are dead letters',
       ['state'],
       async (events) => {
-        const count = async (isDead: boolean) => {
-          const row = await db
-            .selectFrom('outbox')
-            .select((eb) => eb.fn.countAll<number>().as('count'))
-            .where('dead_at', isDead ? 'is not' : 'is', null)
-            .executeTakeFirstOrThrow();
-          return row.count;
-        };
-        events.set({ state: 'waiting' }, await count(false));
-        events.set({ state: 'dead' }, await count(true));
+        const { waiting, dead } = await outbox();
+        events.set({ state: 'waiting' }, waiting);
+        events.set({ state: 'dead' }, dead);
       },
     );
     gauge(
@@ -191,12 +180,7 @@ export class Metrics {
       'Accounts that owe money: jobs that were running at once may spend more than was left',
       [],
       async (below) => {
-        const row = await db
-          .selectFrom('accounts')
-          .select((eb) => eb.fn.countAll<number>().as('count'))
-          .where('balance_microusd', '<', 0)
-          .executeTakeFirstOrThrow();
-        below.set(row.count);
+        below.set(await accountsBelowZero(db));
       },
     );
   }

@@ -529,7 +529,9 @@ describe('the operator', () => {
       balance_usd: 5.5,
     });
     const { accounts } = (await call('GET', '/operator/accounts')).body as { accounts: unknown[] };
-    expect(accounts).toContainEqual(expect.objectContaining({ account_id, name: 'ann', balance_usd: 5.5, jobs: 0 }));
+    expect(accounts).toContainEqual(
+      expect.objectContaining({ account_id, name: 'ann', balance_usd: 5.5, open_jobs: 0 }),
+    );
     expect((await call('POST', '/operator/accounts/nobody/credit', { usd: 1 })).status).toBe(404);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openDataDir } from '../src/data-dir.js';
 import { openDatabase } from '../src/db/open.js';
-import { startServer } from './kit.js';
+import { startServer, until } from './kit.js';
 
 test('a key is stored nowhere in clear', async () => {
   const { apiKey, config } = await startServer();
@@ -40,7 +40,10 @@ test('health and metrics need no key', async () => {
   expect(body).toContain('gen3d_accounts_below_zero 0');
   expect(body).toContain('gen3d_database_up 1');
   await server.call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } });
-  const waiting = (await server.call('GET', '/metrics', undefined, null)).body;
-  expect(waiting).toContain('gen3d_open_jobs{status="PENDING"} 1');
+  // A scrape within a second gets the same text.
+  const waiting = await until(async () => {
+    const text = String((await server.call('GET', '/metrics', undefined, null)).body);
+    return text.includes('gen3d_open_jobs{status="PENDING"} 1') && text;
+  });
   expect(waiting).toMatch(/^gen3d_oldest_open_job_seconds\{status="PENDING"\} \d+(\.\d+)?$/m);
 });

@@ -8,7 +8,7 @@ import { startServer } from './kit.js';
 
 const password = 'correct horse battery';
 
-/** Tries are counted by server, so each test has its own. */
+/** Attempts are counted per client and server, so each test has a server of its own. */
 async function setUp() {
   const server = await startServer();
   const admin = await openAdmin(server.config);
@@ -94,6 +94,16 @@ test('who guesses is let try five times, then told to wait, while a link still s
   expect(codeOf(late.signedIn)).toBe('too_many_tries');
   expect(Number(late.signedIn.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await newOperator()).signedIn.status).toBe(200);
+});
+
+test('a stranger who guesses does not lock the operator out, behind a proxy either', async () => {
+  const { operator, signIn } = await setUp();
+  await operator.call('PUT', '/operator-password', { password });
+  const from = (client: string, guess: string) =>
+    signIn({ password: guess }, { 'x-forwarded-for': `10.0.0.1, ${client}` });
+  const guesses = await Promise.all(Array.from({ length: 8 }, () => from('8.8.8.8', 'guess')));
+  expect(guesses.filter(({ signedIn }) => signedIn.status === 429)).toHaveLength(3);
+  expect((await from('1.1.1.1', password)).signedIn.status).toBe(200);
 });
 
 test('the database holds a password in a form that tells nothing of it', async () => {

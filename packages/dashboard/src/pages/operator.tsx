@@ -13,7 +13,7 @@ import { NotFoundPage } from './not-found.js';
 const columns: readonly Column[] = [
   { name: 'Account' },
   { name: 'Since' },
-  { name: 'Jobs', right: true },
+  { name: 'Open jobs', right: true },
   { name: 'Balance', right: true },
   actions,
 ];
@@ -100,8 +100,8 @@ export function OperatorPage() {
                 <code class="hint">{account.account_id}</code>
               </td>
               <td data-label="Since">{when(account.created_at)}</td>
-              <td class="right number" data-label="Jobs">
-                {account.jobs}
+              <td class="right number" data-label="Open jobs">
+                {account.open_jobs}
               </td>
               <td class="right number" data-label="Balance">
                 {usd(account.balance_usd)}
@@ -175,7 +175,7 @@ export function OperatorPage() {
         <dl>
           <dt>gen3d</dt>
           <dd>{overview.version}</dd>
-          <dt>Jobs kept</dt>
+          <dt>Jobs open, or of the last 24 hours</dt>
           <dd>
             {(Object.entries(overview.jobs) as [JobStatus, number][])
               .map(([status, count]) => `${count} ${statusWords[status].toLowerCase()}`)

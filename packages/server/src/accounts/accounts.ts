@@ -35,3 +35,13 @@ export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }>
     return { id };
   });
 }
+
+/** How many accounts owe money. */
+export async function accountsBelowZero(db: Queryable): Promise<number> {
+  const { count } = await db
+    .selectFrom('accounts')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('balance_microusd', '<', 0)
+    .executeTakeFirstOrThrow();
+  return count;
+}

@@ -2,6 +2,7 @@ import { Router } from 'express';
 import { balanceRoutes } from '../http/balance.js';
 import { HttpError } from '../http/errors.js';
 import { jobRoutes } from '../http/jobs.js';
+import { limitRequests, requestLimit } from '../http/rate-limit.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
 import { eventRoutes } from './event-routes.js';
@@ -19,14 +20,17 @@ import { actForAccount, requireOperator, requireSession, sessionRoutes } from '.
  * routes of `/v1`; only who is asking is found out by a session instead of a key.
  */
 export function dashboard(services: Services): Router {
+  // A bucket of its own: the polling of open pages takes nothing from programs, and a session admits no more than a key.
+  const limit = requestLimit(services.db, 'dashboard', services.config.rateLimit);
   const api = Router();
   api.use((_request, response, next) => {
     response.setHeader('cache-control', 'no-store');
     next();
   });
   api.use(sameOriginOnly(services.config));
-  api.use('/session', sessionRoutes(services));
+  api.use('/session', sessionRoutes(services, limit));
   api.use(requireSession(services));
+  api.use(limitRequests(() => limit));
   api.use('/operator', requireOperator, operatorRoutes(services));
   api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
   api.use(actForAccount(services));

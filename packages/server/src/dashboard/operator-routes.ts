@@ -1,9 +1,10 @@
-import { limits } from '@gen3d/schema';
+import { isTerminal, jobStatuses, limits } from '@gen3d/schema';
 import { Router } from 'express';
 import { z } from 'zod';
 import { createAccount, findAccount } from '../accounts/accounts.js';
 import { balanceOf, credit } from '../accounts/ledger.js';
 import { toMicroUsd, toUsd } from '../accounts/money.js';
+import { cached, counting } from '../cached.js';
 import { isPostgres } from '../db/dialect.js';
 import { currentTime } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
@@ -12,9 +13,14 @@ import { jsonBody } from '../http/json-body.js';
 import { onlyMethods } from '../http/only-methods.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
+import { finishedJobsByStatus, openJobsByStatus } from '../jobs/counts.js';
 import { isoTime } from '../jobs/iso-time.js';
 import { liveRunners } from '../runner/registry.js';
 import { version } from '../version.js';
+import { outboxCounts } from '../webhooks/outbox.js';
+
+const dayMs = 24 * 60 * 60 * 1_000;
+const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-1_000_000).max(1_000_000);
 const NewAccount = z.object({
@@ -27,22 +33,16 @@ const Credit = z.object({ usd });
 export function operatorRoutes(services: Services): Router {
   const { config, db, rates } = services;
   const router = Router();
+  const counts = cached(async () => {
+    const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
+    const jobs = Object.fromEntries(byStatus.map(({ status, count }) => [status, count]));
+    return { jobs, events: await outboxCounts(db) };
+  }, counting);
 
   router
     .route('/overview')
     .get(async (_request, response) => {
-      const count = db.fn.countAll<number>().as('count');
-      const statuses = await db.selectFrom('jobs').select(['status', count]).groupBy('status').execute();
-      const dead = await db
-        .selectFrom('outbox')
-        .select(count)
-        .where('dead_at', 'is not', null)
-        .executeTakeFirstOrThrow();
-      const waiting = await db
-        .selectFrom('outbox')
-        .select(count)
-        .where('dead_at', 'is', null)
-        .executeTakeFirstOrThrow();
+      const { jobs, events } = await counts();
       const oldest = await db
         .selectFrom('jobs')
         .select('created_at')
@@ -52,9 +52,9 @@ export function operatorRoutes(services: Services): Router {
         .executeTakeFirst();
       const runners = await liveRunners(db, currentTime(db));
       sendJson(response, 200, {
-        jobs: Object.fromEntries(statuses.map(({ status, count }) => [status, Number(count)])),
+        jobs,
         oldest_open_at: oldest ? isoTime(oldest.created_at) : null,
-        events: { waiting: Number(waiting.count), dead: Number(dead.count) },
+        events,
         runners: runners.map((runner) => ({
           runner_id: runner.id,
           host: runner.host,
@@ -93,9 +93,11 @@ export function operatorRoutes(services: Services): Router {
           'created_at',
           eb
             .selectFrom('jobs')
-            .select(eb.fn.countAll<number>().as('jobs'))
+            .select(eb.fn.countAll<number>().as('open_jobs'))
             .whereRef('account_id', '=', 'accounts.id')
-            .as('jobs'),
+            // By status, as an index has them. An account may have millions of finished jobs.
+            .where('status', 'in', openStatuses)
+            .as('open_jobs'),
         ])
         .orderBy('sandbox')
         .orderBy('id')
@@ -106,7 +108,7 @@ export function operatorRoutes(services: Services): Router {
           name: row.name,
           sandbox: row.sandbox === 1,
           balance_usd: toUsd(row.balance_microusd),
-          jobs: Number(row.jobs),
+          open_jobs: Number(row.open_jobs),
           created_at: isoTime(row.created_at),
         })),
       });

@@ -3,13 +3,15 @@ import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findAccount } from '../accounts/accounts.js';
 import type { Caller } from '../http/auth.js';
+import { clientOf } from '../http/client-address.js';
 import { HttpError, invalidRequest } from '../http/errors.js';
 import { smallJsonBody } from '../http/json-body.js';
 import { onlyMethods } from '../http/only-methods.js';
-import { TokenBucket } from '../http/rate-limit.js';
+import type { RequestLimit } from '../http/rate-limit.js';
 import { sendJson } from '../http/send-json.js';
 import type { Services } from '../http/services.js';
 import { OperatorPassword } from './operator-password.js';
+import { PasswordAttempts } from './password-attempts.js';
 import { refuse } from './refusal.js';
 import { clearSessionCookie, sessionTokenOf, setSessionCookie } from './session-cookie.js';
 import type { Identity } from './tokens.js';
@@ -23,23 +25,20 @@ const SignIn = z.union(
   { error: 'must hold link, api_key or password' },
 );
 
-/**
- * A password is guessed, a random token is not: five tries, then one every half minute. In this process: where several
- * servers share a database, each allows as many.
- */
-const passwordTries = { perSecond: 1 / 30, burst: 5 };
-
 export const identityOf = (response: { locals: Record<string, unknown> }): Identity =>
   response.locals.identity as Identity;
 
 /** Names the account that an operator looks at; a member has only one. */
 export const accountHeader = 'x-gen3d-account';
 
-/** `/dashboard/api/session`: who is signed in, signing in and out. */
-export function sessionRoutes({ config, db, keys, keyUse, dashboardTokens: tokens }: Services): Router {
+/** `/dashboard/api/session`: who is signed in, signing in and out. Each session is a row, so `limit` applies to signing in with a key. */
+export function sessionRoutes(
+  { config, db, keys, keyUse, dashboardTokens: tokens }: Services,
+  limit: RequestLimit,
+): Router {
   const router = Router();
   const operatorPassword = new OperatorPassword(db);
-  const tries = new TokenBucket(passwordTries.perSecond, passwordTries.burst, performance.now());
+  const attempts = new PasswordAttempts(performance.now());
 
   const describe = async (identity: Identity) => {
     let query = db.selectFrom('accounts').select(['id', 'name', 'sandbox']).orderBy('sandbox').orderBy('id');
@@ -72,7 +71,8 @@ export function sessionRoutes({ config, db, keys, keyUse, dashboardTokens: token
           return refuse(response, 403, 'sign_in_failed', message);
         }
       } else if ('password' in parsed.data) {
-        const waitSeconds = Math.ceil(tries.take(performance.now()));
+        const client = clientOf(request);
+        const waitSeconds = Math.ceil(attempts.take(client, performance.now()));
         if (waitSeconds > 0) {
           response.set('retry-after', String(waitSeconds));
           const message = `Too many tries: wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
@@ -81,6 +81,7 @@ export function sessionRoutes({ config, db, keys, keyUse, dashboardTokens: token
         if (!(await operatorPassword.matches(parsed.data.password))) {
           return refuse(response, 403, 'sign_in_failed', 'This is not the operator’s password');
         }
+        attempts.noteSuccess(client);
       } else {
         const apiKey = parsed.data.api_key.trim();
         if (apiKey === publicTestKey) {
@@ -90,6 +91,7 @@ export function sessionRoutes({ config, db, keys, keyUse, dashboardTokens: token
         if (keyId === null) {
           return refuse(response, 403, 'sign_in_failed', 'This API key is unknown or was revoked');
         }
+        if (!(await limit(response))) return;
         keyUse.note(keyId);
       }
       const token = await tokens.issueSession(keyId);

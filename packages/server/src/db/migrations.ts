@@ -18,6 +18,7 @@ export const migrations: Record<string, Migration> = {
   '0010_import_from_sqlite': { up: importFromSqlite },
   '0011_asset_location': { up: assetLocation },
   '0012_turns': { up: turns },
+  '0014_counts_and_buckets': { up: countsAndBuckets },
   '0015_clean_up': { up: cleanUp },
 };
 
@@ -312,6 +313,36 @@ async function turns(db: Kysely<unknown>): Promise<void> {
   await indexOfOpenJobs('jobs_open_in_turn', ['turn', 'id']);
   await indexOfOpenJobs('jobs_open_of_account', ['account_id', 'turn']);
   await db.schema.createIndex('accounts_turn').on('accounts').column('turn').execute();
+}
+
+/** An index for everything that is counted again and again, and for the newest events of an account; more rate buckets than one. */
+async function countsAndBuckets(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createIndex('jobs_open_by_status')
+    .on('jobs')
+    .columns(['status', 'created_at'])
+    .where(sql.ref('finished_at'), 'is', null)
+    .execute();
+  await db.schema
+    .createIndex('jobs_finished')
+    .on('jobs')
+    .columns(['finished_at', 'status'])
+    .where(sql.ref('finished_at'), 'is not', null)
+    .execute();
+  await db.schema
+    .createIndex('outbox_dead')
+    .on('outbox')
+    .column('dead_at')
+    .where(sql.ref('dead_at'), 'is not', null)
+    .execute();
+  await db.schema.createIndex('outbox_of_account').on('outbox').columns(['account_id', 'seq']).execute();
+  await db.schema
+    .createIndex('accounts_below_zero')
+    .on('accounts')
+    .column('id')
+    .where(sql.ref('balance_microusd'), '<', sql.lit(0))
+    .execute();
+  if (isPostgres(db)) await sql`alter table rate_bucket drop constraint rate_bucket_id_check`.execute(db);
 }
 
 /** At most one row: when records were last deleted by their age, so that a clock that jumped does not delete them all. */

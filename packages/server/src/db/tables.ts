@@ -125,7 +125,7 @@ export interface Tables {
     /** When the clock was first found to have jumped since then; null when it has not. */
     doubted_at: number | null;
   };
-  /** One row, on PostgreSQL only: the token bucket that its servers share; see http/rate-limit.ts. */
+  /** One row per bucket, on PostgreSQL only: the token buckets that its servers share; see http/shared-bucket.ts. */
   rate_bucket: {
     id: number;
     tokens: number;

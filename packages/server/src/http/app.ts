@@ -5,7 +5,7 @@ import { answers } from '../db/answers.js';
 import { DatabaseUnavailableError } from '../db/unavailable.js';
 import { anyOrigin } from './any-origin.js';
 import { assetRoutes, movedAssetRoutes } from './assets.js';
-import { authenticate } from './auth.js';
+import { authenticate, callerOf } from './auth.js';
 import { balanceRoutes } from './balance.js';
 import { docs } from './docs.js';
 import { errorHandler, HttpError } from './errors.js';
@@ -13,7 +13,7 @@ import { passesInTime } from './in-time.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
 import { ownNamesOnly } from './own-names.js';
-import { rateLimit } from './rate-limit.js';
+import { limitRequests, requestLimit, sandboxLimit } from './rate-limit.js';
 import { readiness } from './readiness.js';
 import { requireHost } from './refuse-malformed.js';
 import { requestLog } from './request-log.js';
@@ -53,7 +53,7 @@ export function createApp(services: Services): Express {
   });
   app.get('/readyz', readiness(services));
   app.get('/metrics', async (_request, response) => {
-    response.type(metrics.registry.contentType).send(await metrics.registry.metrics());
+    response.type(metrics.registry.contentType).send(await metrics.text());
   });
   app.get('/openapi.json', openApi());
   app.use('/docs', docs());
@@ -74,7 +74,9 @@ export function createApp(services: Services): Express {
     }),
   );
   app.use(authenticate(services));
-  if (config.rateLimit !== 'off') app.use(rateLimit(db, config.rateLimit));
+  const apiLimit = requestLimit(db, 'api', config.rateLimit);
+  const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
+  app.use(limitRequests((response) => (callerOf(response).sandbox ? testKeyLimit : apiLimit)));
   app.use('/v1/jobs', jobRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));

@@ -5,7 +5,11 @@ import { expect, test } from 'vitest';
 import { startServer } from '../../test/kit.js';
 
 /** The status of `GET path` with this Host, and the message of a refusal. */
-function statusFor(port: number, host: string, path = '/openapi.json'): Promise<{ status?: number | undefined; message?: string | undefined }> {
+function statusFor(
+  port: number,
+  host: string,
+  path = '/openapi.json',
+): Promise<{ status?: number | undefined; message?: string | undefined }> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path, headers: { host } });
     sent.on('response', async (response) => {

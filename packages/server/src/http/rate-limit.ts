@@ -1,5 +1,5 @@
 import { tooManyRequestsBody } from '@gen3d/schema';
-import type { RequestHandler } from 'express';
+import type { RequestHandler, Response } from 'express';
 import { isPostgres } from '../db/dialect.js';
 import type { Db } from '../db/open.js';
 import { sendJson } from './send-json.js';
@@ -35,23 +35,42 @@ export class TokenBucket {
   }
 }
 
+/** The buckets of a server: of the API, of the public test key, and of the dashboard's sessions. */
+export type BucketName = 'api' | 'sandbox' | 'dashboard';
+
 /** How to take a token: SQLite has one server, and its bucket is in the process. */
-function takingFrom(db: Db, limit: RateLimit): () => number | Promise<number> {
+function takingFrom(db: Db, name: BucketName, limit: RateLimit): () => number | Promise<number> {
   if (isPostgres(db)) {
-    const shared = new SharedBucket(db, limit);
+    const shared = new SharedBucket(db, name, limit);
     return () => shared.take();
   }
   const bucket = new TokenBucket(limit.perSecond, limit.burst, performance.now());
   return () => bucket.take(performance.now());
 }
 
-/** One bucket for the whole API, however many servers it has: 429 with `Retry-After` when it is empty. */
-export function rateLimit(db: Db, limit: RateLimit): RequestHandler {
-  const take = takingFrom(db, limit);
-  return async (_request, response, next) => {
+/** Takes a token for a request. Without one, responds with 429 and `Retry-After`, and resolves to false. */
+export type RequestLimit = (response: Response) => Promise<boolean>;
+
+/** One bucket for all servers of a database. */
+export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off'): RequestLimit {
+  if (limit === 'off') return async () => true;
+  const take = takingFrom(db, name, limit);
+  return async (response) => {
     const waitSeconds = await take();
-    if (waitSeconds === 0) return next();
+    if (waitSeconds === 0) return true;
     response.set('retry-after', String(Math.ceil(waitSeconds)));
     sendJson(response, 429, tooManyRequestsBody);
+    return false;
   };
 }
+
+/** Lets a request pass that gets a token of the limit chosen for it. */
+export const limitRequests =
+  (limitFor: (response: Response) => RequestLimit): RequestHandler =>
+  async (_request, response, next) => {
+    if (await limitFor(response)(response)) next();
+  };
+
+/** The public test key is everybody's, and each of its jobs is a row: a fifth of the rate, out of a bucket of its own. */
+export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
+  limit === 'off' ? limit : { perSecond: Math.max(1, limit.perSecond / 5), burst: limit.burst };

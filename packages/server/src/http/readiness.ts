@@ -1,13 +1,11 @@
 import type { RequestHandler } from 'express';
+import { cached } from '../cached.js';
 import { answers } from '../db/answers.js';
 import { currentTime } from '../db/time.js';
 import { anyRunner } from '../runner/registry.js';
 import { passesInTime } from './in-time.js';
 import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
-
-/** However often it is asked, what it takes to find out is done once in this time. */
-const keptMs = 1_000;
 
 type Findings = Record<'server' | 'database' | 'assets' | 'runners', string>;
 
@@ -21,7 +19,7 @@ async function finding(check: Promise<boolean>, problem: string): Promise<string
  * asks about this process and its database, it looks at everything that a job needs.
  */
 export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
-  const look = async (): Promise<Findings> => {
+  const look = cached(async (): Promise<Findings> => {
     const [database, assets, runners] = await Promise.all([
       finding(answers(db), 'does not answer'),
       finding(
@@ -36,12 +34,9 @@ export function readiness({ db, checkAssets, isReady }: Services): RequestHandle
       assets,
       runners: database === 'ok' ? runners : 'not known without the database',
     };
-  };
-  let kept: { at: number; findings: Promise<Findings> } | undefined;
+  });
   return async (_request, response) => {
-    const now = performance.now();
-    if (!kept || now - kept.at > keptMs) kept = { at: now, findings: look() };
-    const checks = await kept.findings;
+    const checks = await look();
     const isAll = Object.values(checks).every((check) => check === 'ok');
     response.setHeader('cache-control', 'no-store');
     sendJson(response, isAll ? 200 : 503, { status: isAll ? 'ready' : 'not ready', checks });

@@ -1,7 +1,10 @@
 import { sql } from 'kysely';
 import type { Db } from '../db/open.js';
 import { currentTime } from '../db/time.js';
-import type { RateLimit } from './rate-limit.js';
+import type { BucketName, RateLimit } from './rate-limit.js';
+
+/** Their rows. */
+const ids: Readonly<Record<BucketName, number>> = { api: 1, sandbox: 2, dashboard: 3 };
 
 interface Waiting {
   resolve: (waitSeconds: number) => void;
@@ -16,12 +19,14 @@ interface Waiting {
  */
 export class SharedBucket {
   readonly #db: Db;
+  readonly #id: number;
   readonly #limit: RateLimit;
   #waiting: Waiting[] = [];
   #asking = false;
 
-  constructor(db: Db, limit: RateLimit) {
+  constructor(db: Db, name: BucketName, limit: RateLimit) {
     this.#db = db;
+    this.#id = ids[name];
     this.#limit = limit;
   }
 
@@ -39,7 +44,7 @@ export class SharedBucket {
       const group = this.#waiting;
       this.#waiting = [];
       try {
-        const { granted, tokens } = await takeTokens(this.#db, this.#limit, group.length);
+        const { granted, tokens } = await takeTokens(this.#db, this.#id, this.#limit, group.length);
         const waitSeconds = (1 - tokens) / this.#limit.perSecond;
         for (const [index, { resolve }] of group.entries()) resolve(index < granted ? 0 : waitSeconds);
       } catch (error) {
@@ -53,6 +58,7 @@ export class SharedBucket {
 /** Takes up to `count` tokens from the bucket, which is full when it is new. `tokens` is what is left. */
 async function takeTokens(
   db: Db,
+  id: number,
   { perSecond, burst }: RateLimit,
   count: number,
 ): Promise<{ granted: number; tokens: number }> {
@@ -60,10 +66,10 @@ async function takeTokens(
   const elapsed = sql`greatest(0, ${now} - bucket.filled_at) / 1000.0`;
   const filled = sql`least(${burst}::float8, bucket.tokens + ${elapsed} * ${perSecond}::float8)`;
   const granted = sql`least(${count}::float8, floor(${filled}))`;
-  // Whoever waited for the row computes with what the one before has left, and with a time that may be before theirs.
+  // After waiting for the row lock, these are the values that the previous statement left; its time may be later than ours.
   const { rows } = await sql<{ granted: number; tokens: number }>`
     insert into rate_bucket as bucket (id, tokens, granted, filled_at)
-    values (1, ${burst}::float8 - least(${count}::float8, ${burst}::float8), least(${count}::int, ${burst}::int), ${now})
+    values (${id}::int, ${burst}::float8 - least(${count}::float8, ${burst}::float8), least(${count}::int, ${burst}::int), ${now})
     on conflict (id) do update set
       tokens = ${filled} - ${granted},
       granted = ${granted},

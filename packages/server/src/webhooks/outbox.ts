@@ -194,3 +194,16 @@ export async function postpone(
 export async function dropWaiting(trx: Queryable, accountId: string): Promise<void> {
   await trx.deleteFrom('outbox').where('account_id', '=', accountId).where('dead_at', 'is', null).execute();
 }
+
+/** How many events wait for delivery, and how many are dead letters. */
+export async function outboxCounts(db: Queryable): Promise<{ waiting: number; dead: number }> {
+  const count = async (isDead: boolean) => {
+    const row = await db
+      .selectFrom('outbox')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('dead_at', isDead ? 'is not' : 'is', null)
+      .executeTakeFirstOrThrow();
+    return row.count;
+  };
+  return { waiting: await count(false), dead: await count(true) };
+}

@@ -1,6 +1,7 @@
-import { limits } from '@gen3d/schema';
+import { limits, publicTestKey } from '@gen3d/schema';
 import { encodeTime, ulid } from 'ulid';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { openAdmin } from '../../src/admin.js';
 import { FolderAssetStore } from '../../src/assets/folder-store.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { openDatabase } from '../../src/db/open.js';
@@ -12,7 +13,10 @@ describe('8 the request rate', () => {
   test('is 50 a second with a burst of 100 in one bucket for all keys; beyond it 429 {"message":"Too Many Requests"}', async () => {
     const server = await startServer({ rateLimit: undefined });
     expect(server.config.rateLimit).toEqual({ perSecond: 50, burst: 100 });
-    const other = 'gen3d_test_public';
+    const admin = await openAdmin(server.config);
+    onTestFinished(() => admin.close());
+    const { account_id } = await admin.createAccount('other', 10);
+    const { api_key: other } = await admin.createKey(account_id);
     const started = performance.now();
     const answers = await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
@@ -44,6 +48,18 @@ describe('8 the request rate', () => {
     }
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+  });
+
+  test('the public test key has a bucket of its own, and takes nothing from accounts', async () => {
+    const server = await startServer({ rateLimit: '1:5' });
+    const statuses = (key: string) =>
+      Promise.all(
+        Array.from({ length: 30 }, async () => (await server.call('GET', '/v1/balance', undefined, key)).status),
+      );
+    const ofTestKey = await statuses(publicTestKey);
+    expect(ofTestKey.filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
+    expect(ofTestKey).toContain(429);
+    expect((await statuses(server.apiKey)).filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
   });
 
   test('who has no key takes nothing from those who have, and is 403 also when the bucket is empty', async () => {

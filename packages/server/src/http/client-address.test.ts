@@ -1,0 +1,24 @@
+import type { IncomingMessage } from 'node:http';
+import { expect, test } from 'vitest';
+import { clientOf } from './client-address.js';
+
+const client = (remoteAddress: string, forwarded?: string) =>
+  clientOf({ socket: { remoteAddress } as IncomingMessage['socket'], headers: { 'x-forwarded-for': forwarded } });
+
+test('a caller is an IPv4 address, however it is written, or the first half of an IPv6 address', () => {
+  expect(client('203.0.113.7')).toBe('203.0.113.7');
+  expect(client('::ffff:8.8.8.8')).toBe('8.8.8.8');
+  expect(client('2600:1:2:3:4:5:6:7')).toBe(client('2600:1:2:3::1'));
+  expect(client('2600:1:2:3::1')).not.toBe(client('2600:1:2:4::1'));
+});
+
+test('behind a proxy in the same network a caller is what the proxy has added, and not what the caller has', () => {
+  expect(client('127.0.0.1', '8.8.8.8')).toBe('8.8.8.8');
+  expect(client('172.17.0.1', '1.1.1.1, 8.8.4.4')).toBe('8.8.4.4');
+  expect(client('127.0.0.1', 'unknown')).toBe('127.0.0.1');
+  expect(client('127.0.0.1')).toBe('127.0.0.1');
+});
+
+test('a caller who connects from the internet cannot say that it is another', () => {
+  expect(client('8.8.8.8', '1.1.1.1')).toBe('8.8.8.8');
+});
