@@ -1,5 +1,5 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { type Config, ConfigError } from './config.js';
 import { isS3Url } from './s3/location.js';
 
@@ -31,7 +31,7 @@ export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfi
 
 /**
  * Makes the data directory on first use. Safe when several processes start at once.
- * @throws {ConfigError} if it cannot be a folder
+ * @throws {ConfigError} if it cannot be a folder, or the folder of the assets would publish what is in it
  */
 export function openDataDir(config: DataDirConfig): DataDir {
   // Owner only: it holds customers' photos, and the database holds what the server key can decrypt.
@@ -39,8 +39,36 @@ export function openDataDir(config: DataDirConfig): DataDir {
   const paths = dataDirOf(config);
   // The data directory may have been there before, open to everybody.
   makeFolder(paths.inputs, '--data-dir', 0o700);
-  if (!isS3Url(paths.assets)) makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
+  if (isS3Url(paths.assets)) return paths;
+  requireSeparateAssets(config.dataDir, paths.assets);
+  makeFolder(paths.assets, config.assets === undefined ? '--data-dir' : '--assets');
   return paths;
+}
+
+/** The path without symbolic links, as far as it exists. */
+function realPath(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error;
+    return join(realPath(dirname(path)), basename(path));
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+}
+
+/** Everybody can read the assets, and nobody may read the server key, the database and the images beside them. */
+function requireSeparateAssets(dataDir: string, assets: string): void {
+  const data = realPath(dataDir);
+  const folder = realPath(assets);
+  const isSeparate = !isWithin(folder, data) && !isWithin(data, folder);
+  if (isSeparate || isWithin(folder, join(data, 'assets'))) return;
+  throw new ConfigError(
+    `--assets (${assets}) must not contain the data directory (${dataDir}), or be in it other than as its folder assets: everything in it is public. Leave --assets out, or name a folder elsewhere`,
+  );
 }
 
 function makeFolder(path: string, flag: string, mode?: number): void {

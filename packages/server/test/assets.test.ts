@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { FolderAssetStore } from '../src/assets/folder-store.js';
 import { startServer } from './kit.js';
@@ -67,6 +67,16 @@ test('what is no asset is 404: folders, half-written files, and everything outsi
     '..%2fserver.key',
     '%2e%2e/server.key',
   ]) {
+    expect(await rawStatus(server.url, `/assets/${path}`), path).toBe(404);
+  }
+});
+
+test('what does not have the name of an asset is 404, though it is in the folder', async () => {
+  const { server, folder } = await withAsset();
+  mkdirSync(join(folder, 'inputs', 'x'), { recursive: true });
+  for (const path of ['server.key', 'gen3d.sqlite', 'inputs/JOB', 'inputs/x/other.glb', 'model.glb', 'x/model.glb']) {
+    mkdirSync(join(folder, dirname(path)), { recursive: true });
+    writeFileSync(join(folder, path), 'secret');
     expect(await rawStatus(server.url, `/assets/${path}`), path).toBe(404);
   }
 });

@@ -24,28 +24,34 @@ const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next
     .end();
 };
 
+const noSuchFile = () => new HttpError(404, 'not_found', 'No such file');
+
 const notFound: RequestHandler = () => {
-  throw new HttpError(404, 'not_found', 'No such file');
+  throw noSuchFile();
 };
 
-/**
- * The finished models: no key, no listing, content that never changes under its URL. Names that start with a dot are files
- * still being written, and are not there yet.
- */
+/** The path of an asset: see assets/store.ts. */
+const assetPath = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.jpg)$/;
+
+/** Whatever else may be in the folder, only assets are served. */
+const assetsOnly: RequestHandler = (request, _response, next) => {
+  if (!assetPath.test(request.path)) throw noSuchFile();
+  next();
+};
+
+/** The finished models: no key, no listing, content that never changes under its URL. */
 export function assetRoutes(folder: string): Router {
   const router = Router();
   router.use(
     embeddable,
     open,
+    assetsOnly,
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
     notFound,
     unsatisfiableRange,
   );
   return router;
 }
-
-/** What a key looks like: see assets/store.ts. */
-const key = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.jpg)$/;
 
 /**
  * Where the finished models were before they moved to another address: the URLs handed out then are permanent too. Whether
@@ -54,7 +60,7 @@ const key = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.jpg)$/;
 export function movedAssetRoutes(assetsUrl: () => string): Router {
   const router = Router();
   const redirect: RequestHandler = (request, response, next) => {
-    if (!/^(GET|HEAD)$/.test(request.method) || !key.test(request.path)) return next();
+    if (!/^(GET|HEAD)$/.test(request.method) || !assetPath.test(request.path)) return next();
     const target = new URL(assetsUrl() + request.path);
     // A gateway was to lead this address to the bucket and does not: a circle would hide that.
     if (target.host === request.get('host') && target.pathname === request.baseUrl + request.path) return next();
