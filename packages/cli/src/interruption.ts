@@ -28,3 +28,10 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
 export async function stopped(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
+
+const lingerMs = 2_000;
+
+/** Ends the process soon, although something still keeps it, such as a connection to a database that does not answer. */
+export function endDespiteLeftovers(): void {
+  setTimeout(() => process.exit(), lingerMs).unref();
+}

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { sandboxAccount } from './accounts/accounts.js';
@@ -41,6 +42,8 @@ import { SecretBox } from './webhooks/secret-box.js';
 
 /** How long a running inference may take to finish when the server stops. */
 const drainGraceMs = 30_000;
+/** For everything else that a shutdown waits for. Together they are less than the 45 s that systemd and compose allow. */
+const shutdownMarginMs = 10_000;
 
 export interface Output {
   write(text: string): unknown;
@@ -153,14 +156,23 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const closed = new Promise<void>((resolve) => (http?.listening ? http.close(() => resolve()) : resolve()));
     http?.closeIdleConnections();
     stopHousekeeping();
-    // Beside each other: a runner shall not begin another job while a connection is closed.
-    await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
-    await delivery.stop();
-    // Who is still connected now is only keeping a connection warm, or is too slow to wait for.
+    const drained = drain(supervisor, listener, graceMs);
+    // The last events of jobs that finish now go out too. A delivery may take 21 s, so none starts in the second half.
+    const delivered = Promise.race([drained, pause(graceMs / 2, undefined, { ref: false })]).then(() =>
+      delivery.stop(),
+    );
+    const shutDown = async () => {
+      await Promise.all([drained, delivered]);
+      // The remaining connections are idle, or too slow to wait for.
+      http?.closeAllConnections();
+      await closed;
+      await dispatcher.close();
+      await db.destroy();
+    };
+    if (await endsWithin(shutDown(), graceMs + shutdownMarginMs)) return;
+    log.warn('the shutdown takes too long; what is still under way is cut off');
     http?.closeAllConnections();
-    await closed;
-    await dispatcher.close();
-    await db.destroy();
+    await dispatcher.destroy();
   };
 
   try {
@@ -230,6 +242,15 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 }
 
+/** Closes the listener concurrently, so that no runner claims another job in the meantime. */
+async function drain(supervisor: Supervisor, listener: Listener | undefined, graceMs: number): Promise<void> {
+  await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
+}
+
+async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
+  return Promise.race([work.then(() => true), pause(ms, false, { ref: false })]);
+}
+
 const mayHaveEvent = ({ type }: RunnerNews) => type === 'changed' || type === 'finished';
 
 /** A runner's process is gone: what it had in hand is free, and it counts no more. */
@@ -270,9 +291,9 @@ export async function worker(
   });
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
-    // Beside each other: a runner shall not begin another job while a connection is closed.
-    await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
-    await db.destroy();
+    const shutDown = drain(supervisor, listener, graceMs).then(() => db.destroy());
+    if (await endsWithin(shutDown, graceMs + shutdownMarginMs)) return;
+    log.warn('the shutdown takes too long; what is still under way is cut off');
   };
   try {
     const files = openFileStores(dirs, config);

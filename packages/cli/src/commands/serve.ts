@@ -3,7 +3,7 @@ import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { healthOf } from '../connection.js';
 import { UsageError } from '../failure.js';
-import { interruptible, stopped } from '../interruption.js';
+import { endDespiteLeftovers, interruptible, stopped } from '../interruption.js';
 import { explainPort } from '../port-taken.js';
 import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
@@ -39,6 +39,7 @@ async function serve(command: Command): Promise<void> {
     if (!server.bootstrap && showsLogToPerson(config)) say(`The dashboard, as its operator: ${howToSignIn(config)}`);
     await stopped(signal);
     await server.close();
+    endDespiteLeftovers();
   });
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { interruptible, stopped } from '../interruption.js';
+import { endDespiteLeftovers, interruptible, stopped } from '../interruption.js';
 import { serverConfig } from '../server-options.js';
 import { say } from '../terminal.js';
 
@@ -19,5 +19,6 @@ async function worker(command: Command): Promise<void> {
     say('gen3d worker is ready');
     await stopped(signal);
     await running.close();
+    endDespiteLeftovers();
   });
 }

@@ -76,6 +76,19 @@ test('a PostgreSQL that does not answer makes /healthz 503 long before the query
   await until(async () => (await server.call('GET', '/healthz', undefined, null)).status === 200, 60_000);
 });
 
+test('a PostgreSQL that does not answer does not hold up the shutdown', async () => {
+  const { cluster, server } = await setUp({});
+  expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+  await cluster.freeze();
+  // Each waits for its answer for 30 s.
+  const waiting = Array.from({ length: 3 }, () => server.call('GET', '/v1/balance').catch(() => undefined));
+  const began = performance.now();
+  await server.close({ graceMs: 0 });
+  expect(performance.now() - began).toBeLessThan(20_000);
+  await cluster.thaw();
+  await Promise.all(waiting);
+});
+
 test('a job in inference when PostgreSQL goes away is stored when it is back, in its first attempt, and charged once', async () => {
   const settings = {
     workers: 1,
