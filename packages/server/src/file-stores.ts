@@ -1,10 +1,13 @@
-import { access, constants, mkdir, writeFile } from 'node:fs/promises';
+import { access, constants, readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { FolderAssetStore } from './assets/folder-store.js';
 import { assetsPrefix, S3AssetStore } from './assets/s3-store.js';
 import type { AssetStore } from './assets/store.js';
 import { type Config, ConfigError } from './config.js';
 import type { DataDir } from './data-dir.js';
+import type { DatabaseIdentity } from './db/identity.js';
+import { writeDurably } from './durable-file.js';
 import { randomToken } from './ids.js';
 import { FolderInputStore } from './inputs/folder-store.js';
 import { inputsPrefix, S3InputStore } from './inputs/s3-store.js';
@@ -16,11 +19,20 @@ import { isStorageUnavailable } from './s3/unavailable.js';
 /** For each of the five requests that a check makes. */
 const checkMs = 15_000;
 const markMs = 15_000;
-/** One empty file or object for each database that has made this its place, named for the mark that it knows. */
+/** One file or object for each database that has made this its place, named for the mark that it knows. */
 const markFolder = '.installations';
 const markPrefix = 'installations/';
 /** Who asks whether a store is there gives up before. */
 const isThereMs = 5_000;
+
+/** Says which database uses a location. */
+export interface InstallationMarker {
+  name: string;
+  /** Of the file or object, for people. */
+  path: string;
+  /** Undefined in a marker of gen3d 0.1. */
+  owner: DatabaseIdentity | undefined;
+}
 
 /** Where models and photos lie: both in folders, or both in a bucket. */
 export interface FileStores {
@@ -34,9 +46,10 @@ export interface FileStores {
   check(): Promise<string | undefined>;
   /** For people. */
   location: string;
-  /** Whether this is the place that was given the mark. */
-  hasMark(mark: string): Promise<boolean>;
-  setMark(mark: string): Promise<void>;
+  /** Whether this is the location that was given the marker. */
+  hasMarker(name: string): Promise<boolean>;
+  setMarker(name: string, owner: DatabaseIdentity): Promise<void>;
+  markers(): Promise<InstallationMarker[]>;
   /** Resolves when the asset store answers at the moment, and rejects otherwise. Cheap, unlike `check`. */
   isThere(): Promise<void>;
 }
@@ -55,15 +68,22 @@ export function openFileStores(
       inputs: new FolderInputStore(dirs.inputs),
       check: async () => undefined,
       location: `${dirs.assets} and ${dirs.inputs}`,
-      async hasMark(mark) {
-        const found = await Promise.all(marked.map((folder) => isFile(join(folder, mark))));
+      async hasMarker(name) {
+        const found = await Promise.all(marked.map((folder) => isFile(join(folder, name))));
         return found.every(Boolean);
       },
-      async setMark(mark) {
+      async setMarker(name, owner) {
+        for (const folder of marked) await writeDurably(join(folder, name), Buffer.from(JSON.stringify(owner)));
+      },
+      async markers() {
+        const found: InstallationMarker[] = [];
         for (const folder of marked) {
-          await mkdir(folder, { recursive: true });
-          await writeFile(join(folder, mark), '');
+          for (const name of await visibleNames(folder)) {
+            const path = join(folder, name);
+            found.push({ name, path, owner: ownerIn(await readFile(path)) });
+          }
         }
+        return found;
       },
       isThere: () => access(dirs.assets, constants.W_OK),
     };
@@ -76,10 +96,36 @@ export function openFileStores(
     check: () => checkBucket(bucket),
     location: `${dirs.assets} at ${endpoint ?? 'Amazon S3'}`,
     // Listed and not read: without leave to list the whole bucket, Amazon answers 403 for what is not there.
-    hasMark: (mark) => bucket.has(markPrefix + mark, markMs),
-    setMark: (mark) => bucket.put(markPrefix + mark, new Uint8Array(), { type: 'application/octet-stream' }, markMs),
+    hasMarker: (name) => bucket.has(markPrefix + name, markMs),
+    setMarker: (name, owner) =>
+      bucket.put(markPrefix + name, Buffer.from(JSON.stringify(owner)), { type: 'application/json' }, markMs),
+    async markers() {
+      const found: InstallationMarker[] = [];
+      for await (const { key } of bucket.list(markPrefix, markMs)) {
+        const path = `${dirs.assets.replace(/\/$/, '')}/${key}`;
+        const content = await bucket.get(key, markMs);
+        if (content) found.push({ name: key.slice(markPrefix.length), path, owner: ownerIn(content) });
+      }
+      return found;
+    },
     isThere: async () => void (await bucket.address(isThereMs)),
   };
+}
+
+/** Without drafts, whose names start with a dot. */
+async function visibleNames(folder: string): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => !name.startsWith('.'));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+const Owner = z.object({ id: z.string(), name: z.string() });
+
+function ownerIn(content: Uint8Array): DatabaseIdentity | undefined {
+  return content.length === 0 ? undefined : Owner.parse(JSON.parse(Buffer.from(content).toString()));
 }
 
 const isFile = (path: string): Promise<boolean> =>

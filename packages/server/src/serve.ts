@@ -14,6 +14,7 @@ import { type Config, ConfigError } from './config.js';
 import { DashboardTokens, signInPath } from './dashboard/tokens.js';
 import { dataDirOf } from './data-dir.js';
 import { isPostgres } from './db/dialect.js';
+import { identityOf } from './db/identity.js';
 import { Listener, Notifier } from './db/notifications.js';
 import type { Db } from './db/open.js';
 import { isPostgresUrl } from './db/postgres.js';
@@ -177,7 +178,10 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
   try {
     bucketUrl = await files.check();
-    await settleLocation(db, files, log);
+    // A SQLite database with its files beside it shares them with no other.
+    if (isPostgres(db) || config.assets !== undefined) {
+      await settleLocation(db, files, await identityOf(db, dirs.database), log);
+    }
     const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
       ...store,

@@ -1,8 +1,12 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../src/admin.js';
 import { loadConfig } from '../src/config.js';
-import { newInstallation, startServer } from './kit.js';
+import { openDatabase } from '../src/db/open.js';
+import { newInstallation, onPostgres, startServer } from './kit.js';
 
 async function newAdmin() {
   const admin = await openAdmin(loadConfig({ ...(await newInstallation()) }, {}));
@@ -74,4 +78,30 @@ test('a waiting job can be canceled while the server runs', async () => {
   const { headers, body } = await server.call('GET', `/v1/jobs/${job_id}`);
   expect(body).toMatchObject({ status: 'CANCELED', finished_at: expect.any(String), error: null });
   expect(headers.get('retry-after')).toBeNull();
+});
+
+test('after a leaked server key was replaced as the documentation says, only new API keys and secrets work', async () => {
+  const place = await newInstallation();
+  const first = await startServer(place);
+  await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
+  await first.close();
+
+  const page = readFileSync(new URL('../../../docs/operations/backup-and-moving.md', import.meta.url), 'utf8');
+  const statements = /## A leaked server key.*?```sql(.*?)```/s.exec(page)?.[1]?.split(';') ?? [];
+  expect(statements.length).toBeGreaterThan(3);
+  const db = openDatabase(onPostgres ? place.database : join(place.dataDir, 'gen3d.sqlite'));
+  for (const statement of statements) if (statement.trim()) await sql.raw(statement).execute(db);
+  if (onPostgres) await sql`delete from server_key`.execute(db);
+  else rmSync(join(place.dataDir, 'server.key'));
+  await db.destroy();
+
+  const second = await startServer(place);
+  expect((await second.call('GET', '/v1/balance', undefined, first.apiKey)).status).toBe(403);
+  const admin = await openAdmin(loadConfig({ ...place }, {}));
+  onTestFinished(() => admin.close());
+  const [account] = await admin.listAccounts();
+  const { api_key } = await admin.createKey(account!.account_id);
+  expect((await second.call('GET', '/v1/balance', undefined, api_key)).body).toMatchObject({ balance_usd: 10 });
+  const endpoint = await second.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' }, api_key);
+  expect(endpoint.body).toMatchObject({ secret: expect.stringMatching(/^whsec_/) });
 });

@@ -1,15 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { sql, type Transaction } from 'kysely';
+import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../config.js';
 import { isPostgres } from '../db/dialect.js';
+import type { DatabaseIdentity } from '../db/identity.js';
 import { oneAtATime } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
 import { currentTime } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
 import type { FileStores } from '../file-stores.js';
 import { randomToken } from '../ids.js';
 import { anyRunner } from '../runner/registry.js';
+import { isS3Url } from '../s3/location.js';
 import { isStorageUnavailable } from '../s3/unavailable.js';
 
 /** A worker that is started together with the first server comes before it. */
@@ -21,29 +24,70 @@ type Kept = Tables['asset_location'];
 const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
 
 /**
- * Makes sure that a server uses the place of models and photos that all others of its PostgreSQL use; the first one decides
- * it. The place carries a random mark that the database knows, so that folders of one name on two machines, and a folder
- * whose disk is not mounted, are told apart. Another place becomes the database's when nobody else works and the newest
- * model is there. With SQLite there is nothing to compare.
- * @throws {ConfigError} that names both places and says what to do
+ * Makes sure that a server uses a location of models and images that no other database uses, and that all servers of its
+ * PostgreSQL use the same one; the first one decides it. Each database leaves a marker there with its identity. PostgreSQL
+ * also knows the marker's random name, which tells apart folders of one name on two machines, and a folder whose disk is not
+ * mounted. Another location becomes the database's when nothing else uses the database and the newest model is there.
+ *
+ * Nothing of the location is asked inside a transaction: PostgreSQL ends one that is idle for 10 s.
+ * @throws {ConfigError} that names both databases or both locations, and says what to do
  */
-export async function settleLocation(db: Db, files: FileStores, log: Logger): Promise<void> {
-  if (!isPostgres(db)) return;
-  await asConfigErrors(files, () =>
-    db.transaction().execute(async (trx) => {
-      await oneAtATime(trx, 'asset location');
-      const kept = await trx.selectFrom('asset_location').selectAll().executeTakeFirst();
-      if (kept && (await files.hasMark(kept.mark))) return;
-      if (kept) await requireMoved(trx, db, files, kept);
+export async function settleLocation(
+  db: Db,
+  files: FileStores,
+  identity: DatabaseIdentity,
+  log: Logger,
+): Promise<void> {
+  await asConfigErrors(files, async () => {
+    for (;;) {
+      const kept = isPostgres(db)
+        ? await db.selectFrom('asset_location').selectAll().executeTakeFirst()
+        : { mark: identity.id, location: files.location };
+      await requireOwn(files, identity, kept?.mark);
+      if (kept && (await files.hasMarker(kept.mark))) {
+        // One of gen3d 0.1 had no content.
+        await files.setMarker(kept.mark, identity);
+        return;
+      }
+      if (!isPostgres(db)) return files.setMarker(identity.id, identity);
+      if (kept) await requireMoved(db, files, kept);
       const mark = randomToken(22);
-      // Before the row: a mark that no database knows does no harm, and the other way round nobody could start.
-      await files.setMark(mark);
-      await trx.deleteFrom('asset_location').execute();
-      await trx.insertInto('asset_location').values({ id: 1, mark, location: files.location }).execute();
+      // Before the row: a marker that the database does not know does no harm, and without the marker no server starts.
+      await files.setMarker(mark, identity);
+      if (!(await replaceRow(db, kept, { id: 1, mark, location: files.location }))) continue; // another server was first
       if (kept) log.warn(`models and photos lie in ${files.location} from now on, and no more in ${kept.location}`);
-    }),
+      return;
+    }
+  });
+}
+
+/** @returns false where the row is not as expected any more */
+async function replaceRow(db: Db, expected: Pick<Kept, 'mark'> | undefined, next: Kept): Promise<boolean> {
+  return transaction(db, async (trx) => {
+    await oneAtATime(trx, 'asset location');
+    const found = await trx.selectFrom('asset_location').select('mark').executeTakeFirst();
+    if (found?.mark !== expected?.mark) return false;
+    await trx.deleteFrom('asset_location').execute();
+    await trx.insertInto('asset_location').values(next).execute();
+    return true;
+  });
+}
+
+/** @throws {ConfigError} where the location carries the marker of another database */
+async function requireOwn(files: FileStores, identity: DatabaseIdentity, mark: string | undefined): Promise<void> {
+  const markers = await files.markers();
+  const others = markers.filter(({ name, owner }) => (owner ? owner.id !== identity.id : name !== mark));
+  const [other] = others;
+  if (!other) return;
+  const owner = other.owner?.name ?? 'a database that an older gen3d did not name';
+  const relation = other.name === mark ? `${identity.name} is a copy of it` : `this one is ${identity.name}`;
+  const paths = others.map(({ path }) => path).join(' and ');
+  throw new ConfigError(
+    `${files.location} belongs to another database: ${owner}, and ${relation}. Two databases in one location delete each other's files, so give this one another --assets${isFolder(files) ? ' and --data-dir' : ''}. Or, if it takes the other's place for good, stop all servers and workers of the other, delete ${paths}, and start this one again; see "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
   );
 }
+
+const isFolder = ({ location }: FileStores) => !isS3Url(location);
 
 /**
  * Makes sure that a worker uses the place of models and photos that the servers of its PostgreSQL use. Waits a minute for
@@ -65,13 +109,13 @@ export async function requireLocation(db: Db, files: FileStores, log: Logger): P
     );
   }
   const { mark } = kept;
-  if (await asConfigErrors(files, () => files.hasMark(mark))) return;
+  if (await asConfigErrors(files, () => files.hasMarker(mark))) return;
   throw new ConfigError(
     `${otherPlace(kept, files)}. Give this worker the --assets of the servers, and where that is a folder their --data-dir too`,
   );
 }
 
-function otherPlace({ location }: Kept, files: FileStores): string {
+function otherPlace({ location }: Pick<Kept, 'location'>, files: FileStores): string {
   const known = `The models and photos of this database lie in ${location}`;
   return location === files.location
     ? `${known}, and this is another place of that name, or an empty one: is its disk mounted?`
@@ -79,13 +123,13 @@ function otherPlace({ location }: Kept, files: FileStores): string {
 }
 
 /** @throws {ConfigError} where the database's place cannot be given up for this one */
-async function requireMoved(trx: Transaction<Tables>, db: Db, files: FileStores, kept: Kept): Promise<void> {
-  if ((await anyRunner(trx, currentTime(db))) || (await anyListener(trx))) {
+async function requireMoved(db: Db, files: FileStores, kept: Pick<Kept, 'location'>): Promise<void> {
+  if ((await anyRunner(db, currentTime(db))) || (await anyListener(db))) {
     throw new ConfigError(
       `${otherPlace(kept, files)}. Give this server the --assets of the others, and where that is a folder their --data-dir too; or, to move, stop all servers and workers first (one that was killed counts for up to half a minute), ${howToMove}`,
     );
   }
-  const newest = await trx
+  const newest = await db
     .selectFrom('jobs')
     .select('model_key')
     .where('model_key', 'is not', null)
@@ -101,11 +145,11 @@ async function requireMoved(trx: Transaction<Tables>, db: Db, files: FileStores,
 }
 
 /** Every server and worker listens, also one without runners, until the moment that it ends. */
-async function anyListener(trx: Transaction<Tables>): Promise<boolean> {
+async function anyListener(db: Db): Promise<boolean> {
   const { rows } = await sql`
     select 1 from pg_stat_activity
     where datname = current_database() and query like 'listen gen3d\\_%' and pid <> pg_backend_pid() limit 1`.execute(
-    trx,
+    db,
   );
   return rows.length > 0;
 }
@@ -116,7 +160,7 @@ async function asConfigErrors<T>({ location }: FileStores, work: () => Promise<T
   } catch (error) {
     if (isStorageUnavailable(error)) throw new ConfigError(error.message, { cause: error });
     const { syscall, message } = error as NodeJS.ErrnoException & Error;
-    if (syscall !== 'open' && syscall !== 'mkdir' && syscall !== 'access') throw error;
+    if (syscall !== 'open' && syscall !== 'mkdir' && syscall !== 'access' && syscall !== 'scandir') throw error;
     throw new ConfigError(`Cannot use ${location} for models and photos: ${message}`, { cause: error });
   }
 }

@@ -1,10 +1,13 @@
 // All servers and workers of a database keep models and photos in one place, or do not start.
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { FolderAssetStore } from '../../src/assets/folder-store.js';
 import { ConfigError, loadConfig } from '../../src/config.js';
 import { openDatabase } from '../../src/db/open.js';
+import { withoutPassword } from '../../src/db/postgres.js';
+import { newUlid } from '../../src/ids.js';
 import { worker } from '../../src/serve.js';
 import {
   newAccount,
@@ -93,4 +96,61 @@ test('a server moves the database to another place only when nobody works and th
   cpSync(join(old, job), join(assets, job), { recursive: true });
   await startServer(elsewhere);
   expect(await refusal(startWorker(place))).toContain(`lie in ${assets} and`);
+});
+
+/** Without its server `of` can be copied, as a dump that was restored is a copy. */
+const copyOf = (of: string) => newPostgresDatabase(onTestFinished, new URL(of).pathname.slice(1));
+
+test.each(['a bucket', 'folders'])(
+  'a location in %s is refused to another database and to a copy, until its marker is deleted',
+  async (where) => {
+    const location =
+      where === 'folders'
+        ? { dataDir: temporaryFolder() }
+        : { assets: `s3://${bucketName}/${newUlid()}`, s3Endpoint: s3.endpoint() };
+    const settings = (database: string) => ({ database, dataDir: temporaryFolder(), ...location });
+    const original = await newPostgresDatabase();
+    await (await startServer(settings(original))).close();
+    const copy = await copyOf(original);
+    const another = await newPostgresDatabase();
+    const namesBoth = (message: string, database: string) => {
+      expect(message).toContain(`belongs to another database: ${withoutPassword(original)}`);
+      expect(message).toContain(withoutPassword(database));
+      expect(message).toContain('give this one another --assets');
+    };
+    namesBoth(await refusal(startServer(settings(another))), another);
+    const message = await refusal(startServer(settings(copy)));
+    namesBoth(message, copy);
+    expect(message).toContain('is a copy of it');
+
+    // The original is where it was, and a copy with files of its own works.
+    await (await startServer(settings(original))).close();
+    await (await startServer({ database: await copyOf(original), dataDir: temporaryFolder() })).close();
+
+    // As the sentence advises.
+    const markers = /of the other, delete (.+), and start this one again/.exec(message)?.[1]?.split(' and ') ?? [];
+    for (const marker of markers) {
+      if (where === 'folders') rmSync(marker);
+      else await s3.emptyBucket({ prefix: '' }).bucket.remove(marker.replace(`s3://${bucketName}/`, ''), 10_000);
+    }
+    await (await startServer(settings(copy))).close();
+    expect(await refusal(startServer(settings(original)))).toContain(withoutPassword(copy));
+  },
+);
+
+test('no transaction is open while a server waits for the bucket, since PostgreSQL ends one that is idle', async () => {
+  const database = await newPostgresDatabase();
+  const db = openDatabase(database);
+  onTestFinished(() => db.destroy());
+  const states: string[] = [];
+  const look = async () => {
+    const { rows } = await sql<{ state: string }>`
+      select state from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`.execute(db);
+    states.push(...rows.map(({ state }) => state));
+  };
+  s3.proxy().plan(/installations/, look, look, look, look);
+  const assets = `s3://${bucketName}/${newUlid()}`;
+  await startServer({ database, dataDir: temporaryFolder(), assets, s3Endpoint: s3.endpoint() });
+  expect(states).toContain('idle');
+  expect(states).not.toContain('idle in transaction');
 });
