@@ -82,7 +82,7 @@ test('a waiting job can be canceled while the server runs', async () => {
 
 test('after a leaked server key was replaced as the documentation says, only new API keys and secrets work', async () => {
   const place = await newInstallation();
-  const first = await startServer(place);
+  const first = await startServer({ ...place });
   await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
   await first.close();
 
@@ -95,7 +95,7 @@ test('after a leaked server key was replaced as the documentation says, only new
   else rmSync(join(place.dataDir, 'server.key'));
   await db.destroy();
 
-  const second = await startServer(place);
+  const second = await startServer({ ...place });
   expect((await second.call('GET', '/v1/balance', undefined, first.apiKey)).status).toBe(403);
   const admin = await openAdmin(loadConfig({ ...place }, {}));
   onTestFinished(() => admin.close());

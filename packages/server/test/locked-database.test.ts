@@ -19,7 +19,9 @@ function otherConnection(file: string): Database.Database {
   return database;
 }
 
-test('while another process holds the lock the API answers at once or with 503, and no job loses its attempt or model', async () => {
+test('while another process holds the lock the API answers at once or with 503, and no job loses its attempt or model', {
+  timeout: 240_000,
+}, async () => {
   const logged: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void logged.push(line) });
   const server = await startServer({ workers: 1, bundle: 'inflate', device: 'cpu', resolution: 128 }, { log });
