@@ -109,6 +109,7 @@ async function startServer(folder) {
     GEN3D_CONFIG_DIR: join(folder, 'config'),
     GEN3D_BOOTSTRAP_API_KEY: apiKey,
     GEN3D_RATE_LIMIT: 'off',
+    GEN3D_MAX_OPEN_JOBS: '10000000',
     GEN3D_LOG_FORMAT: 'json',
   };
   const bin = join(root, 'packages/cli/bin/gen3d.js');

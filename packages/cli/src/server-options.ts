@@ -18,6 +18,7 @@ const placeholders: Partial<Record<Key, string>> = {
   matte: 'name',
   device: 'auto|cpu|webgpu|cuda|coreml|dml',
   rateLimit: 'rate:burst',
+  maxOpenJobs: 'number',
   logFormat: 'pretty|json',
 };
 

@@ -9,12 +9,14 @@ import { discPng, result, says, workplace } from './run.js';
 const { gen3d, path, serve, start } = workplace();
 const jobId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
+/** More than the other tests create. */
+const maxOpenJobs = 40;
 let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   await writeFile(path('cup.png'), discPng());
   await writeFile(path('bowl.png'), discPng());
   // No runner: jobs stay as they were accepted.
-  server = await serve('--workers', '0');
+  server = await serve('--workers', '0', '--max-open-jobs', String(maxOpenJobs));
 });
 
 const json = async (...args: string[]) => {
@@ -61,6 +63,21 @@ describe('after the first serve', () => {
       .map((line) => JSON.parse(line).job_id);
     expect(ids).toHaveLength(2);
     for (const id of ids) expect(id).toMatch(jobId);
+  });
+
+  test('create waits while the account has as many open jobs as it may have', async () => {
+    const { account_id } = await json('admin', 'account', 'create', 'busy', '--balance', '10');
+    const { api_key } = await json('admin', 'key', 'create', account_id);
+    const photos = Array.from({ length: maxOpenJobs + 1 }, () => 'cup.png');
+    const creating = start(['create', ...photos, '--api-key', api_key]);
+    const ended = result(creating);
+    await says(creating, /the server accepts no more jobs at the moment/);
+    const { jobs } = await json('list', '--limit', '100', '--api-key', api_key);
+    expect(jobs).toHaveLength(maxOpenJobs);
+    await gen3d(['admin', 'job', 'cancel', jobs[0].task_id]);
+    const { code, stdout } = await ended;
+    expect(code).toBe(0);
+    expect(new Set(stdout.trimEnd().split('\n')).size).toBe(photos.length);
   });
 
   test('list pages with the cursor, newest first', async () => {

@@ -154,7 +154,10 @@ export function callAs(accountId: string | undefined, onSignedOut: () => void = 
     if (response.ok) return answer as T;
     if (response.status === 401) onSignedOut();
     const { error } = answer as { error?: { code?: string; message?: string } };
-    const message = error?.message ?? `The server answered ${response.status}`;
+    const wait = response.headers.get('retry-after') ?? 'a few';
+    const refused = `Too many requests, or too many unfinished jobs. Try again in ${wait} s`;
+    const message =
+      error?.message ?? (response.status === 429 ? refused : undefined) ?? `The server answered ${response.status}`;
     throw new ApiError(response.status, error?.code ?? 'unknown', message);
   };
 }

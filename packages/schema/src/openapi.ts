@@ -336,7 +336,7 @@ export function openApiDocument(): JsonObject {
           allOf: [ref('GatewayRefusal'), { properties: { message: { const: forbiddenBody.message } } }],
         }),
         TooManyRequests: answer(
-          `More than ${limits.requestsPerSecond} requests a second, or ${limits.requestBurst} at once, over the whole API.`,
+          `More than ${limits.requestsPerSecond} requests a second, or ${limits.requestBurst} at once, over the whole API; or, on creating a job, as many unfinished jobs as the account may have.`,
           { allOf: [ref('GatewayRefusal'), { properties: { message: { const: tooManyRequestsBody.message } } }] },
           { 'retry-after': { $ref: '#/components/headers/RetryAfter' } },
         ),

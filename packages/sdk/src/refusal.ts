@@ -27,7 +27,12 @@ export async function refusal(response: Response, url: string): Promise<Gen3dErr
   if (status === 403 || status === 401) {
     return new AuthenticationError('forbidden', 'The API key was refused: it is wrong, revoked or missing', details);
   }
-  if (status === 429) return new RateLimitError('rate_limited', 'Too many requests: slow down', details);
+  if (status === 429)
+    return new RateLimitError(
+      'rate_limited',
+      'Too many requests, or too many unfinished jobs: try again later',
+      details,
+    );
   if (!isErrorBody(body)) {
     const { origin } = new URL(url);
     if (status >= 500) return new ServerError('internal_error', `${origin} answered ${status}`, details);

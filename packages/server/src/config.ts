@@ -126,6 +126,9 @@ const Config = z.strictObject({
   rateLimit: rateLimit
     .default({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst })
     .describe('Requests per second and burst of the one bucket that the whole API shares, or off'),
+  maxOpenJobs: number('whole number', 1)
+    .default(1_000)
+    .describe('Unfinished jobs that one account may have; beyond it, creating another is refused with 429'),
   allowPrivateNetwork: flag
     .default(false)
     .describe('Let image and webhook URLs point to private, loopback and link-local addresses'),

@@ -1,6 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { AuthenticationError, ConnectionError, type CreateJobResponse, type Gen3d, JobFailedError } from '@gen3d/sdk';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  AuthenticationError,
+  ConnectionError,
+  type CreateJobResponse,
+  type Gen3d,
+  JobFailedError,
+  RateLimitError,
+} from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
 import { exitCode } from '../exit-code.js';
@@ -38,6 +46,9 @@ interface Item {
 
 // Enough to keep a box's queue full, and far below the 50 requests a second that all clients share.
 const concurrency = 8;
+/** Before the next try at a create that was refused with 429 and no `Retry-After`. */
+const defaultPauseMs = 5_000;
+const full = 'the server accepts no more jobs at the moment; waiting';
 
 export function addCreate(program: Command): void {
   program
@@ -96,8 +107,13 @@ function nameOf(image: string): string {
 
 async function createOnly(client: Gen3d, items: readonly Item[], { json, open }: CreateOptions, signal: AbortSignal) {
   let last: string | undefined;
+  let saidFull = false;
+  const onFull = () => {
+    if (!saidFull) say(full);
+    saidFull = true;
+  };
   const handingIn = forEach(items, signal, say, async (item, stop) => {
-    const created = await handIn(client, item, stop);
+    const created = await handIn(client, item, stop, onFull);
     last = created.job_id;
     if (json) printJson(created);
     else print(created.job_id);
@@ -142,14 +158,23 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
 const result = ([first, ...others]: readonly Item[], { baseUrl }: Gen3d) =>
   first?.path !== undefined && others.length === 0 ? first.path : `${baseUrl}/dashboard`;
 
-/** Makes the job of one photo, and keeps in mind whether an answer came. */
-async function handIn(client: Gen3d, item: Item, signal: AbortSignal): Promise<CreateJobResponse> {
+/**
+ * Creates the job of one photo, and keeps in mind whether an answer came. Keeps trying while the server refuses more
+ * requests or more unfinished jobs, for a batch may be larger than what one account can have open.
+ */
+async function handIn(client: Gen3d, item: Item, signal: AbortSignal, onFull: () => void): Promise<CreateJobResponse> {
   const image = await photoInput(item.image, signal);
-  item.unanswered = true;
-  try {
-    return await client.jobs.create({ image }, { signal });
-  } finally {
-    item.unanswered = signal.aborted;
+  for (;;) {
+    item.unanswered = true;
+    try {
+      return await client.jobs.create({ image }, { signal });
+    } catch (error) {
+      if (!(error instanceof RateLimitError)) throw error;
+      onFull();
+      await pause(error.retryAfterMs ?? defaultPauseMs, undefined, { signal });
+    } finally {
+      item.unanswered = signal.aborted;
+    }
   }
 }
 
@@ -176,7 +201,7 @@ async function finish(
   const startedAt = Date.now();
   const path = item.path ?? modelPath(item.image);
   display.update(item.name, 'sending');
-  const { job_id } = await handIn(client, item, signal);
+  const { job_id } = await handIn(client, item, signal, () => display.update(item.name, full));
   item.openJob = job_id;
   try {
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });

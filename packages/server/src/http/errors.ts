@@ -1,11 +1,17 @@
-import { type ErrorBody, type ErrorCode, type InsufficientBalanceBody, limits } from '@gen3d/schema';
+import {
+  type ErrorBody,
+  type ErrorCode,
+  type InsufficientBalanceBody,
+  limits,
+  tooManyRequestsBody,
+} from '@gen3d/schema';
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 import { toUsd } from '../accounts/money.js';
 import { isUnavailable } from '../db/unavailable.js';
 import { isDiskFull } from '../disk-full.js';
-import { InsufficientBalanceError } from '../jobs/create.js';
+import { InsufficientBalanceError, TooManyOpenJobsError } from '../jobs/create.js';
 import { isStorageUnavailable } from '../s3/unavailable.js';
 import { sendJson } from './send-json.js';
 
@@ -58,6 +64,11 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
   return (error: unknown, _request, response, next) => {
     if (response.headersSent) return next(error);
     if (error instanceof InsufficientBalanceError) return void sendJson(response, 402, insufficientBalance(error));
+    if (error instanceof TooManyOpenJobsError) {
+      // There is room when a job ends, which a client learns no sooner than by the contract's slowest polling.
+      response.set('retry-after', String(limits.pollMs.max / 1_000));
+      return void sendJson(response, 429, tooManyRequestsBody);
+    }
     const refusal = error instanceof HttpError ? error : requestFault(error);
     if (refusal) return void send(response, refusal);
     const { requestId, traceId } = response.locals;

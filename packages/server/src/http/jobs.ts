@@ -24,7 +24,7 @@ const invalidCursor = () =>
 
 /** `/v1/jobs`: API.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { db, inputs, cursors, assetsUrl, sandbox, onJobCreated } = services;
+  const { config, db, inputs, cursors, assetsUrl, sandbox, onJobCreated } = services;
   const commits = new GroupCommit(db);
   const router = Router();
 
@@ -40,7 +40,7 @@ export function jobRoutes(services: Services): Router {
       } else {
         const { traceId } = response.locals;
         const job = await createJob(
-          { db, inputs, commits, maxOpenJobs: Number.MAX_SAFE_INTEGER },
+          { db, inputs, commits, maxOpenJobs: config.maxOpenJobs },
           caller.accountId,
           parsed.data,
           currentTime(db),

@@ -5,7 +5,9 @@ import { openAdmin } from '../../src/admin.js';
 import { FolderAssetStore } from '../../src/assets/folder-store.js';
 import { openDataDir } from '../../src/data-dir.js';
 import { openDatabase } from '../../src/db/open.js';
+import { insertJob } from '../../src/jobs/store.js';
 import { newInstallation, newJob, startServer, until } from '../kit.js';
+import { photoJob } from './kit.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
@@ -71,6 +73,30 @@ describe('8 the request rate', () => {
     expect((await statuses()).filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
     expect(new Set(await statuses(null))).toEqual(new Set([403]));
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
+  });
+});
+
+describe('8 open jobs', () => {
+  test('are 1,000 an account by default; beyond that 429 {"message":"Too Many Requests"} with Retry-After', async () => {
+    const server = await startServer();
+    expect(server.config.maxOpenJobs).toBe(1_000);
+    const db = openDatabase(openDataDir(server.config).database);
+    onTestFinished(() => db.destroy());
+    const blank = { type: 'image-to-3d', idempotency_key: null, image_url: null, created_at: 0 };
+    await db.transaction().execute(async (trx) => {
+      const account_id = server.bootstrap!.accountId;
+      for (let i = 0; i < 999; i++) await insertJob(trx, { id: ulid(), account_id, ...blank });
+    });
+    const create = (idempotency_key: string, key = server.apiKey) =>
+      server.call('POST', '/v1/jobs', photoJob({ idempotency_key }), key);
+    const last = await create('last');
+    expect(last.status).toBe(202);
+    const { status, headers, body } = await create('beyond');
+    expect({ status, body }).toEqual({ status: 429, body: { message: 'Too Many Requests' } });
+    expect(headers.get('retry-after')).toBe('5');
+    // A repeat gets its job, and the jobs of the test key are never open.
+    expect(await create('last')).toMatchObject({ status: 202, body: last.body });
+    expect(await create('beyond', 'gen3d_test_public')).toMatchObject({ status: 202 });
   });
 });
 

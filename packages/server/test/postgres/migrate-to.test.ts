@@ -247,7 +247,7 @@ test('killed in the middle, it goes on where it was, also when the source has ch
     /is only half filled by `gen3d admin migrate-to`: run/,
   );
   // The old server is needed once more: a job is made, another's event is delivered, a third is charged.
-  const old = await serveFrom({ dataDir, database: 'sqlite' }, apiKey);
+  const old = await serveFrom({ dataDir, database: 'sqlite', maxOpenJobs: 10_000 }, apiKey);
   expect((await old.call('POST', '/v1/jobs', photoJob())).status).toBe(202);
   await old.close();
   const sqlite = databaseAt(sqliteOf(dataDir));
