@@ -56,9 +56,13 @@ test('an answer that has another shape than the manifest says, where the graph l
   const session = await openSession({ ...(await tiny()), directory }, 'open.onnx', specs.image, specs.codes);
   expect(session.shapeOf('codes')).toEqual([1, 3, null, null]);
   const running = session.run({ image: { shape: [1, 3, 8, 8], data: new Float32Array(192) } });
-  await expect(running).rejects.toThrow(
-    /open\.onnx: output "codes" came in the shape \[1, 3, 8, 8\], its manifest says \[1, 3, any, 16\]/,
-  );
+  await expect(running).rejects.toMatchObject({
+    cause: {
+      message: expect.stringMatching(
+        /open\.onnx: output "codes" came in the shape \[1, 3, 8, 8\], its manifest says \[1, 3, any, 16\]/,
+      ),
+    },
+  });
   await session.release();
   await rm(directory, { recursive: true });
 });
@@ -98,5 +102,10 @@ test('a tensor of the wrong size is inference_failed, not a crash', async () => 
   const session = await openEncoder(await tiny(), { threads: 1 });
   const running = session.run({ image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } });
   await expect(running).rejects.toMatchObject({ name: 'EngineError', code: 'inference_failed' });
+  // The customer reads a sentence of ours, and the log what onnxruntime said.
+  await expect(running).rejects.toMatchObject({
+    message: 'The network failed on this image.',
+    cause: { message: expect.stringMatching(/^gen3d-tiny failed on cpu: .+/s) },
+  });
   await session.release();
 });

@@ -32,7 +32,7 @@ export interface SessionOptions {
 export interface Session {
   /** The shape that the graph itself states for an input or output; empty if it states none. */
   shapeOf(name: string): TensorSpec['shape'];
-  /** Runs the graph; the result has exactly the outputs the session was opened with. @throws {EngineError} inference_failed */
+  /** Runs the graph; the result has exactly the outputs the session was opened with. @throws {EngineError} inference_failed; any other error may pass, as when memory ran out */
   run(inputs: Readonly<Record<string, FloatTensor>>): Promise<ReadonlyMap<string, Float32Array>>;
   release(): Promise<void>;
 }
@@ -128,16 +128,15 @@ export async function openSession(
   const runOn = async (provider: string, feeds: FeedsType): Promise<Map<string, Float32Array>> => {
     const session = await sessionOn(provider);
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
-      throw new EngineError('inference_failed', `${bundle.manifest.name} failed on this photo: ${reason(cause)}`, {
-        cause,
-      });
+      const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
+      // Another attempt may find the memory; the photo is not at fault.
+      throw isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
     for (const { name, shape } of outputs) {
       const found = results[name]?.dims ?? [];
       // A graph may leave its sizes open, and then only its answer tells.
       if (!fits(shape, found)) {
-        throw new EngineError(
-          'inference_failed',
+        throw inferenceFailed(
           `${path}: output "${name}" came in the shape ${words(found)}, its manifest says ${words(shape)}`,
         );
       }
@@ -158,7 +157,7 @@ export async function openSession(
         // WebGPU logs an error like memory that ran out, and answers with what lay in the buffer.
         const blank = device.fallsBack ? blankOutput(answer) : undefined;
         if (blank === undefined || blankOutput(await runOn('cpu', feeds)) === blank) return answer;
-        throw new EngineError('inference_failed', `output "${blank}" came back empty`);
+        throw inferenceFailed(`${path}: output "${blank}" came back empty`);
       });
     },
     async release() {
@@ -168,6 +167,14 @@ export async function openSession(
     },
   };
 }
+
+/** The sentence is for whoever sent the photo. Paths, shapes and the runtime's own words are for the log: its `cause`. */
+const inferenceFailed = (detail: string, cause?: unknown) =>
+  new EngineError('inference_failed', 'The network failed on this image.', { cause: new Error(detail, { cause }) });
+
+/** How onnxruntime's CPU, CUDA and WebGPU providers word it. */
+const isOutOfMemory = (cause: unknown) =>
+  /bad_alloc|out of memory|OUT_OF_MEMORY|fail(ed|ure) to allocate|allocation fail/i.test(reason(cause));
 
 async function load(path: string, provider: string, threads: number): Promise<InferenceSession> {
   return InferenceSession.create(path, {

@@ -39,7 +39,9 @@ export class ComputeDevice {
       const result = await work('cpu');
       if (this.#provider !== 'cpu') {
         this.#provider = 'cpu';
-        const reason = error instanceof Error ? error.message : String(error);
+        // An error of the engine has the runtime's own words in its cause.
+        const { message, cause } = error instanceof Error ? error : new Error(String(error));
+        const reason = cause instanceof Error ? cause.message : message;
         this.#onWarning?.(
           `The device ${provider} failed, and the networks run on the CPU from now on, which is slower. ` +
             `Restart to try ${provider} again; \`gen3d doctor\` checks it. The failure: ${reason}`,

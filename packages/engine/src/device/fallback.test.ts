@@ -7,6 +7,7 @@ import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/loa
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { openEncoder } from '../bundle/session.js';
 import { openReconstructor } from '../engine.js';
+import { EngineError } from '../errors.js';
 import { Tensor } from '../onnxruntime.js';
 import { registerProvider } from './backend.fixture.js';
 import { ComputeDevice } from './compute-device.js';
@@ -82,7 +83,25 @@ test('what is wrong with the photo, and not with the device, is no reason to giv
   expect(warnings).toEqual([]);
 });
 
+test('memory that ran out is no failure on this photo, so that another attempt is made', async () => {
+  let words = '';
+  registerProvider('full', () => Promise.reject(new Error(words)));
+  for (words of [
+    'std::bad_alloc',
+    'CUDA failure 2: out of memory ; GPU=0 ; hostname=gpu-1 ; file=allocator.cc',
+    'Failed to allocate memory for requested buffer of size 1048576',
+  ]) {
+    const error = await densities(new ComputeDevice('full')).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(EngineError);
+    expect(String(error)).toContain(words);
+  }
+});
+
 test('without anybody to warn, a failure is a failure', async () => {
   const device = new ComputeDevice('fails-at-once');
-  await expect(densities(device)).rejects.toThrow(/device lost/);
+  await expect(densities(device)).rejects.toMatchObject({
+    code: 'inference_failed',
+    cause: { message: expect.stringContaining('device lost') },
+  });
 });

@@ -30,8 +30,10 @@ async function generate({ photo }: Extract<ToEngine, { type: 'generate' }>): Pro
     const { glb, thumbnail, stats } = await engine.generate(photo, { ...detail, onProgress, signal: abort.signal });
     tell({ type: 'generated', glb, thumbnail, stats });
   } catch (error) {
-    if (error instanceof EngineError) tell({ type: 'refused', code: error.code, message: error.message });
-    else tell({ type: 'broken', problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    if (error instanceof EngineError) {
+      const detail = error.cause instanceof Error ? error.cause.message : undefined;
+      tell({ type: 'refused', code: error.code, message: error.message, detail });
+    } else tell({ type: 'broken', problem: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   }
 }
 

@@ -42,5 +42,6 @@ export type FromEngine =
   | { type: 'progress'; fraction: number }
   /** The three ends of a `generate`: done, something is wrong with this photo, anything else. */
   | ({ type: 'generated' } & Pick<Generated, 'glb' | 'thumbnail' | 'stats'>)
-  | { type: 'refused'; code: EngineErrorCode; message: string }
+  /** `detail` is for the log, and `message` for the customer. */
+  | { type: 'refused'; code: EngineErrorCode; message: string; detail: string | undefined }
   | { type: 'broken'; problem: string };

@@ -330,7 +330,10 @@ export class Runner {
       const failure = error instanceof JobFailure ? error : new JobFailure(error.code, error.message, { cause: error });
       await fail(db, job.lease, failure, currentTime(db));
       tell({ type: 'finished', status: 'FAILED' });
-      log.info({ ...about, code: failure.code, reason: failure.message }, 'job failed');
+      log.info(
+        { ...about, code: failure.code, reason: failure.message, detail: String(error.cause ?? '') },
+        'job failed',
+      );
       await inputs.remove(job.id);
     } else {
       log.error({ ...about, ...whyFailed(error) }, 'the attempt broke off');

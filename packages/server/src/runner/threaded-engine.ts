@@ -53,8 +53,9 @@ export class ThreadedEngine {
         this.thread.off('message', onMessage);
         signal.removeEventListener('abort', abort);
         if (message.type === 'generated') resolve(message);
-        else if (message.type === 'refused') reject(new EngineError(message.code, message.message));
-        else reject(new Error(`the engine broke off: ${message.type === 'broken' ? message.problem : message.type}`));
+        else if (message.type === 'refused') {
+          reject(new EngineError(message.code, message.message, { cause: message.detail }));
+        } else reject(new Error(`the engine broke off: ${message.type === 'broken' ? message.problem : message.type}`));
       };
       this.thread.on('message', onMessage);
       signal.addEventListener('abort', abort);
