@@ -1,0 +1,69 @@
+import type { LookupAddress } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import ipaddr from 'ipaddr.js';
+
+/** For one name, over all name servers and tries. */
+const totalTimeoutMs = 5_000;
+/** How long the other kind of address is waited for once there is one: a name server may ignore AAAA queries. */
+const otherFamilyMs = 250;
+
+const hostsFile =
+  process.platform === 'win32'
+    ? join(process.env.SystemRoot ?? 'C:\\Windows', 'System32', 'drivers', 'etc', 'hosts')
+    : '/etc/hosts';
+
+/**
+ * The addresses of a host name, IPv4 first: from the hosts file, or else by DNS.
+ *
+ * Not by `dns.lookup`, which occupies one of libuv's few threads until the system gives up: two names whose name servers
+ * never respond would hold up every other lookup and file access of the process.
+ *
+ * @param servers name servers, as `ADDRESS:PORT`; default: the system's
+ * @throws {Error} with the code ENOTFOUND where the name has no address, and EAI_AGAIN where DNS gave no answer
+ */
+export async function resolveName(name: string, servers?: readonly string[]): Promise<LookupAddress[]> {
+  const host = name.toLowerCase().replace(/\.$/, '');
+  const listed = await listedAddresses(host);
+  if (listed.length > 0) return listed;
+  if (host === 'localhost' || host.endsWith('.localhost')) return [addressOf('127.0.0.1'), addressOf('::1')];
+  const resolver = new Resolver({ timeout: 2_000, tries: 2 });
+  if (servers) resolver.setServers(servers);
+  const timeout = setTimeout(() => resolver.cancel(), totalTimeoutMs);
+  const found: LookupAddress[][] = [[], []];
+  const queries = [resolver.resolve4(host), resolver.resolve6(host)].map(async (query, index) => {
+    found[index] = (await query).map(addressOf);
+  });
+  try {
+    await Promise.any(queries);
+    await Promise.race([Promise.allSettled(queries), pause(otherFamilyMs, undefined, { ref: false })]);
+    return found.flat();
+  } catch (error) {
+    throw asLookupError(host, error as AggregateError);
+  } finally {
+    clearTimeout(timeout);
+    resolver.cancel();
+  }
+}
+
+const addressOf = (address: string): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 });
+
+async function listedAddresses(host: string): Promise<LookupAddress[]> {
+  const text = await readFile(hostsFile, 'utf8').catch(() => '');
+  return text
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
+    .filter(([address = '', ...names]) => ipaddr.isValid(address) && names.includes(host))
+    .map(([address = '']) => addressOf(address))
+    .sort((a, b) => a.family - b.family);
+}
+
+/** As `dns.lookup` reports it, for those who put it into words. */
+function asLookupError(host: string, { errors }: AggregateError): Error {
+  const codes: unknown[] = errors.map(({ code }) => code);
+  const unknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA');
+  const code = unknown ? 'ENOTFOUND' : 'EAI_AGAIN';
+  return Object.assign(new Error(`${host} cannot be resolved: ${codes.join(', ')}`, { cause: errors[0] }), { code });
+}
