@@ -189,3 +189,31 @@ function pointsDecoder(radius: number, points: number | string = 'P'): OnnxGraph
     ],
   };
 }
+
+/** Writes a matting bundle that takes what is bright for the object. @returns the bundle's folder */
+export async function writeMatteBundle(folder: string, name: string): Promise<string> {
+  const directory = join(folder, name);
+  await mkdir(directory, { recursive: true });
+  const bytes = onnxFile({
+    inputs: [{ name: 'input', shape: [1, 3, imageSize, imageSize] }],
+    outputs: [{ name: 'output', shape: [1, 1, imageSize, imageSize] }],
+    nodes: [{ op: 'Conv', inputs: ['input', 'weights'], outputs: ['output'] }],
+    weights: [{ name: 'weights', shape: [1, 3, 1, 1], data: Float32Array.of(1 / 3, 1 / 3, 1 / 3) }],
+  });
+  await writeFile(join(directory, 'matte.onnx'), bytes);
+  const terms = { licence: 'MIT', source: 'this test' };
+  const manifest = {
+    formatVersion: 1,
+    kind: 'matte',
+    name,
+    title: 'Bright is near',
+    description: 'Takes what is bright for the object.',
+    licence: { code: terms, weights: terms, trainingData: terms },
+    graph: 'matte.onnx',
+    files: [{ name: 'matte.onnx', size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }],
+    input: { tensor: 'input', size: imageSize, mean: [0, 0, 0], std: [255, 255, 255] },
+    output: 'output',
+  };
+  await writeFile(join(directory, 'manifest.json'), JSON.stringify(manifest));
+  return directory;
+}

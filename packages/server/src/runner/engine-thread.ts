@@ -15,7 +15,7 @@ if (process.platform !== 'win32') setPriority(10);
 const { detail = {}, ...options } = workerData as EngineOptions & { detail?: Detail };
 const engine = await Engine.open({
   ...options,
-  onWarning: (message) => tell({ type: 'warning', message }),
+  onWarning: (message) => tell({ type: 'fellBack', message }),
 });
 let abort = new AbortController();
 

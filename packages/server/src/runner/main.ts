@@ -44,7 +44,9 @@ function memoryWatch(): () => boolean {
 const threadsOf = ({ workers }: Config): number =>
   workers > 1 ? Math.max(1, Math.floor(availableParallelism() / workers)) : 0;
 
-async function start({ runner: name, config, logLevel }: Extract<ToRunner, { type: 'start' }>): Promise<void> {
+type Start = Extract<ToRunner, { type: 'start' }>;
+
+async function start({ runner: name, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
   const log = createLog(config, logLevel).child({ runner: name });
   const dirs = openDataDir(config);
   const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
@@ -52,7 +54,18 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
   // One to work, one to report progress, one to renew leases.
   const db = openDatabase(dirs.database, { connections: 3, log });
   let engine: ThreadedEngine;
-  let instance: string;
+  let runner: Runner | undefined;
+  let fellBack = false;
+  let retryDeviceAt = Number.POSITIVE_INFINITY;
+  const fallBack = () => {
+    fellBack = true;
+    retryDeviceAt = performance.now() + retryDeviceMs;
+    // After a job the runner looks at the time itself.
+    setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
+    tell({ type: 'fellBack' });
+  };
+  /** The CPU that stands in for a GPU does not count, and is not charged, as the instance that the GPU makes of it. */
+  const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   try {
     engine = await ThreadedEngine.open({
       bundle,
@@ -61,20 +74,26 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
       modelDirs: modelDirs(config),
       cacheDir: config.dataDir,
       threads: threadsOf(config),
-      onWarning: (message) => log.warn(message),
+      onFallback: (message) => {
+        log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
+        fallBack();
+      },
       detail: { resolution, maxTriangles, textureSize },
     });
-    instance = config.instance ?? engine.chosen.provider;
+    if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
     // A price that is missing is better known now than when the first job is done.
-    await rateOf(db, config, instance).catch((error: unknown) => {
-      if (!isUnavailable(error)) throw error;
-    });
+    if (!fellBack) {
+      await rateOf(db, config, instance()).catch((error: unknown) => {
+        if (!isUnavailable(error)) throw error;
+      });
+    }
   } catch (error) {
     leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
     return;
   }
   const { inputs, assets } = openFileStores(dirs, config);
-  const runner = new Runner({
+  const isWornOut = memoryWatch();
+  const working = new Runner({
     name,
     db,
     engine,
@@ -84,36 +103,36 @@ async function start({ runner: name, config, logLevel }: Extract<ToRunner, { typ
     leaseMs: leaseSeconds * 1_000,
     instance,
     rate: () =>
-      rateOf(db, config, instance).catch((error: unknown) => {
+      rateOf(db, config, instance()).catch((error: unknown) => {
         if (isUnavailable(error)) throw error;
-        // The server was given other prices since this runner began. Whoever sent the photo can do nothing for it.
+        // The server was given other prices since this runner began, or none for the CPU that stands in for a GPU.
         log.error({ err: error }, 'this inference is not charged');
         return 0;
       }),
-    isWornOut: memoryWatch(),
+    isWornOut: () => isWornOut() || performance.now() >= retryDeviceAt,
     tell,
     log,
   });
+  runner = working;
   process.on('message', (message: ToRunner) => {
-    if (message.type === 'wake') runner.wake();
-    if (message.type === 'drain') runner.drain(message.graceMs);
+    if (message.type === 'wake') working.wake();
+    if (message.type === 'drain') working.drain(message.graceMs);
   });
   const { provider, adapter, passedOver } = engine.chosen;
   const problems = Object.fromEntries(passedOver.map((report) => [report.provider, report.problem]));
   log.info({ device: provider, adapter: adapter?.name, passedOver: problems }, 'device chosen');
-  const self = {
-    id: name,
+  const describe = () => ({
     host: hostname(),
     pid: process.pid,
     version,
-    instance,
+    instance: instance(),
     bundle,
-    device: provider,
-    adapter: adapter?.name ?? null,
-  };
-  const depart = await keepAnnounced(db, self, leaseSeconds * 1_000, log);
+    device: fellBack ? 'cpu' : provider,
+    adapter: (fellBack ? undefined : adapter?.name) ?? null,
+  });
+  const depart = await keepAnnounced(db, name, describe, leaseSeconds * 1_000, log);
   tell({ type: 'ready', device: provider });
-  const idle = await runner.run();
+  const idle = await working.run();
   await depart();
   // Taking the networks away under a running inference could crash what shall end quietly.
   if (idle) await engine.close();

@@ -4,7 +4,16 @@ import type { StageTimes } from '../jobs/stage-times.js';
 
 /** What the server says to a runner process. */
 export type ToRunner =
-  | { type: 'start'; runner: string; config: Config; logLevel: string }
+  | {
+      type: 'start';
+      runner: string;
+      config: Config;
+      logLevel: string;
+      /** Whether the device failed in the process before this one. */
+      deviceFailed: boolean;
+      /** How long the CPU stands in for a failed device before a fresh process tries the device again. */
+      retryDeviceMs: number;
+    }
   /** A job was created: look now instead of at the next poll. */
   | { type: 'wake' }
   /** Claim nothing more, finish the inference under way if it takes no longer than `graceMs`, hand the rest back, exit. */
@@ -15,6 +24,8 @@ export type FromRunner =
   | { type: 'ready'; device: string }
   /** The engine cannot be opened; trying again will not help until somebody changes something. */
   | { type: 'failed'; message: string }
+  /** The CPU stands in for a device that failed, in this process or in the one before it. */
+  | { type: 'fellBack' }
   /** An inference begins, `waitedMs` after its job was created, or has ended in whatever way: between the two the server looks at the clock. */
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
   | { type: 'idle' }
@@ -37,8 +48,8 @@ export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abor
 /** What that thread says. */
 export type FromEngine =
   | { type: 'opened'; chosen: ChosenDevice }
-  /** The device failed and the CPU has taken over; whatever is under way goes on. */
-  | { type: 'warning'; message: string }
+  /** The device failed and the CPU has taken over; whatever is under way continues there. */
+  | { type: 'fellBack'; message: string }
   | { type: 'progress'; fraction: number }
   /** The three ends of a `generate`: done, something is wrong with this photo, anything else. */
   | ({ type: 'generated' } & Pick<Generated, 'glb' | 'thumbnail' | 'stats'>)

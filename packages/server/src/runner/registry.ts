@@ -14,12 +14,14 @@ export interface LiveRunner extends RunnerRow {
 
 /** Tells everybody who uses the database that the runner works, for `aliveMs` from now on. */
 export async function announce(db: Db, runner: RunnerDescription, aliveMs: number, now: Time): Promise<void> {
-  const life = { heartbeat_at: now, alive_until: after(now, aliveMs) };
+  const { instance, device, adapter } = runner;
+  // A device may fail, and the CPU take over.
+  const current = { instance, device, adapter, heartbeat_at: now, alive_until: after(now, aliveMs) };
   // Inserted again when it was swept away while its machine slept.
   await db
     .insertInto('runners')
-    .values({ ...runner, started_at: now, ...life })
-    .onConflict((conflict) => conflict.column('id').doUpdateSet(life))
+    .values({ ...runner, started_at: now, ...current })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(current))
     .execute();
 }
 
@@ -34,14 +36,15 @@ export async function forget(db: Db, runner: string): Promise<void> {
  */
 export async function keepAnnounced(
   db: Db,
-  runner: RunnerDescription,
+  id: string,
+  describe: () => Omit<RunnerDescription, 'id'>,
   aliveMs: number,
   log: Logger,
 ): Promise<() => Promise<void>> {
   let underWay: Promise<void> = Promise.resolve();
   const beat = () => {
     underWay = underWay
-      .then(() => announce(db, runner, aliveMs, currentTime(db)))
+      .then(() => announce(db, { id, ...describe() }, aliveMs, currentTime(db)))
       .catch((error: unknown) => {
         // That the database is away has been logged.
         if (!isUnavailable(error)) log.warn({ err: error }, 'cannot tell that this runner works');
@@ -53,7 +56,7 @@ export async function keepAnnounced(
   return async () => {
     clearInterval(timer);
     await underWay;
-    await forget(db, runner.id).catch((error: unknown) => log.warn(whyFailed(error), 'cannot take this runner out'));
+    await forget(db, id).catch((error: unknown) => log.warn(whyFailed(error), 'cannot take this runner out'));
   };
 }
 

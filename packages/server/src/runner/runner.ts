@@ -42,8 +42,8 @@ export interface RunnerOptions {
   assets: AssetStore;
   dispatcher: Dispatcher;
   leaseMs: number;
-  /** Serving instance, and what a second of its inference costs in USD when a job is done. */
-  instance: string;
+  /** The serving instance that computes now, and what a second of its inference costs in USD when a job is done. */
+  instance: () => string;
   rate: () => Promise<number>;
   /** Asked after every job: true ends the run, so that a fresh process takes over. */
   isWornOut: () => boolean;
@@ -99,6 +99,11 @@ export class Runner {
 
   constructor(options: RunnerOptions) {
     this.#options = options;
+  }
+
+  /** Whether it holds no job. */
+  get idle(): boolean {
+    return this.#works.size === 0;
   }
 
   /** Looks for a job now. */
@@ -241,7 +246,7 @@ export class Runner {
     const stageTimes = { ...prepared, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
     try {
       const rateUsdPerSecond = await this.#whenAvailable(rate);
-      const success = { ...keys, inferenceMs, stageTimes, instance, rateUsdPerSecond };
+      const success = { ...keys, inferenceMs, stageTimes, instance: instance(), rateUsdPerSecond };
       await this.#whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
       // Whether the job has succeeded after all is not known then; the files are settled later.

@@ -13,6 +13,12 @@ const firstPauseMs = 250;
 const maxPauseMs = 30_000;
 /** The pauses start over after a process that ran for this long, or did useful work. */
 const wellAfterMs = 60_000;
+/**
+ * How long a runner works on the CPU when its device has failed again: at first not at all, so that what was wrong for a
+ * moment costs one slow job; where the device is broken for good, ever longer.
+ */
+const firstDeviceRetryMs = 60_000;
+const maxDeviceRetryMs = 3_600_000;
 /** Beyond the grace given to a drain, before a process that does not leave is killed. */
 const killAfterMs = 2_000;
 
@@ -82,15 +88,41 @@ export class Supervisor {
     const { config, log, onNews } = this.#options;
     // The runner needs neither the first account's key nor the server's.
     const own = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
+    // Of this runner's process, and of those before it.
+    let fellBack = false;
+    let deviceFailed = false;
+    let retryDeviceMs = 0;
     return {
       name: 'runner',
       file: runnerFile,
       env: withoutSettings(process.env),
-      startMessage: (runner) => ({ type: 'start', runner, config: own, logLevel: log.level }) satisfies ToRunner,
+      startMessage: (runner) => {
+        fellBack = false;
+        return {
+          type: 'start',
+          runner,
+          config: own,
+          logLevel: log.level,
+          deviceFailed,
+          retryDeviceMs,
+        } satisfies ToRunner;
+      },
       onMessage: (child, message) => {
         if (message.type === 'idle') return child.clearLimit();
+        if (message.type === 'fellBack') {
+          fellBack = true;
+          deviceFailed = true;
+          retryDeviceMs = Math.min(Math.max(2 * retryDeviceMs, firstDeviceRetryMs), maxDeviceRetryMs);
+          return;
+        }
         onNews(message);
-        if (message.type === 'finished' && message.status === 'SUCCEEDED') child.useful = true;
+        if (message.type === 'finished' && message.status === 'SUCCEEDED') {
+          child.useful = true;
+          if (!fellBack) {
+            deviceFailed = false;
+            retryDeviceMs = 0;
+          }
+        }
         if (message.type === 'inferring') {
           const limitSeconds = config.inferenceLimitSeconds;
           child.limit(limitSeconds * 1_000, () =>

@@ -20,13 +20,20 @@ export class ThreadedEngine {
   ) {}
 
   /** @throws whatever `Engine.open` throws, as an error with its message */
-  static async open({ onWarning, ...options }: EngineOptions & { detail?: Detail }): Promise<ThreadedEngine> {
+  static async open({
+    onFallback,
+    ...options
+  }: Omit<EngineOptions, 'onWarning'> & {
+    detail?: Detail;
+    /** Called once, when the device fails and the CPU takes over. */
+    onFallback?: (message: string) => void;
+  }): Promise<ThreadedEngine> {
     const thread = new Worker(threadFile, { workerData: options });
     const chosen = await new Promise<ChosenDevice>((resolve, reject) => {
       // What the thread dies of.
       thread.once('error', reject);
       thread.on('message', (message: FromEngine) => {
-        if (message.type === 'warning') onWarning?.(message.message);
+        if (message.type === 'fellBack') onFallback?.(message.message);
         if (message.type === 'opened') resolve(message.chosen);
       });
     });
@@ -49,7 +56,7 @@ export class ThreadedEngine {
       const abort = () => this.#tell({ type: 'abort' });
       const onMessage = (message: FromEngine) => {
         if (message.type === 'progress') return onProgress(message.fraction);
-        if (message.type === 'warning') return;
+        if (message.type === 'fellBack') return;
         this.thread.off('message', onMessage);
         signal.removeEventListener('abort', abort);
         if (message.type === 'generated') resolve(message);

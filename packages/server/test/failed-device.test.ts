@@ -1,0 +1,72 @@
+// A GPU that fails while the server runs. The device is an imitation; the engine, the runner and the server are real.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CreateJobResponse, Task } from '@gen3d/schema';
+import { expect, onTestFinished, test } from 'vitest';
+import { writeBallBundle, writeMatteBundle } from '../../engine/src/bundle/bundle.fixture.js';
+import { openDataDir } from '../src/data-dir.js';
+import { openDatabase } from '../src/db/open.js';
+import { currentTime } from '../src/db/time.js';
+import { liveRunners } from '../src/runner/registry.js';
+import { asDataUri, ballPhoto } from './ball-photo.js';
+import { spawnServer } from './faults/server-process.js';
+import { newInstallation, temporaryFolder, until } from './kit.js';
+
+const preload = fileURLToPath(new URL('failing-device.cjs', import.meta.url));
+
+test('a job whose device fails is charged for the CPU, and a fresh process tries the device again', {
+  timeout: 300_000,
+}, async () => {
+  const folder = temporaryFolder();
+  const deviceFails = join(folder, 'device-fails');
+  const place = await newInstallation();
+  const settings = {
+    ...place,
+    bundle: await writeBallBundle(folder, 'ball', { kind: 'points' }),
+    matte: await writeMatteBundle(folder, 'bright'),
+    device: 'dml',
+    resolution: 32,
+    maxTriangles: 500,
+    textureSize: 256,
+    rates: { g6e: 1 },
+    instance: 'g6e',
+    bootstrapBalanceUsd: 1_000,
+  };
+  const server = spawnServer(settings, { NODE_OPTIONS: `--require ${preload}`, DEVICE_FAILS: deviceFails });
+  onTestFinished(() => server.kill());
+  const db = openDatabase(openDataDir(place).database);
+  onTestFinished(() => db.destroy());
+  await server.ready;
+  const runners = async () =>
+    (await liveRunners(db, currentTime(db))).map(({ device, instance }) => ({ device, instance }));
+  const makeModel = async () => {
+    const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(64))] } };
+    const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+    const task = await until(async () => {
+      const found = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
+      return found.finished_at !== null && found;
+    }, 60_000);
+    expect(task.status).toBe('SUCCEEDED');
+  };
+  const shows = (device: string, instance: string) =>
+    until(async () => {
+      const [runner] = await runners();
+      return runner?.device === device && runner.instance === instance;
+    }, 120_000);
+
+  await makeModel();
+  await shows('dml', 'g6e');
+  writeFileSync(deviceFails, '');
+  await makeModel();
+  // At the first failure a fresh process tries the device at once; at the second it stays on the CPU for a while.
+  await until(async () => server.timesLogged('runner made room for a fresh one') === 1, 120_000);
+  await shows('dml', 'g6e');
+  await makeModel();
+  await shows('cpu', 'cpu');
+  expect(server.timesLogged('runner made room for a fresh one')).toBe(1);
+
+  const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').orderBy('id').execute();
+  expect(charges.map(({ instance }) => instance)).toEqual(['g6e', 'cpu', 'cpu']);
+  for (const { instance, amount_microusd } of charges) expect(amount_microusd < 0).toBe(instance === 'g6e');
+});

@@ -1,0 +1,39 @@
+// Preloaded into all processes of a server under test: an execution provider, dml, that computes on the CPU, and fails in
+// the thread of an engine while the file named by DEVICE_FAILS is there.
+const { existsSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { join } = require('node:path');
+const { isMainThread } = require('node:worker_threads');
+
+const requireByEngine = createRequire(require.resolve('@gen3d/engine/device-probe'));
+const ort = requireByEngine('onnxruntime-node');
+
+// The package's own exports of it are getters.
+require(join(requireByEngine.resolve('onnxruntime-node'), '../backend.js')).listSupportedBackends = () => [
+  { name: 'dml', bundled: true },
+];
+ort.registerBackend(
+  'dml',
+  {
+    init: async () => {},
+    async createInferenceSessionHandler(file, options) {
+      const session = await ort.InferenceSession.create(file, { ...options, executionProviders: ['cpu'] });
+      const { inputNames, outputNames, inputMetadata, outputMetadata } = session;
+      return {
+        inputNames,
+        outputNames,
+        inputMetadata,
+        outputMetadata,
+        startProfiling: () => {},
+        endProfiling: () => {},
+        dispose: () => session.release(),
+        async run(feeds, fetches) {
+          // Comparing the device with the CPU is done in a process of its own.
+          if (!isMainThread && existsSync(process.env.DEVICE_FAILS)) throw new Error('device lost');
+          return session.run(feeds, Object.keys(fetches));
+        },
+      };
+    },
+  },
+  -1,
+);
