@@ -100,7 +100,10 @@ export class Delivery {
       }
       if (chosen.size === 0) return;
       try {
-        for (const row of await claimDeliveries(db, [...chosen.keys()], leaseMs, currentTime(db))) {
+        const claimed = await claimDeliveries(db, [...chosen.keys()], leaseMs, currentTime(db));
+        // Another transaction holds all of these. Looking again at once would find the same.
+        if (claimed.length === 0) return;
+        for (const row of claimed) {
           const place = chosen.get(row.seq);
           if (!place) continue;
           chosen.delete(row.seq);
