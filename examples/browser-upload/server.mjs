@@ -2,16 +2,17 @@
 // The page speaks to this server, this server to gen3d: the key stays here, where visitors cannot read it.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import { Gen3d, Gen3dError, InvalidRequestError, NotFoundError } from '@gen3d/sdk';
+import { Gen3d, InvalidRequestError, NotFoundError } from '@gen3d/sdk';
 
 const gen3d = connect();
 const page = await readFile(new URL('index.html', import.meta.url));
 const maxBytes = 4 * 1024 ** 2;
 
 const server = createServer(async (request, response) => {
-  const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+  // Strangers send anything: `//`, for one, is not a URL. Query strings are not used here.
+  const [pathname] = request.url.split('?');
   const answer = (status, body) =>
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(body));
   try {
     if (request.method === 'GET' && pathname === '/') {
       return response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page);
@@ -34,7 +35,8 @@ const server = createServer(async (request, response) => {
     }
     answer(404, { problem: 'There is nothing here' });
   } catch (error) {
-    if (!(error instanceof Gen3dError)) throw error;
+    // The visitor went away in the middle of the upload: nobody reads an answer.
+    if (request.destroyed && !request.complete) return response.destroy();
     // Only what the photo is to blame for is the visitor's business.
     if (error instanceof InvalidRequestError) return answer(400, { problem: error.message });
     if (error instanceof NotFoundError) return answer(404, { problem: 'There is no such model' });
@@ -55,7 +57,8 @@ function connect() {
 async function bodyOf(request) {
   const parts = [];
   let size = 0;
-  for await (const part of request) {
+  // Leaving the loop would otherwise close the connection before the answer.
+  for await (const part of request.iterator({ destroyOnReturn: false })) {
     size += part.length;
     if (size > maxBytes) throw new InvalidRequestError('invalid_request', 'The photo has more than 4 MiB');
     parts.push(part);

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { chromium } from 'playwright-core';
@@ -97,6 +97,36 @@ test.each<[string, string, string[], Record<string, string>, RegExp]>([
   expect(stderr).toMatch(words);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(existsSync(path('no.glb'))).toBe(false);
+});
+
+test('browser-upload survives what strangers send', async () => {
+  const { child, url } = await start('browser-upload/server.mjs', []);
+  const { hostname, port } = new URL(url);
+  /** Sends bytes as they are. Resolves with the response, or with what had come when the connection was closed. */
+  const send = (text: string, abort = false) =>
+    new Promise<string>((resolve) => {
+      let received = '';
+      const socket = connect(Number(port), hostname, () => {
+        socket.write(text);
+        if (abort) setTimeout(() => socket.resetAndDestroy(), 200);
+      });
+      socket.on('data', (data) => {
+        received += data;
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => resolve(received));
+    });
+  const head = `HTTP/1.1\r\nHost: ${hostname}\r\nConnection: close\r\n`;
+  expect(await send(`GET // ${head}\r\n`)).toMatch(/^HTTP\/1.1 404/);
+  expect(await send(`OPTIONS * ${head}\r\n`)).toMatch(/^HTTP\/1.1 404/);
+  expect(await send(`GET http:// ${head}\r\n`)).toMatch(/^HTTP\/1.1 404/);
+  expect(await send('not HTTP\r\n\r\n')).toMatch(/^HTTP\/1.1 400/);
+  await send(`POST /models ${head}Content-Length: 1000\r\n\r\nhalf`, true);
+  await send(`POST /models ${head}Transfer-Encoding: chunked\r\n\r\nnot a chunk`);
+  const large = await fetch(`${url}/models`, { method: 'POST', body: new Uint8Array(4 * 1024 ** 2 + 1) });
+  expect(await large.json()).toEqual({ problem: 'The photo has more than 4 MiB' });
+  expect((await fetch(url)).status).toBe(200);
+  expect(child.exitCode).toBeNull();
 });
 
 test('curl.sh takes no job for an answer that names none', async () => {

@@ -22,13 +22,18 @@ export async function withDeadline<T>(
   overdue: (timeoutMs: number) => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const deadline = new AbortController();
-  const expire = () => deadline.abort(overdue(timeoutMs));
+  // One controller for both: AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
+  const either = new AbortController();
+  const expire = () => either.abort(overdue(timeoutMs));
+  const cancel = () => either.abort(signal?.reason);
   const timer = timeoutMs <= longestTimerMs ? setTimeout(expire, Math.max(0, timeoutMs)) : undefined;
+  signal?.addEventListener('abort', cancel, { once: true });
+  if (signal?.aborted) cancel();
   try {
-    return await work(signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal);
+    return await work(either.signal);
   } finally {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', cancel);
   }
 }
 

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type ServerOptions, withClient } from '../connection.js';
@@ -50,7 +49,8 @@ async function listen({ host, port, secret, json, ...options }: ListenOptions): 
       (error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
         say(`${cross()} refused ${request.method} ${request.url}: ${reason}`);
-        response.writeHead(400).end(reason);
+        // Closed, so that what is left of a body that is too large is not read.
+        response.writeHead(400, { connection: 'close' }).end(reason);
       },
     );
   });
@@ -68,8 +68,22 @@ async function listen({ host, port, secret, json, ...options }: ListenOptions): 
   });
 }
 
+/** An event is a few kilobytes. A tunnel lets anyone send more. */
+const maxBodyBytes = 1024 ** 2;
+
 const receive = async (request: IncomingMessage, secret: string): Promise<WebhookEvent> =>
-  verifyWebhook({ payload: await buffer(request), headers: request.headers, secret });
+  verifyWebhook({ payload: await bodyOf(request), headers: request.headers, secret });
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of request.iterator({ destroyOnReturn: false })) {
+    size += part.length;
+    if (size > maxBodyBytes) throw new Error('the body is larger than 1 MiB');
+    parts.push(part);
+  }
+  return Buffer.concat(parts);
+}
 
 function describe(event: WebhookEvent): string {
   if (event.event === 'ping') return `${event.timestamp}  ping`;
