@@ -48,6 +48,8 @@ const shutdownMarginMs = 10_000;
 
 export interface Output {
   write(text: string): unknown;
+  /** Whether a person sees it, and it is not kept. */
+  isTTY?: boolean;
 }
 
 export interface ServeOptions {
@@ -235,8 +237,12 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       stderr.write(`Made the account "default". Its API key, shown only this once: ${first.apiKey}\n`);
     }
     if (first) {
-      const link = url + signInPath(await dashboardTokens.issueLink());
-      stderr.write(`The dashboard, as its operator (the link works once, for an hour): ${link}\n`);
+      // Where stderr is kept as a log, a link in it would open the dashboard to its readers.
+      stderr.write(
+        stderr.isTTY
+          ? `The dashboard, as its operator (the link works once, for an hour): ${url}${signInPath(await dashboardTokens.issueLink())}\n`
+          : 'The dashboard, as its operator: `gen3d admin sign-in-link` prints a link\n',
+      );
     }
     stdout.write(`gen3d is listening on ${address}\n`);
     return { url, port, ...(first ? { bootstrap: first } : {}), close };

@@ -19,7 +19,7 @@ test('the first start makes an account that can create jobs, shows its key and a
   const options = {
     log: silent,
     stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { write: (text: string) => (said.stderr += text) },
+    stderr: { isTTY: true, write: (text: string) => (said.stderr += text) },
   };
   const first = await serve(config, options);
   expect(said.stdout).toBe(`gen3d is listening on http://127.0.0.1:${first.port}\n`);
@@ -45,6 +45,17 @@ test('the first start makes an account that can create jobs, shows its key and a
   });
   expect(response.status).toBe(202);
   await second.close();
+});
+
+test('where stderr is not a terminal, the first start puts no link into what may be a log', async () => {
+  const config = loadConfig({ port: 0, workers: 0, dataDir: temporaryFolder() }, {});
+  let stderr = '';
+  const output = { write: (text: string) => (stderr += text) };
+  const server = await serve(config, { log: silent, stdout: { write: () => {} }, stderr: output });
+  await server.close();
+  expect(stderr).toContain(server.bootstrap?.apiKey);
+  expect(stderr).not.toContain('/dashboard/sign-in');
+  expect(stderr).toContain('`gen3d admin sign-in-link` prints a link');
 });
 
 test('the first key and balance can be given', async () => {

@@ -9,6 +9,10 @@ const binary = { type: 'application/octet-stream' };
 const withinMs = 30_000;
 const slowDown = { status: 503, code: 'SlowDown' };
 
+// From before the first client: the SDK warns of an old Node once a process.
+const warnings: Error[] = [];
+process.on('warning', (warning) => void warnings.push(warning));
+
 const puts = () => s3.proxy().seen.filter(({ what }) => what.startsWith('PUT')).length;
 
 describe('a write', () => {
@@ -136,4 +140,10 @@ test('an error repeats nothing of the request, neither its message nor what a lo
   const error: unknown = await bucket.put('key', bytes, binary, withinMs).catch((error: unknown) => error);
   const { inspect } = await import('node:util');
   expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/S3RVER|Signature=|AWS4-HMAC/);
+});
+
+test('the SDK writes no warning of its own between the lines of the log', async () => {
+  const { bucket } = s3.emptyBucket();
+  await bucket.has('key', withinMs);
+  expect(warnings.filter(({ message }) => message.includes('AWS SDK'))).toEqual([]);
 });
