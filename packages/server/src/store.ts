@@ -4,6 +4,7 @@ import type { Config } from './config.js';
 import { type DataDir, openDataDir } from './data-dir.js';
 import { isPostgres } from './db/dialect.js';
 import { type Db, migrate, openDatabase } from './db/open.js';
+import { isPostgresUrl, isReadableOnTheWay } from './db/postgres.js';
 import { type FileStores, openFileStores } from './file-stores.js';
 import { requireWholeImport } from './moving/whole-import.js';
 import { keyInFile, sharedKey } from './server-key.js';
@@ -21,6 +22,11 @@ export interface Store {
 /** Makes the data directory and brings the database up to date; `log` hears when that goes away. `db.destroy()` closes it. @throws {ConfigError} if one of them cannot be used */
 export async function openTables(config: Config, log?: Logger): Promise<Pick<Store, 'dirs' | 'db'>> {
   const dirs = openDataDir(config);
+  if (isPostgresUrl(dirs.database) && isReadableOnTheWay(dirs.database)) {
+    log?.warn(
+      'the connection to PostgreSQL on another machine is not encrypted: add ?sslmode=verify-full to its URL; see "TLS to PostgreSQL" in docs/operations/deployment.md',
+    );
+  }
   const migrating = openDatabase(dirs.database, { connections: 2, patient: true });
   try {
     await migrate(migrating, dirs.database);

@@ -46,6 +46,13 @@ export function withoutPassword(url: string): string {
   return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`;
 }
 
+/** Whether what is sent to the database can be read on the way: it is on another machine, and the connection is without TLS. */
+export function isReadableOnTheWay(url: string): boolean {
+  // Also reads PGSSLMODE and PGHOST.
+  const { host, ssl } = new pg.Client(connectionOf(url));
+  return !ssl && !/^(\/|localhost$|127\.|\[?::1\]?$)/.test(host);
+}
+
 /** How to connect, for the pool and for a connection of its own. @throws {ConfigError} for a password that is not percent-encoded */
 export const connectionOf = (url: string): pg.ClientConfig => ({
   connectionString: encoded(url),
