@@ -101,6 +101,27 @@ export async function handBack(db: Db, { jobId, token }: Lease, notBefore: Time 
     .execute();
 }
 
+/**
+ * Hands back the jobs that the database says this runner holds, other than those in `known`: the response to a claim was
+ * lost, and its job would otherwise wait for the lease to run out and be charged with an attempt.
+ */
+export async function handBackUnknown(db: Db, runner: string, known: readonly Lease[]): Promise<void> {
+  const tokens = known.map(({ token }) => token);
+  await db
+    .updateTable('jobs')
+    .set((eb) => ({
+      attempt: eb('attempt', '-', 1),
+      lease_token: null,
+      lease_expires_at: null,
+      runner: null,
+      parked: 0,
+    }))
+    .where('runner', '=', runner)
+    .where('finished_at', 'is', null)
+    .$if(tokens.length > 0, (query) => query.where('lease_token', 'not in', tokens))
+    .execute();
+}
+
 /** Ends the leases of a runner that is known to be dead, so that its jobs need not wait for them to run out. */
 export async function expireLeasesOf(db: Db, runner: string, now: Time): Promise<void> {
   await db

@@ -6,13 +6,13 @@ import type { Dispatcher } from 'undici';
 import type { AssetKeys, AssetStore } from '../assets/store.js';
 import type { Db } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
-import { isUnavailable, whyFailed } from '../db/unavailable.js';
+import { isUnavailable, mayBeCommitted, whyFailed } from '../db/unavailable.js';
 import { isDiskFull } from '../disk-full.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import { describeNonImage, sniffImage } from '../inputs/sniff.js';
 import type { InputStore } from '../inputs/store.js';
 import { UnreadablePhotoError } from '../inputs/unreadable.js';
-import { type ClaimedJob, claim, handBack, renew } from '../jobs/claim.js';
+import { type ClaimedJob, claim, handBack, handBackUnknown, renew } from '../jobs/claim.js';
 import { JobFailure, unsupportedType } from '../jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError, succeed } from '../jobs/lifecycle.js';
 import type { StageTimes } from '../jobs/stage-times.js';
@@ -91,6 +91,8 @@ export class Runner {
   #inference: Promise<void> = Promise.resolve();
   #inferring: Work | undefined;
   #draining = false;
+  /** The response to the last claim was lost, so the database may say that we hold a job. */
+  #claimInDoubt = false;
   #wake: () => void = () => {};
   #endGrace: () => void = () => {};
   readonly #graceOver = new Promise<void>((resolve) => {
@@ -157,8 +159,14 @@ export class Runner {
     try {
       // First: after the whole process was stopped for long, the oldest free job might be our own.
       await this.#renewLeases();
+      if (this.#claimInDoubt) {
+        const known = [...this.#works].map(({ job }) => job.lease);
+        await handBackUnknown(db, name, known);
+        this.#claimInDoubt = false;
+      }
       return await claim(db, { runner: name, now: currentTime(db), leaseMs });
     } catch (error) {
+      if (mayBeCommitted(error)) this.#claimInDoubt = true;
       if (!isUnavailable(error)) log.error({ err: error }, 'cannot claim a job');
       return undefined;
     }

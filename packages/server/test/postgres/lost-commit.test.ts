@@ -1,60 +1,20 @@
-// The connection to PostgreSQL breaks after COMMIT was carried out and before its acknowledgement arrived.
-import { once } from 'node:events';
+// The connection to PostgreSQL breaks after a statement was carried out and before the response arrived.
 import { existsSync } from 'node:fs';
-import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, startServer, temporaryFolder, until } from '../kit.js';
-
-/** A proxy before PostgreSQL. `url` leads through it. */
-async function commitLosingProxy(database: string): Promise<{ url: string; loseNextCommit(): void; lost(): boolean }> {
-  const target = new URL(database);
-  let armed = false;
-  let lost = false;
-  const loseNextCommit = () => {
-    armed = true;
-  };
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    let inserted = false;
-    let losing = false;
-    client.on('data', (chunk) => {
-      // The proxied connection is not encrypted, so statements are readable.
-      inserted ||= chunk.includes('insert into "jobs"');
-      if (inserted && armed && chunk.includes('commit\0')) {
-        armed = false;
-        losing = true;
-      }
-      upstream.write(chunk);
-    });
-    upstream.on('data', (chunk) => {
-      if (!losing) return void client.write(chunk);
-      if (!chunk.includes('COMMIT\0')) return;
-      lost = true;
-      client.destroy();
-    });
-    for (const [one, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      one.on('error', () => {});
-      one.on('close', () => other.destroy());
-    }
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const url = new URL(database);
-  url.hostname = '127.0.0.1';
-  url.port = String((server.address() as AddressInfo).port);
-  return { url: url.href, loseNextCommit, lost: () => lost };
-}
+import { losingProxy } from './losing-proxy.js';
 
 test('a job whose COMMIT was carried out and not acknowledged keeps its image, and its idempotency key leads to it', async () => {
   const { database } = await newInstallation();
-  const proxy = await commitLosingProxy(database);
+  const proxy = await losingProxy(database, {
+    statement: 'commit\0',
+    after: 'insert into "jobs"',
+    tag: 'COMMIT',
+  });
   const dataDir = temporaryFolder();
   const server = await startServer({
     dataDir,
@@ -70,7 +30,7 @@ test('a job whose COMMIT was carried out and not acknowledged keeps its image, a
     input: { image_urls: [asDataUri(ballPhoto())] },
     idempotency_key: 'order-1',
   };
-  proxy.loseNextCommit();
+  proxy.loseNext();
   const first = await server.call('POST', '/v1/jobs', body);
   expect(proxy.lost()).toBe(true);
   expect(first.status).toBe(503);
@@ -89,4 +49,30 @@ test('a job whose COMMIT was carried out and not acknowledged keeps its image, a
   const jobs = await db.selectFrom('jobs').select(['id', 'attempt']).execute();
   expect(jobs).toEqual([{ id, attempt: 1 }]);
   await until(async () => !existsSync(join(dataDir, 'inputs', id)));
+});
+
+test('a claim whose response is lost costs no attempt, and the job does not wait for the lease to run out', async () => {
+  const { database } = await newInstallation();
+  const proxy = await losingProxy(database, { statement: 'update "jobs" set "attempt"', tag: 'UPDATE 1' });
+  const dataDir = temporaryFolder();
+  const server = await startServer({
+    dataDir,
+    database: proxy.url,
+    workers: 1,
+    bundle: 'inflate',
+    device: 'cpu',
+    resolution: 32,
+    textureSize: 256,
+    leaseSeconds: 60,
+  });
+  proxy.loseNext();
+  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
+  await until(async () => proxy.lost());
+  await until(async () => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body).status === 'SUCCEEDED', 50_000);
+  const db = openDatabase(database);
+  onTestFinished(() => db.destroy());
+  expect(await db.selectFrom('jobs').select(['attempt', 'taken_over']).execute()).toEqual([
+    { attempt: 1, taken_over: 0 },
+  ]);
 });
