@@ -27,10 +27,11 @@ class Collection:
         group = self.groups[int(rng.choice(len(self.groups), p=self.chances))]
         path = group[int(rng.integers(len(group)))]
         volume = Volume.load(path)
-        plain = volume.colours.std(0).mean() < 6
-        repaint = rng.random() < (0.85 if plain else 0.25)
-        stretch = rng.uniform(0.88, 1.13, 3) if rng.random() < 0.6 else np.ones(3)
-        return Solid(f"{path.parent.name}/{path.stem}", volume, stretch, repaint)
+        thing = Solid(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
+        thing.repaint = rng.random() < (0.85 if thing.plain else 0.25)
+        if rng.random() < 0.6:
+            thing.stretch = rng.uniform(0.88, 1.13, 3).astype(np.float32)
+        return thing
 
     def mixed(self, share):
         """-> a function that draws a mesh with this probability, otherwise a procedural thing"""

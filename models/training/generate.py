@@ -11,14 +11,14 @@ several of these may run beside each other on different ranges, and be stopped a
 
 import argparse
 import functools
+import itertools
 import os
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from collection import Collection
-from photograph import photograph
+from photograph import photographs
 from presets import PRESETS
 from recipes import RECIPES
 from things import draw_procedural
@@ -26,13 +26,14 @@ from things import draw_procedural
 SAMPLES = 250
 
 
-def write_shard(folder, seed, sizes, count=SAMPLES, draw=draw_procedural, straight=0):
+def write_shard(folder, seed, sizes, count=SAMPLES, draw=draw_procedural, straight=0, each=1):
     """Three arrays beside each other: photos [N,4,S,S] uint8, crossings [N,8,C,C] uint16, backs [N,3,C,C] uint8; and elevations [N]."""
     target = Path(folder) / f"{seed:05d}"
     if target.exists():
         return
     rng = np.random.default_rng(seed)
-    photos, crossings, backs, elevations, names = zip(*(photograph(rng, sizes, draw, straight) for _ in range(count)))
+    samples = (sample for _ in itertools.count() for sample in photographs(rng, sizes, draw, straight, each))
+    photos, crossings, backs, elevations, names = zip(*itertools.islice(samples, count))
     partial = target.with_suffix(f".{os.getpid()}")
     partial.mkdir(parents=True)
     np.save(partial / "photos.npy", np.stack(photos))
@@ -52,13 +53,13 @@ if __name__ == "__main__":
     options.add_argument("--meshes", help="the folder that meshes.py made")
     options.add_argument("--share", type=float, default=0.5, help="of the samples that show meshes")
     options.add_argument("--straight", type=float, default=0, help="share of the photos that are taken straight from a side")
+    options.add_argument("--each", type=int, default=1, help="photos of each thing, every one stretched, painted and lit anew; more are faster to make, but less different")
     options.add_argument("--only", nargs="+", choices=[recipe.__name__ for recipe, _ in RECIPES], metavar="RECIPE", help="draw these alone")
     chosen = options.parse_args()
     if chosen.only and chosen.meshes:
         options.error("--only draws no meshes: leave out --meshes")
-    torch.set_num_threads(1)
     procedural = functools.partial(draw_procedural, only=chosen.only)
     draw = Collection(chosen.meshes).mixed(chosen.share) if chosen.meshes else procedural
     for seed in range(chosen.first, chosen.first + chosen.shards):
-        write_shard(chosen.folder, seed, PRESETS[chosen.preset].sizes, draw=draw, straight=chosen.straight)
+        write_shard(chosen.folder, seed, PRESETS[chosen.preset].sizes, draw=draw, straight=chosen.straight, each=chosen.each)
         print(seed, flush=True)

@@ -68,10 +68,14 @@ def read_with_trimesh(path, builder=None):
             material = visual.material
             image = getattr(material, "baseColorTexture", None) or getattr(material, "image", None)
             factor = getattr(material, "baseColorFactor", None)
+            linear = factor is not None
             factor = material.main_color if factor is None and image is None else factor
             if factor is not None:
                 factor = np.asarray(factor, np.float64)[:4]
                 colours = factor / 255 if factor.max() > 1 else factor
+                if linear:
+                    # glTF states it in linear light.
+                    colours = np.append(colours[:3] ** (1 / 2.2), colours[3:])
             if image is not None and visual.uv is not None:
                 uv, texture = visual.uv, builder.texture(id(image), lambda image=image: image)
         elif visual.kind in ("vertex", "face"):

@@ -20,13 +20,25 @@ class Source:
     reader: str  # of meshes.py
     pattern: str  # of paths inside, a regular expression
     leave: str = HUGE  # paths that are left out
-    each: int = 10**6  # at most so many out of one folder
+    each: int = 10**6  # at most so many out of one folder, or poses of one figure
     weight: float = 1.0  # how often it is drawn, times the root of how many meshes it has
 
 
 def _kaykit(pack, commit, weight=1.0):
     leave = HUGE + r"|rug|/hex_|bridge|character.*animation"
     return Source(f"kaykit-{pack.split('-')[0].lower()}", f"KayKit-Game-Assets/KayKit-{pack}-1.0", commit, "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$", leave, weight=weight)
+
+
+def _quaternius(name, pattern, leave="", each=45, weight=1.0, reader="gltf"):
+    """Models by Quaternius, who gives all of them away as CC0; the repository shows them on a page."""
+    leave = HUGE + r"|modular_(dungeon|medieval|sci_fi/)|carpet|curtain|mirror|towel|grass|numbers_|arrow|cloud|planet|window" + leave
+    return Source(f"quaternius-{name}", "trebeljahr/quaternius-showcase", "eab2e43a7e688dad1cc6be764c1c4ba593e1961c", "CC0 1.0", "Quaternius", reader, pattern, leave, each, weight)
+
+
+def _quaternius_fbx(name, pattern, weight, reader="assimp"):
+    """Older models by Quaternius, in a collection that also has others' models and some that only supporters were given: both are left out."""
+    commit = "dea756baf3b3a4889d8c245e456a4791f961578a"
+    return Source(f"quaternius-{name}", "beep2bleep/FreeAssetsByKenneyNLandQuaternius", commit, "CC0 1.0", "Quaternius", reader, f"^FreeModels by Quaternius.*/({pattern}).*\\.fbx$", "exclusive|hairstyles", weight=weight)
 
 
 SOURCES = [
@@ -43,7 +55,22 @@ SOURCES = [
     _kaykit("Space-Base-Bits", "6dfbcac9927d06283752c4defd4882cfe0d29666"),
     Source("kaykit-adventurers", "KayKit-Game-Assets/KayKit-Character-Pack-Adventures-1.0", "672074b73ba276876a19e8816ecdc5241817ab47", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$"),
     Source("kaykit-skeletons", "KayKit-Game-Assets/KayKit-Character-Pack-Skeletons-1.0", "15b62b9bad122f72926c10fb14d622c73819fa54", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$"),
+    Source("kaykit-poses", "KayKit-Game-Assets/KayKit-Character-Pack-Adventures-1.0", "672074b73ba276876a19e8816ecdc5241817ab47", "CC0 1.0", "Kay Lousberg", "poses", r"characters/.*\.glb$", each=16, weight=2),
     Source("kaykit-hexagon", "KayKit-Game-Assets/KayKit-Medieval-Hexagon-Pack-1.0", "84fa4e91af6a88989be7c99e0891cede11f2ca38", "CC0 1.0", "Kay Lousberg", "gltf", r"\.(gltf|glb)$", HUGE + "|/hex_|tiles/", weight=0.7),
+    _quaternius("home", r"/house_interior_pack/.*\.glb$", r"|door|column|light_ceiling|chandelier", each=200, weight=2.5),
+    _quaternius("items", r"/(rpg_items|survival|medieval_weapons|single_knight)_pack/.*\.glb$", r"|ring\d|necklace|knightcharacter", each=80, weight=2),
+    _quaternius("crops", r"/(crops|simple_nature|nature)_pack/.*\.glb$", r"|rice|wheat|_dead", each=30),
+    _quaternius("vehicles", r"/(spaceships|tank|ships)_pack/.*\.glb$", weight=2),
+    _quaternius("games", r"/(platformer|platformer_game|cyberpunk|ultimate_space|modular_sci_fi_guns)_pack/.*\.glb$", r"|rover|character|astronaut|enemy|bee|crab|mech_|-transformed", each=40),
+    _quaternius("people", r"/(modular_men|modular_women|single_knight_pack/KnightCharacter|(platformer_game|cyberpunk|easy_enemies)_pack/(character|enemy))[^/]*(/[^/]*)?\.glb$", each=10, weight=3, reader="poses"),
+    _quaternius("animals", r"/(animals|dinosaurs|easy_enemies)_pack/.*\.glb$", each=8, weight=3, reader="poses"),
+    _quaternius("fish", r"/(cute_fish|fish)_pack/.*\.glb$", r"|rod|bait|dock|lure", each=1, weight=0.7, reader="poses"),
+    _quaternius("robots", r"/(mech_pack/.*|platformer_game_pack/(bee|crab))\.glb$", each=8, reader="poses"),
+    _quaternius_fbx("posed", "posed background characters|farm animals", weight=3),
+    _quaternius_fbx("rooms", "furniture pack|junk food|holiday pack", weight=2),
+    _quaternius_fbx("traffic", "basic car|public transport|train pack|airplane pack|ship pack", weight=2),
+    _quaternius_fbx("cars", "realistic car", weight=1, reader="assimp-z-up"),
+    _quaternius("houses", r"/(real_time_strategy|buildings_pack_2|buildings_pack_3|medieval_village)(_pack)?/.*\.glb$", each=16, weight=0.7),
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from scipy import ndimage
 
+from mesh_poses import poses
 from mesh_readers import read_with_assimp, read_with_trimesh
 from mesh_sources import SOURCES, wanted
 from voxelise import voxelise
@@ -35,8 +36,13 @@ def fetch(source, folder):
 
 def models(source, folder):
     """-> names and functions that read the Surface of each"""
-    read = {"gltf": read_with_trimesh, "assimp": read_with_assimp, "assimp-z-up": lambda path: read_with_assimp(path, z_up=True)}[source.reader]
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and wanted(source, p.relative_to(folder).as_posix())]
+    if source.reader == "poses":
+        for path in paths:
+            for pose, load in poses(path, source.each):
+                yield f"{path.relative_to(folder).with_suffix('').as_posix()} {pose}.glb", load
+        return
+    read = {"gltf": read_with_trimesh, "assimp": read_with_assimp, "assimp-z-up": lambda path: read_with_assimp(path, z_up=True)}[source.reader]
     found = [(p.relative_to(folder).as_posix(), lambda p=p: read(p)) for p in paths]
     groups = {}
     for name, load in found:

@@ -4,12 +4,13 @@ Camera space as in the product: x right, y up, z towards the camera, which sits 
 Lengths are in units of the object's bounding radius until they are divided by the frame's half width.
 """
 
+import ctypes
 import math
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
+from compiled import library, pointer
 from shapes import about
 from things import draw_procedural
 
@@ -29,10 +30,10 @@ class Sizes:
 
 @dataclass
 class View:
-    """One drawn thing before the camera. All arrays float32."""
+    """One drawn thing before the camera."""
 
     thing: object  # of things.py
-    to_object: torch.Tensor  # [3,4]: camera space to the object's own, stretched
+    to_object: np.ndarray  # [3,4]: camera space to the object's own, stretched
     scale: float  # object units to a camera unit
     distance: float
     centre: tuple  # of the frame, on the plane at distance 1
@@ -41,129 +42,86 @@ class View:
     half_depth: float
     elevation: float
 
+    def __post_init__(self):
+        # The thing's parts are where they were before it was stretched.
+        self.to_own = (self.to_object / np.asarray(self.thing.stretch)[:, None]).astype(np.float32)
+        self.unit = float(min(self.thing.stretch)) / self.scale
+        self.camera = np.array([*self.to_own.ravel(), self.unit, self.distance, *self.centre, self.half, self.middle, self.half_depth], np.float32)
+
     def distances(self, x, y, z):
         """Signed distance, in camera units, at camera-space points [M]."""
-        return self.thing.distance(*self.own(x, y, z)) * (float(self.thing.stretch.min()) / self.scale)
+        return self.thing.field.distance(*self.own(x, y, z)) * np.float32(self.unit)
 
     def own(self, x, y, z):
         """The same points where the thing's parts are, before it was stretched."""
-        p = self.to_object
-        return [(p[i, 0] * x + p[i, 1] * y + p[i, 2] * z + p[i, 3]) / float(self.thing.stretch[i]) for i in range(3)]
+        return [p[0] * x + p[1] * y + p[2] * z + p[3] for p in self.to_own]
 
 
 def draw_view(rng, draw=draw_procedural, straight=0):
-    """Draws a thing and a camera on it, framed by its outline as the product frames a photo.
+    """Draws a thing and a camera on it."""
+    while True:
+        view = frame(rng, draw(rng), straight)
+        if view:
+            return view
+
+
+def frame(rng, thing, straight=0):
+    """Draws a camera on a thing, framed by its outline as the product frames a photo; None where the thing does not fit in the box.
 
     `straight` of the cameras stand before a side of the thing, within a few degrees: chance does it seldom, photographers often.
     """
     u = rng.uniform
-    while True:
-        thing = draw(rng)
-        points = thing.points() * thing.stretch
-        if not len(points):
-            continue
-        low, high = points.min(0), points.max(0)
-        centre, scale = (low + high) / 2, float(np.linalg.norm((high - low) / 2))
-        elevation = math.radians(u(-5, 12) if u() < 0.4 else u(8, 42))
-        roll, azimuth = math.radians(rng.normal() * 1.5), u(0, 2 * math.pi)
-        if straight and u() < straight:
-            azimuth = math.pi / 2 * round(azimuth / (math.pi / 2)) + math.radians(rng.normal() * 4)
-        rotation = about("z", roll) @ about("x", elevation) @ about("y", azimuth)
-        fov = math.radians(u(20, 55))
-        distance = 1.05 / math.sin(fov / 2) * u(1, 1.2)
-        seen = (points - centre) / scale @ rotation.T
-        on_plane = seen[:, :2] / (distance - seen[:, 2:])
-        margin = 0.03 / distance
-        least, most = on_plane.min(0) - margin, on_plane.max(0) + margin
-        half = float((most - least).max()) / 2 / u(0.84, 0.88)
-        width = half * distance
-        near, far = seen[:, 2].max(), seen[:, 2].min()
-        if near - far > 2 * HALF_DEPTH * width * 0.97:
-            continue
-        affine = np.concatenate([rotation.T * scale, centre[:, None]], 1).astype(np.float32)
-        return View(
-            thing=thing, to_object=torch.from_numpy(affine), scale=scale,
-            distance=distance, centre=tuple(((least + most) / 2).tolist()), half=half,
-            middle=float(near + far) / 2, half_depth=HALF_DEPTH * width, elevation=elevation,
-        )  # fmt: skip
+    points = thing.points() * thing.stretch
+    if not len(points):
+        return None
+    low, high = points.min(0), points.max(0)
+    centre, scale = (low + high) / 2, float(np.linalg.norm((high - low) / 2))
+    elevation = math.radians(u(-5, 12) if u() < 0.4 else u(8, 42))
+    roll, azimuth = math.radians(rng.normal() * 1.5), u(0, 2 * math.pi)
+    if straight and u() < straight:
+        azimuth = math.pi / 2 * round(azimuth / (math.pi / 2)) + math.radians(rng.normal() * 4)
+    rotation = about("z", roll) @ about("x", elevation) @ about("y", azimuth)
+    fov = math.radians(u(20, 55))
+    distance = 1.05 / math.sin(fov / 2) * u(1, 1.2)
+    seen = (points - centre) / scale @ rotation.T
+    on_plane = seen[:, :2] / (distance - seen[:, 2:])
+    margin = 0.03 / distance
+    least, most = on_plane.min(0) - margin, on_plane.max(0) + margin
+    half = float((most - least).max()) / 2 / u(0.84, 0.88)
+    width = half * distance
+    near, far = seen[:, 2].max(), seen[:, 2].min()
+    if near - far > 2 * HALF_DEPTH * width * 0.97:
+        return None
+    return View(
+        thing=thing, to_object=np.concatenate([rotation.T * scale, centre[:, None]], 1).astype(np.float32), scale=scale,
+        distance=distance, centre=tuple(((least + most) / 2).tolist()), half=half,
+        middle=float(near + far) / 2, half_depth=HALF_DEPTH * width, elevation=elevation,
+    )  # fmt: skip
 
 
 def rays(view, size):
     """Directions (X, Y) with z = -1 through the pixels' middles. -> two [size*size]"""
-    steps = (torch.arange(size, dtype=torch.float32) + 0.5) / size * 2 - 1
-    y, x = torch.meshgrid(view.centre[1] - steps * view.half, view.centre[0] + steps * view.half, indexing="ij")
-    return x.reshape(-1), y.reshape(-1)
+    steps = (np.arange(size, dtype=np.float32) + 0.5) / size * 2 - 1
+    y, x = np.meshgrid(view.centre[1] - steps * view.half, view.centre[0] + steps * view.half, indexing="ij")
+    return x.ravel().astype(np.float32), y.ravel().astype(np.float32)
 
 
 def column_crossings(view, size, planes):
     """Where each pixel's ray enters and leaves the thing, as depths in 0 (near face of the box) .. 1 (far face).
 
-    The distance is taken on `planes`, then twice half-way between those whose distances leave room for a surface: plates
-    thinner than the step would be missed otherwise.
+    The distance is taken on four times as many planes as `planes` says, where a surface may be: plates thinner than the step would be missed otherwise.
     -> [CROSSINGS, size, size] float32, infinity where there are no more
     """
-    x, y = rays(view, size)
-    slant = (x * x + y * y + 1).sqrt()
-    count = size * size
-
-    def distances(depth, column):
-        """At depths 0..1 [M] of the columns [M]."""
-        t = view.distance - view.middle - view.half_depth * (1 - 2 * depth)
-        return view.distances(x[column] * t, y[column] * t, view.distance - t)
-
-    depths = (torch.arange(planes, dtype=torch.float32) + 0.5) / planes
-    values = torch.cat([distances(part.repeat_interleave(count), torch.arange(count).repeat(len(part))).reshape(-1, count) for part in depths.split(8)]).T
-    # The box's faces are outside, so that every interval closes.
-    outside = torch.ones(count, 1)
-    values = torch.cat([outside, values, outside], 1)
-    step = 1 / planes
-    for _ in range(2):
-        before, after = values[:, :-1], values[:, 1:]
-        between = (before + after) / 2
-        column, k = ((before + after).abs() < (2 * view.half_depth * step * slant)[:, None]).nonzero(as_tuple=True)
-        first = 0.5 / planes - 1 / planes
-        at = first + (k + 0.5) * step
-        between[column, k] = distances(at, column)
-        finer = torch.empty(count, 2 * values.shape[1] - 1)
-        finer[:, 0::2], finer[:, 1::2] = values, between
-        values, step = finer, step / 2
-    column, k = ((values[:, :-1] < 0) != (values[:, 1:] < 0)).nonzero(as_tuple=True)
-    before, after = values[column, k], values[column, k + 1]
-    depth = first + (k + before / (before - after + 1e-9)) * step
-    order = torch.arange(len(column)) - torch.searchsorted(column, column)
-    keep = order < CROSSINGS
-    found = torch.full((CROSSINGS, count), math.inf)
-    found[order[keep], column[keep]] = depth[keep].clamp(0, 1)
-    return found.reshape(CROSSINGS, size, size)
+    found = np.full((CROSSINGS, size, size), np.inf, np.float32)
+    library("photograph").column_crossings(view.thing.field.handle, pointer(view.camera), size, 4 * planes, CROSSINGS, pointer(found))
+    return found
 
 
 def trace(view, size, steps=36):
     """Sphere tracing. -> depth t along the rays [size*size], coverage of the pixels 0..1 [size*size]"""
-    x, y = rays(view, size)
-    slant = (x * x + y * y + 1).sqrt()
-    first, last = view.distance - view.middle - view.half_depth, view.distance - view.middle + view.half_depth
-    t = torch.full_like(x, first)
-    pixel = 2 * view.half * view.distance / size
-    closest = torch.full_like(x, math.inf)
-    best = t.clone()
-    for _ in range(steps):
-        d = view.distances(x * t, y * t, view.distance - t)
-        nearer = d < closest
-        closest, best = torch.where(nearer, d, closest), torch.where(nearer, t, best)
-        t = (t + d * 0.9 / slant).clamp(max=last)
-    hit = closest < 0.15 * pixel
-    coverage = torch.where(hit, torch.ones_like(x), (0.65 - closest / pixel).clamp(0, 1))
-    return best, coverage
-
-
-def normals(view, x, y, z):
-    """Gradient of the distance by four tetrahedral probes. -> [3,M], unit length"""
-    e = view.thing.reach
-    signs = torch.tensor([[1.0, -1, -1], [-1, -1, 1], [-1, 1, -1], [1, 1, 1]])
-    at = [torch.cat([c + e * s for s in signs[:, i]]) for i, c in enumerate((x, y, z))]
-    d = view.distances(*at).reshape(4, -1)
-    n = signs.T @ d
-    return n / (n.norm(dim=0, keepdim=True) + 1e-9)
+    depth, coverage = np.empty(size * size, np.float32), np.empty(size * size, np.float32)
+    library("photograph").trace(view.thing.field.handle, pointer(view.camera), size, steps, pointer(depth), pointer(coverage))
+    return depth, coverage
 
 
 class Materials:
@@ -197,7 +155,7 @@ class Materials:
         painted = view.thing.colours(*own)
         which = view.thing.parts(*own).astype(np.int64)
         m = np.zeros_like(which) if self.uniform else which % len(self.kind)
-        p = torch.stack(own, -1).numpy()
+        p = np.stack(own, -1)
         wave = np.einsum("mij,mj->mi", self.wave[m], p) + self.phase[m][:, None]
         s = np.sin(wave)
         level = self.level[m]
@@ -214,8 +172,7 @@ class Materials:
         albedo = self.base[m] * (1 - mix[:, None]) + self.second[m] * mix[:, None]
         if painted is not None:
             albedo = np.clip(painted * self.tint, 0.01, 0.97)
-        as_tensor = lambda a: torch.from_numpy(np.ascontiguousarray(a, np.float32))  # noqa: E731
-        return as_tensor(albedo.T), as_tensor(self.gloss[m]), as_tensor(self.sharpness[m]), torch.from_numpy(self.metal[m])
+        return albedo.T.astype(np.float32), self.gloss[m].astype(np.float32), self.sharpness[m].astype(np.float32), self.metal[m]
 
 
 class Light:
@@ -226,7 +183,7 @@ class Light:
         towards = np.array([u(-1.2, 1.2), u(0, 1.5), u(0.1, 1.3)])
         self.key = (towards / np.linalg.norm(towards)).astype(np.float32)
         self.power, self.ambient = u(0.3, 1.1), u(0.25, 0.9)
-        self.tint = torch.from_numpy(np.clip(1 + rng.normal(size=3) * 0.07, 0.7, 1.3).astype(np.float32))
+        self.tint = np.clip(1 + rng.normal(size=3) * 0.07, 0.7, 1.3).astype(np.float32)
         self.sky, self.floor = u(0.6, 1.2), u(0.2, 0.9)
         self.shadows = u() < 0.6
         self.window = u(0.1, 0.8)
@@ -234,76 +191,92 @@ class Light:
     def environment(self, n):
         """Brightness of the surroundings in direction n [3,M]: bright above, a window, a floor."""
         sky = self.floor + (self.sky - self.floor) * (n[1] * 0.5 + 0.5)
-        return sky + 1.5 * torch.sigmoid(30 * ((n * torch.from_numpy(self.key)[:, None]).sum(0) - 1 + 0.3 * self.window))
+        return sky + 1.5 / (1 + np.exp(-30 * (self.key @ n - 1 + 0.3 * self.window)))
 
-    def shade(self, view, x, y, z, n, albedo, gloss, sharpness, metal):
-        key = torch.from_numpy(self.key)[:, None]
-        facing = (n * key).sum(0).clamp(min=0)
-        lift = 0.02
-        lit = torch.ones_like(x)
-        if self.shadows:
-            t = torch.full_like(x, 0.04)
-            for _ in range(12):
-                d = view.distances(x + n[0] * lift + self.key[0] * t, y + n[1] * lift + self.key[1] * t, z + n[2] * lift + self.key[2] * t)
-                lit = torch.minimum(lit, (d / t * 8).clamp(0, 1))
-                t = t + d.clamp(0.03, 0.3)
-        open_sky = torch.ones_like(x)
-        for reach in (0.05, 0.12, 0.25):
-            d = view.distances(x + n[0] * reach, y + n[1] * reach, z + n[2] * reach)
-            open_sky = open_sky - (reach - d).clamp(min=0) * (0.35 / reach)
-        diffuse = self.power * facing * lit + self.ambient * open_sky.clamp(0.1, 1) * (0.7 + 0.3 * n[1])
-        to_eye = torch.stack([-x, -y, view.distance - z])
-        to_eye = to_eye / to_eye.norm(dim=0, keepdim=True)
-        mirror = 2 * (n * to_eye).sum(0) * n - to_eye
-        highlight = gloss * self.power * lit * ((mirror * key).sum(0).clamp(min=0) ** sharpness)
-        fresnel = gloss * (0.04 + 0.5 * (1 - (n * to_eye).sum(0).clamp(0, 1)) ** 5)
+    def falls(self, view, x, y, z):
+        """On surface points [M]. -> normals [3,M], share of the key light [M], of the open sky [M]"""
+        normals, lit, sky = np.empty((3, len(x)), np.float32), np.empty(len(x), np.float32), np.empty(len(x), np.float32)
+        x, y, z = (np.ascontiguousarray(c, np.float32) for c in (x, y, z))
+        library("photograph").light(
+            view.thing.field.handle, pointer(view.camera), pointer(x), pointer(y), pointer(z), ctypes.c_int64(len(x)), ctypes.c_float(view.thing.reach),
+            pointer(self.key), int(self.shadows), pointer(normals), pointer(lit), pointer(sky),
+        )  # fmt: skip
+        return normals, lit, sky
+
+    def shade(self, view, x, y, z, albedo, gloss, sharpness, metal):
+        n, lit, open_sky = self.falls(view, x, y, z)
+        facing = (self.key @ n).clip(0)
+        diffuse = self.power * facing * lit + self.ambient * open_sky.clip(0.1, 1) * (0.7 + 0.3 * n[1])
+        to_eye = np.stack([-x, -y, view.distance - z])
+        to_eye /= np.linalg.norm(to_eye, axis=0)
+        towards = (n * to_eye).sum(0)
+        mirror = 2 * towards * n - to_eye
+        highlight = gloss * self.power * lit * (self.key @ mirror).clip(0) ** sharpness
+        fresnel = gloss * (0.04 + 0.5 * (1 - towards.clip(0, 1)) ** 5)
         around = self.environment(mirror)
         plain = albedo * diffuse + highlight + fresnel * around
-        metallic = albedo * around * (0.4 + 0.6 * open_sky.clamp(0.1, 1)) + highlight
-        return torch.where(metal, metallic, plain) * self.tint[:, None]
+        metallic = albedo * around * (0.4 + 0.6 * open_sky.clip(0.1, 1)) + highlight
+        return np.where(metal, metallic, plain) * self.tint[:, None]
 
 
 def to_srgb(linear):
-    linear = linear.clamp(0, 1)
-    return torch.where(linear < 0.0031308, linear * 12.92, 1.055 * linear.clamp(min=1e-6) ** (1 / 2.4) - 0.055)
+    linear = linear.clip(0, 1)
+    return np.where(linear < 0.0031308, linear * 12.92, 1.055 * linear.clip(1e-6) ** (1 / 2.4) - 0.055)
 
 
-def photograph(rng, sizes, draw=draw_procedural, straight=0):
-    """One training sample of what `draw` draws, from where `draw_view` puts the camera.
+def develop(rng, view, sizes):
+    """One photo of what stands before the camera, as `photographs` gives it; None where there is next to nothing on it."""
+    found = column_crossings(view, sizes.columns, sizes.planes)
+    if np.isfinite(found[0]).mean() < 0.03:
+        return None
+    t, coverage = trace(view, sizes.photo)
+    x, y = rays(view, sizes.photo)
+    seen = coverage > 0
+    x, y, z = (x * t)[seen], (y * t)[seen], (np.float32(view.distance) - t)[seen]
+    materials, light = Materials(rng), Light(rng)
+    colour = light.shade(view, x, y, z, *materials.at(view, x, y, z))
+    # Exposed as a camera would: the object's bright parts near white, now and then too dark or too bright; or by the
+    # light alone, so that black things stay black.
+    if rng.uniform() < 0.5:
+        exposure = 0.85 / max(float(np.quantile(colour.mean(0), 0.97)) if colour.shape[1] else 1, 0.05)
+        exposure = exposure ** rng.uniform(0.3, 1) * rng.uniform(0.7, 1.15)
+    else:
+        exposure = rng.uniform(0.75, 1.2) / (0.8 * light.power + light.ambient)
+    photo = np.zeros((4, sizes.photo * sizes.photo), np.float32)
+    photo[:3, seen] = to_srgb(colour * exposure)
+    photo[3] = coverage
+    last = np.where(np.isfinite(found), found, -1).max(0).ravel()
+    behind = last >= 0
+    bx, by = (c[behind] for c in rays(view, sizes.columns))
+    bt = np.float32(view.distance) - (view.middle + view.half_depth * (1 - 2 * last[behind]))
+    back = np.zeros((3, len(last)), np.float32)
+    albedo, _, _, _ = materials.at(view, bx * bt, by * bt, np.float32(view.distance) - bt)
+    back[:, behind] = to_srgb(albedo * 0.8)
+    as_bytes = lambda a, size: (a.clip(0, 1) * 255).round().astype(np.uint8).reshape(-1, size, size)  # noqa: E731
+    quantised = np.where(np.isfinite(found), found * (NONE - 1), NONE).round().astype(np.uint16)
+    return as_bytes(photo, sizes.photo), quantised, as_bytes(back, sizes.columns), view.elevation, view.thing.name
 
-    -> photo uint8 [4,S,S] (RGB straight, alpha), crossings uint16 [CROSSINGS,C,C] (65534 is the far face, NONE no crossing),
+
+def photographs(rng, sizes, draw=draw_procedural, straight=0, most=1):
+    """Up to `most` training samples of one thing that `draw` draws, each from another side, in other materials and light, and stretched anew.
+
+    Each is a photo uint8 [4,S,S] (RGB straight, alpha), crossings uint16 [CROSSINGS,C,C] (65534 is the far face, NONE no crossing),
     back uint8 [3,C,C] (colour of the farthest surface in even light), elevation in radians, the thing's name
     """
     while True:
         view = draw_view(rng, draw, straight)
-        found = column_crossings(view, sizes.columns, sizes.planes)
-        if torch.isfinite(found[0]).float().mean() < 0.03:
-            continue
-        t, coverage = trace(view, sizes.photo)
-        x, y = rays(view, sizes.photo)
-        seen = coverage > 0
-        x, y, z = (x * t)[seen], (y * t)[seen], (view.distance - t)[seen]
-        materials, light = Materials(rng), Light(rng)
-        n = normals(view, x, y, z)
-        colour = light.shade(view, x, y, z, n, *materials.at(view, x, y, z))
-        # Exposed as a camera would: the object's bright parts near white, now and then too dark or too bright; or by the
-        # light alone, so that black things stay black.
-        if rng.uniform() < 0.5:
-            exposure = 0.85 / max(float(colour.mean(0).quantile(0.97)) if colour.shape[1] else 1, 0.05)
-            exposure = exposure ** rng.uniform(0.3, 1) * rng.uniform(0.7, 1.15)
-        else:
-            exposure = rng.uniform(0.75, 1.2) / (0.8 * light.power + light.ambient)
-        colour = to_srgb(colour * exposure)
-        photo = torch.zeros(4, sizes.photo * sizes.photo)
-        photo[:3, seen] = colour
-        photo[3] = coverage
-        last = torch.where(torch.isfinite(found), found, torch.full_like(found, -1)).amax(0).reshape(-1)
-        behind = last >= 0
-        bx, by = rays(view, sizes.columns)
-        bt = view.distance - (view.middle + view.half_depth * (1 - 2 * last))
-        back = torch.zeros(3, len(last))
-        albedo, _, _, _ = materials.at(view, (bx * bt)[behind], (by * bt)[behind], (view.distance - bt)[behind])
-        back[:, behind] = to_srgb(albedo * 0.8)
-        as_bytes = lambda a, size: (a.clamp(0, 1) * 255).round().to(torch.uint8).numpy().reshape(-1, size, size)  # noqa: E731
-        quantised = torch.where(torch.isfinite(found), found * (NONE - 1), torch.full_like(found, NONE)).round()
-        return as_bytes(photo, sizes.photo), quantised.numpy().astype(np.uint16), as_bytes(back, sizes.columns), view.elevation, view.thing.name
+        sample = develop(rng, view, sizes)
+        if sample:
+            break
+    yield sample
+    for _ in range(most - 1):
+        view.thing.again(rng)
+        view = frame(rng, view.thing, straight) or view
+        sample = develop(rng, view, sizes)
+        if sample:
+            yield sample
+
+
+def photograph(rng, sizes, draw=draw_procedural, straight=0):
+    """One of them."""
+    return next(photographs(rng, sizes, draw, straight))

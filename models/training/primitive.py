@@ -1,8 +1,8 @@
-"""One signed distance function that can be most parts of most things, evaluated for many parts at many points at once.
+"""One signed distance function that can be most parts of most things.
 
 A part is a row of `WIDTH` numbers: a rounded prism in a frame of its own (box, plate, cylinder, cone, ball, pillow),
-optionally tapered, bent, hollowed to a shell, revolved to a ring, or cut by a plane. One formula for all of them means one
-fused kernel (`torch.compile`) instead of a program per kind of shape. The distances are exact for plain prisms and bounds
+optionally tapered, bent, hollowed to a shell, revolved to a ring, or cut by a plane. Photos are taken with the same formula
+in photograph.cpp, which the tests hold against the one here. The distances are exact for plain prisms and bounds
 below the true distance for the rest, close enough for sphere tracing with a careful step.
 
 Distance formulas after Inigo Quilez, "3D SDFs" (https://iquilezles.org/articles/distfunctions/).
@@ -66,7 +66,7 @@ def _distances(parts, x, y, z):
     return d * torch.minimum(torch.minimum(p[20], p[21]), p[22])
 
 
-def _field(solid, hollow, blend, x, y, z):
+def field(solid, hollow, blend, x, y, z):
     """The smooth union of `solid` [B,P,WIDTH] less `hollow` [B,N,WIDTH]; blend [B]: width of the seams. -> [B,M]"""
     d = _distances(solid, x, y, z)
     nearest = d.amin(1)
@@ -75,10 +75,6 @@ def _field(solid, hollow, blend, x, y, z):
     return torch.maximum(union, -_distances(hollow, x, y, z).amin(1))
 
 
-def _nearest(solid, x, y, z):
+def nearest(solid, x, y, z):
     """Which part is nearest at each point. -> [B,M]"""
     return _distances(solid, x, y, z).argmin(1)
-
-
-field = torch.compile(_field, dynamic=True)
-nearest = torch.compile(_nearest, dynamic=True)

@@ -1,4 +1,4 @@
-"""python -m unittest, in this folder. About a minute on one core; most of it compiles the distance function."""
+"""python -m unittest, in this folder. A minute or two on one core; most of it compiles the network."""
 
 import math
 import os
@@ -18,9 +18,10 @@ from dataset import Shards, disturb, targets
 from export import LEAN, MOST, export
 from generate import write_shard
 from model import build
-from photograph import CROSSINGS, NONE, Sizes, draw_view, column_crossings, photograph, rays, trace
+from photograph import CROSSINGS, NONE, Light, Sizes, column_crossings, draw_view, frame, photograph, photographs, rays, trace
 from presets import PRESETS
-from primitive import field, part
+from primitive import field, nearest, part
+from things import Procedural
 from train import restore, warmed
 
 SMALL = Sizes(photo=64, columns=32, planes=64)
@@ -56,6 +57,91 @@ class Primitive(unittest.TestCase):
         self.assertAlmostEqual(distance([ring], [], (0, 0, 0))[0], 0.4, 3)
 
 
+def reference(thing, x, y, z):
+    """What primitive.py says of the distance at points [M] in the thing's own space."""
+    points = [torch.from_numpy(np.ascontiguousarray(c, np.float32))[None] for c in (x, y, z)]
+    return field(torch.from_numpy(thing.solid)[None], torch.from_numpy(thing.hollow)[None], torch.tensor([thing.blend]), *points)[0].numpy()
+
+
+def one_of_each_recipe():
+    return [Procedural(*recipes.finish(recipe, np.random.default_rng(5))) for recipe, _ in recipes.RECIPES]
+
+
+class Kernel(unittest.TestCase):
+    def test_distances_are_those_of_the_formula(self):
+        points = np.random.default_rng(0).uniform(-2.2, 2.2, (3, 2000)).astype(np.float32)
+        for thing in one_of_each_recipe():
+            expected = reference(thing, *points)
+            near = np.abs(expected) < 0.5
+            np.testing.assert_allclose(thing.field.distance(*points)[near], expected[near], atol=2e-3, err_msg=thing.name)
+
+    def test_bounds_are_between_the_distance_and_the_surface(self):
+        points = np.random.default_rng(1).uniform(-2.2, 2.2, (3, 2000)).astype(np.float32)
+        for thing in one_of_each_recipe():
+            expected, bound = reference(thing, *points), thing.field.bounded(*points, 0.02)
+            near = np.abs(bound) < 0.02
+            np.testing.assert_allclose(bound[near], expected[near], atol=2e-3, err_msg=thing.name)
+            self.assertTrue((np.abs(expected[~near]) > 0.018).all(), thing.name)
+            self.assertTrue(((expected < 0) == (bound < 0))[~near].all(), thing.name)
+            # Far from a tapered part the formula changes faster than the bounds assume; rays go but 0.85 of the way.
+            self.assertTrue((0.9 * np.abs(bound) < np.abs(expected) + 2e-3).all(), thing.name)
+
+    def test_columns_cross_where_the_distance_changes_its_sign_on_a_dense_grid(self):
+        size, planes = 20, 48
+        rng, apart, missed, all_of_them = np.random.default_rng(2), [], 0, 0
+        for thing in one_of_each_recipe()[::3]:
+            view = frame(rng, thing)
+            if not view:
+                continue
+            found = column_crossings(view, size, planes).reshape(CROSSINGS, -1)
+            x, y = rays(view, size)
+            depth = np.arange(1, 4 * planes) / (4 * planes)
+            t = (view.distance - view.middle - view.half_depth * (1 - 2 * depth)).astype(np.float32)
+            at = [(c[:, None] * t).ravel() for c in (x, y)] + [np.tile(np.float32(view.distance) - t, len(x))]
+            inside = (reference(thing, *view.own(*at)) < 0).reshape(-1, len(t))
+            expected = np.pad(inside, ((0, 0), (1, 1)))
+            for column, (signs, mine) in enumerate(zip(expected, found.T)):
+                crossings = (np.flatnonzero(signs[1:] != signs[:-1]) + 0.5)[:CROSSINGS] / (4 * planes)
+                mine = mine[np.isfinite(mine)]
+                all_of_them += 1
+                if len(mine) != len(crossings):
+                    missed += 1
+                else:
+                    apart += list(np.abs(mine - crossings) * 4 * planes)
+        self.assertLess(missed, 0.003 * all_of_them)
+        self.assertLess(np.quantile(apart, 0.999), 0.51)
+
+    def test_the_material_of_a_point_is_that_of_the_nearest_part(self):
+        for thing in one_of_each_recipe()[::5]:
+            points = (thing.points()[:400] + 0.013).T
+            expected = nearest(torch.from_numpy(thing.solid)[None], *(torch.from_numpy(np.ascontiguousarray(c))[None] for c in points))[0].numpy()
+            # Two parts that touch are equally near to some points.
+            self.assertGreater((thing.field.nearest(*points) == expected).mean(), 0.97, thing.name)
+
+    def test_the_light_falls_as_the_distances_about_the_surface_say(self):
+        rng = np.random.default_rng(4)
+        for thing in one_of_each_recipe()[::9]:
+            view = frame(rng, thing)
+            if not view:
+                continue
+            t, coverage = trace(view, 64)
+            x, y = rays(view, 64)
+            x, y, z = (c[coverage == 1] for c in (x * t, y * t, np.float32(view.distance) - t))
+            light = Light(rng)
+            normals, lit, sky = light.falls(view, x, y, z)
+            distances = lambda *at: reference(thing, *view.own(*at)) * view.unit  # noqa: E731
+            signs = np.array([[1, -1, -1], [-1, -1, 1], [-1, 1, -1], [1, 1, 1]], np.float32)
+            probes = np.stack([distances(*(c + thing.reach * s for c, s in zip((x, y, z), corner))) for corner in signs])
+            expected = signs.T @ probes
+            expected /= np.linalg.norm(expected, axis=0) + 1e-9
+            self.assertGreater(np.quantile((expected * normals).sum(0), 0.02), 0.99, thing.name)
+            open_sky = 1.0
+            for out in (0.05, 0.12, 0.25):
+                open_sky = open_sky - (out - distances(*(c + n * out for c, n in zip((x, y, z), normals)))).clip(0) * (0.35 / out)
+            self.assertLess(np.quantile(np.abs(open_sky - sky), 0.98), 0.01, thing.name)
+            self.assertTrue(((lit >= 0) & (lit <= 1)).all())
+
+
 class Photographs(unittest.TestCase):
     def test_every_recipe_makes_something_of_a_size_that_can_be_seen(self):
         axis = np.linspace(-1.7, 1.7, 40, dtype=np.float32)
@@ -78,6 +164,12 @@ class Photographs(unittest.TestCase):
         for a, b in zip(first[:3], again[:3]):
             np.testing.assert_array_equal(a, b)
 
+    def test_photos_of_one_thing_are_all_different(self):
+        samples = list(photographs(np.random.default_rng(3), SMALL, most=3))
+        self.assertEqual(len({name for *_, name in samples}), 1)
+        self.assertEqual(len({photo.tobytes() for photo, *_ in samples}), 3)
+        np.testing.assert_array_equal(samples[0][0], photograph(np.random.default_rng(3), SMALL)[0])
+
     def test_photos_are_taken_straight_from_a_side_where_that_is_asked_for(self):
         def aside(straight):
             rng, apart = np.random.default_rng(1), []
@@ -96,10 +188,10 @@ class Photographs(unittest.TestCase):
             found = column_crossings(view, 48, 200)
             t, coverage = trace(view, 48, steps=80)
             z = view.middle + view.half_depth * (1 - 2 * found[0].reshape(-1))
-            both = torch.isfinite(z) & (coverage == 1)
+            both = np.isfinite(z) & (coverage == 1)
             self.assertGreater(int(both.sum()), 30)
-            apart = ((view.distance - t) - z)[both].abs() / view.half_depth
-            self.assertLess(float(apart.median()), 0.005)
+            apart = np.abs((view.distance - t) - z)[both] / view.half_depth
+            self.assertLess(float(np.median(apart)), 0.005)
 
     def test_intervals_are_in_order_and_closed(self):
         _, crossings, _, _, _ = photograph(np.random.default_rng(8), SMALL)

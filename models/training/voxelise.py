@@ -7,15 +7,11 @@ voxels. Distances are exact near the surface, so corners stay sharp to within a 
 """
 
 import ctypes
-import functools
-import hashlib
-import os
-import subprocess
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+
+from compiled import library, pointer
 
 # Voxels along the longest side, and around the thing on each side.
 LONGEST, MARGIN = 116, 3
@@ -57,19 +53,6 @@ class Volume:
             return Volume(data["distance"], data["origin"], float(data["step"]), data["painted"], data["colours"], data["parts"], float(data["clear"]))
 
 
-@functools.cache
-def kernel():
-    source = Path(__file__).with_name("voxelise.cpp")
-    built = Path(tempfile.gettempdir()) / f"voxelise-{hashlib.sha256(source.read_bytes()).hexdigest()[:16]}.so"
-    if not built.exists():
-        partial = built.with_suffix(f".{os.getpid()}")
-        subprocess.run([os.environ.get("CXX", "g++"), "-O3", "-march=native", "-std=c++17", "-shared", "-fPIC", source, "-o", partial], check=True)
-        partial.rename(built)
-    function = ctypes.CDLL(str(built)).distance_volume
-    function.restype = None
-    return function
-
-
 def paint(surface, which, weights):
     """Colours of points on triangles `which` [M] at `weights` [M,2] of their second and third corners. -> [M,4] 0..1"""
     share = np.concatenate([1 - weights.sum(1, keepdims=True), weights], 1)[:, :, None]
@@ -100,10 +83,9 @@ def voxelise(surface, longest=LONGEST):
     triangles = np.ascontiguousarray(((surface.triangles - (low + high) / 2) * scale - origin) / step, np.float64)
     distance, which = np.empty(size, np.float32), np.empty(size, np.int32)
     weights = np.zeros((*size, 2), np.float32)
-    kernel()(
-        triangles.ctypes.data_as(ctypes.c_void_p), ctypes.c_int64(len(triangles)), size.ctypes.data_as(ctypes.c_void_p),
-        ctypes.c_double(MARGIN + 0.3), *(a.ctypes.data_as(ctypes.c_void_p) for a in (distance, which, weights)),
-    )  # fmt: skip
+    library("voxelise").distance_volume(
+        pointer(triangles), ctypes.c_int64(len(triangles)), pointer(size), ctypes.c_double(MARGIN + 0.3), pointer(distance), pointer(which), pointer(weights)
+    )
     flat, near = distance.reshape(-1), which.reshape(-1)
     painted = np.flatnonzero((np.abs(flat) < 2.4) & (near >= 0)).astype(np.int32)
     colours = paint(surface, near[painted], weights.reshape(-1, 2)[painted].astype(np.float64))
