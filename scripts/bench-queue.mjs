@@ -6,6 +6,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeWorkerUtils } from 'graphile-worker';
+import { longQueue, measureLongQueue } from './bench-long-queue.mjs';
 import { Failed } from './processes.mjs';
 import { buildServerSources, serverFolder } from './server-sources.mjs';
 
@@ -25,6 +26,8 @@ const accountCount = 20;
 export async function benchQueue(atEnd) {
   const { code, open } = await buildServerSources(atEnd, {
     claim: 'src/jobs/claim.ts',
+    create: 'src/jobs/create.ts',
+    group: 'src/db/group-commit.ts',
     lifecycle: 'src/jobs/lifecycle.ts',
     open: 'src/db/open.ts',
     time: 'src/db/time.ts',
@@ -75,6 +78,19 @@ export async function benchQueue(atEnd) {
     },
   };
 
+  const longSqlite = async () => {
+    const path = await migrated(join(code, `${++made}.sqlite`));
+    const db = new Database(path);
+    for (const statement of longQueue) db.exec(statement);
+    db.close();
+    return path;
+  };
+  const longPostgres = async () => {
+    const url = await migrated(await newPostgres());
+    for (const statement of [...longQueue, 'vacuum analyze']) await inPostgres(url, statement);
+    return url;
+  };
+
   try {
     const measured = [];
     for (const workers of workerCounts) {
@@ -87,6 +103,15 @@ export async function benchQueue(atEnd) {
       measured.push(of);
     }
     print(measured);
+    const modules = await Promise.all(['claim', 'create', 'group', 'lifecycle', 'time'].map(open));
+    const functions = Object.assign({}, ...modules);
+    const long = {};
+    for (const [name, place] of Object.entries({ SQLite: longSqlite, PostgreSQL: longPostgres })) {
+      const db = openDatabase(await place());
+      long[name] = await measureLongQueue(functions, db);
+      await db.destroy();
+    }
+    printLong(long);
   } finally {
     await cluster.remove();
   }
@@ -159,6 +184,27 @@ function print(measured) {
       ...cells,
       claims,
       ratio((ours, theirs) => ours.rate / theirs.rate),
+    );
+  }
+}
+
+function printLong(measured) {
+  console.log(
+    '\n1,000,000 waiting jobs, 1,000 of each of 1,000 accounts. "Later": after 5,000 jobs were finished without a vacuum.\n' +
+      '"A newcomer": which of the next claims gets the only job of an account that has just come.\n',
+  );
+  const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
+  row('database', 'claim p50', 'p99', 'later p50', 'p99', 'create p50', 'p99', 'a newcomer');
+  row('---', ...Array(7).fill('--:'));
+  const ms = (values, share) => {
+    const sorted = values.toSorted((a, b) => a - b);
+    return `${sorted[Math.ceil(share * sorted.length) - 1].toFixed(2)} ms`;
+  };
+  for (const [name, { claims, later, creates, position }] of Object.entries(measured)) {
+    row(
+      name,
+      ...[claims, later, creates].flatMap((values) => [ms(values, 0.5), ms(values, 0.99)]),
+      `claim ${position}`,
     );
   }
 }

@@ -248,6 +248,42 @@ table(
   [0, 0.001, 0.01, 0.05].map((lossRate) => ({ perHour: 1_000, serviceSeconds: 5, runners: 3, lossRate })),
 );
 
+/**
+ * Batches of several accounts on one runner, by the rule of packages/server/src/jobs/turn.ts or first in first out.
+ * Returns by account when its last job has started, in jobs from its arrival.
+ */
+function serveBatches(batches, fair) {
+  const served = new Map();
+  const waiting = [];
+  const turnOf = (name) => {
+    const own = Math.max(0, ...waiting.filter((job) => job.name === name).map(({ turn }) => turn));
+    return Math.max(own + 1, (served.get(name) ?? 0) + 1, ...served.values());
+  };
+  const lastWaits = new Map();
+  for (let started = 0; ; started += 1) {
+    for (const { name, jobs, after } of batches.filter((batch) => batch.after === started)) {
+      for (let job = 0; job < jobs; job += 1) waiting.push({ name, arrivedAt: after, turn: fair ? turnOf(name) : 0 });
+    }
+    // Stable, so first in first out within a turn.
+    waiting.sort((a, b) => a.turn - b.turn);
+    const job = waiting.shift();
+    if (!job) return lastWaits;
+    served.set(job.name, Math.max(served.get(job.name) ?? 0, job.turn));
+    lastWaits.set(job.name, started - job.arrivedAt + 1);
+  }
+}
+
+const batches = [
+  { name: 'A', jobs: 1_000, after: 0 },
+  { name: 'B', jobs: 1, after: 10 },
+  { name: 'C', jobs: 20, after: 10 },
+];
+console.log('\n### Accounts take turns\n\nOne runner. B and C arrive when 10 of the jobs of A have started.\n');
+row('account', 'jobs', 'its last job is started as number, first in first out', 'in turns');
+row('---', '--:', '--:', '--:');
+const [fifo, inTurns] = [serveBatches(batches, false), serveBatches(batches, true)];
+for (const { name, jobs } of batches) row(name, whole(jobs), whole(fifo.get(name)), whole(inTurns.get(name)));
+
 const load = 1.4;
 const { waits } = simulate({ perHour: 1_008, serviceSeconds: 5, runners: 2, seed: Number(values.seed) });
 const waiting = waits.filter((wait) => wait > 0).length / waits.length;
