@@ -1,490 +1,291 @@
-"""Makes a gen3d bundle of a TripoSR checkpoint: ONNX graphs and manifest.json, in any of four precisions.
+"""Writes the skeleton of TripoSR: ONNX graphs without weights, which `gen3d models pull triposr` completes.
 
-    python3 -m venv venv && . venv/bin/activate
-    pip install torch==2.13.0 onnx==1.23.1 onnxscript==0.7.2 numpy pyyaml
-    python3 scripts/export-triposr.py model.ckpt ~/.local/share/gen3d/models/triposr
-    gen3d models verify triposr && gen3d models use triposr
+    pip install onnx==1.23.1 numpy
+    python3 scripts/export-triposr.py models/skeletons/triposr
 
-`model.ckpt` and the `config.yaml` beside it are the two files that the authors publish (MIT; see NOTICE.md, which this
-writes too). Nothing else of theirs is needed: the network is written out below from its description, so neither their
-code nor transformers, omegaconf, rembg or torchmcubes has to be installed, and no version of those can get in the way:
+Every weight is an initializer with the name, shape and layout that it has in the checkpoint the authors publish, and
+external data without an offset. gen3d reads the offsets from the checkpoint and writes them into the graph, so no
+weight is converted or copied. The network is written out below from its description:
 
-- transformers 5 calls the image encoder's weights by other names than 4.35, with which the checkpoint was made. Both are read.
-- The position embeddings, trained for 14 x 14 patches, are stretched to the 32 x 32 of the photo; that interpolation
-  cannot be traced. It does not depend on the photo, so it is done here. 4.35 stretched them by a factor of 32.1 / 14,
-  later versions to 32 x 32, which shifts them by up to a twentieth of a patch: --position-embeddings says which.
-- All that happens to the triplane's tokens before they first meet the photo is done here as well.
-- Attention becomes one node, com.microsoft.MultiHeadAttention, which onnxruntime computes in tiles. Written out in
-  products it needs 600 MB for its 16 x 3072 x 3072 weights and three times the time.
+- Linear layers are Gemm nodes with transB=1, which takes PyTorch's [out, in] as it is.
+- Attention is one node, com.microsoft.MultiHeadAttention, which onnxruntime computes in tiles. Written out as matrix
+  products, it needs 600 MB for its 16 x 3072 x 3072 weights and three times the time.
+- The position embeddings, trained for 14 x 14 patches, are interpolated to 32 x 32 by a Resize node. transformers 4.35,
+  with which the network was trained, scales by 32.1 / 14, and so does the graph.
+- The triplane's tokens do not depend on the image until they first attend to it. onnxruntime computes that part, like
+  the interpolation, once when it loads the graph (constant folding).
 
-Precisions: fp32; fp16 (weights and computation in half precision, for GPUs: a CPU has to convert back and forth); int8
-(weights only, one scale for each output of a layer; computation in fp32); int8-cpu (the products with these weights in
-int8 as well, for CPUs). Inputs and outputs are fp32 in all of them.
+`encoder-fp16.onnx` takes the large matrices in half precision. Its norms, residuals and biases, and all that is computed
+while loading, stay in float32.
 """
 
 import argparse
-import hashlib
-import json
-import math
-import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import onnx
-import torch
-import torch.nn.functional as F
-import yaml
 from onnx import TensorProto, helper, numpy_helper
-from torch import Tensor, nn
+
+from triposr_sizes import (
+    DECODER_LAYERS,
+    DECODER_NEURONS,
+    DENSITY_BIAS,
+    GROUPS,
+    HEAD_CHANNELS,
+    IMAGE_SIZE,
+    PATCH_SIZE,
+    SCENE_CHANNELS,
+    SIZES,
+    TRAINED_SIDE,
+    Size,
+)
 
 OPSET = 20
-HEAD_CHANNELS = 64
-GROUPS = 32
-# What the checkpoint's own test cameras look like, and the density at which its authors cut the surface.
-CAMERA = {"fovDegrees": 40, "distance": 1.9}
-THRESHOLD = 25
+CHECKPOINT = "model.ckpt"
 
 
-def attention(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-    """[1, L, C] each, heads of 64 channels side by side."""
-    heads = query.shape[-1] // HEAD_CHANNELS
-    if torch.onnx.is_in_onnx_export():
-        return torch.onnx.ops.symbolic(
-            "com.microsoft::MultiHeadAttention",
-            (query, key, value),
-            {"num_heads": heads},
-            dtype=query.dtype,
-            shape=query.shape,
-            version=1,
-        )
-    split = [x.unflatten(-1, (heads, HEAD_CHANNELS)).transpose(1, 2) for x in (query, key, value)]
-    return F.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2)
+class Graph:
+    """An ONNX graph under construction. Values are passed around by name."""
 
+    def __init__(self, half: bool = False):
+        self.nodes: list[onnx.NodeProto] = []
+        self.initializers: dict[str, TensorProto] = {}
+        self.half = half
 
-class VisionLayer(nn.Module):
-    def __init__(self, channels: int, hidden: int):
-        super().__init__()
-        self.layernorm_before = nn.LayerNorm(channels, eps=1e-12)
-        self.attention = nn.ModuleDict({f"{name}_proj": nn.Linear(channels, channels) for name in "qkvo"})
-        self.layernorm_after = nn.LayerNorm(channels, eps=1e-12)
-        self.mlp = nn.ModuleDict({"fc1": nn.Linear(channels, hidden), "fc2": nn.Linear(hidden, channels)})
+    def add(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object) -> str | list[str]:
+        names = [f"{op}_{len(self.nodes)}_{i}" if outputs > 1 else f"{op}_{len(self.nodes)}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(op, list(inputs), names, domain=domain, **attributes))
+        return names if outputs > 1 else names[0]
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        normed = self.layernorm_before(tokens)
-        query, key, value = (self.attention[f"{name}_proj"](normed) for name in "qkv")
-        tokens = tokens + self.attention["o_proj"](attention(query, key, value))
-        return tokens + self.mlp["fc2"](F.gelu(self.mlp["fc1"](self.layernorm_after(tokens))))
-
-
-class CrossAttention(nn.Module):
-    def __init__(self, channels: int, context_channels: int):
-        super().__init__()
-        self.to_q = nn.Linear(channels, channels, bias=False)
-        self.to_k = nn.Linear(context_channels, channels, bias=False)
-        self.to_v = nn.Linear(context_channels, channels, bias=False)
-        self.to_out = nn.ModuleList([nn.Linear(channels, channels)])
-
-    def forward(self, tokens: Tensor, context: Tensor) -> Tensor:
-        return self.to_out[0](attention(self.to_q(tokens), self.to_k(context), self.to_v(context)))
-
-
-class GatedUnit(nn.Module):
-    def __init__(self, channels: int, hidden: int):
-        super().__init__()
-        self.proj = nn.Linear(channels, 2 * hidden)
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        value, gate = self.proj(tokens).chunk(2, dim=-1)
-        return value * F.gelu(gate)
-
-
-class TriplaneLayer(nn.Module):
-    def __init__(self, channels: int, context_channels: int, hidden: int):
-        super().__init__()
-        self.norm1 = nn.LayerNorm(channels)
-        self.attn1 = CrossAttention(channels, channels)
-        self.norm2 = nn.LayerNorm(channels)
-        self.attn2 = CrossAttention(channels, context_channels)
-        self.norm3 = nn.LayerNorm(channels)
-        self.ff = nn.ModuleDict({"net": nn.ModuleDict({"0": GatedUnit(channels, hidden), "2": nn.Linear(hidden, channels)})})
-
-    def look_at_itself(self, tokens: Tensor) -> Tensor:
-        normed = self.norm1(tokens)
-        return tokens + self.attn1(normed, normed)
-
-    def look_at_photo(self, tokens: Tensor, photo: Tensor) -> Tensor:
-        tokens = tokens + self.attn2(self.norm2(tokens), photo)
-        return tokens + self.ff["net"]["2"](self.ff["net"]["0"](self.norm3(tokens)))
-
-
-class Weights(nn.Module):
-    """The network as a checkpoint stores it: sizes are read off the tensors, attributes are named as they are there."""
-
-    def __init__(self, state: dict[str, Tensor]):
-        super().__init__()
-
-        def shape(name: str) -> torch.Size:
-            return state[name].shape
-
-        def count(prefix: str) -> int:
-            return 1 + max(int(name[len(prefix) :].split(".")[0]) for name in state if name.startswith(prefix))
-
-        channels, _, patch, _ = shape("image_tokenizer.model.embeddings.patch_embeddings.projection.weight")
-        hidden = shape("image_tokenizer.model.layers.0.mlp.fc1.weight")[0]
-        self.vision = nn.ModuleDict(
-            {
-                "patches": nn.Conv2d(3, channels, patch, stride=patch),
-                "layers": nn.ModuleList(VisionLayer(channels, hidden) for _ in range(count("image_tokenizer.model.layers."))),
-                "layernorm": nn.LayerNorm(channels, eps=1e-12),
-            }
-        )
-        self.cls_token = nn.Parameter(torch.empty(shape("image_tokenizer.model.embeddings.cls_token")))
-        self.positions = nn.Parameter(torch.empty(shape("image_tokenizer.model.embeddings.position_embeddings")))
-
-        self.tokens = nn.Parameter(torch.empty(shape("tokenizer.embeddings")))
-        inner, token_channels = shape("backbone.proj_in.weight")
-        gate = shape("backbone.transformer_blocks.0.ff.net.2.weight")[1]
-        self.norm = nn.GroupNorm(GROUPS, token_channels, eps=1e-6)
-        self.proj_in = nn.Linear(token_channels, inner)
-        blocks = count("backbone.transformer_blocks.")
-        self.blocks = nn.ModuleList(TriplaneLayer(inner, channels, gate) for _ in range(blocks))
-        self.proj_out = nn.Linear(inner, token_channels)
-        self.upsample = nn.ConvTranspose2d(token_channels, shape("post_processor.upsample.weight")[1], 2, stride=2)
-
-        numbers = sorted({int(name.split(".")[2]) for name in state if name.startswith("decoder.layers.")})
-        self.decoder = nn.ModuleDict(
-            {str(n): nn.Linear(*reversed(shape(f"decoder.layers.{n}.weight"))) for n in numbers}
-        )
-        self.load_state_dict({self.name_here(name): tensor for name, tensor in state.items()})
-
-    @staticmethod
-    def name_here(name: str) -> str:
-        for there, here in (
-            ("image_tokenizer.model.embeddings.patch_embeddings.projection.", "vision.patches."),
-            ("image_tokenizer.model.embeddings.cls_token", "cls_token"),
-            ("image_tokenizer.model.embeddings.position_embeddings", "positions"),
-            ("image_tokenizer.model.", "vision."),
-            ("tokenizer.embeddings", "tokens"),
-            ("backbone.transformer_blocks.", "blocks."),
-            ("backbone.", ""),
-            ("post_processor.", ""),
-            ("decoder.layers.", "decoder."),
-        ):
-            if name.startswith(there):
-                return here + name[len(there) :]
+    def constant(self, values: object, dtype: type = np.float32) -> str:
+        array = np.asarray(values, dtype)
+        name = f"constant_{array.dtype}_{'x'.join(map(str, array.shape))}_{array.tobytes().hex()}"
+        self.initializers.setdefault(name, numpy_helper.from_array(array, name))
         return name
 
+    def weight(self, name: str, *shape: int, half: bool = False) -> str:
+        """A tensor of the checkpoint."""
+        tensor = TensorProto(name=name, dims=shape, data_location=TensorProto.EXTERNAL)
+        tensor.data_type = TensorProto.FLOAT16 if half else TensorProto.FLOAT
+        tensor.external_data.add(key="location", value=CHECKPOINT)
+        self.initializers[name] = tensor
+        return name
 
-class Encoder(nn.Module):
+    def reshape(self, x: str, *shape: int) -> str:
+        return self.add("Reshape", x, self.constant(shape, np.int64))
+
+    def cast(self, x: str, dtype: int) -> str:
+        return self.add("Cast", x, to=dtype) if self.half else x
+
+    def narrow(self, x: str) -> str:
+        return self.cast(x, TensorProto.FLOAT16)
+
+    def widen(self, x: str) -> str:
+        return self.cast(x, TensorProto.FLOAT)
+
+    def linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool = True) -> str:
+        operands = [x, self.weight(f"{name}.weight", outputs, inputs, half=self.half)]
+        if bias:
+            operands.append(self.narrow(self.weight(f"{name}.bias", outputs)))
+        return self.add("Gemm", *operands, transB=1)
+
+    def layer_norm(self, x: str, name: str, channels: int, epsilon: float) -> str:
+        scale, bias = self.weight(f"{name}.weight", channels), self.weight(f"{name}.bias", channels)
+        return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
+
+    def attention(self, query: str, key: str, value: str, channels: int) -> str:
+        """[L, C] each, heads of 64 channels side by side."""
+        batched = [self.reshape(x, 1, -1, channels) for x in (query, key, value)]
+        heads = channels // HEAD_CHANNELS
+        return self.reshape(
+            self.add("MultiHeadAttention", *batched, domain="com.microsoft", num_heads=heads), -1, channels
+        )
+
+    def model(self, inputs: dict[str, list], outputs: dict[str, tuple[str, list]]) -> onnx.ModelProto:
+        def value(name: str, shape: list) -> onnx.ValueInfoProto:
+            return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+        for name, (source, _) in outputs.items():
+            self.nodes.append(helper.make_node("Identity", [source], [name]))
+        graph = helper.make_graph(
+            self.nodes,
+            "triposr",
+            [value(name, shape) for name, shape in inputs.items()],
+            [value(name, shape) for name, (_, shape) in outputs.items()],
+            self.short_names(),
+        )
+        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, producer_name="gen3d", ir_version=9, opset_imports=opsets)
+
+    def short_names(self) -> list[TensorProto]:
+        """The initializers; constants, named after their values so far, get numbers."""
+        constants = [name for name in self.initializers if name.startswith("constant_")]
+        short = {name: f"constant_{i}" for i, name in enumerate(constants)}
+        for node in self.nodes:
+            node.input[:] = [short.get(name, name) for name in node.input]
+        for name in constants:
+            self.initializers[name].name = short[name]
+        return list(self.initializers.values())
+
+
+def encoder(size: Size, half: bool) -> onnx.ModelProto:
     """`image` [1, 3, S, S] in 0..1 to `scene_codes` [1, 3, C, H, W]."""
+    graph = Graph(half)
+    side = size.plane_size
+    # What is folded while loading stays in float32: the CPU, which folds it, has no kernels for half precision.
+    graph.half = False
+    photo = embed_patches(graph, size)
+    start, tokens = first_tokens(graph, size)
+    tokens = self_attention(graph, tokens, 0, size)
+    graph.half = half
 
-    def __init__(self, weights: Weights, image_size: int, position_embeddings: str):
-        super().__init__()
-        self.image_size = image_size
-        self.vision, self.blocks, self.proj_out, self.upsample = (
-            weights.vision,
-            weights.blocks,
-            weights.proj_out,
-            weights.upsample,
-        )
-        self.register_buffer("mean", torch.tensor([0.485, 0.456, 0.406]).reshape(1, 3, 1, 1))
-        self.register_buffer("std", torch.tensor([0.229, 0.224, 0.225]).reshape(1, 3, 1, 1))
-        with torch.no_grad():
-            side = image_size // weights.vision["patches"].kernel_size[0]
-            positions = stretched(weights.positions[:, 1:], side, position_embeddings)
-            self.register_buffer("patch_positions", positions)
-            self.register_buffer("first_token", weights.cls_token + weights.positions[:, :1])
-            # The tokens do not know the photo yet, so all this is one constant: [1, 3 * size * size, channels].
-            planes, channels, self.plane_size, _ = weights.tokens.shape
-            start = weights.tokens.permute(1, 0, 2, 3).reshape(1, channels, planes * self.plane_size**2)
-            tokens = weights.proj_in(weights.norm(start).transpose(1, 2))
-            self.register_buffer("start", start.transpose(1, 2))
-            self.register_buffer("tokens", self.blocks[0].look_at_itself(tokens))
-
-    def forward(self, image: Tensor) -> Tensor:
-        photo = self.look((image - self.mean.float()) / self.std.float())
-        tokens = self.blocks[0].look_at_photo(self.tokens, photo)
-        for block in self.blocks[1:]:
-            tokens = block.look_at_photo(block.look_at_itself(tokens), photo)
-        planes = (self.proj_out(tokens) + self.start).transpose(1, 2)
-        planes = planes.reshape(-1, 3, self.plane_size, self.plane_size).transpose(0, 1)
-        return self.upsample(planes)[None].float()
-
-    def look(self, image: Tensor) -> Tensor:
-        patches = self.vision["patches"](image.to(self.patch_positions.dtype)).flatten(2).transpose(1, 2)
-        tokens = torch.cat((self.first_token, patches + self.patch_positions), dim=1)
-        for layer in self.vision["layers"]:
-            tokens = layer(tokens)
-        return self.vision["layernorm"](tokens)
+    photo = graph.narrow(see(graph, photo, size))
+    for block in range(size.layers):
+        if block > 0:
+            tokens = self_attention(graph, tokens, block, size)
+        tokens = look_at_photo(graph, tokens, photo, block, size)
+    tokens = graph.linear(graph.narrow(tokens), "backbone.proj_out", size.channels, size.channels)
+    planes = graph.add("Add", graph.widen(tokens), start)
+    planes = graph.add("Transpose", graph.reshape(planes, 3, side * side, size.channels), perm=[0, 2, 1])
+    weight = graph.weight("post_processor.upsample.weight", size.channels, SCENE_CHANNELS, 2, 2)
+    bias = graph.weight("post_processor.upsample.bias", SCENE_CHANNELS)
+    planes = graph.reshape(planes, 3, size.channels, side, side)
+    codes = graph.add("ConvTranspose", planes, weight, bias, kernel_shape=[2, 2], strides=[2, 2])
+    shape = [1, 3, SCENE_CHANNELS, 2 * side, 2 * side]
+    image = {"image": [1, 3, IMAGE_SIZE, IMAGE_SIZE]}
+    return graph.model(image, {"scene_codes": (graph.reshape(codes, *shape), shape)})
 
 
-def stretched(positions: Tensor, side: int, like: str) -> Tensor:
-    """Position embeddings [1, n * n, C] for side * side patches."""
-    n = math.isqrt(positions.shape[1])
-    grid = positions.reshape(1, n, n, -1).permute(0, 3, 1, 2)
-    if like == "4.35":
-        grid = F.interpolate(grid, scale_factor=(side + 0.1) / n, mode="bicubic", align_corners=False)
-    else:
-        grid = F.interpolate(grid, size=(side, side), mode="bicubic", align_corners=False)
-    return grid.flatten(2).transpose(1, 2)
+def embed_patches(graph: Graph, size: Size) -> str:
+    """The photo's tokens [1 + patches, C]."""
+    prefix = "image_tokenizer.model.embeddings"
+    channels, side = size.vision_channels, IMAGE_SIZE // PATCH_SIZE
+    mean = graph.constant(np.reshape([0.485, 0.456, 0.406], (1, 3, 1, 1)))
+    std = graph.constant(np.reshape([0.229, 0.224, 0.225], (1, 3, 1, 1)))
+    image = graph.add("Div", graph.add("Sub", "image", mean), std)
+    weight = graph.weight(f"{prefix}.patch_embeddings.projection.weight", channels, 3, PATCH_SIZE, PATCH_SIZE)
+    bias = graph.weight(f"{prefix}.patch_embeddings.projection.bias", channels)
+    kernel = [PATCH_SIZE, PATCH_SIZE]
+    patches = graph.add("Conv", image, weight, bias, kernel_shape=kernel, strides=kernel)
 
-
-class Network(nn.Module):
-    """What stands behind the sampled planes: `features` [N, 3C] to `density` [N, 1] and `color` [N, 3] in 0..1."""
-
-    def __init__(self, weights: Weights, config: dict):
-        super().__init__()
-        self.layers = weights.decoder
-        self.activation = {"relu": F.relu, "silu": F.silu}[config["decoder"].get("activation", "relu")]
-        self.bias = config["renderer"].get("density_bias", -1.0)
-
-    def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        *hidden, last = self.layers.values()
-        for layer in hidden:
-            features = self.activation(layer(features))
-        answer = last(features)
-        return torch.exp(answer[..., :1] + self.bias), torch.sigmoid(answer[..., 1:4])
-
-
-class PointsDecoder(nn.Module):
-    """`scene_codes` and `points` [1, P, 3] in ±radius to `density` [1, P, 1] and `color` [1, P, 3]."""
-
-    def __init__(self, network: Network, radius: float):
-        super().__init__()
-        self.network = network
-        self.radius = radius
-
-    def forward(self, scene_codes: Tensor, points: Tensor) -> tuple[Tensor, Tensor]:
-        x, y, z = (points[0] / self.radius).split(1, dim=1)
-        grid = torch.stack([torch.cat(pair, dim=1) for pair in ((x, y), (x, z), (y, z))])
-        sampled = F.grid_sample(scene_codes[0], grid[:, None], align_corners=False)
-        features = sampled[:, :, 0].permute(2, 0, 1).flatten(1)
-        density, color = self.network(features)
-        return density[None], color[None]
-
-
-def read_checkpoint(path: Path) -> dict[str, Tensor]:
-    state = torch.load(path, map_location="cpu", weights_only=True)
-    state = state.get("state_dict", state)
-    spelled = {new_spelling(name): tensor for name, tensor in state.items()}
-    return {name: tensor.float() for name, tensor in spelled.items() if ".pooler." not in name}
-
-
-def new_spelling(name: str) -> str:
-    """The name that transformers 5 gives a weight of the image encoder, whichever version named it."""
-    if not name.startswith("image_tokenizer.model.encoder."):
-        return name
-    for old, new in (
-        (r"\.encoder\.layer\.", ".layers."),
-        (r"\.attention\.attention\.(query|key|value)\.", lambda match: f".attention.{match[1][0]}_proj."),
-        (r"\.attention\.output\.dense\.", ".attention.o_proj."),
-        (r"\.intermediate\.dense\.", ".mlp.fc1."),
-        (r"\.output\.dense\.", ".mlp.fc2."),
-    ):
-        name = re.sub(old, new, name)
-    return name
-
-
-def to_onnx(model: nn.Module, example: dict[str, Tensor], outputs: list[str], open_axes: dict[str, dict]) -> onnx.ModelProto:
-    program = torch.onnx.export(
-        model.eval(),
-        kwargs=example,
-        input_names=list(example),
-        output_names=outputs,
-        dynamic_shapes={name: open_axes.get(name, {}) for name in example},
-        opset_version=OPSET,
-        dynamo=True,
-        verbose=False,
+    trained = TRAINED_SIDE * TRAINED_SIDE
+    positions = graph.reshape(graph.weight(f"{prefix}.position_embeddings", 1, 1 + trained, channels), -1, channels)
+    first_position, positions = graph.add("Split", positions, graph.constant([1, trained], np.int64), outputs=2, axis=0)
+    positions = graph.reshape(graph.add("Transpose", positions, perm=[1, 0]), 1, channels, TRAINED_SIDE, TRAINED_SIDE)
+    scale = (side + 0.1) / TRAINED_SIDE
+    positions = graph.add(
+        "Resize",
+        positions,
+        "",
+        graph.constant([1, 1, scale, scale]),
+        mode="cubic",
+        cubic_coeff_a=-0.75,
+        coordinate_transformation_mode="half_pixel",
     )
-    graph = program.model_proto
-    # What the exporter notes about where each node came from is a third of a small graph.
-    for node in graph.graph.node:
-        del node.metadata_props[:]
-        node.doc_string = ""
-    del graph.graph.metadata_props[:]
-    del graph.graph.value_info[:]
-    return graph
+    positions = graph.add("Transpose", graph.reshape(positions, channels, side * side), perm=[1, 0])
+    patches = graph.add("Transpose", graph.reshape(patches, channels, side * side), perm=[1, 0])
+    first = graph.reshape(graph.weight(f"{prefix}.cls_token", 1, 1, channels), 1, channels)
+    first = graph.add("Add", first, first_position)
+    return graph.add("Concat", first, graph.add("Add", patches, positions), axis=0)
 
 
-def to_int8(weight: onnx.TensorProto) -> onnx.TensorProto:
-    """Rounds a matrix [in, out] to int8 in its place, as NAME_int8. Returns the scale of each output, as NAME_scale."""
-    name, values = weight.name, numpy_helper.to_array(weight)
-    scale = np.maximum(np.abs(values).max(axis=0) / 127, 1e-12).astype(np.float32)
-    weight.CopyFrom(numpy_helper.from_array(np.rint(values / scale).astype(np.int8), f"{name}_int8"))
-    return numpy_helper.from_array(scale, f"{name}_scale")
-
-
-def matrices(model: onnx.ModelProto) -> dict[str, onnx.TensorProto]:
-    """The matrices of all products, by name."""
-    used = {node.input[1] for node in model.graph.node if node.op_type == "MatMul"}
-    return {weight.name: weight for weight in model.graph.initializer if weight.name in used and len(weight.dims) == 2}
-
-
-def with_int8_weights(model: onnx.ModelProto) -> None:
-    """Stores the matrices of all products as int8 and a scale for each output; what is computed stays fp32."""
-    dequantize = []
-    for name, weight in matrices(model).items():
-        model.graph.initializer.append(to_int8(weight))
-        dequantize.append(
-            helper.make_node("DequantizeLinear", [f"{name}_int8", f"{name}_scale"], [name], axis=1)
-        )
-    for node in reversed(dequantize):
-        model.graph.node.insert(0, node)
-
-
-def with_int8_products(model: onnx.ModelProto) -> None:
-    """Computes the products with matrices in int8: what comes in is rounded with one scale for all, as it comes.
-
-    A processor with VNNI takes less than half of fp32's time. One node each, com.microsoft.DynamicQuantizeMatMul.
-    """
-    rounded = matrices(model)
-    for name, weight in rounded.items():
-        scale = to_int8(weight)
-        zero = numpy_helper.from_array(np.zeros(scale.dims[0], np.int8), f"{name}_zero")
-        model.graph.initializer.extend([scale, zero])
-    for node in model.graph.node:
-        if node.op_type != "MatMul" or node.input[1] not in rounded:
-            continue
-        name = node.input[1]
-        inputs = [node.input[0], f"{name}_int8", f"{name}_scale", f"{name}_zero"]
-        node.CopyFrom(helper.make_node("DynamicQuantizeMatMul", inputs, node.output, domain="com.microsoft"))
-
-
-def save(model: onnx.ModelProto, out: Path, name: str) -> None:
-    """Weights lie in a file of their own: one protobuf message cannot exceed 2 GB."""
-    weights = out / f"{name}.weights"
-    weights.unlink(missing_ok=True)
-    onnx.save(model, out / f"{name}.onnx", save_as_external_data=True, location=weights.name, size_threshold=4096)
-
-
-def describe(path: Path) -> dict:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"name": path.name, "size": path.stat().st_size, "sha256": digest}
-
-
-NOTICE = """# TripoSR
-
-Made by scripts/export-triposr.py of gen3d from the checkpoint published by Tripo AI and Stability AI.
-
-- Code: MIT, Copyright (c) 2024 Tripo AI & Stability AI, https://github.com/VAST-AI-Research/TripoSR
-- Weights: MIT, the same copyright, https://huggingface.co/stabilityai/TripoSR
-- Image encoder inside them: DINO ViT-B/16, Apache-2.0, Copyright (c) Facebook, Inc. and its affiliates
-- Trained on renderings of a subset of Objaverse that is, in its authors' words, available under CC-BY
-
-MIT asks that its text travels with copies: https://github.com/VAST-AI-Research/TripoSR/blob/main/LICENSE
-"""
-
-
-def manifest(args: argparse.Namespace, config: dict, files: list[dict], codes: Tensor) -> dict:
-    kind = args.decoder
-    return {
-        "formatVersion": 1,
-        "kind": "reconstruction",
-        "name": args.out.name,
-        "title": f"TripoSR ({args.precision})",
-        "description": "Tripo AI and Stability AI's large reconstruction model: a photo to a triplane in one pass.",
-        "licence": {
-            "code": {"licence": "MIT", "source": "https://github.com/VAST-AI-Research/TripoSR"},
-            "weights": {"licence": "MIT", "source": "https://huggingface.co/stabilityai/TripoSR"},
-            "trainingData": {
-                "licence": "CC-BY-4.0 (a subset of Objaverse, according to its authors)",
-                "source": "https://huggingface.co/stabilityai/TripoSR",
-            },
-        },
-        "graph": "encoder.onnx",
-        "files": files,
-        "input": {
-            "tensor": "image",
-            "size": config["cond_image_size"],
-            "channels": 3,
-            "mean": [0, 0, 0],
-            "std": [255, 255, 255],
-            # White makes it grow a sheet behind the object.
-            "background": 0.5,
-            "foregroundRatio": 0.85,
-        },
-        "decoder": {
-            "kind": kind,
-            "graph": "decoder.onnx",
-            "sceneCodes": "scene_codes",
-            **(
-                {"features": "features", "planeChannels": codes.shape[2], "planeSize": codes.shape[3]}
-                if kind == "planes"
-                else {"points": "points"}
+def see(graph: Graph, tokens: str, size: Size) -> str:
+    """The image encoder's layers: a ViT."""
+    channels = size.vision_channels
+    for layer in range(size.vision_layers):
+        prefix = f"image_tokenizer.model.encoder.layer.{layer}"
+        normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.layernorm_before", channels, 1e-12))
+        looked = graph.attention(
+            *(
+                graph.linear(normed, f"{prefix}.attention.attention.{part}", channels, channels)
+                for part in ("query", "key", "value")
             ),
-            "density": "density",
-            "color": "color",
-            "halfExtent": config["renderer"]["radius"],
-            "up": "+z",
-            "front": "+x",
-        },
-        "threshold": args.threshold,
-        "camera": CAMERA,
-    }
+            channels,
+        )
+        looked = graph.linear(looked, f"{prefix}.attention.output.dense", channels, channels)
+        tokens = graph.add("Add", tokens, graph.widen(looked))
+        normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.layernorm_after", channels, 1e-12))
+        hidden = graph.add("Gelu", graph.linear(normed, f"{prefix}.intermediate.dense", channels, 4 * channels))
+        tokens = graph.add(
+            "Add", tokens, graph.widen(graph.linear(hidden, f"{prefix}.output.dense", 4 * channels, channels))
+        )
+    return graph.layer_norm(tokens, "image_tokenizer.model.layernorm", channels, 1e-12)
 
 
-def check(config: dict) -> None:
-    """The parts of the reference that its configuration could choose and this script does not know."""
-    renderer = config["renderer"]
-    for section, key, known in (
-        ("renderer", "feature_reduction", "concat"),
-        ("renderer", "density_activation", "exp"),
-        ("renderer", "color_activation", "sigmoid"),
-        ("backbone", "attention_head_dim", HEAD_CHANNELS),
-        ("backbone", "norm_num_groups", GROUPS),
-    ):
-        found = config[section].get(key, known)
-        if found != known:
-            sys.exit(f"config.yaml: {section}.{key} is {found}, and this script knows {known} only")
+def first_tokens(graph: Graph, size: Size) -> tuple[str, str]:
+    """The triplane's tokens [3 * side * side, C] as they are stored, and normed and projected."""
+    channels, side = size.channels, size.plane_size
+    count = 3 * side * side
+    embeddings = graph.weight("tokenizer.embeddings", 3, channels, side, side)
+    planes = graph.reshape(embeddings, 3, channels, side * side)
+    start = graph.reshape(graph.add("Transpose", planes, perm=[0, 2, 1]), count, channels)
+    # GroupNorm: all positions of the channels of one group share mean and variance.
+    grouped = graph.reshape(graph.add("Transpose", start, perm=[1, 0]), 1, GROUPS, -1)
+    ones, zeros = graph.constant(np.ones(GROUPS)), graph.constant(np.zeros(GROUPS))
+    grouped = graph.add("InstanceNormalization", grouped, ones, zeros, epsilon=1e-6)
+    normed = graph.add("Transpose", graph.reshape(grouped, channels, count), perm=[1, 0])
+    normed = graph.add("Mul", normed, graph.weight("backbone.norm.weight", channels))
+    normed = graph.add("Add", normed, graph.weight("backbone.norm.bias", channels))
+    return start, graph.linear(normed, "backbone.proj_in", channels, channels)
+
+
+def self_attention(graph: Graph, tokens: str, block: int, size: Size) -> str:
+    prefix = f"backbone.transformer_blocks.{block}"
+    normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.norm1", size.channels, 1e-5))
+    return attend(graph, tokens, normed, normed, f"{prefix}.attn1", size.channels, size.channels)
+
+
+def look_at_photo(graph: Graph, tokens: str, photo: str, block: int, size: Size) -> str:
+    prefix = f"backbone.transformer_blocks.{block}"
+    channels = size.channels
+    normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.norm2", channels, 1e-5))
+    tokens = attend(graph, tokens, normed, photo, f"{prefix}.attn2", channels, size.vision_channels)
+    normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.norm3", channels, 1e-5))
+    gated = graph.linear(normed, f"{prefix}.ff.net.0.proj", channels, 8 * channels)
+    value, gate = graph.add("Split", gated, outputs=2, axis=1, num_outputs=2)
+    hidden = graph.add("Mul", value, graph.add("Gelu", gate))
+    return graph.add("Add", tokens, graph.widen(graph.linear(hidden, f"{prefix}.ff.net.2", 4 * channels, channels)))
+
+
+def attend(graph: Graph, tokens: str, normed: str, context: str, prefix: str, channels: int, width: int) -> str:
+    query = graph.linear(normed, f"{prefix}.to_q", channels, channels, bias=False)
+    key = graph.linear(context, f"{prefix}.to_k", width, channels, bias=False)
+    value = graph.linear(context, f"{prefix}.to_v", width, channels, bias=False)
+    attended = graph.linear(graph.attention(query, key, value, channels), f"{prefix}.to_out.0", channels, channels)
+    return graph.add("Add", tokens, graph.widen(attended))
+
+
+def decoder() -> onnx.ModelProto:
+    """`features` [N, 3C], sampled from the planes, to `density` [N, 1] and `color` [N, 3] in 0..1. Always float32."""
+    graph = Graph()
+    x, width = "features", 3 * SCENE_CHANNELS
+    for layer in range(DECODER_LAYERS):
+        x = graph.linear(x, f"decoder.layers.{2 * layer}", width, DECODER_NEURONS)
+        x = graph.add("Mul", x, graph.add("Sigmoid", x))
+        width = DECODER_NEURONS
+    x = graph.linear(x, f"decoder.layers.{2 * DECODER_LAYERS}", width, 4)
+    density, color = graph.add("Split", x, graph.constant([1, 3], np.int64), outputs=2, axis=1)
+    density = graph.add("Exp", graph.add("Add", density, graph.constant(DENSITY_BIAS)))
+    color = graph.add("Sigmoid", color)
+    outputs = {"density": (density, ["N", 1]), "color": (color, ["N", 3])}
+    return graph.model({"features": ["N", 3 * SCENE_CHANNELS]}, outputs)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Makes a gen3d bundle of a TripoSR checkpoint.")
-    parser.add_argument("checkpoint", type=Path, help="model.ckpt")
-    parser.add_argument("out", type=Path, help="the bundle's folder; its last part is the bundle's name")
-    parser.add_argument("--config", type=Path, help="default: config.yaml beside the checkpoint")
-    parser.add_argument("--decoder", choices=["planes", "points"], default="planes", help="default: planes, which is faster")
-    parser.add_argument("--precision", choices=["fp32", "fp16", "int8", "int8-cpu"], default="fp32")
-    parser.add_argument("--position-embeddings", choices=["4.35", "5"], default="4.35", metavar="VERSION", help="stretched as transformers 4.35 (default, with which the published weights were trained) or 5 does")
-    parser.add_argument("--threshold", type=float, default=THRESHOLD)
+    parser = argparse.ArgumentParser(description="Writes the skeleton of TripoSR.")
+    parser.add_argument("out", type=Path, help="the folder that gets the graphs")
+    parser.add_argument("--size", choices=SIZES, default="full", help="the smaller ones are for tests")
     args = parser.parse_args()
-
-    config = yaml.safe_load((args.config or args.checkpoint.parent / "config.yaml").read_text())
-    check(config)
-    weights = Weights(read_checkpoint(args.checkpoint))
-    size = config["cond_image_size"]
-    encoder = Encoder(weights, size, args.position_embeddings)
-    network = Network(weights, config)
+    size = SIZES[args.size]
     args.out.mkdir(parents=True, exist_ok=True)
-
-    with torch.no_grad():
-        channels, side = encoder.upsample.out_channels, 2 * encoder.plane_size
-        codes = torch.zeros(1, 3, channels, side, side)
-        # The decoder is small, and exp() of its answers leaves the range of half precision at 11: fp32 always.
-        if args.decoder == "planes":
-            example = {"features": torch.zeros(8, 3 * channels)}
-            decoder = to_onnx(network, example, ["density", "color"], {"features": {0: torch.export.Dim("N")}})
-        else:
-            example = {"scene_codes": codes, "points": torch.zeros(1, 8, 3)}
-            points = PointsDecoder(network, config["renderer"]["radius"])
-            decoder = to_onnx(points, example, ["density", "color"], {"points": {1: torch.export.Dim("P")}})
-        onnx.save(decoder, args.out / "decoder.onnx")
-
-        if args.precision == "fp16":
-            encoder.half()
-        graph = to_onnx(encoder, {"image": torch.zeros(1, 3, size, size)}, ["scene_codes"], {})
-    if args.precision == "int8":
-        with_int8_weights(graph)
-    if args.precision == "int8-cpu":
-        with_int8_products(graph)
-    save(graph, args.out, "encoder")
-
-    files = [describe(args.out / name) for name in ("encoder.onnx", "encoder.weights", "decoder.onnx")]
-    (args.out / "manifest.json").write_text(json.dumps(manifest(args, config, files, codes), indent=2) + "\n")
-    (args.out / "NOTICE.md").write_text(NOTICE)
-    print(f"{args.out}: {sum(file['size'] for file in files) / 1e6:.0f} MB")
+    graphs = {
+        "encoder.onnx": encoder(size, half=False),
+        "encoder-fp16.onnx": encoder(size, half=True),
+        "decoder.onnx": decoder(),
+    }
+    for name, model in graphs.items():
+        (args.out / name).write_bytes(model.SerializeToString(deterministic=True))
+        print(f"{args.out / name}: {model.ByteSize()} bytes")
 
 
 if __name__ == "__main__":

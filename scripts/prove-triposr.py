@@ -1,23 +1,29 @@
-"""Proves that what export-triposr.py exports, run by our engine, gives what TripoSR's reference implementation gives.
+"""Proves that `gen3d models pull` makes of TripoSR's checkpoint a bundle that gives what the reference gives.
 
     git clone https://github.com/VAST-AI-Research/TripoSR reference
-    pip install torch==2.13.0 onnx==1.23.1 onnxscript==0.7.2 numpy pyyaml \\
+    pip install torch==2.13.0 onnx==1.23.1 numpy pyyaml \\
         transformers==5.18.0 einops imageio trimesh scikit-image scipy
-    npm run setup && python3 scripts/prove-triposr.py reference --size full
+    npm run setup && npm run build && python3 scripts/prove-triposr.py reference --size full
 
-Needs no published weights: it builds the reference with random ones (fixed seed), saves them as a checkpoint, exports
-that in every variant and has scripts/run-bundle.mjs run each on a photo. Compared with PyTorch's are the scene codes and
-the densities and colours at random points, and with the reference's own mesh (scikit-image's marching cubes in the
-place of torchmcubes) the surface.
+Needs no published weights: it builds the reference with random ones (fixed seed), saves them with PyTorch under the
+published tensor names, serves them over HTTP on loopback, pulls them in every precision and has scripts/run-bundle.mjs
+run each bundle on a photo. Compared with PyTorch's are the scene codes and the densities and colors at random points,
+and with the reference's own mesh (scikit-image's marching cubes in the place of torchmcubes) the surface.
 
-The weights are random; only the last layers are fitted so that what comes out has a surface (see fit_an_object).
+The weights are random; only the last layers are fitted so that the result has a surface (see fit_an_object).
 """
 
 import argparse
 import contextlib
+import functools
+import hashlib
+import http.server
+import json
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -30,7 +36,7 @@ from scipy.spatial import cKDTree
 from triposr_reference import RADIUS, SIZES, THRESHOLD, build_reference
 
 ROOT = Path(__file__).parent.parent
-VARIANTS = [("planes", "fp32"), ("points", "fp32"), ("planes", "fp16"), ("planes", "int8"), ("planes", "int8-cpu")]
+PRECISIONS = ["fp32", "fp16"]
 
 
 def to_triangles(points: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
@@ -114,6 +120,53 @@ class Run:
         return np.fromfile(self.out / name, dtype).reshape(shape)
 
 
+class Handler(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Catalogue:
+    """The shipped catalogue's TripoSR with another checkpoint and of another size, as a model called triposr-random."""
+
+    def __init__(self, folder: Path, size: str, stack: contextlib.ExitStack):
+        self.folder = folder
+        skeleton = folder / "skeletons/triposr"
+        subprocess.run([sys.executable, ROOT / "scripts/export-triposr.py", skeleton, "--size", size], check=True)
+        shutil.copy(ROOT / "models/skeletons/triposr/NOTICE.md", skeleton)
+        shipped = json.loads((ROOT / "models/catalogue.json").read_text())["bundles"]
+        entry = next(bundle for bundle in shipped if bundle["manifest"]["name"] == "triposr")
+        checkpoint = folder / "model.ckpt"
+        with checkpoint.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        entry["manifest"]["name"] = "triposr-random"
+        entry["manifest"]["files"] = [{"name": "model.ckpt", "size": checkpoint.stat().st_size, "sha256": digest}]
+        entry["manifest"]["decoder"]["planeSize"] = 2 * SIZES[size].plane_size
+        handler = functools.partial(Handler, directory=folder)
+        server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler))
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
+        entry["urls"] = {"model.ckpt": f"http://127.0.0.1:{server.server_port}/model.ckpt"}
+        (folder / "catalogue.json").write_text(json.dumps({"formatVersion": 1, "bundles": [entry]}))
+
+    def pull(self, precision: str) -> Path:
+        """The folder of the bundle. The command finds Node alone on its PATH: no Python."""
+        data = self.folder / f"data-{precision}"
+        node = Path(shutil.which("node") or sys.exit("node is not on the PATH"))
+        environment = {
+            "HOME": str(data),
+            "PATH": str(node.parent) if not (node.parent / "python3").exists() else "",
+            "GEN3D_MODELS_DIR": str(self.folder),
+            "GEN3D_DATA_DIR": str(data),
+        }
+        command = [node, ROOT / "packages/cli/bin/gen3d.js", "models", "pull", "triposr-random", "--precision", precision]
+        start = time.perf_counter()
+        subprocess.run(command, check=True, env=environment)
+        print(f"pulled and tested in {time.perf_counter() - start:.1f} s")
+        return data / "models/triposr-random"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("reference", type=Path, help="a clone of TripoSR")
@@ -136,12 +189,9 @@ def main() -> None:
         expected = None
         print(f"{args.size}: {sum(p.numel() for p in model.parameters()) / 1e6:.0f} M parameters")
 
-        for kind, precision in VARIANTS:
-            bundle = folder / f"{kind}-{precision}"
-            export = [sys.executable, ROOT / "scripts/export-triposr.py", folder / "model.ckpt", bundle]
-            # The reference runs on transformers 5 here.
-            options = ["--decoder", kind, "--precision", precision, "--position-embeddings", "5"]
-            subprocess.run([*export, *options], check=True, capture_output=True)
+        catalogue = Catalogue(folder, args.size, stack)
+        for precision in PRECISIONS:
+            bundle = catalogue.pull(precision)
             size = sum(file.stat().st_size for file in bundle.iterdir()) / 1e6
 
             if expected is None:
@@ -159,7 +209,7 @@ def main() -> None:
                 expected = {"scene codes": codes.numpy(), "densities": density, "colours": answer["color"].numpy()}
                 print(f"densities {density.min():.3g} to {density.max():.3g}, {len(mesh.faces)} triangles")
 
-            run = Run(bundle, args.photo, folder / "points", folder / f"run-{kind}-{precision}", args.resolution)
+            run = Run(bundle, args.photo, folder / "points", folder / f"run-{precision}", args.resolution)
             found = {
                 "scene codes": run.read("scene_codes.f32", *codes.shape),
                 "densities": run.read("density.f32", -1),
@@ -170,7 +220,7 @@ def main() -> None:
             errors = {what: relative(found[what], expected[what]) for what in expected}
             said = ", ".join(f"{what} {norm:.1e} (worst {worst:.1e})" for what, (norm, worst) in errors.items())
             times = ", ".join(f"{step} {value}" for step, value in run.said.items())
-            print(f"{kind} {precision}: {size:.0f} MB; {said}; surface {distance:.3f} cells; {times}", flush=True)
+            print(f"{precision}: {size:.0f} MB; {said}; surface {distance:.3f} cells; {times}", flush=True)
             if precision == "fp32" and (max(worst for _, worst in errors.values()) > 1e-3 or distance > 0.5):
                 sys.exit("not equal")
 

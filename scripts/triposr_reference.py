@@ -15,10 +15,10 @@ import torch.nn.functional as F
 import yaml
 from skimage.measure import marching_cubes
 
+from triposr_sizes import PATCH_SIZE, SIZES
+
 RADIUS = 0.87
 THRESHOLD = 25
-# (vision channels, vision layers, plane size, token channels, layers); full is the published model.
-SIZES = {"tiny": (192, 2, 16, 128, 2), "small": (384, 4, 32, 512, 4), "full": (768, 12, 32, 1024, 16)}
 
 
 def stub(name: str, **attributes: object) -> None:
@@ -43,6 +43,36 @@ def stub_what_is_not_computed(vision_config: Path) -> None:
     import huggingface_hub
 
     huggingface_hub.hf_hub_download = lambda **_: str(vision_config)
+    from transformers.models.vit.modeling_vit import ViTEmbeddings
+
+    ViTEmbeddings.interpolate_pos_encoding = interpolate_as_trained
+
+
+def interpolate_as_trained(self: torch.nn.Module, _: torch.Tensor, height: int, width: int) -> torch.Tensor:
+    """As transformers 4.35, with which TripoSR was trained. Later versions interpolate to 32 x 32 instead of 32.1 x 32.1."""
+    first, grid = self.position_embeddings[:, :1], self.position_embeddings[:, 1:]
+    side = round(grid.shape[1] ** 0.5)
+    grid = grid.reshape(1, side, side, -1).permute(0, 3, 1, 2)
+    scale = tuple((pixels // PATCH_SIZE + 0.1) / side for pixels in (height, width))
+    grid = F.interpolate(grid, scale_factor=scale, mode="bicubic", align_corners=False)
+    return torch.cat((first, grid.flatten(2).transpose(1, 2)), dim=1)
+
+
+def published_name(name: str) -> str:
+    """The name of a tensor in the published checkpoint, which transformers 4.35 wrote."""
+    if not name.startswith("image_tokenizer.model.layers."):
+        return name
+    for new, old in (
+        (".model.layers.", ".model.encoder.layer."),
+        (".attention.q_proj.", ".attention.attention.query."),
+        (".attention.k_proj.", ".attention.attention.key."),
+        (".attention.v_proj.", ".attention.attention.value."),
+        (".attention.o_proj.", ".attention.output.dense."),
+        (".mlp.fc1.", ".intermediate.dense."),
+        (".mlp.fc2.", ".output.dense."),
+    ):
+        name = name.replace(new, old)
+    return name
 
 
 def configuration(size: str) -> tuple[dict, dict]:
@@ -105,7 +135,7 @@ def build_reference(folder: Path, size: str) -> torch.nn.Module:
         # Untrained, the photo would shake the object to pieces.
         block.attn2.to_out[0].weight.mul_(0.2)
     fit_an_object(model)
-    torch.save(model.state_dict(), folder / "model.ckpt")
+    torch.save({published_name(name): tensor for name, tensor in model.state_dict().items()}, folder / "model.ckpt")
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return model
 
@@ -164,6 +194,7 @@ def load_reference(folder: Path) -> torch.nn.Module:
     from tsr.system import TSR
 
     model = TSR(yaml.safe_load((folder / "config.yaml").read_text())).eval()
-    model.load_state_dict(torch.load(folder / "model.ckpt", map_location="cpu"))
+    state = torch.load(folder / "model.ckpt", map_location="cpu", mmap=True)
+    model.load_state_dict({name: state[published_name(name)] for name in model.state_dict()})
     model.renderer.set_chunk_size(8192)
     return model

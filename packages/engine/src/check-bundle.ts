@@ -1,6 +1,9 @@
 import type { Bundle } from './bundle/load-bundle.js';
 import { bundleOfKind } from './bundle/load-bundle.js';
+import { ComputeDevice } from './device/compute-device.js';
+import { ask } from './device/parity-run.js';
 import { openReconstructor } from './engine.js';
+import { BundleError } from './errors.js';
 import { openMattingModel } from './photo/matte.js';
 
 /**
@@ -14,4 +17,19 @@ export async function checkBundle(bundle: Bundle): Promise<void> {
       ? await openMattingModel(bundleOfKind(bundle, 'matte'))
       : await openReconstructor(bundleOfKind(bundle, 'reconstruction'));
   await model.release();
+}
+
+/**
+ * Loads every graph of the bundle and runs it on a test image on the CPU.
+ *
+ * @throws {BundleError} as `checkBundle`, and if the output is all zero or not a number
+ */
+export async function testBundle(bundle: Bundle): Promise<void> {
+  const { encoder, decoder } = await ask(bundle, new ComputeDevice(), { runs: 1 });
+  for (const [name, values] of [...encoder.outputs, ...(decoder?.outputs ?? [])]) {
+    if (values.every(Number.isFinite) && values.some((value) => value !== 0)) continue;
+    throw new BundleError(
+      `${bundle.manifest.name} failed its self-test: output "${name}" is all zero or not a number. Are these the right weights?`,
+    );
+  }
 }

@@ -1,8 +1,14 @@
 export { Catalogue, type CatalogueEntry, readCatalogues } from './bundle/catalogue.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-export { type PullOptions, type PullProgress, pullBundle } from './bundle/pull.js';
-export { checkBundle } from './check-bundle.js';
+export {
+  type CheckpointOptions,
+  type PullOptions,
+  type PullProgress,
+  type PullRequirements,
+  pullBundle,
+} from './bundle/pull.js';
+export { checkBundle, testBundle } from './check-bundle.js';
 export type { Adapter } from './device/adapter.js';
 export {
   type ChosenDevice,

@@ -31,16 +31,29 @@ export interface BallOptions {
  * @returns the bundle's folder
  */
 export async function writeBallBundle(folder: string, name: string, options: BallOptions): Promise<string> {
-  const { kind, radius = 0.5, points, dents } = options;
   const directory = join(folder, name);
   await mkdir(directory, { recursive: true });
-  const graphs = {
-    'encoder.onnx': onnxFile(ballEncoder(dents)),
-    'decoder.onnx': onnxFile(kind === 'planes' ? planesDecoder(radius) : pointsDecoder(radius, points)),
-  };
-  for (const [file, bytes] of Object.entries(graphs)) await writeFile(join(directory, file), bytes);
+  const graphs = Object.entries(ballGraphs(options)).map(([file, graph]) => [file, onnxFile(graph)] as const);
+  for (const [file, bytes] of graphs) await writeFile(join(directory, file), bytes);
+  const files = graphs.map(([file, bytes]) => ({
+    name: file,
+    size: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+  }));
+  await writeFile(join(directory, 'manifest.json'), JSON.stringify({ ...ballManifest(name, options), files }, null, 2));
+  return directory;
+}
+
+/** The graphs of a ball bundle, by file. */
+export const ballGraphs = ({ kind, radius = 0.5, points, dents }: BallOptions): Record<string, OnnxGraph> => ({
+  'encoder.onnx': ballEncoder(dents),
+  'decoder.onnx': kind === 'planes' ? planesDecoder(radius) : pointsDecoder(radius, points),
+});
+
+/** The manifest of a ball bundle but for its files. */
+export function ballManifest(name: string, options: BallOptions) {
   const terms = { licence: 'MIT', source: 'this test' };
-  const manifest = {
+  return {
     formatVersion: 1,
     kind: 'reconstruction',
     name,
@@ -48,11 +61,6 @@ export async function writeBallBundle(folder: string, name: string, options: Bal
     description: 'Sees a ball in everything.',
     licence: { code: terms, weights: terms, trainingData: terms },
     graph: 'encoder.onnx',
-    files: Object.entries(graphs).map(([file, bytes]) => ({
-      name: file,
-      size: bytes.length,
-      sha256: createHash('sha256').update(bytes).digest('hex'),
-    })),
     input: {
       tensor: 'image',
       size: imageSize,
@@ -63,7 +71,7 @@ export async function writeBallBundle(folder: string, name: string, options: Bal
       foregroundRatio: 0.85,
     },
     decoder: {
-      kind,
+      kind: options.kind,
       graph: 'decoder.onnx',
       sceneCodes: 'scene_codes',
       density: 'density',
@@ -71,15 +79,15 @@ export async function writeBallBundle(folder: string, name: string, options: Bal
       halfExtent: ballHalfExtent,
       up: '+z',
       front: '+x',
-      ...(kind === 'planes' ? { features: 'features', planeChannels: channels, planeSize } : { points: 'points' }),
+      ...(options.kind === 'planes'
+        ? { features: 'features', planeChannels: channels, planeSize }
+        : { points: 'points' }),
       ...options.decoder,
     },
     threshold: 25,
     camera: { fovDegrees: 40, distance: 1.9 },
     ...options.manifest,
   };
-  await writeFile(join(directory, 'manifest.json'), JSON.stringify(manifest, null, 2));
-  return directory;
 }
 
 /** Plane (a, b) holds (a² + b²) / 2 in its first channel, so that the three add up to the squared radius; x, z, y in the second. */

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { type FileHandle, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Dispatcher, fetch, type Response } from 'undici';
+import { type Dispatcher, interceptors, request } from 'undici';
 import { BundleError } from '../errors.js';
 
 export interface DownloadOptions {
@@ -14,6 +14,8 @@ export interface DownloadOptions {
   readonly size: number;
   readonly sha256: string;
   readonly dispatcher: Dispatcher;
+  /** Sent with each request, and not to another host that a redirect leads to. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called with how many of the bytes are there, also those of an earlier try. */
   readonly onProgress?: ((received: number) => void) | undefined;
@@ -66,7 +68,7 @@ async function gather(part: Part, options: DownloadOptions): Promise<void> {
       await fetchRest(part, options);
     } catch (error) {
       signal?.throwIfAborted();
-      if (error instanceof Refusal) throw error;
+      if (error instanceof Refusal || isDiskFull(error)) throw error;
       fruitless = part.length > furthest ? 0 : fruitless + 1;
       furthest = Math.max(furthest, part.length);
       if (fruitless === maxFruitlessTries) {
@@ -78,20 +80,34 @@ async function gather(part: Part, options: DownloadOptions): Promise<void> {
   }
 }
 
+/**
+ * Bytes that may wait for the disk. undici 7 ends the process if a connection closes while its body is paused, which a
+ * small buffer makes likely. https://github.com/nodejs/undici/issues/5360
+ */
+const bufferBytes = 64 * 1024 * 1024;
+
 /** One request for what is missing. @throws whatever ended it early */
-async function fetchRest(part: Part, { url, size, dispatcher, signal, onProgress }: DownloadOptions): Promise<void> {
-  const headers: Record<string, string> = { 'accept-encoding': 'identity' };
+async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
+  const { url, size, dispatcher, signal, onProgress } = options;
+  const headers: Record<string, string> = { ...options.headers, 'accept-encoding': 'identity' };
   if (part.length > 0) {
     headers.range = `bytes=${part.length}-`;
     if (part.validator) headers['if-range'] = part.validator;
   }
-  const response = await fetch(url, { headers, dispatcher, signal: signal ?? null });
+  const response = await request(url, {
+    headers,
+    dispatcher: dispatcher.compose(interceptors.redirect({ maxRedirections: 10 })),
+    signal: signal ?? null,
+    highWaterMark: bufferBytes,
+  });
+  // An abort, a refusal or a full disk leaves it unread.
+  response.body.on('error', () => {});
   const start = await startOf(response, part, url, size);
   if (start === 0) await part.restart();
   else part.isPieced = true;
   await part.remember(response);
   onProgress?.(part.length);
-  for await (const chunk of response.body ?? []) {
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
     if (part.length + chunk.length > size) {
       await part.restart();
       throw new Refusal(`${url} is not the file that the manifest describes: more came than its ${size} bytes`);
@@ -103,34 +119,42 @@ async function fetchRest(part: Part, { url, size, dispatcher, signal, onProgress
 }
 
 /** The place in the file at which the response's body starts. @throws {Refusal} if it cannot be this file */
-async function startOf(response: Response, part: Part, url: URL, size: number): Promise<number> {
-  const { status, headers } = response;
-  const otherSize = (found: number) =>
-    new Refusal(`${url} is not the file that the manifest describes: it has ${found} bytes, expected ${size}`);
-  if (status === 206) {
-    const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(headers.get('content-range') ?? '') ?? [];
-    if (total !== undefined && total !== '*' && Number(total) !== size) throw otherSize(Number(total));
+async function startOf(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  part: Part,
+  url: URL,
+  size: number,
+): Promise<number> {
+  const refuseSize = (found: number): never => {
+    body.destroy();
+    throw new Refusal(`${url} is not the file that the manifest describes: it has ${found} bytes, expected ${size}`);
+  };
+  if (statusCode === 206) {
+    const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(text(headers['content-range']) ?? '') ?? [];
+    if (total !== undefined && total !== '*' && Number(total) !== size) refuseSize(Number(total));
     if (Number(start) === part.length) return part.length;
-    await response.body?.cancel();
+    body.destroy();
     await part.restart();
     throw new Error('the server sent another part than it was asked for');
   }
-  if (status === 200) {
-    const length = headers.get('content-length');
-    if (length !== null && Number(length) !== size && !headers.has('content-encoding')) {
-      await response.body?.cancel();
-      throw otherSize(Number(length));
-    }
+  if (statusCode === 200) {
+    const length = text(headers['content-length']);
+    if (length !== undefined && Number(length) !== size && !headers['content-encoding']) refuseSize(Number(length));
     return 0;
   }
-  await response.body?.cancel();
-  if (status === 416) {
+  body.destroy();
+  if (statusCode === 416) {
     await part.restart();
     throw new Error('the server has less of it than came before');
   }
-  if (status === 408 || status === 429 || status >= 500) throw new Busy(status, headers.get('retry-after'));
-  throw new Refusal(`${url} cannot be fetched: the server answered ${status}`);
+  if (statusCode === 408 || statusCode === 429 || statusCode >= 500) {
+    throw new Busy(statusCode, text(headers['retry-after']));
+  }
+  throw new Refusal(`${url} cannot be fetched: the server answered ${statusCode}`);
 }
+
+const text = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header[0] : header;
 
 const longestWaitMs = 60_000;
 
@@ -138,7 +162,7 @@ const longestWaitMs = 60_000;
 class Busy extends Error {
   readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, retryAfter: string | null) {
+  constructor(status: number, retryAfter: string | undefined) {
     super(`the server answered ${status}`);
     const seconds = Number(retryAfter ?? Number.NaN);
     this.retryAfterMs = Number.isFinite(seconds) ? Math.min(seconds * 1000, longestWaitMs) : undefined;
@@ -180,10 +204,10 @@ class Part {
     this.isPieced = false;
   }
 
-  async remember({ headers }: Response): Promise<void> {
-    const etag = headers.get('etag');
+  async remember({ headers }: Dispatcher.ResponseData): Promise<void> {
+    const etag = text(headers.etag);
     // A weak ETag promises the same meaning, not the same bytes, and If-Range does not take it.
-    this.validator = (etag && !etag.startsWith('W/') ? etag : headers.get('last-modified')) ?? undefined;
+    this.validator = etag && !etag.startsWith('W/') ? etag : text(headers['last-modified']);
     if (this.validator) await writeFile(versionPath(this.path), this.validator);
     else await rm(versionPath(this.path), { force: true });
   }
@@ -203,6 +227,9 @@ class Part {
 }
 
 const versionPath = (path: string) => `${path}.version`;
+
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
 
 /** What fetch says is "fetch failed" or "terminated"; why is in the cause, and in a list of causes where it dialled more than one address. */
 export function reason(error: unknown): string {

@@ -6,18 +6,27 @@ export const BundleName = z
   .regex(/^[a-z0-9]+([.-][a-z0-9]+)*$/, 'small letters and digits, joined by dots or dashes');
 
 // Bundles travel: a manifest somebody else wrote must not be able to point outside its folder.
-const FileName = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'a plain file name inside the bundle folder');
+export const FileName = z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/, 'a plain file name inside the bundle folder');
 
-const File = z.strictObject({
-  name: FileName,
-  size: z.int().positive().describe('bytes'),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/, '64 small hexadecimal digits'),
-});
+const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, '64 small hexadecimal digits');
+
+const File = z.strictObject({ name: FileName, size: z.int().positive().describe('bytes'), sha256: Sha256 });
+export type BundleFile = z.infer<typeof File>;
 
 const Terms = z.strictObject({
   licence: z.string().min(1).describe('an SPDX identifier, or a sentence where no identifier fits'),
   source: z.string().min(1).describe('a URL, or a folder of this repository'),
 });
+
+/** How a bundle was made of a checkpoint that somebody else publishes. */
+const Origin = z.strictObject({
+  checkpoint: File,
+  published: z.boolean().describe('false: other weights of the same shapes than those the catalogue names'),
+  precision: z.enum(['fp32', 'fp16']),
+  skeleton: Sha256.describe('of the graphs before the offsets of the weights were written into them'),
+});
+export type Origin = z.infer<typeof Origin>;
+export type Precision = Origin['precision'];
 
 const PerChannel = z.tuple([z.number(), z.number(), z.number()]);
 
@@ -30,6 +39,7 @@ const common = {
   licence: z.strictObject({ code: Terms, weights: Terms, trainingData: Terms }),
   graph: FileName.describe('the ONNX graph that looks at the photo'),
   files: z.array(File).min(1).describe('every file of the bundle but manifest.json and the texts for people'),
+  origin: Origin.optional(),
 };
 
 const ImageInput = z.strictObject({
@@ -112,20 +122,10 @@ export const MatteManifest = z.strictObject({
 });
 export type MatteManifest = z.infer<typeof MatteManifest>;
 
-/** `manifest.json`: all that the engine must know of a model to run it, and all that a person must know to be allowed to. */
-export const Manifest = z
+/** A manifest whose graphs need not be among its files yet. */
+export const ManifestWithoutGraphs = z
   .discriminatedUnion('kind', [ReconstructionManifest, MatteManifest])
   .check(({ value, issues }) => {
-    const listed = new Set(value.files.map((file) => file.name));
-    const needed = [{ path: ['graph'], name: value.graph }];
-    if (value.kind === 'reconstruction' && value.decoder.kind !== 'columns') {
-      needed.push({ path: ['decoder', 'graph'], name: value.decoder.graph });
-    }
-    for (const { path, name } of needed) {
-      if (!listed.has(name)) {
-        issues.push({ code: 'custom', path, message: `"${name}" is not in files`, input: name });
-      }
-    }
     if (value.kind === 'reconstruction' && value.decoder.kind === 'columns' && !value.camera) {
       const message = 'is missing: columns stand in the view of a camera';
       issues.push({ code: 'custom', path: ['camera'], message, input: undefined });
@@ -138,5 +138,27 @@ export const Manifest = z
       }
     }
   });
+
+/** `manifest.json`: all that the engine must know of a model to run it, and all that a person must know to be allowed to. */
+export const Manifest = ManifestWithoutGraphs.check(({ value, issues }) => {
+  const listed = new Set(value.files.map((file) => file.name));
+  for (const { path, name } of graphsOf(value)) {
+    if (!listed.has(name)) {
+      issues.push({ code: 'custom', path: [...path], message: `"${name}" is not in files`, input: name });
+    }
+  }
+});
 export type Manifest = z.infer<typeof Manifest>;
+
+/** The ONNX files of a bundle, with the field that names each. */
+export function graphsOf(
+  manifest: z.infer<typeof ManifestWithoutGraphs>,
+): Array<{ readonly path: readonly string[]; readonly name: string }> {
+  const graphs = [{ path: ['graph'], name: manifest.graph }];
+  if (manifest.kind === 'reconstruction' && manifest.decoder.kind !== 'columns') {
+    graphs.push({ path: ['decoder', 'graph'], name: manifest.decoder.graph });
+  }
+  return graphs;
+}
+
 export type BundleKind = Manifest['kind'];

@@ -23,6 +23,8 @@ export interface OnnxWeights {
   readonly name: string;
   readonly shape: readonly number[];
   readonly data: Float32Array | BigInt64Array;
+  /** Left out of the graph: its values are in another file, in this precision. */
+  readonly external?: 'float32' | 'float16';
 }
 
 export interface OnnxGraph {
@@ -61,12 +63,20 @@ function attribute(value: number | readonly number[] | string): Uint8Array[] {
   return [...value.map((one) => integer(8, one)), integer(20, 7)];
 }
 
-const tensorProto = ({ name, shape, data }: OnnxWeights) => [
-  ...shape.map((size) => integer(1, size)),
-  integer(2, data instanceof Float32Array ? float32 : int64),
-  text(8, name),
-  bytes(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)),
-];
+const tensorProto = ({ name, shape, data, external }: OnnxWeights) => {
+  const dims = shape.map((size) => integer(1, size));
+  if (external) {
+    const location = message(13, [text(1, 'location'), text(2, 'weights')]);
+    return [...dims, integer(2, external === 'float16' ? float16 : float32), text(8, name), location, integer(14, 1)];
+  }
+  const type = data instanceof Float32Array ? float32 : int64;
+  return [
+    ...dims,
+    integer(2, type),
+    text(8, name),
+    bytes(9, new Uint8Array(data.buffer, data.byteOffset, data.byteLength)),
+  ];
+};
 
 const valueInfo = ({ name, shape, type }: OnnxValue) => {
   const sizes = shape.map((size) => message(1, [typeof size === 'number' ? integer(1, size) : text(2, size)]));

@@ -124,6 +124,11 @@ test('a bundle of the catalogue is fetched from wherever its files lie', async (
   );
 });
 
+test('a bundle that is not made of a checkpoint has no precisions', async () => {
+  const refusal = 'ball is not made of a checkpoint: it has no precisions and no other weights';
+  await expect(pull(undefined, { checkpoint: { precision: 'fp16' } })).rejects.toThrow(refusal);
+});
+
 test('progress only grows, from file to file, up to the size of the bundle', async () => {
   const received: number[] = [];
   const totals = new Set<number>();

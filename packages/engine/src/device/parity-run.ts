@@ -35,7 +35,7 @@ export interface Answers {
 export async function compareWithCpu(bundle: Bundle, device: ComputeDevice, cpu: ComputeDevice): Promise<ParityRun> {
   const expected = await ask(bundle, cpu);
   // The decoder gets the CPU's scene codes on both, so that one wrong graph is not blamed on the other.
-  const actual = await ask(bundle, device, expected);
+  const actual = await ask(bundle, device, { given: expected });
   return { difference: differenceBetween(expected, actual), ...times(actual), cpuMs: times(expected).ms };
 }
 
@@ -51,20 +51,31 @@ export function differenceBetween(expected: Answers, actual: Answers): Differenc
   return { rms: Math.max(encoders.rms, decoders.rms), largest: Math.max(encoders.largest, decoders.largest) };
 }
 
-/** Runs every graph of a bundle twice. @param given whose scene codes the decoder gets; default: its own encoder's */
-export async function ask(bundle: Bundle, device: ComputeDevice, given?: Answers): Promise<Answers> {
+interface AskOptions {
+  /** Whose scene codes the decoder gets; default: its own encoder's. */
+  readonly given?: Answers;
+  /** How often each graph runs. Default 2: the first run compiles shaders and takes memory, and is not measured. */
+  readonly runs?: number;
+}
+
+/** Runs every graph of a bundle. */
+export async function ask(
+  bundle: Bundle,
+  device: ComputeDevice,
+  { given, runs = 2 }: AskOptions = {},
+): Promise<Answers> {
   const { manifest } = bundle;
   const image = { [manifest.input.tensor]: picture(manifest) };
   if (manifest.kind === 'matte') {
     const session = await openMatting(bundleOfKind(bundle, 'matte'), { device });
-    return { encoder: await timed(session, image).finally(() => session.release()) };
+    return { encoder: await timed(session, image, runs).finally(() => session.release()) };
   }
   const model = bundleOfKind(bundle, 'reconstruction');
   const session = await openEncoder(model, { device });
   try {
-    const encoder = await timed(session, image);
+    const encoder = await timed(session, image, runs);
     return isBoxed(model)
-      ? { encoder, decoder: await askDecoder(model, device, session, given?.encoder ?? encoder) }
+      ? { encoder, decoder: await askDecoder(model, device, session, given?.encoder ?? encoder, runs) }
       : { encoder };
   } finally {
     await session.release();
@@ -76,6 +87,7 @@ async function askDecoder(
   device: ComputeDevice,
   encoder: Session,
   { outputs }: Asked,
+  runs: number,
 ): Promise<Asked> {
   const { decoder } = bundle.manifest;
   const codes = outputs.get(decoder.sceneCodes)!;
@@ -86,14 +98,15 @@ async function askDecoder(
       const channels = 3 * decoder.planeChannels;
       const rows = session.shapeOf(decoder.features)[0] ?? decoderRows;
       const data = Float32Array.from({ length: rows * channels }, () => codes[Math.floor(random() * codes.length)]!);
-      return await timed(session, { [decoder.features]: { shape: [rows, channels], data } });
+      return await timed(session, { [decoder.features]: { shape: [rows, channels], data } }, runs);
     }
     const count = session.shapeOf(decoder.points)[1] ?? decoderRows;
     const data = Float32Array.from({ length: 3 * count }, () => (2 * random() - 1) * decoder.halfExtent);
-    return await timed(session, {
+    const inputs = {
       [decoder.sceneCodes]: { shape: sceneCodesShape(bundle, encoder, session), data: codes },
       [decoder.points]: { shape: [1, count, 3], data },
-    });
+    };
+    return await timed(session, inputs, runs);
   } finally {
     await session.release();
   }
@@ -102,12 +115,14 @@ async function askDecoder(
 const isBoxed = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<BoxManifest> =>
   bundle.manifest.decoder.kind !== 'columns';
 
-async function timed(session: Session, inputs: Readonly<Record<string, FloatTensor>>): Promise<Asked> {
-  const start = performance.now();
-  await session.run(inputs);
-  const middle = performance.now();
-  const outputs = await session.run(inputs);
-  return { outputs, firstMs: middle - start, ms: performance.now() - middle };
+async function timed(session: Session, inputs: Readonly<Record<string, FloatTensor>>, runs: number): Promise<Asked> {
+  const times: number[] = [];
+  for (;;) {
+    const start = performance.now();
+    const outputs = await session.run(inputs);
+    times.push(performance.now() - start);
+    if (times.length >= runs) return { outputs, firstMs: times[0]!, ms: times.at(-1)! };
+  }
 }
 
 /**

@@ -1,0 +1,130 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { fromFloat16, toFloat16 } from '../bundle/float16.js';
+import { type ByteSource, withFile } from '../checkpoint/byte-source.js';
+import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
+import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-record.js';
+import { BundleError } from '../errors.js';
+import { type MissingWeight, sameShape } from './skeleton.js';
+
+/** Memory pages of every system are a multiple of it, so that the file can be mapped, and GPUs can copy from it. */
+const alignment = 4096;
+const chunkValues = 1024 * 1024;
+
+/** Offsets that are not a multiple of this make some execution providers fail. PyTorch aligns to it. */
+const requiredAlignment = 64;
+
+export interface ConvertOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the share of the bytes that are written, 0..1. */
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+/** Where a checkpoint has each weight. @throws {BundleError} naming a weight that it lacks or has in another shape */
+export function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
+  return wanted.map(({ name, shape }) => {
+    const found = index.get(name);
+    if (!found) throw new BundleError(`The checkpoint has no tensor "${name}", which the network needs`);
+    if (!sameShape(found.shape, shape)) {
+      throw new BundleError(
+        `The checkpoint's tensor "${name}" has the shape [${found.shape.join(', ')}], the network needs [${shape.join(', ')}]`,
+      );
+    }
+    return found;
+  });
+}
+
+/** Whether the weights must be written anew: in another precision, or at places from which they can be loaded. */
+export const needsConversion = (wanted: readonly MissingWeight[], index: CheckpointIndex): boolean =>
+  findWeights(wanted, index).some(
+    ({ dtype, offset }, i) => dtype !== wanted[i]!.dtype || offset % requiredAlignment !== 0,
+  );
+
+/**
+ * Writes the weights that a network needs, in the precision it needs, to a file of their own. Holds a few MB at a time.
+ *
+ * @returns where they are in the new file
+ * @throws {BundleError} naming a weight that is missing, or has values that its precision cannot hold
+ */
+export async function convertWeights(
+  checkpoint: string,
+  index: CheckpointIndex,
+  wanted: readonly MissingWeight[],
+  output: string,
+  { signal, onProgress }: ConvertOptions = {},
+): Promise<CheckpointIndex> {
+  const sources = findWeights(wanted, index);
+  const planned = plan(wanted);
+  const total = Math.max(planned.at(-1)?.end ?? 0, 1);
+  const file = await open(output, 'w');
+  try {
+    await withFile(checkpoint, async (source) => {
+      for (const [i, target] of planned.entries()) {
+        await convertTensor(source, sources[i]!, file, target, signal);
+        onProgress?.(target.end / total);
+      }
+    });
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return new Map(planned.map((target) => [target.name, target]));
+}
+
+function plan(wanted: readonly MissingWeight[]): Array<TensorRecord & { end: number }> {
+  let offset = 0;
+  return wanted.map(({ name, dtype, shape }) => {
+    const length = shape.reduce((product, size) => product * size, 1) * itemSizes[dtype];
+    const start = Math.ceil(offset / alignment) * alignment;
+    offset = start + length;
+    return { name, dtype, shape, offset: start, length, end: offset };
+  });
+}
+
+async function convertTensor(
+  source: ByteSource,
+  from: TensorRecord,
+  file: FileHandle,
+  to: TensorRecord,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const count = from.length / itemSizes[from.dtype];
+  for (let first = 0; first < count; first += chunkValues) {
+    signal?.throwIfAborted();
+    const values = Math.min(chunkValues, count - first);
+    const bytes = await source.read(from.offset + first * itemSizes[from.dtype], values * itemSizes[from.dtype]);
+    await file.write(
+      convert(bytes, from, to.dtype),
+      0,
+      values * itemSizes[to.dtype],
+      to.offset + first * itemSizes[to.dtype],
+    );
+  }
+}
+
+function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: DType): Uint8Array {
+  if (dtype === to) return bytes;
+  const values = toFloat32(bytes, dtype);
+  if (!values)
+    throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, which cannot be converted`);
+  if (to === 'F32') return asBytes(values);
+  if (values.some((value) => Math.abs(value) > largestFloat16)) {
+    throw new BundleError(`The checkpoint's tensor "${name}" has values that half precision cannot hold: use fp32`);
+  }
+  return asBytes(toFloat16(values));
+}
+
+const largestFloat16 = 65_504;
+
+function toFloat32(bytes: Buffer, dtype: DType): Float32Array | undefined {
+  // A copy, because a typed array needs an aligned buffer.
+  const { buffer } = Uint8Array.from(bytes);
+  if (dtype === 'F32') return new Float32Array(buffer);
+  if (dtype === 'F16') return fromFloat16(new Uint16Array(buffer));
+  if (dtype === 'F64') return Float32Array.from(new Float64Array(buffer));
+  if (dtype !== 'BF16') return undefined;
+  // The upper half of a float32.
+  return new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer);
+}
+
+const asBytes = ({ buffer, byteOffset, byteLength }: Float32Array | Uint16Array) =>
+  new Uint8Array(buffer, byteOffset, byteLength);
