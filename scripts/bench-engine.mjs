@@ -26,7 +26,7 @@ const options = {
  *   npm run bench engine -- --bundle DIR --resolution 256 --reference TRIPOSR --checkpoint FOLDER [--python venv/bin/python]
  *
  * The last sets TripoSR (a clone of it, and a folder with `model.ckpt` and `config.yaml`) beside a bundle that was
- * exported from the same checkpoint: `scripts/prove-triposr.py --size full --keep FOLDER` makes both with random weights.
+ * made of the same checkpoint: `scripts/prove-triposr.py --size full --keep FOLDER` makes both with random weights.
  */
 export async function benchEngine() {
   const { values } = parseArgs({ args: process.argv.slice(3), options });

@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
+import { writeBallSkeleton } from '../../engine/src/skeleton/skeleton.fixture.js';
 import { downloadLine } from '../src/download-progress.js';
 import { discPng, result, workplace } from './run.js';
 
@@ -54,7 +55,9 @@ describe('models pull', () => {
   });
 
   test('knows the shipped catalogue by name', async () => {
-    expect((await gen3d(['models', 'list'])).stderr).toContain('`gen3d models pull u2net` fetches U2-Net, 176.0 MB');
+    const { stderr: offers } = await gen3d(['models', 'list']);
+    expect(offers).toContain('`gen3d models pull u2net` fetches U2-Net, 176.0 MB');
+    expect(offers).toContain('`gen3d models pull triposr` fetches TripoSR, 1.7 GB');
     const { code, stderr } = await gen3d(['models', 'pull', 'u2nett']);
     expect(stderr).toMatch(/No catalogue lists a bundle called u2nett; there are .*u2net/);
     expect(code).toBe(1);
@@ -138,6 +141,39 @@ describe('models pull', () => {
     const { code, stderr } = await gen3d(['models', 'pull', `${url}/ball`]);
     expect(stderr).toMatch(/error: http:\S+\/ball\/manifest\.json cannot be fetched: .*ECONNREFUSED/);
     expect(code).toBe(1);
+  });
+});
+
+describe('models pull of a published checkpoint', () => {
+  beforeEach(() => gen3dForgets('ball'));
+
+  /** A catalogue, in GEN3D_MODELS_DIR, whose ball is made of a checkpoint that the shop serves. */
+  async function offered(handle?: Parameters<typeof shop>[0]) {
+    const { models, checkpoint } = await writeBallSkeleton(path('shop'), await shop(handle));
+    return { checkpoint, env: { GEN3D_MODELS_DIR: models } };
+  }
+
+  test('says what it needs before it starts, and makes a bundle of it', async () => {
+    const { env } = await offered();
+    const { code, stderr } = await gen3d(['models', 'pull', 'ball', '--precision', 'fp16'], { env });
+    expect(stderr).toMatch(
+      /A ball: 25 kB to fetch; 37 kB on disk, where [\d.]+ GB are free; about 1\.0 GB of memory while it runs on a CPU\n/,
+    );
+    expect(stderr).toContain('✔ A ball (fp16)');
+    expect(code).toBe(0);
+    expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0 });
+  });
+
+  test('takes a file that is there already, and refuses another one unless that is allowed', async () => {
+    const { checkpoint, env } = await offered((_, __, response) => response.writeHead(500).end() && true);
+    expect(await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env })).toMatchObject({ code: 0 });
+    await writeFile(checkpoint, (await readFile(checkpoint)).fill(1, 2000, 2001));
+    await gen3dForgets('ball');
+    const refused = await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('is not the published file: SHA-256') });
+    const allowed = await gen3d(['models', 'pull', 'ball', '--from', checkpoint, '--allow-other-weights'], { env });
+    expect(allowed.stderr).toContain('weights: unknown: not the published weights (MIT)');
+    expect((await gen3d(['doctor'], { env })).stdout).toMatch(/A ball with other weights/);
   });
 });
 

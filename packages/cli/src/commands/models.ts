@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
+import type { PullRequirements } from '@gen3d/engine';
 import type { Config } from '@gen3d/server';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { showDownload } from '../download-progress.js';
 import { exitCode } from '../exit-code.js';
 import { Failed, Interrupted, UsageError } from '../failure.js';
@@ -21,10 +22,18 @@ export function addModels(program: Command): void {
     .command('pull')
     .summary('fetch a model')
     .description(
-      'Fetch a model and check it. Interrupted, it goes on where it was. Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.',
+      'Fetch a model and test it. After an interruption, the same command resumes.\n' +
+        'Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Hugging Face: HF_ENDPOINT for a mirror, HF_TOKEN.',
     )
     .argument('<model>', 'a name that `gen3d models list` shows, or the address of a manifest.json')
-    .action((model: string, _: unknown, command: Command) => pull(model, command));
+    .option('--from <file-or-url>', 'take the published weights from this file or address')
+    .option('--allow-other-weights', 'accept a file with other weights of the same shapes, such as a fine-tune')
+    .addOption(
+      new Option('--precision <precision>', 'fp16 takes half the disk and GPU memory; the default is the file as it is')
+        .choices(['fp32', 'fp16'])
+        .default('fp32'),
+    )
+    .action((model: string, options: WeightsOptions, command: Command) => pull(model, options, command));
   models
     .command('verify')
     .summary("compare every file with its manifest's checksum, and every graph with what the manifest says of it")
@@ -74,11 +83,24 @@ export function describeModel(model: InstalledModel): object {
   return { name, directory, kind, title, bytes: sizeOf(model.bundle), licence, notice: model.notice };
 }
 
-async function pull(model: string, command: Command): Promise<void> {
-  const { checkBundle, pullBundle } = await import('@gen3d/engine');
+interface WeightsOptions {
+  readonly from?: string;
+  readonly allowOtherWeights?: boolean;
+  readonly precision: 'fp32' | 'fp16';
+}
+
+async function pull(model: string, weights: WeightsOptions, command: Command): Promise<void> {
+  const { pullBundle, testBundle } = await import('@gen3d/engine');
   const { modelDirs, pulledModelsDir } = await import('@gen3d/server');
   const config = await serverConfig(command);
-  const options = { directory: pulledModelsDir(config), modelDirs: modelDirs(config), check: checkBundle };
+  const { from, allowOtherWeights, precision } = weights;
+  const options = {
+    directory: pulledModelsDir(config),
+    modelDirs: modelDirs(config),
+    check: testBundle,
+    checkpoint: { from, allowOtherWeights, precision: precision === 'fp32' ? undefined : precision },
+    onStart: sayRequirements,
+  };
   const display = await showDownload();
   const { manifest, directory } = await interruptible((signal) =>
     pullBundle(model, { ...options, onProgress: display.update, signal }),
@@ -100,6 +122,11 @@ async function pull(model: string, command: Command): Promise<void> {
   say(`\`gen3d models use ${name}\` makes it the default ${kind === 'matte' ? 'matting model' : 'bundle'}`);
   if (command.optsWithGlobals().json === true) printJson(describeModel(await installedModel(name, directory)));
   else print(directory);
+}
+
+function sayRequirements({ title, download, disk, freeDisk, memory }: PullRequirements): void {
+  const needs = memory === undefined ? '' : `; about ${bytes(memory)} of memory while it runs on a CPU`;
+  say(`${title}: ${bytes(download)} to fetch; ${bytes(disk)} on disk, where ${bytes(freeDisk)} are free${needs}`);
 }
 
 async function verify(names: readonly string[], command: Command): Promise<void> {
