@@ -1,7 +1,7 @@
 import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { decode, maxDecodedSide } from './decode.js';
+import { decode, maxDecodedSide, readHeader } from './decode.js';
 import type { RgbaImage } from './image.js';
 
 const pixel = ({ width, data }: RgbaImage, x: number, y: number) => [
@@ -127,12 +127,12 @@ describe('refused', () => {
     await expect(decode(short)).rejects.toMatchObject({ code: 'image_invalid' });
   });
 
-  test('an SVG is image_invalid, whatever it is called', async () => {
+  test('an SVG is image_invalid and named', async () => {
     const svg =
       '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg" width="64" height="64"><rect width="64" height="64"/></svg>';
     await expect(decode(Buffer.from(svg))).rejects.toMatchObject({
       code: 'image_invalid',
-      message: expect.stringContaining('SVG, whatever its name says'),
+      message: expect.stringContaining('SVG'),
     });
   });
 
@@ -152,11 +152,42 @@ describe('refused', () => {
   });
 
   test.each([
-    ['an empty file', ''],
-    ['an HTML page', '<!doctype html><title>Not found</title>'],
-    ['a PNG signature and nothing more', '\x89PNG\r\n\x1a\n'],
-  ])('%s is image_invalid', async (_, text) => {
-    await expect(decode(Buffer.from(text, 'latin1'))).rejects.toMatchObject({ code: 'image_invalid' });
+    ['empty', ''],
+    ['an HTML page', '\xef\xbb\xbf <!doctype html><title>Not found</title>'],
+    ['a PDF document', '%PDF-1.7'],
+    ['JSON', '{"error":"not found"}'],
+    ['something else', '\0\0\0\x20ftypisom'],
+  ])('a file that is %s is image_invalid, with a message that says so', async (name, text) => {
+    await expect(decode(Buffer.from(text, 'latin1'))).rejects.toMatchObject({
+      code: 'image_invalid',
+      message: `The file is ${name}, not an image in a known format. Send a PNG, JPEG, WebP, GIF or AVIF.`,
+    });
+  });
+
+  test('a PNG signature and nothing more is image_invalid', async () => {
+    const bytes = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+    await expect(decode(bytes)).rejects.toMatchObject({ code: 'image_invalid' });
+  });
+
+  // Each of 1024 x 1024 pixels, and what its decoder holds of them at once.
+  test.each([
+    ['an interlaced PNG of 16 bits', (image: Sharp) => image.toColourspace('rgb16').png({ progressive: true }), 8],
+    ['a progressive JPEG', (image: Sharp) => image.jpeg({ progressive: true, chromaSubsampling: '4:4:4' }), 6],
+    ['a lossless WebP', (image: Sharp) => image.webp({ lossless: true }), 4],
+  ] as const)('%s that needs too much memory is image_too_large before it is unpacked', async (_, encode, mebibytes) => {
+    const bytes = await encode(halves(1024, 1024, 4)).toBuffer();
+    const maxMemoryBytes = mebibytes * 1024 * 1024;
+    await expect(decode(bytes, { maxMemoryBytes })).resolves.toBeDefined();
+    await expect(decode(bytes, { maxMemoryBytes: maxMemoryBytes - 1 })).rejects.toMatchObject({
+      code: 'image_too_large',
+      message: expect.stringContaining('neither interlaced nor progressive'),
+    });
+  });
+
+  test('a PNG or JPEG that is decoded row by row needs no such memory', async () => {
+    for (const bytes of [await halves(1024, 1024).png().toBuffer(), await halves(1024, 1024).jpeg().toBuffer()]) {
+      expect(await readHeader(bytes)).toEqual({ width: 1024, height: 1024, memoryBytes: 0 });
+    }
   });
 
   test('a picture of one pixel is image_invalid', async () => {

@@ -1,13 +1,25 @@
-import sharp from 'sharp';
+import sharp, { type Metadata } from 'sharp';
 import { EngineError } from '../errors.js';
-import { sniffFormat, supportedFormats } from './format.js';
+import { describeNonImage, sniffFormat, supportedFormats } from './format.js';
 import type { RgbaImage } from './image.js';
 
 export interface DecodeOptions {
-  /** Width times height a file may claim. Default 100 million: every phone's photo, and at most 400 MB while decoding. */
+  /** Maximum of width times height, as the header states them. Default 100 million, more than a phone's camera makes. */
   readonly maxPixels?: number;
   /** Default 25 MiB, the contract's limit for remote images. */
   readonly maxBytes?: number;
+  /** Maximum of `ImageHeader.memoryBytes`. Default: no limit. */
+  readonly maxMemoryBytes?: number;
+  /** Stops decoding between two steps of the decoder, but not within one. Default 30. */
+  readonly timeoutSeconds?: number;
+}
+
+/** The size of an image, read without decoding it. */
+export interface ImageHeader {
+  readonly width: number;
+  readonly height: number;
+  /** Estimate of the memory that the decoder needs for the whole image at once; 0 when it decodes row by row. */
+  readonly memoryBytes: number;
 }
 
 export interface DecodedPhoto {
@@ -26,24 +38,22 @@ const minSide = 16;
 export const maxDecodedSide = 2048;
 
 /** A few bytes may ask for minutes of work (AV1 above all), so time is limited as well as size. */
-const timeoutSeconds = 30;
+const defaultTimeoutSeconds = 30;
 
 /**
- * Decodes a photo to upright sRGB.
- *
- * Takes PNG, JPEG, WebP, GIF and AVIF, told apart by their content. EXIF orientation is applied, embedded profiles and
- * CMYK are converted, 16 bits become 8, an animation gives its first frame.
- * @throws {EngineError} image_too_large if it has too many bytes or pixels (said by its header, before anything is
- *   unpacked); image_invalid if it is of another type, damaged, cut short or smaller than 16 pixels
+ * Reads the size of an image from its header.
+ * @throws {EngineError} image_too_large if it exceeds a limit of `options`; image_invalid if it is of another type, damaged
+ *   or smaller than 16 pixels
  */
-export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Promise<DecodedPhoto> {
-  const { maxPixels = defaultMaxPixels, maxBytes = defaultMaxBytes } = options;
+export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {}): Promise<ImageHeader> {
+  const { maxPixels = defaultMaxPixels, maxBytes = defaultMaxBytes, maxMemoryBytes = Number.POSITIVE_INFINITY } = options;
   if (bytes.length > maxBytes) {
     throw new EngineError('image_too_large', `The image has ${bytes.length} bytes; at most ${maxBytes} are accepted.`);
   }
   requireSupportedFormat(bytes);
 
-  const { width, height } = await readable(() => open(bytes).metadata());
+  const metadata = await readable(() => open(bytes).metadata());
+  const { width, height } = metadata;
   if (width * height > maxPixels) {
     throw new EngineError(
       'image_too_large',
@@ -56,7 +66,49 @@ export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Pr
       `The image is ${width} x ${height} pixels; each side must have ${minSide} or more for an object to be seen.`,
     );
   }
+  const memoryBytes = Math.round(width * height * memoryBytesPerPixel(metadata));
+  if (memoryBytes > maxMemoryBytes) throw new EngineError('image_too_large', needsTooMuchMemory(maxMemoryBytes));
+  return { width, height, memoryBytes };
+}
 
+/** The message for an image that takes more memory to decode than `maxMemoryBytes`. */
+export const needsTooMuchMemory = (maxMemoryBytes: number): string =>
+  `Decoding the image takes more than ${Math.round(maxMemoryBytes / 1024 / 1024)} MiB of memory. ` +
+  'Scale it down, or save it as a PNG or JPEG that is neither interlaced nor progressive.';
+
+/**
+ * What the decoder of each format holds per pixel until the image is complete. Measured with images of 36 and 100
+ * megapixels: interlaced PNG 8.0 (16-bit RGBA), progressive JPEG 6.4 (4:4:4) and 3.4 (4:2:0), lossless WebP 4.2, GIF 5.0,
+ * AVIF with alpha 19 (8 bits) and 26 (10 bits).
+ */
+function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSubsampling }: Metadata): number {
+  const isDeep = depth !== 'uchar';
+  switch (format) {
+    case 'png':
+      return isProgressive ? channels * (isDeep ? 2 : 1) : 0;
+    case 'jpeg': {
+      const samples = chromaSubsampling === '4:2:0' ? 1.5 : chromaSubsampling === '4:2:2' ? 2 : channels;
+      return isProgressive ? 2 * samples : 0;
+    }
+    case 'webp':
+      return 4;
+    case 'gif':
+      return 5;
+    default:
+      return channels * (isDeep ? 6.5 : 5);
+  }
+}
+
+/**
+ * Decodes a photo to upright sRGB.
+ *
+ * Takes PNG, JPEG, WebP, GIF and AVIF, told apart by their content. EXIF orientation is applied, embedded profiles and
+ * CMYK are converted, 16 bits become 8, an animation gives its first frame.
+ * @throws {EngineError} as `readHeader` does, before the image is unpacked; image_invalid if it is damaged or cut short
+ */
+export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Promise<DecodedPhoto> {
+  await readHeader(bytes, options);
+  const { timeoutSeconds = defaultTimeoutSeconds } = options;
   const { data, info } = await readable(() =>
     open(bytes)
       .autoOrient()
@@ -75,17 +127,16 @@ function requireSupportedFormat(bytes: Uint8Array): void {
   const format = sniffFormat(bytes);
   if (format && supportedFormats.has(format)) return;
   const accepted = 'Send a PNG, JPEG, WebP, GIF or AVIF.';
-  if (bytes.length === 0) throw new EngineError('image_invalid', `The image is empty. ${accepted}`);
   throw new EngineError(
     'image_invalid',
     format
-      ? `The image is ${format.toUpperCase()}, whatever its name says, which is not accepted. ${accepted}`
-      : `The file is not an image this service knows. ${accepted}`,
+      ? `The image is in the format ${format.toUpperCase()}, which is not accepted. ${accepted}`
+      : `The file is ${describeNonImage(bytes)}, not an image in a known format. ${accepted}`,
   );
 }
 
-// 'error' refuses files that are cut short and lets the harmless oddities of some cameras' JPEGs pass. Sizes are checked
-// here, before decoding, for a sentence better than the library's.
+// 'error' refuses files that are cut short and accepts harmless deviations in the JPEGs of some cameras. `readHeader`
+// checks the size before decoding, with a better message than the library's.
 const open = (bytes: Uint8Array) => sharp(bytes, { failOn: 'error', limitInputPixels: false, pages: 1 });
 
 async function readable<T>(read: () => Promise<T>): Promise<T> {

@@ -25,3 +25,16 @@ function isobmffFormat(bytes: Uint8Array): ImageFormat | undefined {
   if (/avi[fs]/.test(brands)) return 'avif';
   return /hei[cxms]|hev[cxms]|mif1|msf1/.test(brands) ? 'heic' : undefined;
 }
+
+/** What bytes that are not an image appear to be, for an error message. */
+export function describeNonImage(bytes: Uint8Array): string {
+  if (bytes.length === 0) return 'empty';
+  const start = ascii(bytes, 0, 512)
+    .replace(/^\xef\xbb\xbf/, '')
+    .trimStart()
+    .toLowerCase();
+  if (start.startsWith('<!doctype html') || start.startsWith('<html')) return 'an HTML page';
+  if (start.startsWith('%pdf-')) return 'a PDF document';
+  if (start.startsWith('{') || start.startsWith('[')) return 'JSON';
+  return 'something else';
+}
