@@ -1,11 +1,13 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  // The runner is a process of its own and its engine a thread: they keep their files.
+  // Processes and threads of their own keep their files.
   entry: {
     index: 'src/index.ts',
     'runner/main': 'src/runner/main.ts',
     'runner/engine-thread': 'src/runner/engine-thread.ts',
+    'preparation/main': 'src/preparation/main.ts',
+    'preparation/decoder-process': 'src/preparation/decoder-process.ts',
   },
   format: ['esm'],
   target: 'node20',

@@ -174,15 +174,18 @@ describe('refused', () => {
     ['an interlaced PNG of 16 bits', (image: Sharp) => image.toColourspace('rgb16').png({ progressive: true }), 8],
     ['a progressive JPEG', (image: Sharp) => image.jpeg({ progressive: true, chromaSubsampling: '4:4:4' }), 6],
     ['a lossless WebP', (image: Sharp) => image.webp({ lossless: true }), 4],
-  ] as const)('%s that needs too much memory is image_too_large before it is unpacked', async (_, encode, mebibytes) => {
-    const bytes = await encode(halves(1024, 1024, 4)).toBuffer();
-    const maxMemoryBytes = mebibytes * 1024 * 1024;
-    await expect(decode(bytes, { maxMemoryBytes })).resolves.toBeDefined();
-    await expect(decode(bytes, { maxMemoryBytes: maxMemoryBytes - 1 })).rejects.toMatchObject({
-      code: 'image_too_large',
-      message: expect.stringContaining('neither interlaced nor progressive'),
-    });
-  });
+  ] as const)(
+    '%s that needs too much memory is image_too_large before it is unpacked',
+    async (_, encode, mebibytes) => {
+      const bytes = await encode(halves(1024, 1024, 4)).toBuffer();
+      const maxMemoryBytes = mebibytes * 1024 * 1024;
+      await expect(decode(bytes, { maxMemoryBytes })).resolves.toBeDefined();
+      await expect(decode(bytes, { maxMemoryBytes: maxMemoryBytes - 1 })).rejects.toMatchObject({
+        code: 'image_too_large',
+        message: expect.stringContaining('neither interlaced nor progressive'),
+      });
+    },
+  );
 
   test('a PNG or JPEG that is decoded row by row needs no such memory', async () => {
     for (const bytes of [await halves(1024, 1024).png().toBuffer(), await halves(1024, 1024).jpeg().toBuffer()]) {

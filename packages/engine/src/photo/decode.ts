@@ -46,7 +46,11 @@ const defaultTimeoutSeconds = 30;
  *   or smaller than 16 pixels
  */
 export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {}): Promise<ImageHeader> {
-  const { maxPixels = defaultMaxPixels, maxBytes = defaultMaxBytes, maxMemoryBytes = Number.POSITIVE_INFINITY } = options;
+  const {
+    maxPixels = defaultMaxPixels,
+    maxBytes = defaultMaxBytes,
+    maxMemoryBytes = Number.POSITIVE_INFINITY,
+  } = options;
   if (bytes.length > maxBytes) {
     throw new EngineError('image_too_large', `The image has ${bytes.length} bytes; at most ${maxBytes} are accepted.`);
   }

@@ -1,0 +1,93 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { setPriority } from 'node:os';
+import { type DecodeLimits, type DecodeRequest, type DecodeResponse, memoryExceededStatus } from './messages.js';
+
+/** By package name, which resolves both from the built package and from the sources. */
+const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
+
+/** The variables that Node and libvips need. Everything else stays out, above all secrets. */
+const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
+
+function environment(): NodeJS.ProcessEnv {
+  const entries = passedVariables.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** Why a decoder process ended before it responded. */
+export type DecoderEnd = 'crashed' | 'killed' | 'memory exceeded' | 'timed out' | 'not started';
+
+export type DecodeOutcome = DecodeResponse | { type: 'ended'; why: DecoderEnd };
+
+/** A child process that decodes one image at a time. */
+export class Decoder {
+  readonly #child: ChildProcess;
+  #hasEnded = false;
+  #timedOut = false;
+  #settle: (outcome: DecodeOutcome) => void = () => {};
+
+  /** @throws when the process cannot be forked */
+  constructor(limits: DecodeLimits, niceness: number) {
+    this.#child = fork(decoderFile, [JSON.stringify(limits)], {
+      env: environment(),
+      execArgv: [],
+      serialization: 'advanced',
+      stdio: ['ignore', 2, 2, 'ipc'],
+    });
+    if (this.#child.pid !== undefined) lowerPriority(this.#child.pid, niceness);
+    this.#child.on('message', (response: DecodeResponse) => this.#settle(response));
+    this.#child.on('error', () => {
+      if (this.#child.pid === undefined) this.#end('not started');
+    });
+    this.#child.on('exit', (code, signal) => {
+      if (this.#timedOut) this.#end('timed out');
+      else if (code === memoryExceededStatus) this.#end('memory exceeded');
+      else if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#end('killed');
+      else this.#end('crashed');
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Resolves with the response, or with why there is none. Ends the process when it takes longer than `timeoutMs`. */
+  async decode(bytes: Uint8Array, timeoutMs: number): Promise<DecodeOutcome> {
+    const timer = setTimeout(() => {
+      this.#timedOut = true;
+      this.stop();
+    }, timeoutMs);
+    try {
+      return await new Promise<DecodeOutcome>((resolve) => {
+        this.#settle = resolve;
+        const request: DecodeRequest = { bytes };
+        // An error here means that the process is about to exit, which settles the promise.
+        this.#child.send(request, () => {});
+      });
+    } finally {
+      clearTimeout(timer);
+      this.#settle = () => {};
+    }
+  }
+
+  stop(): void {
+    this.#child.kill('SIGKILL');
+  }
+
+  #end(why: DecoderEnd): void {
+    this.#hasEnded = true;
+    this.#settle({ type: 'ended', why });
+  }
+}
+
+function lowerPriority(pid: number, niceness: number): void {
+  try {
+    setPriority(pid, niceness);
+  } catch {
+    // The process has ended already, which its `exit` event reports.
+  }
+}

@@ -1,0 +1,25 @@
+import type { EngineErrorCode } from '@gen3d/engine';
+
+/** Limits of a decoder process. */
+export interface DecodeLimits {
+  maxPixels: number;
+  /** Maximum of the memory for one image, as estimated from its header. */
+  maxMemoryBytes: number;
+  /** Maximum of the memory of the whole process. */
+  maxRssBytes: number;
+}
+
+/** A request to a decoder process, which handles one at a time. */
+export interface DecodeRequest {
+  bytes: Uint8Array;
+}
+
+export type DecodeResponse =
+  | { type: 'decoded'; png: Uint8Array }
+  /** The image cannot be accepted. */
+  | { type: 'refused'; code: EngineErrorCode; message: string }
+  /** A bug, or a broken installation. */
+  | { type: 'failed'; problem: string };
+
+/** Exit status of a decoder process that exceeded `maxRssBytes`. */
+export const memoryExceededStatus = 90;
