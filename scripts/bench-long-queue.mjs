@@ -15,9 +15,9 @@ const waiting = accounts * jobsPerAccount;
 export const longQueue = [
   `insert into accounts (id, name, balance_microusd, created_at)
      ${numbers(accounts)} select 'A' || n, 'bench', 10000000, 0 from numbers`,
-  `insert into jobs (id, account_id, type, status, progress, image_url, created_at, turn) ${numbers(waiting)}
+  `insert into jobs (id, account_id, type, status, progress, image_url, created_at, turn, prepared) ${numbers(waiting)}
      select '01BENCH' || (10000000 + n), 'A' || (1 + (n - 1) / ${jobsPerAccount}), 'image-to-3d', 'PENDING', 0,
-       'https://shop.example/cup.jpg', 0, 1 + (n - 1) % ${jobsPerAccount} from numbers`,
+       'https://shop.example/cup.jpg', 0, 1 + (n - 1) % ${jobsPerAccount}, 1 from numbers`,
 ];
 
 const request = { type: 'image-to-3d', input: { image_urls: ['https://shop.example/cup.jpg'] } };
@@ -66,6 +66,7 @@ export async function measureLongQueue({ claim, createJob, GroupCommit, advance,
     .values({ id: 'B', name: 'newcomer', sandbox: 0, balance_microusd: 10_000_000, created_at: 0 })
     .execute();
   const { id } = await createFor('B');
+  await db.updateTable('jobs').set({ prepared: 1 }).where('id', '=', id).execute();
   let position = 1;
   while ((await claimOne()).id !== id) position += 1;
   return { claims, creates, later, position };

@@ -122,9 +122,9 @@ const numbers = (count) =>
 /** In SQL of both databases. Jobs of several accounts, as a service has; the right-hand digits make ids that sort. */
 const seeds = [
   `insert into accounts (id, name, created_at) ${numbers(accountCount)} select 'A' || n, 'bench', 0 from numbers`,
-  `insert into jobs (id, account_id, type, status, progress, image_url, created_at) ${numbers(jobCount)}
+  `insert into jobs (id, account_id, type, status, progress, image_url, created_at, prepared) ${numbers(jobCount)}
      select '01BENCH' || (1000000 + n), 'A' || (1 + n % ${accountCount}), 'image-to-3d', 'PENDING', 0,
-       'https://shop.example/cup.jpg', 0 from numbers`,
+       'https://shop.example/cup.jpg', 0, 1 from numbers`,
 ];
 
 async function inPostgres(url, statement) {

@@ -120,6 +120,9 @@ const Config = z.strictObject({
     .optional()
     .describe('Folder of the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),
   workers: number('whole number', 0, 64).default(1).describe('Runner processes on this machine; 0: none'),
+  preparations: number('whole number', 1, 64)
+    .default(8)
+    .describe('Images that are fetched and decoded concurrently on this machine'),
   bundle: z.string().min(1).default('gen3d-base').describe('Model bundle: a name, a folder, or inflate'),
   matte: z.string().min(1).default('isnet').describe('Matting model that cuts the object out of the photo'),
   device: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'coreml', 'dml']).default('auto').describe('Where the networks run'),

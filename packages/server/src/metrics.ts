@@ -56,13 +56,13 @@ export class Metrics {
 
   readonly leaseTakeovers = new Counter({
     name: 'gen3d_lease_takeovers_total',
-    help: 'Jobs that the runners of this process took over from a runner that had let its lease run out',
+    help: 'Jobs that this process and its children took over from a runner or preparer that had let its lease run out',
     registers: [this.registry],
   });
 
   readonly runnerCrashes = new Counter({
     name: 'gen3d_runner_crashes_total',
-    help: 'Runner processes of this process that ended by themselves, or were killed because an inference hung',
+    help: 'Runner and preparer processes of this process that ended by themselves, or were killed because they hung',
     labelNames: ['how'],
     registers: [this.registry],
   });

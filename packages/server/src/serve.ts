@@ -142,12 +142,18 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     log,
     onNews: (news) => {
       metrics.noteRunnerNews(news);
+      if (news.type === 'prepared') announceJob();
       if (mayHaveEvent(news)) delivery.wake();
     },
     onExit: (runner) => bury(db, runner),
     onCrash: (how) => metrics.runnerCrashes.inc({ how }),
   });
   const notifier = new Notifier(db);
+  /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
+  const announceJob = () => {
+    supervisor.wake();
+    notifier.tell('job_waiting');
+  };
   const listener = isPostgres(db)
     ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
     : undefined;
@@ -203,9 +209,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       isReady: () => ready,
       checkAssets: files.isThere,
       onJobCreated: () => {
-        supervisor.wake();
+        announceJob();
         delivery.wake();
-        notifier.tell('job_waiting');
       },
     });
     http = createHttpServer(app);
@@ -294,11 +299,17 @@ export async function worker(
     config,
     log,
     onNews: (news) => {
+      if (news.type === 'prepared') announceJob();
       if (mayHaveEvent(news)) notifier.tell('event_recorded');
     },
     onExit: (runner) => bury(db, runner),
     onCrash: () => {},
   });
+  /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
+  const announceJob = () => {
+    supervisor.wake();
+    notifier.tell('job_waiting');
+  };
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
     const shutDown = drain(supervisor, listener, graceMs).then(() => db.destroy());

@@ -133,7 +133,12 @@ describe('when a runner is killed', () => {
     const pids: number[] = [];
     const log = pino(
       { level: 'info', base: null },
-      { write: (line) => void pids.push(...[JSON.parse(line).pid].filter(Boolean)) },
+      {
+        write: (line) => {
+          const { msg, pid } = JSON.parse(line);
+          if (msg === 'runner is ready') pids.push(pid);
+        },
+      },
     );
     const server = await startServer(real, { log });
     const ids: string[] = [];

@@ -70,7 +70,7 @@ export async function newAccount(db: Db, name = 'test'): Promise<string> {
   });
 }
 
-/** A PENDING job of the account. */
+/** A PENDING job of the account that is prepared, so that runners claim it. */
 export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
   const id = fields.id ?? newUlid();
   const job = {
@@ -79,6 +79,7 @@ export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> 
     type: 'image-to-3d',
     idempotency_key: null,
     image_url: 'https://example.com/photo.jpg',
+    prepared: 1,
     created_at: 0,
     ...fields,
   };

@@ -18,6 +18,7 @@ export const migrations: Record<string, Migration> = {
   '0010_import_from_sqlite': { up: importFromSqlite },
   '0011_asset_location': { up: assetLocation },
   '0012_turns': { up: turns },
+  '0013_preparation': { up: preparation },
   '0014_counts_and_buckets': { up: countsAndBuckets },
   '0015_clean_up': { up: cleanUp },
 };
@@ -313,6 +314,32 @@ async function turns(db: Kysely<unknown>): Promise<void> {
   await indexOfOpenJobs('jobs_open_in_turn', ['turn', 'id']);
   await indexOfOpenJobs('jobs_open_of_account', ['account_id', 'turn']);
   await db.schema.createIndex('accounts_turn').on('accounts').column('turn').execute();
+}
+
+/**
+ * Preparation as a stage of its own, whose jobs are claimed apart from those for inference. A job that was open is prepared
+ * anew.
+ */
+async function preparation(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('jobs')
+    .addColumn('prepared', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await db.schema.alterTable('jobs').dropColumn('parked').execute();
+  await db.schema.dropIndex('jobs_open_in_turn').execute();
+  // With the account, so that jobs of accounts that are left out are skipped without reading their rows.
+  for (const [name, prepared] of [
+    ['jobs_to_prepare', 0],
+    ['jobs_to_infer', 1],
+  ] as const) {
+    await db.schema
+      .createIndex(name)
+      .on('jobs')
+      .columns(['turn', 'id', 'account_id'])
+      .where(sql.ref('finished_at'), 'is', null)
+      .where(sql.ref('prepared'), '=', sql.lit(prepared))
+      .execute();
+  }
 }
 
 /** An index for everything that is counted again and again, and for the newest events of an account; more rate buckets than one. */

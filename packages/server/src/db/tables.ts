@@ -175,20 +175,17 @@ interface JobTable {
   thumbnail_key: string | null;
   created_at: number;
   finished_at: number | null;
-  /** How many times a runner has claimed the job. */
+  /** How many times the job was claimed for the stage that it is in: preparation, and after that inference. */
   attempt: number;
-  /** The right to work on the job: every write of a runner names the token it was given. */
+  /** The right to work on the job: every write of a runner or preparer names the token it was given. */
   lease_token: string | null;
-  /** While in the future nobody may claim the job: a runner holds it, or a failed attempt is being waited out. */
+  /** Until then, no process claims the job: one works on it, or the pause after an attempt has not passed. */
   lease_expires_at: number | null;
-  /** Which runner process holds the lease. */
+  /** Which runner or preparer process holds the lease. */
   runner: string | null;
-  /**
-   * 1 while the job lies prepared in a runner and waits for the inference slot. Whatever ends that runner then is not this
-   * job's doing, so the attempt will not count; otherwise a job that crashes every runner would take its neighbour along.
-   */
-  parked: number;
-  /** Of a job that succeeded: `StageTimes` as JSON. Null otherwise, and for jobs from before it was kept. */
+  /** 1 once the job is prepared: from then on its stored input is what `normalizeImage` made, and runners claim it. */
+  prepared: number;
+  /** `StageTimes` as JSON: of the preparation, and once the job has succeeded of all stages. Null before. */
   stage_ms: string | null;
   /** 1 when the present attempt took the job from a runner that had let its lease run out. */
   taken_over: number;

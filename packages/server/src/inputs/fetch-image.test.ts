@@ -3,7 +3,7 @@ import type { Agent } from 'undici';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { site } from '../../test/kit.js';
 import { guardedAgent } from '../net/guarded-agent.js';
-import { fetchImage } from './fetch-image.js';
+import { type FetchOptions, fetchImage } from './fetch-image.js';
 
 function agent(allowPrivateNetwork: boolean): Agent {
   const made = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 1_000 });
@@ -11,7 +11,9 @@ function agent(allowPrivateNetwork: boolean): Agent {
   return made;
 }
 
-const get = (url: string, signal = new AbortController().signal) => fetchImage(url, agent(true), signal);
+const never = new AbortController().signal;
+const get = (url: string, options: Partial<FetchOptions> = {}) =>
+  fetchImage(url, { dispatcher: agent(true), signal: never, reserve: async () => {}, ...options });
 
 describe('a remote photo', () => {
   test('is fetched whole', async () => {
@@ -29,6 +31,19 @@ describe('a remote photo', () => {
     expect((await get(`${url}/exact`)).length).toBe(size);
     await expect(get(`${url}/announced`)).rejects.toMatchObject({ code: 'image_too_large' });
     await expect(get(`${url}/unannounced`)).rejects.toMatchObject({ code: 'image_too_large' });
+  });
+
+  test('is read once there is room for it: for its length if that is announced, else for the largest', async () => {
+    const url = await site((request, response) => {
+      if (request.url === '/announced') response.setHeader('content-length', 5);
+      response.write('pho');
+      response.end('to');
+    });
+    const reserved: number[] = [];
+    const reserve = async (bytes: number) => void reserved.push(bytes);
+    await get(`${url}/announced`, { reserve });
+    await get(`${url}/unannounced`, { reserve });
+    expect(reserved).toEqual([5, limits.remoteImageBytes]);
   });
 
   test('that is not there says so with its status', async () => {
@@ -66,13 +81,12 @@ describe('a remote photo', () => {
     const abort = new AbortController();
     const reason = new Error('the lease is lost');
     setTimeout(() => abort.abort(reason), 50);
-    await expect(get(url, abort.signal)).rejects.toBe(reason);
+    await expect(get(url, { signal: abort.signal })).rejects.toBe(reason);
   });
 });
 
 describe('the guard', () => {
-  const { signal } = new AbortController();
-  const guarded = (url: string) => fetchImage(url, agent(false), signal);
+  const guarded = (url: string) => get(url, { dispatcher: agent(false) });
 
   test('refuses a private address, however it is written, and a name that resolves to one', async () => {
     let asked = 0;

@@ -12,6 +12,10 @@ export class FolderInputStore implements InputStore {
     await writeDurably(join(this.folder, jobId), photo);
   }
 
+  async replace(jobId: string, prepared: Uint8Array): Promise<void> {
+    await this.put(jobId, prepared);
+  }
+
   async read(jobId: string): Promise<Uint8Array> {
     try {
       return await readFile(join(this.folder, jobId));

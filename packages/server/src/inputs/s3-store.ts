@@ -20,14 +20,21 @@ export class S3InputStore implements InputStore {
   constructor(private readonly bucket: Bucket) {}
 
   async put(jobId: string, photo: Uint8Array): Promise<void> {
-    const key = `${this.#start(jobId)}${randomToken(22)}`;
     try {
-      await this.bucket.put(key, photo, { type: 'application/octet-stream' }, putMs);
+      await this.#putAnother(jobId, photo);
     } catch (error) {
       // The write may have been carried out and only its answer lost. Nobody waits for this; the sweep comes after it.
       void this.remove(jobId);
       throw error;
     }
+  }
+
+  async replace(jobId: string, prepared: Uint8Array): Promise<void> {
+    // Listed before the new object is stored: of two processes that replace concurrently, neither removes both objects.
+    const replaced: string[] = [];
+    for await (const { key } of this.bucket.list(this.#start(jobId), smallMs)) replaced.push(key);
+    await this.#putAnother(jobId, prepared);
+    for (const key of replaced) await this.bucket.remove(key, smallMs);
   }
 
   async read(jobId: string): Promise<Uint8Array> {
@@ -52,6 +59,11 @@ export class S3InputStore implements InputStore {
       const jobId = key.slice(inputsPrefix.length, key.indexOf('.'));
       if (modifiedAt < olderThan && !(await isNeeded(jobId))) await this.bucket.remove(key, smallMs);
     }
+  }
+
+  async #putAnother(jobId: string, image: Uint8Array): Promise<void> {
+    const key = `${this.#start(jobId)}${randomToken(22)}`;
+    await this.bucket.put(key, image, { type: 'application/octet-stream' }, putMs);
   }
 
   #start(jobId: string): string {

@@ -44,6 +44,24 @@ describe.each([
     await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadablePhotoError.name, isMissing: true });
   });
 
+  test('a prepared image takes the place of the original, or of nothing', async () => {
+    const { inputs, stored } = emptyStore();
+    await inputs.put('job', photo);
+    await inputs.put('job2', Buffer.from('another'));
+    await inputs.replace('job', Buffer.from('prepared'));
+    await inputs.replace('fetched', Buffer.from('prepared as well'));
+    expect(Buffer.from(await inputs.read('job')).toString()).toBe('prepared');
+    expect(Buffer.from(await inputs.read('fetched')).toString()).toBe('prepared as well');
+    expect(await stored()).toEqual(['fetched', 'job', 'job2']);
+  });
+
+  test('of two that replace an image concurrently, one stays', async () => {
+    const { inputs } = emptyStore();
+    await inputs.put('job', photo);
+    await Promise.all(Array.from({ length: 4 }, () => inputs.replace('job', Buffer.from('prepared'))));
+    expect(Buffer.from(await inputs.read('job')).toString()).toBe('prepared');
+  });
+
   test('a sweep removes old photos that no open job needs, on every page', async () => {
     const { inputs, stored } = emptyStore();
     for (const job of ['a', 'b', 'open', 'y', 'z']) await inputs.put(job, photo);

@@ -2,9 +2,9 @@ import { CompiledQuery } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import { newAccount, newJob, onPostgres, temporaryDatabase } from '../../test/kit.js';
 import type { Db } from '../db/open.js';
-import { claim, expireLeasesOf, handBack, renew } from './claim.js';
+import { claim, claimForPreparation, expireLeasesOf, handBack, renew } from './claim.js';
 import { JobFailure } from './failures.js';
-import { advance, cancel, fail, LeaseLostError, reap } from './lifecycle.js';
+import { advance, cancel, fail, finishPreparation, LeaseLostError } from './lifecycle.js';
 import { enqueueJob } from './store.js';
 
 const leaseMs = 30_000;
@@ -187,7 +187,7 @@ describe('the queue', () => {
     };
     expect((await claim(watched, by('a', 0)))?.id).toBe(ids[0]);
     const claimPlan = await plan(queries.at(-1)!);
-    expect(claimPlan).toContain('jobs_open_in_turn');
+    expect(claimPlan).toContain('jobs_to_infer');
     const unindexed = /SCAN (jobs|accounts)"|Seq Scan|TEMP B-TREE|Sort/;
     expect(claimPlan).not.toMatch(unindexed);
 
@@ -236,19 +236,61 @@ describe('a lease', () => {
     expect(await claim(db, by('c', 1))).toMatchObject({ attempt: 2 });
     expect(await claim(db, by('c', 1))).toBeUndefined();
   });
+});
 
-  test('of a job that only waited for the slot when its runner died does not count as an attempt', async () => {
-    const { db, ids } = await withJobs(2);
-    // The first job crashes every runner; the second lies beside it, prepared.
-    for (const attempt of [1, 2, 3]) {
-      const poison = (await claim(db, by('a', attempt)))!;
-      const bystander = (await claim(db, by('a', attempt)))!;
-      expect(poison).toMatchObject({ id: ids[0], attempt });
-      expect(bystander).toMatchObject({ id: ids[1], attempt: 1 });
-      await advance(db, bystander.lease, { status: 'QUEUED', progress: 25 }, attempt);
-      await expireLeasesOf(db, 'a', attempt);
-    }
-    expect(await reap(db, 4)).toBe(1);
-    expect(await claim(db, by('b', 4))).toMatchObject({ id: ids[1], attempt: 1 });
+describe('a claim for preparation', () => {
+  const ask = { ...by('preparer', 0), except: [] as string[], maxPrepared: 100 };
+  const toPrepare = { prepared: 0 };
+
+  test('takes jobs that are not prepared, and a claim for inference those that are', async () => {
+    const { db, account, ids } = await withJobs(1);
+    const id = await newJob(db, account, toPrepare);
+    expect((await claimForPreparation(db, ask))?.id).toBe(id);
+    expect((await claim(db, by('a', 0)))?.id).toBe(ids[0]);
+    expect(await claimForPreparation(db, ask)).toBeUndefined();
+    expect(await claim(db, by('a', 0))).toBeUndefined();
+  });
+
+  test('lets accounts take turns, and leaves out those it is told to', async () => {
+    const { db, account } = await withJobs(0);
+    const other = await newAccount(db, 'other');
+    const [first, second] = [await newJob(db, account, toPrepare), await newJob(db, account, toPrepare)];
+    const ofOther = await newJob(db, other, toPrepare);
+    expect((await claimForPreparation(db, ask))?.id).toBe(first);
+    expect((await claimForPreparation(db, { ...ask, except: [account] }))?.id).toBe(ofOther);
+    expect(await claimForPreparation(db, { ...ask, except: [account] })).toBeUndefined();
+    expect((await claimForPreparation(db, ask))?.id).toBe(second);
+  });
+
+  test('stops when enough prepared jobs wait, except for a job whose inference comes before them', async () => {
+    const { db, account } = await withJobs(3);
+    await newJob(db, account, toPrepare);
+    expect(await claimForPreparation(db, { ...ask, maxPrepared: 3 })).toBeUndefined();
+    const early = await newJob(db, await newAccount(db, 'other'), toPrepare);
+    expect((await claimForPreparation(db, { ...ask, maxPrepared: 3 }))?.id).toBe(early);
+    // A runner takes one of the three.
+    await claim(db, by('a', 0));
+    expect(await claimForPreparation(db, { ...ask, maxPrepared: 3 })).toMatchObject({ account_id: account });
+  });
+
+  test('does not count prepared jobs that cannot be claimed for a while', async () => {
+    const { db, account, ids } = await withJobs(1);
+    const { lease } = (await claim(db, by('a', 0)))!;
+    await handBack(db, lease, 15_000);
+    const id = await newJob(db, account, toPrepare);
+    expect((await claimForPreparation(db, { ...ask, maxPrepared: 1 }))?.id).toBe(id);
+    expect(ids).not.toContain(id);
+  });
+
+  test('counts its attempts apart from those at inference', async () => {
+    const { db } = await withJobs(0);
+    const account = await newAccount(db, 'other');
+    const id = await newJob(db, account, toPrepare);
+    await claimForPreparation(db, ask);
+    await expireLeasesOf(db, 'preparer', 0);
+    const second = (await claimForPreparation(db, ask))!;
+    expect(second).toMatchObject({ id, attempt: 2, prepareMs: 0 });
+    await finishPreparation(db, second.lease, 120, 0);
+    expect(await claim(db, by('a', 0))).toMatchObject({ id, attempt: 1, prepareMs: 120 });
   });
 });

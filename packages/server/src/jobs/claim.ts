@@ -5,57 +5,107 @@ import { prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { randomToken } from '../ids.js';
-import { countedAttempts, type Lease, maxAttempts } from './lifecycle.js';
+import { type Lease, maxAttempts } from './lifecycle.js';
+import type { StageTimes } from './stage-times.js';
 
 export interface Claim {
-  /** Which runner process asks. */
+  /** Which runner or preparer process asks. */
   runner: string;
   now: Time;
   leaseMs: number;
 }
 
-type Claimed = Pick<JobRow, 'id' | 'account_id' | 'type' | 'image_url' | 'attempt' | 'taken_over' | 'trace_id'> & {
+type ClaimedRow = Pick<
+  JobRow,
+  'id' | 'account_id' | 'type' | 'image_url' | 'attempt' | 'taken_over' | 'trace_id' | 'stage_ms'
+> & {
   /** Since the job was created, by the clock of the database. */
   waitedMs: number;
 };
-export type ClaimedJob = Claimed & { lease: Lease };
 
-/** Jobs that a runner may work on. */
-const claimable = (db: Queryable, now: Time) =>
+export interface ClaimedJob extends Omit<ClaimedRow, 'stage_ms'> {
+  lease: Lease;
+  /** How long its preparation took; 0 before that. */
+  prepareMs: number;
+}
+
+/** Unfinished jobs before or after their preparation, in the order of the queue. With literals, for the partial indexes. */
+const queue = (db: Queryable, stage: 'to prepare' | 'prepared') =>
   db
     .selectFrom('jobs')
-    .select('id')
     .where('finished_at', 'is', null)
-    .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
-    .where(countedAttempts(), '<', maxAttempts);
+    .where('prepared', '=', sql.lit(stage === 'prepared' ? 1 : 0))
+    .orderBy('turn')
+    .orderBy('id');
 
-/** One statement that skips locked rows: of several runners that claim concurrently, each gets another job without waiting. */
-const claimNext = prepared(
-  (db, runner: string, token: string, now: Time, leaseMs: number): Compilable<Claimed> =>
-    db
-      .updateTable('jobs')
-      .set((eb) => ({
-        attempt: eb(countedAttempts(), '+', 1),
-        lease_token: token,
-        lease_expires_at: sql<number>`cast(${now} as bigint) + cast(${leaseMs} as bigint)`,
-        runner,
-        parked: 0,
-        // Whoever gives a job back, or finds its runner dead, takes the token away.
-        taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
-      }))
-      .where('id', '=', claimable(db, now).orderBy('turn').orderBy('id').limit(1).$call(forUpdateSkipLocked(db)))
-      .returning(['id', 'account_id', 'type', 'image_url', 'attempt', 'taken_over', 'trace_id'])
-      .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs')),
+/** Those that no process works on. */
+const claimable = (db: Queryable, now: Time, stage: 'to prepare' | 'prepared') =>
+  queue(db, stage)
+    .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
+    .where('attempt', '<', maxAttempts);
+
+type Claimable = ReturnType<typeof claimable>;
+
+/** Claims the first of `jobs` in one statement, so two processes never get the same job. */
+const claimFirst = (db: Queryable, jobs: Claimable, runner: string, token: string, now: Time, leaseMs: number) =>
+  db
+    .updateTable('jobs')
+    .set((eb) => ({
+      attempt: eb('attempt', '+', 1),
+      lease_token: token,
+      lease_expires_at: sql<number>`cast(${now} as bigint) + cast(${leaseMs} as bigint)`,
+      runner,
+      // A job that is handed back, or whose process is known to have ended, has no token.
+      taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
+    }))
+    // Of several processes that claim concurrently, each gets another job without waiting.
+    .where('id', '=', jobs.select('id').limit(1).$call(forUpdateSkipLocked(db)))
+    .returning(['id', 'account_id', 'type', 'image_url', 'attempt', 'taken_over', 'trace_id', 'stage_ms'])
+    .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs'));
+
+const claimPrepared = prepared(
+  (db, runner: string, token: string, now: Time, leaseMs: number): Compilable<ClaimedRow> =>
+    claimFirst(db, claimable(db, now, 'prepared'), runner, token, now, leaseMs),
 );
 
-/**
- * Claims the job whose turn it is, of those that no runner holds or whose lease has run out. One statement, so two runners
- * never get the same job.
- */
+/** Claims the prepared job whose turn it is, of those that no runner holds or whose lease has run out. */
 export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<ClaimedJob | undefined> {
   const token = randomToken(22);
-  const job = await claimNext(db, runner, token, now, Math.round(leaseMs));
-  return job && { ...job, lease: { jobId: job.id, token } };
+  return claimed(await claimPrepared(db, runner, token, now, Math.round(leaseMs)), token);
+}
+
+export interface PreparationClaim extends Claim {
+  /** Accounts whose jobs are left out. */
+  except: readonly string[];
+  /** How many prepared jobs may wait for inference. */
+  maxPrepared: number;
+}
+
+/**
+ * Claims the job to prepare whose turn it is. When `maxPrepared` prepared jobs wait already, only one whose turn comes
+ * before the last of these: whose inference is due soon is always prepared, whatever other accounts have in the queue.
+ */
+export async function claimForPreparation(
+  db: Db,
+  { runner, now, leaseMs, except, maxPrepared }: PreparationClaim,
+): Promise<ClaimedJob | undefined> {
+  const last = await claimable(db, now, 'prepared')
+    .select(['turn', 'id'])
+    .limit(1)
+    .offset(maxPrepared - 1)
+    .executeTakeFirst();
+  let jobs = claimable(db, now, 'to prepare');
+  if (except.length > 0) jobs = jobs.where('account_id', 'not in', except);
+  if (last) jobs = jobs.where(sql<boolean>`(turn, id) < (${last.turn}, ${last.id})`);
+  const token = randomToken(22);
+  return claimed(await claimFirst(db, jobs, runner, token, now, Math.round(leaseMs)).executeTakeFirst(), token);
+}
+
+function claimed(row: ClaimedRow | undefined, token: string): ClaimedJob | undefined {
+  if (!row) return undefined;
+  const { stage_ms, ...job } = row;
+  const { prepare = 0 } = stage_ms === null ? {} : (JSON.parse(stage_ms) as StageTimes);
+  return { ...job, prepareMs: prepare, lease: { jobId: job.id, token } };
 }
 
 /** Renews leases that are still held, and returns the tokens of those that are. */
@@ -94,7 +144,6 @@ export async function handBack(db: Db, { jobId, token }: Lease, notBefore: Time 
       lease_token: null,
       lease_expires_at: notBefore,
       runner: null,
-      parked: 0,
     }))
     .where('id', '=', jobId)
     .where('lease_token', '=', token)
@@ -114,7 +163,6 @@ export async function handBackUnknown(db: Db, runner: string, known: readonly Le
       lease_token: null,
       lease_expires_at: null,
       runner: null,
-      parked: 0,
     }))
     .where('runner', '=', runner)
     .where('finished_at', 'is', null)
@@ -126,7 +174,7 @@ export async function handBackUnknown(db: Db, runner: string, known: readonly Le
 export async function expireLeasesOf(db: Db, runner: string, now: Time): Promise<void> {
   await db
     .updateTable('jobs')
-    .set({ attempt: countedAttempts(), lease_token: null, lease_expires_at: now, runner: null, parked: 0 })
+    .set({ lease_token: null, lease_expires_at: now, runner: null })
     .where('finished_at', 'is', null)
     .where('runner', '=', runner)
     .execute();

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { newAccount, temporaryDatabase, temporaryFolder } from '../../test/kit.js';
 import { GroupCommit } from '../db/group-commit.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
-import { claim } from './claim.js';
+import { claimForPreparation } from './claim.js';
 import { createJob, TooManyOpenJobsError } from './create.js';
 import { advance, cancel } from './lifecycle.js';
 
@@ -41,7 +41,8 @@ describe('the limit of open jobs', () => {
     const [account, other] = [await newAccount(db), await newAccount(db)];
     const { id } = await create(account);
     await create(account);
-    const job = (await claim(db, { runner: 'a', now: 0, leaseMs: 30_000 }))!;
+    const ask = { runner: 'a', now: 0, leaseMs: 30_000, except: [], maxPrepared: 1 };
+    const job = (await claimForPreparation(db, ask))!;
     await advance(db, job.lease, { status: 'PENDING', progress: 5 }, 0);
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
     await create(other);

@@ -3,9 +3,20 @@ import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '.
 import { balanceOf } from '../accounts/ledger.js';
 import { toMicroUsd } from '../accounts/money.js';
 import type { Db } from '../db/open.js';
-import { claim } from './claim.js';
+import { claim, claimForPreparation } from './claim.js';
 import { JobFailure } from './failures.js';
-import { advance, breakOff, cancel, fail, LeaseLostError, maxAttempts, reap, succeed } from './lifecycle.js';
+import {
+  advance,
+  breakOff,
+  cancel,
+  fail,
+  finishPreparation,
+  LeaseLostError,
+  maxAttempts,
+  reap,
+  succeed,
+} from './lifecycle.js';
+import type { NewJob } from './store.js';
 
 const leaseMs = 30_000;
 
@@ -18,11 +29,11 @@ const success = {
   rateUsdPerSecond: 0.002,
 };
 
-async function setUp() {
+async function setUp(fields: Partial<NewJob> = {}) {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   await withEndpoint(db, account);
-  const id = await newJob(db, account);
+  const id = await newJob(db, account, fields);
   return { db, account, id };
 }
 
@@ -60,6 +71,31 @@ describe('a job', () => {
     await infer(db, leaseMs);
     expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 70, attempt: 2 });
     expect(await eventsOf(db, account)).toHaveLength(4);
+  });
+
+  test('that is prepared is QUEUED, waits without a lease, and its preparer can write nothing more', async () => {
+    const { db, account, id } = await setUp({ prepared: 0 });
+    const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
+    const { lease } = (await claimForPreparation(db, ask))!;
+    await advance(db, lease, { status: 'PENDING', progress: 5 }, 0);
+    await finishPreparation(db, lease, 12, 0);
+    const job = { status: 'QUEUED', progress: 25, prepared: 1, attempt: 0, lease_token: null, runner: null };
+    expect(await jobOf(db, id)).toMatchObject({ ...job, lease_expires_at: null });
+    await expect(finishPreparation(db, lease, 12, 0)).rejects.toThrow(LeaseLostError);
+    expect(await eventsOf(db, account)).toEqual([
+      ['PENDING', 5],
+      ['QUEUED', 25],
+    ]);
+  });
+
+  test('whose inference had begun before an upgrade keeps its status and progress when it is prepared', async () => {
+    const { db, account, id } = await setUp({ prepared: 0, status: 'IN_PROGRESS', progress: 70 });
+    const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
+    const { lease } = (await claimForPreparation(db, ask))!;
+    await advance(db, lease, { status: 'PENDING', progress: 5 }, 0);
+    await finishPreparation(db, lease, 12, 0);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 70, prepared: 1, lease_token: null });
+    expect(await eventsOf(db, account)).toEqual([]);
   });
 
   test('that succeeded has its assets, its time and no lease', async () => {

@@ -1,5 +1,4 @@
 import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/schema';
-import { sql } from 'kysely';
 import { charge } from '../accounts/ledger.js';
 import { priceOf } from '../accounts/money.js';
 import { forUpdate, forUpdateSkipLocked } from '../db/locks.js';
@@ -26,11 +25,8 @@ export class LeaseLostError extends Error {
   }
 }
 
-/** A job is claimed at most this often; a job that breaks its runner every time must not do so for ever. */
+/** A job is claimed at most this often for its preparation, and as often for its inference. */
 export const maxAttempts = 3;
-
-/** The attempts that count against a job once its present lease is over. */
-export const countedAttempts = () => sql<number>`attempt - parked`;
 
 /** Reads the job for writing under its lease. Must run in the transaction that writes. */
 async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> {
@@ -46,7 +42,7 @@ async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> 
   return job;
 }
 
-const unleased = { lease_token: null, lease_expires_at: null, runner: null, parked: 0 };
+const unleased = { lease_token: null, lease_expires_at: null, runner: null };
 
 type Change = Partial<
   Pick<
@@ -59,7 +55,8 @@ type Change = Partial<
     | 'thumbnail_key'
     | 'lease_token'
     | 'runner'
-    | 'parked'
+    | 'attempt'
+    | 'prepared'
     | 'stage_ms'
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
@@ -99,11 +96,30 @@ export async function advance(
     const change = {
       status: canMove(job.status, to.status) ? to.status : job.status,
       progress: Math.max(job.progress, to.progress),
-      parked: to.status === 'QUEUED' ? 1 : 0,
     };
     if (change.status === 'IN_PROGRESS' && job.status !== 'IN_PROGRESS') await startTurn(trx, job);
     if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
-    else await trx.updateTable('jobs').set({ parked: change.parked }).where('id', '=', job.id).execute();
+  });
+}
+
+/**
+ * Ends the preparation of a job, which then waits for its inference without a lease and with all its attempts. A job whose
+ * inference had begun before it was prepared keeps its status and progress; no such job comes from this version.
+ * @throws {LeaseLostError}
+ */
+export async function finishPreparation(db: Db, lease: Lease, prepareMs: number, now: Time): Promise<void> {
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease);
+    const change: Change = {
+      status: canMove(job.status, 'QUEUED') ? 'QUEUED' : job.status,
+      progress: Math.max(job.progress, progress.queued),
+      prepared: 1,
+      attempt: 0,
+      stage_ms: JSON.stringify({ prepare: prepareMs } satisfies StageTimes),
+      ...unleased,
+    };
+    if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
+    else await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
   });
 }
 
@@ -185,7 +201,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
       .selectFrom('jobs')
       .selectAll()
       .where('finished_at', 'is', null)
-      .where(countedAttempts(), '>=', maxAttempts)
+      .where('attempt', '>=', maxAttempts)
       .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
       .limit(100)
       // Another server is at it with those that are left out.

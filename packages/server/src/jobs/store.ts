@@ -88,7 +88,7 @@ const blank: Omit<JobRow, (typeof given)[number]> = {
   lease_token: null,
   lease_expires_at: null,
   runner: null,
-  parked: 0,
+  prepared: 0,
   stage_ms: null,
   taken_over: 0,
   trace_id: null,

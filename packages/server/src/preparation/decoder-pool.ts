@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os';
 import { needsTooMuchMemory } from '@gen3d/engine/images';
 import { JobFailure } from '../jobs/failures.js';
+import { TemporaryFailure } from '../jobs/temporary-failure.js';
 import { type DecodeOutcome, Decoder } from './decoder.js';
 import type { DecodeLimits } from './messages.js';
 
 const mebibyte = 1024 * 1024;
-/** An unused decoder process ends after this time. */
+/** An unused decoder process ends after this time, except for one: to start it takes longer than to decode a photo. */
 const idleMs = 30_000;
 
 export interface LaneOptions {
@@ -16,11 +17,6 @@ export interface LaneOptions {
   niceness: number;
   /** Whether a process decodes another image afterwards; otherwise it ends, which returns all its memory. */
   reuse: boolean;
-}
-
-/** No decoder process can be started at the moment. */
-export class DecoderUnavailableError extends Error {
-  override readonly name = 'DecoderUnavailableError';
 }
 
 /**
@@ -59,7 +55,7 @@ export class DecoderPool {
   /**
    * Resolves with the image as `normalizeImage` makes it.
    * @throws {JobFailure} image_invalid or image_too_large
-   * @throws {DecoderUnavailableError}
+   * @throws {TemporaryFailure} when no process can be started
    */
   async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     try {
@@ -68,6 +64,11 @@ export class DecoderPool {
       if (!(error instanceof JobFailure && error.code === 'image_too_large')) throw error;
       return decodeIn(this.#large, image, signal);
     }
+  }
+
+  /** Starts the process that the first image will need. */
+  warmUp(): void {
+    this.#ordinary.warmUp();
   }
 
   /** The processes that exist at the moment. */
@@ -96,7 +97,7 @@ async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Pro
       case 'timed out':
         throw new JobFailure('image_invalid', `Decoding the image took longer than ${timeoutMs / 1_000} s. ${advice}`);
       case 'not started':
-        throw new DecoderUnavailableError('no image decoder process can be started');
+        throw new TemporaryFailure('no image decoder process can be started');
       case 'crashed':
         if (isRetry) throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
         break;
@@ -138,6 +139,11 @@ class Lane {
     }
   }
 
+  warmUp(): void {
+    const decoder = this.#take();
+    if (decoder) this.#giveBack(decoder);
+  }
+
   stop(): void {
     for (const decoder of this.#decoders.keys()) this.#stop(decoder);
   }
@@ -164,8 +170,13 @@ class Lane {
 
   #giveBack(decoder: Decoder): void {
     if (decoder.hasEnded) this.#decoders.delete(decoder);
-    else if (this.options.reuse) this.#decoders.set(decoder, setTimeout(() => this.#stop(decoder), idleMs).unref());
+    else if (this.options.reuse) this.#keepWhileIdle(decoder);
     else this.#stop(decoder);
+  }
+
+  #keepWhileIdle(decoder: Decoder): void {
+    const check = () => (this.#decoders.size > 1 ? this.#stop(decoder) : this.#keepWhileIdle(decoder));
+    this.#decoders.set(decoder, setTimeout(check, idleMs).unref());
   }
 
   #stop(decoder: Decoder): void {

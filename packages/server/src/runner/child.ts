@@ -5,7 +5,7 @@ import type { FromRunner } from './messages.js';
 /** A kind of child process that the supervisor keeps running. */
 export interface ChildKind {
   /** In the log. */
-  readonly name: 'runner';
+  readonly name: 'runner' | 'preparer';
   /** The module that it runs. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
@@ -27,7 +27,8 @@ export class Child {
   readonly startedAt = Date.now();
   /** Resolves when the process is gone, or could not be started. */
   readonly ended: Promise<ChildEnd>;
-  /** The device it works on, once it is ready. */
+  ready = false;
+  /** The device it works on, once it is ready; a preparer has none. */
   device: string | undefined;
   /** Why it ended before it was ready. */
   problem: string;
@@ -38,10 +39,7 @@ export class Child {
   readonly #process: ChildProcess | undefined;
   #limitTimer: NodeJS.Timeout | undefined;
 
-  constructor(
-    { name, file, env, startMessage, onMessage }: ChildKind,
-    onReady: (child: Child, device: string) => void,
-  ) {
+  constructor({ name, file, env, startMessage, onMessage }: ChildKind, onReady: (child: Child) => void) {
     this.problem = `the ${name} process ended before it was ready`;
     try {
       this.#process = fork(file, [], { execArgv: [], env, stdio: ['ignore', 2, 2, 'ipc'] });
@@ -54,8 +52,9 @@ export class Child {
     const child = this.#process;
     child.on('message', (message: FromRunner) => {
       if (message.type === 'ready') {
+        this.ready = true;
         this.device = message.device;
-        onReady(this, message.device);
+        onReady(this);
       } else if (message.type === 'failed') {
         this.problem = message.message;
       } else {

@@ -6,21 +6,17 @@ import { openDataDir } from '../data-dir.js';
 import { openDatabase } from '../db/open.js';
 import { isUnavailable } from '../db/unavailable.js';
 import { openFileStores } from '../file-stores.js';
+import { defaultStageTimeoutMs } from '../jobs/stage-timeout.js';
 import { createLog } from '../log.js';
 import { modelDirs } from '../model-dirs.js';
-import { guardedAgent } from '../net/guarded-agent.js';
 import { version } from '../version.js';
+import { notifyParent, onStart } from './child-process.js';
 import type { FromRunner, ToRunner } from './messages.js';
 import { keepAnnounced } from './registry.js';
 import { Runner } from './runner.js';
 import { ThreadedEngine } from './threaded-engine.js';
 
 const gib = 1024 ** 3;
-
-function tell(news: FromRunner): void {
-  // The parent may be gone; then 'disconnect' ends this process.
-  if (process.connected) process.send?.(news, undefined, undefined, () => {});
-}
 
 /** Sends the last word and leaves; the callback runs when it is on its way. */
 function leave(code: number, news: FromRunner): void {
@@ -49,7 +45,7 @@ type Start = Extract<ToRunner, { type: 'start' }>;
 async function start({ runner: name, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
   const log = createLog(config, logLevel).child({ runner: name });
   const dirs = openDataDir(config);
-  const { bundle, matte, device, allowPrivateNetwork, leaseSeconds } = config;
+  const { bundle, matte, device, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
   // One to work, one to report progress, one to renew leases.
   const db = openDatabase(dirs.database, { connections: 3, log });
@@ -62,7 +58,7 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
     retryDeviceAt = performance.now() + retryDeviceMs;
     // After a job the runner looks at the time itself.
     setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
-    tell({ type: 'fellBack' });
+    notifyParent({ type: 'fellBack' });
   };
   /** The CPU that stands in for a GPU does not count, and is not charged, as the instance that the GPU makes of it. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
@@ -99,8 +95,8 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
     engine,
     inputs,
     assets,
-    dispatcher: guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 10_000 }),
     leaseMs: leaseSeconds * 1_000,
+    stageTimeoutMs: defaultStageTimeoutMs,
     instance,
     rate: () =>
       rateOf(db, config, instance()).catch((error: unknown) => {
@@ -110,7 +106,7 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
         return 0;
       }),
     isWornOut: () => isWornOut() || performance.now() >= retryDeviceAt,
-    tell,
+    notify: notifyParent,
     log,
   });
   runner = working;
@@ -131,7 +127,7 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
     adapter: (fellBack ? undefined : adapter?.name) ?? null,
   });
   const depart = await keepAnnounced(db, name, describe, leaseSeconds * 1_000, log);
-  tell({ type: 'ready', device: provider });
+  notifyParent({ type: 'ready', device: provider });
   const idle = await working.run();
   await depart();
   // Taking the networks away under a running inference could crash what shall end quietly.
@@ -140,15 +136,4 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
   process.exit(0);
 }
 
-// Ctrl-C reaches the whole process group; when to stop is the parent's decision, told over IPC.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
-process.on('disconnect', () => process.exit(1));
-
-process.once('message', (message: ToRunner) => {
-  if (message.type !== 'start') throw new Error(`the first message must be start, not ${message.type}`);
-  start(message).catch((error: unknown) => {
-    console.error(error);
-    process.exit(1);
-  });
-});
+onStart(start);

@@ -2,7 +2,7 @@ import type { ChosenDevice, DecodedPhoto, EngineErrorCode, Generated, GenerateOp
 import type { Config } from '../config.js';
 import type { StageTimes } from '../jobs/stage-times.js';
 
-/** What the server says to a runner process. */
+/** Messages from the server to a runner or preparer process. */
 export type ToRunner =
   | {
       type: 'start';
@@ -19,9 +19,10 @@ export type ToRunner =
   /** Claim nothing more, finish the inference under way if it takes no longer than `graceMs`, hand the rest back, exit. */
   | { type: 'drain'; graceMs: number };
 
-/** What a runner process says to the server. Only news; the truth is in the database. */
+/** Messages from a runner or preparer process to the server. They speed things up; the truth is in the database. */
 export type FromRunner =
-  | { type: 'ready'; device: string }
+  /** A preparer has no device. */
+  | { type: 'ready'; device?: string }
   /** The engine cannot be opened; trying again will not help until somebody changes something. */
   | { type: 'failed'; message: string }
   /** The CPU stands in for a device that failed, in this process or in the one before it. */
@@ -31,13 +32,17 @@ export type FromRunner =
   | { type: 'idle' }
   /** A job was claimed; `takenOver` from a runner that had let its lease run out. */
   | { type: 'claimed'; takenOver: boolean }
+  /** A job is ready for inference. */
+  | { type: 'prepared' }
+  /** A file system does not respond, so a thread of this process is stuck. It has handed its jobs back. */
+  | { type: 'hung'; stage: string }
   /** A job changed, so an event may be waiting to be delivered. */
   | { type: 'changed' }
   | { type: 'finished'; status: 'SUCCEEDED'; inferenceMs: number; stageTimes: StageTimes }
   | { type: 'finished'; status: 'FAILED' };
 
 /** What of it is about jobs. */
-export type RunnerNews = Extract<FromRunner, { type: 'claimed' | 'inferring' | 'changed' | 'finished' }>;
+export type RunnerNews = Extract<FromRunner, { type: 'claimed' | 'prepared' | 'inferring' | 'changed' | 'finished' }>;
 
 /** How fine models are made; what is undefined is left to the engine. */
 export type Detail = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;

@@ -8,7 +8,7 @@ import { isUnavailable, whyFailed } from '../db/unavailable.js';
 export type RunnerDescription = Omit<RunnerRow, 'started_at' | 'heartbeat_at' | 'alive_until'>;
 
 export interface LiveRunner extends RunnerRow {
-  /** What it has in inference, or null. The next job that it prepares meanwhile is not counted. */
+  /** What it has in inference, or null. */
   job_id: string | null;
 }
 
@@ -72,7 +72,6 @@ export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
         .select('jobs.id')
         .whereRef('jobs.runner', '=', 'runners.id')
         .where('jobs.status', '=', 'IN_PROGRESS')
-        .where('jobs.parked', '=', 0)
         .where('jobs.finished_at', 'is', null)
         .limit(1)
         .as('job_id'),

@@ -6,8 +6,10 @@ import { Child, type ChildEnd, type ChildKind } from './child.js';
 import { withoutSettings } from './environment.js';
 import type { RunnerNews, ToRunner } from './messages.js';
 
-/** By package name, so that it is found from the built package and from the sources alike. */
-const runnerFile = createRequire(import.meta.url).resolve('@gen3d/server/runner');
+/** By package name, so that they are found from the built package and from the sources alike. */
+const { resolve } = createRequire(import.meta.url);
+const runnerFile = resolve('@gen3d/server/runner');
+const preparerFile = resolve('@gen3d/server/preparer');
 
 const firstPauseMs = 250;
 const maxPauseMs = 30_000;
@@ -25,11 +27,11 @@ const killAfterMs = 2_000;
 export interface SupervisorOptions {
   config: Config;
   log: Logger;
-  /** A runner reported news about a job. Of each, once. */
+  /** A runner or preparer reported news about a job. Of each, once. */
   onNews: (news: RunnerNews) => void;
   /** A child process has ended; frees the leases it held. Called before another is started. */
   onExit: (id: string) => Promise<void>;
-  /** A runner's process ended otherwise than it should: it crashed, or was killed because its inference hung. */
+  /** A child process crashed, or was killed because it hung. */
   onCrash: (how: 'crashed' | 'hung') => void;
 }
 
@@ -38,7 +40,7 @@ export class RunnerStartError extends Error {
   override readonly name = 'RunnerStartError';
 }
 
-/** Starts `config.workers` runner processes, and each one again when it ends. */
+/** Starts `config.workers` runner processes and one preparer, and each one again when it ends. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #children = new Set<Child>();
@@ -57,12 +59,13 @@ export class Supervisor {
    */
   async start(): Promise<string | undefined> {
     const { workers } = this.#options.config;
-    const starting = Array.from({ length: workers }, () => this.#spawn(this.#runnerKind(), firstPauseMs));
-    const devices = await Promise.all(starting);
-    return devices[0];
+    if (workers === 0) return undefined;
+    const runners = Array.from({ length: workers }, () => this.#spawn(this.#runnerKind(), firstPauseMs));
+    const [device] = await Promise.all([...runners, this.#spawn(this.#preparerKind(), firstPauseMs)]);
+    return device;
   }
 
-  /** Tells idle runners that a job is waiting. */
+  /** Tells idle processes that a job is waiting. */
   wake(): void {
     for (const child of this.#children) send(child, { type: 'wake' });
   }
@@ -86,29 +89,22 @@ export class Supervisor {
 
   #runnerKind(): ChildKind {
     const { config, log, onNews } = this.#options;
-    // The runner needs neither the first account's key nor the server's.
-    const own = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
+    const common = this.#commonOfKinds();
     // Of this runner's process, and of those before it.
     let fellBack = false;
     let deviceFailed = false;
     let retryDeviceMs = 0;
     return {
+      ...common,
       name: 'runner',
       file: runnerFile,
-      env: withoutSettings(process.env),
       startMessage: (runner) => {
         fellBack = false;
-        return {
-          type: 'start',
-          runner,
-          config: own,
-          logLevel: log.level,
-          deviceFailed,
-          retryDeviceMs,
-        } satisfies ToRunner;
+        return { ...common.startMessage(runner), deviceFailed, retryDeviceMs } satisfies ToRunner;
       },
       onMessage: (child, message) => {
         if (message.type === 'idle') return child.clearLimit();
+        if (message.type === 'hung') return this.#replaceHung(child, message.stage);
         if (message.type === 'fellBack') {
           fellBack = true;
           deviceFailed = true;
@@ -133,11 +129,50 @@ export class Supervisor {
     };
   }
 
-  /** Resolves with the device when the process is ready, and rejects when it ends before that. */
-  #spawn(kind: ChildKind, pauseMs: number): Promise<string> {
+  #preparerKind(): ChildKind {
+    return {
+      ...this.#commonOfKinds(),
+      name: 'preparer',
+      file: preparerFile,
+      onMessage: (child, message) => {
+        if (message.type === 'idle' || message.type === 'fellBack') return;
+        if (message.type === 'hung') return this.#replaceHung(child, message.stage);
+        this.#options.onNews(message);
+        if (message.type === 'prepared') child.useful = true;
+      },
+    };
+  }
+
+  #commonOfKinds() {
+    const { config, log } = this.#options;
+    // They need neither the first account's key nor the server's.
+    const own = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
+    return {
+      env: withoutSettings(process.env),
+      startMessage: (runner: string) =>
+        ({
+          type: 'start',
+          runner,
+          config: own,
+          logLevel: log.level,
+          deviceFailed: false,
+          retryDeviceMs: 0,
+        }) satisfies ToRunner,
+    };
+  }
+
+  /** It cannot exit by itself while a thread is stuck in a call to the file system. */
+  #replaceHung(child: Child, stage: string): void {
+    this.#options.log.error({ id: child.id, stage }, 'a file system does not respond; the process is replaced');
+    child.hung = true;
+    child.kill();
+  }
+
+  /** Resolves with the device, if it has one, when the process is ready, and rejects when it ends before that. */
+  #spawn(kind: ChildKind, pauseMs: number): Promise<string | undefined> {
     const { log } = this.#options;
     return new Promise((resolve, reject) => {
-      const child = new Child(kind, ({ id, pid }, device) => {
+      const child = new Child(kind, ({ id, pid, device }) => {
         log.info({ [kind.name]: id, pid, device }, `${kind.name} is ready`);
         resolve(device);
         // A drain that was sent earlier is lost: the process did not listen yet.
@@ -150,7 +185,7 @@ export class Supervisor {
           log.error({ [kind.name]: child.id, ...whyFailed(error) }, 'cannot end the leases');
         });
         this.#endings.delete(ending);
-        if (child.device === undefined) reject(new RunnerStartError(child.problem));
+        if (!child.ready) reject(new RunnerStartError(child.problem));
         if (!this.#draining) this.#restart(kind, this.#pauseAfter(kind, child, end, pauseMs));
       });
       this.#endings.add(ending);
@@ -167,7 +202,7 @@ export class Supervisor {
     }
     onCrash(child.hung ? 'hung' : 'crashed');
     const restartMs = child.useful || Date.now() - child.startedAt > wellAfterMs ? firstPauseMs : pauseMs;
-    const problem = child.device === undefined ? { problem: child.problem } : {};
+    const problem = child.ready ? {} : { problem: child.problem };
     log.error({ ...about, code, signal, restartMs, ...problem }, `${name} crashed`);
     return restartMs;
   }

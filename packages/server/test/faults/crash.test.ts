@@ -16,7 +16,7 @@ import { newInstallation, onPostgres, until } from '../kit.js';
 import { expectOneEndEach, inWords, readOutcome, spentOn } from './outcome.js';
 import { makePrivateCa } from './private-ca.js';
 import { openReceiver } from './receiver.js';
-import { killPid, type ServerProcess, spawnServer } from './server-process.js';
+import { childrenOf, killPid, type ServerProcess, spawnServer } from './server-process.js';
 import { type State, stepsBack } from './steps-back.js';
 import { isWholeGlb, isWholeJpeg } from './whole-files.js';
 
@@ -28,9 +28,17 @@ const openJobs = 5;
 const rateUsdPerSecond = 0.002;
 const balanceUsd = 100;
 
+const targets = [
+  'api',
+  'runner',
+  'both',
+  'preparer',
+  ...(process.platform === 'linux' ? (['decoder'] as const) : []),
+] as const;
+
 const plan = fc.sample(
   fc.record({
-    target: fc.constantFrom('api' as const, 'runner' as const, 'both' as const),
+    target: fc.constantFrom(...targets),
     /** Whether the server may first come up again; without, it is hit in the middle of its start. */
     whenReady: fc.boolean(),
     /** Mostly blow upon blow; now and then long enough for a few inferences to end. */
@@ -69,8 +77,8 @@ async function halfWritten(folder: string): Promise<string[]> {
   return broken;
 }
 
-test(`${kills} kills of the API, the runner or both lose nothing and do nothing twice`, {
-  timeout: 420_000,
+test(`${kills} kills of the API, the runner, the preparer or a decoder lose nothing and do nothing twice`, {
+  timeout: 600_000,
 }, async () => {
   console.log(`crash test: GEN3D_TEST_SEED=${seed}`);
   const place = await newInstallation();
@@ -169,16 +177,18 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
     }
   };
 
-  const hits = { api: 0, runner: 0, both: 0 };
+  const hits = { api: 0, runner: 0, both: 0, preparer: 0, decoder: 0 };
   const broken: string[] = [];
   const kill = async () => {
     for (const { target, whenReady, delayMs } of plan) {
       if (whenReady) await server.ready;
       await pause(delayMs);
       // One that has just been killed is started again after a pause, and its death may be known before its log is read.
-      if (target !== 'api') await until(async () => killPid(server.runnerPid()), 60_000);
+      if (target === 'runner' || target === 'both') await until(async () => killPid(server.runnerPid()), 60_000);
+      if (target === 'preparer') await until(async () => killPid(server.preparerPid()), 60_000);
+      if (target === 'decoder') await until(async () => killPid(childrenOf(server.preparerPid())[0]), 60_000);
       hits[target]++;
-      if (target !== 'runner') {
+      if (target === 'api' || target === 'both') {
         await server.kill();
         broken.push(...(await halfWritten(assets)));
         if (!killing) return;
@@ -208,7 +218,7 @@ test(`${kills} kills of the API, the runner or both lose nothing and do nothing 
   onTestFinished(() => db.destroy());
   const outcome = await readOutcome(db, receiver.received);
   console.log(
-    `crash test: ${hits.api + hits.runner + hits.both} kills (API ${hits.api}, runner ${hits.runner}, both ${hits.both}); ` +
+    `crash test: ${plan.length} kills (${JSON.stringify(hits)}); ` +
       `${polled.size} accepted, ${inWords(outcome)}; ${served} models served`,
   );
 

@@ -69,7 +69,7 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
       .transaction()
       .execute(async (trx) => {
         if (onPostgres) await sql`set local lock_timeout = 500`.execute(trx);
-        const touch = trx.updateTable('jobs').set((eb) => ({ parked: eb.ref('parked') }));
+        const touch = trx.updateTable('jobs').set((eb) => ({ taken_over: eb.ref('taken_over') }));
         await touch.where('id', '=', id).execute();
         return true;
       })

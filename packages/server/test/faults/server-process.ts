@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Answer, callServer } from '../kit.js';
@@ -14,6 +15,8 @@ export interface WorkerProcess {
   ended: Promise<unknown>;
   /** The runner that was last seen ready and has not been seen to end. */
   runnerPid(): number | undefined;
+  /** The preparer that was last seen ready and has not been seen to end. */
+  preparerPid(): number | undefined;
   /** The process of a runner that has been ready, by the name it has in the leases. */
   pidOf(runner: string): number | undefined;
   /** `kill -9`; resolves when the process is gone. Its runners notice and leave by themselves. */
@@ -41,6 +44,15 @@ export function killPid(pid: number | undefined): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
     return false;
+  }
+}
+
+/** The child processes of a process; on Linux only. */
+export function childrenOf(pid: number | undefined): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+  } catch {
+    return []; // it has ended
   }
 }
 
@@ -81,6 +93,7 @@ function spawnScript(
   const ended = once(child, 'exit');
   let killed = false;
   let runnerPid: number | undefined;
+  let preparerPid: number | undefined;
   const pids = new Map<string, number>();
   const errors: string[] = [];
   const messages = new Map<string, Record<string, unknown>[]>();
@@ -94,6 +107,8 @@ function spawnScript(
       pids.set(entry.runner, entry.pid);
     }
     if (entry.msg === 'runner crashed') runnerPid = undefined;
+    if (entry.msg === 'preparer is ready') preparerPid = entry.pid;
+    if (entry.msg === 'preparer crashed') preparerPid = undefined;
     if (entry.level >= 50) errors.push(line);
   });
   const ready = new Promise<string>((resolve, reject) => {
@@ -109,6 +124,7 @@ function spawnScript(
     ready,
     ended,
     runnerPid: () => runnerPid,
+    preparerPid: () => preparerPid,
     pidOf: (runner) => pids.get(runner),
     timesLogged: (message) => messages.get(message)?.length ?? 0,
     logged: (message) => messages.get(message) ?? [],

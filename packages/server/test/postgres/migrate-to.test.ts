@@ -63,7 +63,7 @@ async function addJobs(dataDir: string, account: string, count: number): Promise
           lease_token: null,
           lease_expires_at: null,
           runner: null,
-          parked: 0,
+          prepared: 0,
         } as never)
         .execute();
       await trx

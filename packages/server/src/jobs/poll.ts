@@ -1,0 +1,27 @@
+/** Interval at which a process looks for jobs that it was not woken for. */
+const pollMs = 1_000;
+
+/** The pause of a process that found no job. */
+export class Poll {
+  #woken = false;
+  #end: () => void = () => {};
+
+  /** Ends the pause, or the next one if there is none at the moment. */
+  wake(): void {
+    this.#woken = true;
+    this.#end();
+  }
+
+  async wait(): Promise<void> {
+    if (!this.#woken) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, pollMs);
+        this.#end = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#woken = false;
+  }
+}

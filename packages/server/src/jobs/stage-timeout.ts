@@ -1,0 +1,30 @@
+/** The limit of each stage that reads or writes files or objects: longer than a request to S3 is tried. */
+export const defaultStageTimeoutMs = 120_000;
+
+/**
+ * A file system or store did not respond in time, such as an NFS whose server is away. The call cannot be canceled and may
+ * occupy a thread until the process ends, so the process must be replaced.
+ */
+export class StageTimeoutError extends Error {
+  override readonly name = 'StageTimeoutError';
+  constructor(
+    /** Such as "reading the input". */
+    readonly stage: string,
+    timeoutMs: number,
+  ) {
+    super(`${stage} took longer than ${timeoutMs / 1_000} s`);
+  }
+}
+
+/** @throws {StageTimeoutError} when `work` has not settled after `timeoutMs` */
+export async function withStageTimeout<T>(stage: string, timeoutMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StageTimeoutError(stage, timeoutMs)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,41 @@
+/** The preparer process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
+import { openDataDir } from '../data-dir.js';
+import { openDatabase } from '../db/open.js';
+import { openFileStores } from '../file-stores.js';
+import { defaultStageTimeoutMs } from '../jobs/stage-timeout.js';
+import { createLog } from '../log.js';
+import { guardedAgent } from '../net/guarded-agent.js';
+import { notifyParent, onStart } from '../runner/child-process.js';
+import type { ToRunner } from '../runner/messages.js';
+import { DecoderPool } from './decoder-pool.js';
+import { Preparer } from './preparer.js';
+
+onStart(async ({ runner: name, config, logLevel }) => {
+  const log = createLog(config, logLevel).child({ preparer: name });
+  const dirs = openDataDir(config);
+  const db = openDatabase(dirs.database, { connections: 3, log });
+  const { inputs } = openFileStores(dirs, config);
+  const decoders = new DecoderPool();
+  decoders.warmUp();
+  const preparer = new Preparer({
+    name,
+    db,
+    inputs,
+    dispatcher: guardedAgent({ allowPrivateNetwork: config.allowPrivateNetwork, connectTimeoutMs: 10_000 }),
+    decoders,
+    slots: config.preparations,
+    leaseMs: config.leaseSeconds * 1_000,
+    stageTimeoutMs: defaultStageTimeoutMs,
+    notify: notifyParent,
+    log,
+  });
+  process.on('message', (message: ToRunner) => {
+    if (message.type === 'wake') preparer.wake();
+    if (message.type === 'drain') preparer.drain();
+  });
+  notifyParent({ type: 'ready' });
+  await preparer.run();
+  decoders.stop();
+  await db.destroy();
+  process.exit(0);
+});
