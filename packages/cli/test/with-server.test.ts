@@ -362,5 +362,6 @@ describe('serve', () => {
     expect(code).toBe(0);
     // Its account is there already, so no link is made: it says how to come by one.
     expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\``);
+    expect(stderr).toContain('`gen3d models pull triposr` adds TripoSR');
   });
 });

@@ -10,6 +10,7 @@ import { exitCode } from '../exit-code.js';
 import { Failed, UsageError } from '../failure.js';
 import { bytes, table } from '../format.js';
 import { type InstalledModel, installedModels, noticePath, sizeOf } from '../installed-models.js';
+import { offers } from '../model-offers.js';
 import { emptyProfile, type Profile, profilePath, readProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
 import { cross, paint, print, printJson, tick } from '../terminal.js';
@@ -46,6 +47,7 @@ async function doctor(command: Command): Promise<void> {
     await dataDirectory(config.dataDir),
     ...(await server(options)),
     ...modelFindings(models, config),
+    ...(await offerFindings(config)),
   ];
   const devices = await findDevices(config);
   findings.push(deviceFinding(devices, config));
@@ -169,6 +171,16 @@ function modelFindings(models: readonly InstalledModel[], { bundle, matte }: Con
       }),
     ),
   ];
+}
+
+/** Models that could be fetched, each with what it costs. */
+async function offerFindings(config: Config): Promise<Finding[]> {
+  const topic = 'models';
+  try {
+    return (await offers(config)).map((text) => ({ topic, level: 'note', text }));
+  } catch (error) {
+    return [{ topic, level: 'problem', text: error instanceof Error ? error.message : String(error) }];
+  }
 }
 
 function report(

@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { healthOf } from '../connection.js';
 import { UsageError } from '../failure.js';
 import { endDespiteLeftovers, interruptible, stopped } from '../interruption.js';
+import { offers } from '../model-offers.js';
 import { explainPort } from '../port-taken.js';
 import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
 import { serverConfig } from '../server-options.js';
@@ -37,6 +38,8 @@ async function serve(command: Command): Promise<void> {
     process.stdout.write(ready);
     // A first start prints the link itself. Where the log is JSON, a program reads it.
     if (!server.bootstrap && showsLogToPerson(config)) say(`The dashboard, as its operator: ${howToSignIn(config)}`);
+    // A catalogue that cannot be read does not stop a server; `gen3d doctor` says so.
+    if (showsLogToPerson(config)) for (const line of await offers(config).catch(() => [])) say(line);
     await stopped(signal);
     await server.close();
     endDespiteLeftovers();
