@@ -25,7 +25,7 @@ const models = ['dataDir', 'bundle', 'matte', 'device'] as const;
 /** Which of the server's settings these commands take as options. */
 const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>> = {
   serve: 'all',
-  worker: [...data, 'assets', 'workers', ...models.slice(1), 'allowPrivateNetwork', 'logFormat'],
+  worker: [...data, 'assets', 'workers', ...models.slice(1), 'allowPrivateNetwork', 'host', 'metricsPort', 'logFormat'],
   admin: data,
   models,
   doctor: models,

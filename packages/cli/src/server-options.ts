@@ -9,6 +9,7 @@ const switches: ReadonlySet<Key> = new Set(['allowPrivateNetwork', 'noTestKey'] 
 const placeholders: Partial<Record<Key, string>> = {
   host: 'address',
   port: 'number',
+  metricsPort: 'number',
   dataDir: 'dir',
   publicUrl: 'url',
   assetsUrl: 'url',

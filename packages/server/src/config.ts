@@ -89,6 +89,11 @@ const retryDelays = z
 const Config = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
   port: number('whole number', 0, 65_535).default(8787).describe('Port of the API; 0 picks a free one'),
+  metricsPort: number('whole number', 0, 65_535)
+    .optional()
+    .describe(
+      'Port of /healthz and /metrics alone: a worker has neither without it, and a server answers /metrics only there',
+    ),
   dataDir: folder.describe('Folder of the database, the stored inputs and the server key'),
   publicUrl: baseUrl.optional().describe('Address under which clients reach this server; default: http://HOST:PORT'),
   assetsUrl: baseUrl.optional().describe('Address under which clients reach the assets; default: PUBLIC_URL/assets'),

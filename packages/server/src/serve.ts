@@ -25,6 +25,7 @@ import { createApp } from './http/app.js';
 import { BodyBudget } from './http/body-budget.js';
 import { Cursors } from './http/cursors.js';
 import { createHttpServer } from './http/http-server.js';
+import { createMetricsApp } from './http/metrics-app.js';
 import type { Services } from './http/services.js';
 import { expireLeasesOf } from './jobs/claim.js';
 import { assetUrl } from './jobs/task.js';
@@ -73,7 +74,7 @@ export interface Server {
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
-function listen(server: HttpServer, { host, port }: Config): Promise<number> {
+function listen(server: HttpServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -81,6 +82,19 @@ function listen(server: HttpServer, { host, port }: Config): Promise<number> {
       resolve((server.address() as AddressInfo).port);
     });
   });
+}
+
+/** Opens `--metrics-port`, if it is set. Resolves with what closes it. */
+async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<() => void> {
+  const { config, log } = services;
+  if (config.metricsPort === undefined) return () => {};
+  const http = createHttpServer(createMetricsApp(services));
+  const port = await listen(http, config.host, config.metricsPort);
+  log.info({ url: `${localUrl(config.host, port)}/metrics` }, 'metrics are served');
+  return () => {
+    http.close();
+    http.closeAllConnections();
+  };
 }
 
 const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
@@ -159,6 +173,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     : undefined;
   let http: HttpServer | undefined;
   let stopHousekeeping = () => {};
+  let closeMetricsPort = () => {};
 
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
     ready = false;
@@ -174,6 +189,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       await Promise.all([drained, delivered]);
       // The remaining connections are idle, or too slow to wait for.
       http?.closeAllConnections();
+      closeMetricsPort();
       await closed;
       await dispatcher.close();
       await db.destroy();
@@ -181,6 +197,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     if (await endsWithin(shutDown(), graceMs + shutdownMarginMs)) return;
     log.warn('the shutdown takes too long; what is still under way is cut off');
     http?.closeAllConnections();
+    closeMetricsPort();
     await dispatcher.destroy();
   };
 
@@ -214,7 +231,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       },
     });
     http = createHttpServer(app);
-    const port = await listen(http, config);
+    const port = await listen(http, config.host, config.port);
+    closeMetricsPort = await openMetricsPort({ config, db, metrics, isReady: () => ready, log });
     const address = localUrl(config.host, port);
     url = config.publicUrl ?? address;
     if (isWildcard(config.host) && assetsUrl().startsWith(address)) {
@@ -294,25 +312,33 @@ export async function worker(
   for (const sentence of unknownVariables()) log.warn(sentence);
   requireWork(config);
   const { db, dirs } = await openTables(config, log);
+  const metrics = new Metrics(db, config.dataDir);
   const notifier = new Notifier(db);
   const supervisor = new Supervisor({
     config,
     log,
     onNews: (news) => {
       if (news.type === 'prepared') announceJob();
+      metrics.noteRunnerNews(news);
       if (mayHaveEvent(news)) notifier.tell('event_recorded');
     },
     onExit: (runner) => bury(db, runner),
-    onCrash: () => {},
+    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
   });
   /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
   const announceJob = () => {
     supervisor.wake();
     notifier.tell('job_waiting');
   };
+  let ready = false;
+  let closeMetricsPort = () => {};
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
-    const shutDown = drain(supervisor, listener, graceMs).then(() => db.destroy());
+    ready = false;
+    const shutDown = drain(supervisor, listener, graceMs).then(() => {
+      closeMetricsPort();
+      return db.destroy();
+    });
     if (await endsWithin(shutDown, graceMs + shutdownMarginMs)) return;
     log.warn('the shutdown takes too long; what is still under way is cut off');
   };
@@ -320,8 +346,10 @@ export async function worker(
     const files = openFileStores(dirs, config);
     await files.check();
     await requireLocation(db, files, log);
+    closeMetricsPort = await openMetricsPort({ config, db, metrics, isReady: () => ready, log });
     await supervisor.start();
     listener?.start();
+    ready = true;
   } catch (error) {
     await close({ graceMs: 0 });
     throw error;

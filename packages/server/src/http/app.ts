@@ -1,15 +1,13 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
 import { dashboard } from '../dashboard/dashboard.js';
-import { answers } from '../db/answers.js';
-import { DatabaseUnavailableError } from '../db/unavailable.js';
 import { anyOrigin } from './any-origin.js';
 import { assetRoutes, movedAssetRoutes } from './assets.js';
 import { authenticate, callerOf } from './auth.js';
 import { balanceRoutes } from './balance.js';
 import { docs } from './docs.js';
 import { errorHandler, HttpError } from './errors.js';
-import { passesInTime } from './in-time.js';
+import { health, metricsText } from './health.js';
 import { jobRoutes } from './jobs.js';
 import { openApi } from './openapi.js';
 import { ownNamesOnly } from './own-names.js';
@@ -17,7 +15,6 @@ import { limitRequests, requestLimit, sandboxLimit } from './rate-limit.js';
 import { readiness } from './readiness.js';
 import { requireHost } from './refuse-malformed.js';
 import { requestLog } from './request-log.js';
-import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 import { cutOffUnreadBody } from './unread-body.js';
 import { webhookEndpointRoutes } from './webhook-endpoint.js';
@@ -46,15 +43,9 @@ export function createApp(services: Services): Express {
   );
   app.use(requireHost);
   app.use(ownNamesOnly(config));
-  app.get('/healthz', async (_request, response) => {
-    if (!(await passesInTime(answers(db)))) throw new DatabaseUnavailableError('no answer in time');
-    if (services.isReady()) sendJson(response, 200, { status: 'ok' });
-    else sendJson(response, 503, { status: 'starting' });
-  });
+  app.get('/healthz', health(services));
   app.get('/readyz', readiness(services));
-  app.get('/metrics', async (_request, response) => {
-    response.type(metrics.registry.contentType).send(await metrics.text());
-  });
+  if (config.metricsPort === undefined) app.get('/metrics', metricsText(metrics));
   app.get('/openapi.json', openApi());
   app.use('/docs', docs());
   const { assetsFolder, assetsUrl } = services;

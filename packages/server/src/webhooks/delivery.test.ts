@@ -365,3 +365,26 @@ test.runIf(onPostgres)(
     expect((await listDeadLetters(db)).map(({ seq }) => seq)).toEqual([first!.seq]);
   },
 );
+
+test.runIf(onPostgres)('events that another transaction holds are not looked for again and again', async () => {
+  let looks = 0;
+  class CountedPlaces extends Places {
+    override take(accountId: string, now: number) {
+      looks++;
+      return super.take(accountId, now);
+    }
+  }
+  const { db, endpoints, delivery, account } = await setUp({ places: new CountedPlaces() });
+  const { url, received } = await receiver();
+  await endpoints.put(account, url, 0);
+  await recordPing(db, account, 0, 0);
+  await db.transaction().execute(async (trx) => {
+    await trx.selectFrom('outbox').select('seq').forUpdate().execute();
+    const began = performance.now();
+    await delivery.start();
+    await until(async () => looks >= 4);
+    // Three pauses of half a second, less what timers bunch up; without them, milliseconds.
+    expect(performance.now() - began).toBeGreaterThan(900);
+  });
+  await until(async () => received.length === 1);
+});

@@ -1,0 +1,57 @@
+import pino from 'pino';
+import { expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../src/config.js';
+import { worker } from '../src/serve.js';
+import { asDataUri, ballPhoto } from './ball-photo.js';
+import { callServer, newInstallation, startServer, until } from './kit.js';
+
+/** A log, and the address of the metrics that was logged to it. */
+function metricsLog() {
+  const entries: { msg: string; url?: string }[] = [];
+  const log = pino({ base: null }, { write: (line: string) => entries.push(JSON.parse(line)) });
+  const address = () => {
+    const url = entries.find(({ msg }) => msg === 'metrics are served')?.url;
+    return url?.replace(/\/metrics$/, '');
+  };
+  return { log, address };
+}
+
+const get = (url: string, path: string) => callServer(url, 'GET', path, undefined, null);
+
+test('a worker tells its health and what its runners count on a port of its own, and nothing else there', async () => {
+  const place = await newInstallation();
+  const server = await startServer({ ...place });
+  const { log, address } = metricsLog();
+  const settings = { ...place, bundle: 'inflate', device: 'cpu', resolution: 64, metricsPort: 0 };
+  const running = await worker(loadConfig({}, {}, settings), { log });
+  onTestFinished(() => running.close({ graceMs: 0 }));
+  const url = address()!;
+  expect(await get(url, '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+  expect((await get(url, '/v1/jobs')).status).toBe(404);
+  await server.call('POST', '/v1/jobs', {
+    type: 'image-to-3d',
+    input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] },
+  });
+  const counted = 'gen3d_jobs_finished_total{status="SUCCEEDED"} 1\n';
+  await until(async () => String((await get(url, '/metrics')).body).includes(counted), 60_000);
+  expect(String((await get(server.url, '/metrics')).body)).not.toContain(counted);
+});
+
+test('a worker has no port unless one is set', async () => {
+  const place = await newInstallation();
+  await startServer({ ...place });
+  const { log, address } = metricsLog();
+  const running = await worker(loadConfig({}, {}, { ...place, bundle: 'inflate', device: 'cpu' }), { log });
+  onTestFinished(() => running.close({ graceMs: 0 }));
+  expect(address()).toBeUndefined();
+});
+
+test('a server with a port for its metrics has them on that port and not on the public one', async () => {
+  const { log, address } = metricsLog();
+  const server = await startServer({ metricsPort: 0 }, { log });
+  expect((await get(server.url, '/metrics')).status).not.toBe(200);
+  expect((await get(server.url, '/healthz')).status).toBe(200);
+  expect((await get(address()!, '/metrics')).body).toContain('gen3d_database_up 1');
+  await server.close({ graceMs: 0 });
+  await expect(fetch(address()!)).rejects.toThrow();
+});
