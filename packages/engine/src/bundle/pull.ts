@@ -265,7 +265,7 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
   onStart?.({ title: source.manifest.title, download, disk, freeDisk, memory: source.recipe?.memory });
   if (disk > freeDisk) {
     throw new BundleError(
-      `${gigabytes(disk)} are needed in ${join(draft, '..')}, and ${gigabytes(freeDisk)} are free there`,
+      `${readable(disk)} are needed in ${join(draft, '..')}, and ${readable(freeDisk)} are free there`,
     );
   }
 }
@@ -276,7 +276,7 @@ const sizeOf = (path: string) =>
     () => 0,
   );
 
-const gigabytes = (count: number) => `${(count / 1e9).toFixed(1)} GB`;
+const readable = (count: number) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`);
 
 /** What is written beside the checkpoint if its weights are rounded. */
 function convertedSize({ skeleton, origin }: Recipe): number {

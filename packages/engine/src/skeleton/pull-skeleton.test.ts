@@ -85,6 +85,14 @@ test('the requirements are known before anything is fetched', async () => {
   expect(seen[0]!.freeDisk).toBeGreaterThan(seen[0]!.disk);
 });
 
+test('a disk that is too small is known before anything is fetched', async () => {
+  const catalogue = join(ball.models, 'catalogue.json');
+  const text = await readFile(catalogue, 'utf8');
+  await writeFile(catalogue, text.replace(/"size":\d{5}/, '"size":1000000000000000'));
+  await expect(pull()).rejects.toThrow(/^1000000\.0 GB are needed in .*pulled, and [\d.]+ GB are free there$/);
+  expect(requests).toEqual([]);
+});
+
 describe('a file on this machine', () => {
   test('takes the place of the download', async () => {
     await verifyBundle(await pull({ from: ball.checkpoint }));
