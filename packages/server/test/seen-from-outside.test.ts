@@ -5,13 +5,14 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { openDataDir } from '../src/data-dir.js';
 import { type Db, openDatabase } from '../src/db/open.js';
 import { currentTime } from '../src/db/time.js';
+import { newUlid } from '../src/ids.js';
 import { announce, liveRunners } from '../src/runner/registry.js';
 import { version } from '../src/version.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { makePrivateCa, type PrivateCa } from './faults/private-ca.js';
 import { openReceiver } from './faults/receiver.js';
 import { firstApiKey, type ServerProcess, spawnServer } from './faults/server-process.js';
-import { newInstallation, newJob, site, startServer, type TestServer, until } from './kit.js';
+import { type Installation, newInstallation, newJob, startServer, type TestServer, until } from './kit.js';
 
 const coarse = {
   workers: 1,
@@ -90,13 +91,14 @@ describe('/readyz', () => {
 describe('a server at work', () => {
   const ends: (() => void | Promise<void>)[] = [];
   let ca: PrivateCa;
+  let place: Installation;
   let server: ServerProcess;
   let db: Db;
 
   beforeAll(async () => {
     const atEnd = (end: () => void | Promise<void>) => void ends.push(end);
     ca = await makePrivateCa();
-    const place = await newInstallation(atEnd);
+    place = await newInstallation(atEnd);
     const caFile = join(place.dataDir, 'ca.pem');
     writeFileSync(caFile, ca.ca);
     const settings = { instance: 'g6e', rates: { g6e: 0.002 }, allowPrivateNetwork: true, webhookRetryDelays: [] };
@@ -138,11 +140,11 @@ describe('a server at work', () => {
     expect(size).toBeGreaterThanOrEqual(free!);
 
     await receive();
-    const at = await site((_request, response) => response.end(ballPhoto(160, 0.1)));
     const account = await db.selectFrom('accounts').select('id').where('sandbox', '=', 0).executeTakeFirstOrThrow();
-    // A job that a runner somewhere has left lying, and one that is sent just now.
-    const leftLying = { attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
-    const lying = await newJob(db, account.id, { image_url: `${at}/photo`, ...leftLying });
+    // A prepared job that a runner somewhere has abandoned, and one that is sent just now.
+    const abandoned = { id: newUlid(), attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
+    writeFileSync(join(openDataDir(place).inputs, abandoned.id), ballPhoto(160, 0.1));
+    const lying = await newJob(db, account.id, { image_url: null, ...abandoned });
     expect((await finished(server, lying)).status).toBe('SUCCEEDED');
     const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
     expect((await finished(server, job_id)).status).toBe('SUCCEEDED');
