@@ -106,7 +106,7 @@ test('doctor says what is here, and the terms of each model in one line with the
     /^ {2}isnet +code: Apache-2\.0; weights: .* non-commercial use only\. See \/.*isnet\/NOTICE\.md$/m,
   );
   expect(stdout).toContain(
-    '`gen3d models pull triposr` adds TripoSR, a larger model: 1.7 GB of disk, 4.0 GB of memory, MIT',
+    '`gen3d models pull triposr` adds TripoSR, a larger model: 1.7 GB of disk, 3.0 GB of memory, MIT',
   );
   expect(stdout).toMatch(/^ {2}gen3d-tiny +code: MIT; weights: MIT; training data: MIT.* pictures or shapes\. See /m);
   expect(code).toBe(0);
