@@ -36,7 +36,7 @@ const plan = fc.sample(
   fc.record({
     kills: fc.array(
       fc.record({
-        target: fc.constantFrom('api' as const, 'worker' as const, 'runner' as const),
+        target: fc.constantFrom('api' as const, 'worker' as const, 'runner' as const, 'preparer' as const),
         index: fc.nat({ max: 5 }),
         /** Whether the victim may first come up again; without, it is hit in the middle of its start. */
         whenReady: fc.boolean(),
@@ -202,7 +202,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
   const blowIsDue = (index: number, count: number) =>
     whenever(() => polled.size >= ((index + 1) * jobCount) / (count + 1));
 
-  const hits = { api: 0, worker: 0, runner: 0 };
+  const hits = { api: 0, worker: 0, runner: 0, preparer: 0 };
   const kill = async () => {
     for (const [index, blow] of plan.kills.entries()) {
       await blowIsDue(index, kills);
@@ -212,6 +212,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
       const kept = among[blow.index % among.length]!;
       if (blow.whenReady) await kept.ready();
       if (blow.target === 'runner') await whenever(() => killPid(kept.process.runnerPid()));
+      else if (blow.target === 'preparer') await whenever(() => killPid(kept.process.preparerPid()));
       else await kept.process.kill();
       hits[blow.target]++;
     }
@@ -243,7 +244,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
   const outcome = await readOutcome(db, receiver.received);
   const seconds = Math.round((performance.now() - began) / 1_000);
   console.log(
-    `cluster test: ${hits.api + hits.worker + hits.runner} kills (API ${hits.api}, worker ${hits.worker}, runner ${hits.runner}), ` +
+    `cluster test: ${kills} kills (${JSON.stringify(hits)}), ` +
       `PostgreSQL restarted: ${restarted.length} (${restarted.join(', ')}); ` +
       `${polled.size} accepted, ${inWords(outcome)}; ${served} models served; ${seconds} s`,
   );
