@@ -1,15 +1,25 @@
 /** A process that decodes untrusted images, one at a time. It has no secrets, and its crash costs only one job. */
 import { writeFileSync } from 'node:fs';
 import { configureForOneImage, EngineError, normalizeImage } from '@gen3d/engine/images';
-import { type DecodeLimits, type DecodeRequest, type DecodeResponse, memoryExceededStatus } from './messages.js';
+import {
+  cpuExceededStatus,
+  type DecodeLimits,
+  type DecodeRequest,
+  type DecodeResponse,
+  memoryExceededStatus,
+} from './messages.js';
 
-const memoryCheckMs = 50;
+const checkMs = 50;
 
-const { maxRssBytes, ...limits } = JSON.parse(process.argv[2] ?? '') as DecodeLimits;
+const { maxRssBytes, maxCpuMs, ...limits } = JSON.parse(process.argv[2] ?? '') as DecodeLimits;
+
+let cpuAtStart = process.cpuUsage();
+let isDecoding = false;
 
 async function decode({ bytes }: DecodeRequest): Promise<DecodeResponse> {
+  cpuAtStart = process.cpuUsage();
   try {
-    // Without a time limit here: the parent process enforces one, also when a decoder does not return.
+    // Without sharp's own timeout, which does not interrupt a decoder: the timer below and the parent process do.
     return { type: 'decoded', png: await normalizeImage(bytes, { ...limits, timeoutSeconds: 0 }) };
   } catch (error) {
     if (error instanceof EngineError) return { type: 'refused', code: error.code, message: error.message };
@@ -23,9 +33,13 @@ configureForOneImage();
 // libvips decodes on a thread of its own, so the timer also fires while it decodes.
 setInterval(() => {
   if (process.memoryUsage.rss() > maxRssBytes) process.exit(memoryExceededStatus);
-}, memoryCheckMs);
+  const { user, system } = process.cpuUsage(cpuAtStart);
+  if (isDecoding && (user + system) / 1_000 > maxCpuMs) process.exit(cpuExceededStatus);
+}, checkMs);
 process.on('message', async (request: DecodeRequest) => {
+  isDecoding = true;
   const response = await decode(request);
+  isDecoding = false;
   process.send?.(response, undefined, undefined, () => {});
 });
 process.on('disconnect', () => process.exit());

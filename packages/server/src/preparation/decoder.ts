@@ -1,7 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { setPriority } from 'node:os';
-import { type DecodeLimits, type DecodeRequest, type DecodeResponse, memoryExceededStatus } from './messages.js';
+import {
+  cpuExceededStatus,
+  type DecodeLimits,
+  type DecodeRequest,
+  type DecodeResponse,
+  memoryExceededStatus,
+} from './messages.js';
 
 /** By package name, which resolves both from the built package and from the sources. */
 const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
@@ -15,7 +21,7 @@ function environment(): NodeJS.ProcessEnv {
 }
 
 /** Why a decoder process ended before it responded. */
-export type DecoderEnd = 'crashed' | 'killed' | 'memory exceeded' | 'timed out' | 'not started';
+export type DecoderEnd = 'crashed' | 'killed' | 'memory exceeded' | 'CPU time exceeded' | 'timed out' | 'not started';
 
 export type DecodeOutcome = DecodeResponse | { type: 'ended'; why: DecoderEnd };
 
@@ -42,6 +48,7 @@ export class Decoder {
     this.#child.on('exit', (code, signal) => {
       if (this.#timedOut) this.#end('timed out');
       else if (code === memoryExceededStatus) this.#end('memory exceeded');
+      else if (code === cpuExceededStatus) this.#end('CPU time exceeded');
       else if (signal === 'SIGKILL' || signal === 'SIGTERM') this.#end('killed');
       else this.#end('crashed');
     });

@@ -7,6 +7,8 @@ export interface DecodeLimits {
   maxMemoryBytes: number;
   /** Maximum of the memory of the whole process. */
   maxRssBytes: number;
+  /** Maximum of the CPU time for one image. */
+  maxCpuMs: number;
 }
 
 /** A request to a decoder process, which handles one at a time. */
@@ -23,3 +25,6 @@ export type DecodeResponse =
 
 /** Exit status of a decoder process that exceeded `maxRssBytes`. */
 export const memoryExceededStatus = 90;
+
+/** Exit status of a decoder process that exceeded `maxCpuMs`. */
+export const cpuExceededStatus = 91;
