@@ -257,7 +257,8 @@ function serveBatches(batches, fair) {
   const waiting = [];
   const turnOf = (name) => {
     const own = Math.max(0, ...waiting.filter((job) => job.name === name).map(({ turn }) => turn));
-    return Math.max(own + 1, (served.get(name) ?? 0) + 1, ...served.values());
+    const present = Math.min(Math.max(0, ...served.values()), ...waiting.map((job) => job.turn));
+    return Math.max(own + 1, (served.get(name) ?? 0) + 1, present);
   };
   const lastWaits = new Map();
   for (let started = 0; ; started += 1) {

@@ -147,6 +147,28 @@ describe('the queue', () => {
     expect(await served(6)).toBe('ABABAB');
   });
 
+  test('does not set anyone back when a turn starts early, because jobs before it were unusable', async () => {
+    const { db, accounts, add, served } = await withQueue({ A: 50 });
+    expect(await served(5)).toBe('AAAAA');
+    await add('F', 30);
+    const ofF = await db
+      .selectFrom('jobs')
+      .select('id')
+      .where('account_id', '=', accounts.get('F')!)
+      .orderBy('turn', 'desc')
+      .execute();
+    // Of the jobs of F all but the last fail, and none of A's next ones is prepared when that one is.
+    const setPrepared = (prepared: number) =>
+      db.updateTable('jobs').set({ prepared }).where('account_id', '=', accounts.get('A')!).execute();
+    await setPrepared(0);
+    for (const { id } of ofF.slice(1)) expect(await cancel(db, id, 0)).toBe('canceled');
+    expect(await served(1)).toBe('F');
+    await add('B', 2);
+    await setPrepared(1);
+    await add('C', 2);
+    expect(await served(9)).toBe('ABCABCAAA');
+  });
+
   test('keeps a job in its turn when it is handed back, taken over, or given up by a runner that has ended', async () => {
     const { db, add, nameOf } = await withQueue({ A: 3 });
     const first = (await claim(db, by('a', 0)))!;
@@ -194,7 +216,8 @@ describe('the queue', () => {
     const job = { id: 'b', account_id: account, type: 'image-to-3d', idempotency_key: null, image_url: null };
     expect(await enqueueJob(watched, { ...job, created_at: 0 }, 1_000)).toMatchObject({ turn: 2 });
     const insertPlan = await plan(queries.at(-1)!);
-    for (const index of ['jobs_open_of_account', 'accounts_turn']) expect(insertPlan).toContain(index);
+    for (const index of ['jobs_open_of_account', 'accounts_turn', 'jobs_to_prepare', 'jobs_to_infer'])
+      expect(insertPlan).toContain(index);
     expect(insertPlan).not.toMatch(unindexed);
   });
 });

@@ -35,7 +35,22 @@ export function nextTurn(db: Queryable, accountId: string) {
     .orderBy('turn', 'desc')
     .limit(1);
   const ofStartedJobs = db.selectFrom('accounts').select('turn').where('id', '=', accountId);
-  const present = db.selectFrom('accounts').select('turn').orderBy('turn', 'desc').limit(1);
+  const highestStarted = db.selectFrom('accounts').select('turn').orderBy('turn', 'desc').limit(1);
+  // One for each of the two indexes.
+  const [toPrepare, prepared] = [0, 1].map((stage) =>
+    db
+      .selectFrom('jobs')
+      .select('turn')
+      .where('finished_at', 'is', null)
+      .where('prepared', '=', sql.lit(stage))
+      // A job that a process holds does not wait, nor does one that was handed back until later.
+      .where('lease_expires_at', 'is', null)
+      .orderBy('turn')
+      .limit(1),
+  );
+  const present = sql`(select min(turn) from (
+    select ${highestStarted} as turn union all select ${toPrepare} union all select ${prepared}
+  ) as turns)`;
   const greatest = sql.raw(isPostgres(db) ? 'greatest' : 'max');
   return sql<number>`${greatest}(coalesce(${ofOpenJobs}, 0) + 1, ${ofStartedJobs} + 1, ${present})`;
 }
