@@ -1,12 +1,13 @@
+import { FairShares } from '../fair-shares.js';
 import { HttpError } from './errors.js';
 
 const mib = 1024 * 1024;
 
 /**
- * Memory that the request bodies of one server may take together, in bytes. A body also exists as text and as a decoded
- * image for a moment, so the process may need up to three times as much.
+ * Memory that all request bodies of one server, and those of the test key, may take, in bytes. A body also exists as text
+ * and as a decoded image for a moment, so the process may need up to three times as much.
  */
-export const bodyBudgetBytes = { total: 96 * mib, account: 64 * mib, sandbox: 8 * mib };
+export const bodyBudgetBytes = { total: 96 * mib, sandbox: 8 * mib };
 
 const tooMany = () =>
   new HttpError(503, 'internal_error', 'The server is reading too many request bodies at the moment; try again later', {
@@ -17,47 +18,42 @@ const tooMany = () =>
 export interface BodyShare {
   /**
    * Makes sure that the share is at least this large.
-   * @throws {HttpError} 503 `internal_error` with `Retry-After` if that would exceed the budget or the caller's part of it
+   * @throws {HttpError} 503 `internal_error` with `Retry-After` if that would exceed the caller's part of the budget
    */
   growTo(bytes: number): void;
   /** Gives the share back. May be called more than once. */
   release(): void;
 }
 
-/** Limits the memory for request bodies: for all callers together, and for each caller so that none can use up the rest. */
+/** Limits the memory for request bodies. A caller may hold no more than stays free, so no number of them uses it up. */
 export class BodyBudget {
-  readonly #totalBytes: number;
-  readonly #byCaller = new Map<string, number>();
-  #used = 0;
+  readonly #shares: FairShares;
 
-  constructor(totalBytes = bodyBudgetBytes.total) {
-    this.#totalBytes = totalBytes;
+  constructor(bytes = bodyBudgetBytes.total) {
+    this.#shares = new FairShares(bytes);
   }
 
-  /** Bytes that are taken at the moment. */
-  get used(): number {
-    return this.#used;
+  get free(): number {
+    return this.#shares.free;
   }
 
-  /** An empty share of a caller who may hold `maxBytes` in all requests together. */
-  share(caller: string, maxBytes: number): BodyShare {
+  /** An empty share of a caller who may hold `maxBytes` in all requests together, where that is less than its part. */
+  share(caller: string, maxBytes = Number.POSITIVE_INFINITY): BodyShare {
+    const shares = this.#shares;
     let held = 0;
-    const add = (bytes: number) => {
-      const left = (this.#byCaller.get(caller) ?? 0) + bytes;
-      if (left > 0) this.#byCaller.set(caller, left);
-      else this.#byCaller.delete(caller);
-      this.#used += bytes;
-      held += bytes;
-    };
     return {
       growTo: (bytes) => {
         const more = bytes - held;
         if (more <= 0) return;
-        if (this.#used + more > this.#totalBytes || (this.#byCaller.get(caller) ?? 0) + more > maxBytes)
-          throw tooMany();
-        add(more);
+        // Twice, because what it takes is not free afterwards.
+        if (shares.heldBy(caller) + more > maxBytes || !shares.mayTake(caller, 2 * more)) throw tooMany();
+        shares.take(caller, more);
+        held = bytes;
       },
-      release: () => add(-held),
+      release: () => {
+        shares.giveBack(caller, held);
+        held = 0;
+      },
     };
   }
 }

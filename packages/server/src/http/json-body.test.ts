@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type ServerOptions } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
@@ -11,7 +11,7 @@ import { errorHandler } from './errors.js';
 import { jsonBody } from './json-body.js';
 
 /** A server that reads a JSON body and returns it. The header `caller` names the account; `sandbox` is the test key's. */
-async function startReader(budget: BodyBudget) {
+async function startReader(budget: BodyBudget, options: ServerOptions = {}) {
   const app = express();
   app.use((request, response, next) => {
     const accountId = request.get('caller') ?? 'one';
@@ -20,7 +20,7 @@ async function startReader(budget: BodyBudget) {
   });
   app.post('/', jsonBody({ bodyBudget: budget }), (request, response) => void response.json(request.body));
   app.use(errorHandler(silent));
-  const server = createServer({ requestTimeout: 1_500, connectionsCheckingInterval: 100 }, app).listen(0, '127.0.0.1');
+  const server = createServer(options, app).listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     server.closeAllConnections();
@@ -42,11 +42,11 @@ async function startReader(budget: BodyBudget) {
 const kib = 1024;
 
 test('a budget that unfinished bodies use up is 503 with Retry-After for the next, and is free again when they are gone', async () => {
-  const budget = new BodyBudget(100 * kib);
+  const budget = new BodyBudget(200 * kib);
   const { begin, post } = await startReader(budget);
   const announced = begin(`Content-Length: ${60 * kib}`, '[');
   const chunked = begin('Transfer-Encoding: chunked', `${(10 * kib).toString(16)}\r\n${' '.repeat(10 * kib)}\r\n`);
-  await until(async () => budget.used >= 70 * kib);
+  await until(async () => budget.free <= 130 * kib);
   const refused = await post(JSON.stringify('x'.repeat(40 * kib)));
   expect(refused.status).toBe(503);
   expect(refused.headers.get('retry-after')).toBe('1');
@@ -56,36 +56,60 @@ test('a budget that unfinished bodies use up is 503 with Retry-After for the nex
 
   announced.destroy();
   chunked.destroy();
-  await until(async () => budget.used === 0);
+  await until(async () => budget.free === 200 * kib);
   expect((await post(JSON.stringify('x'.repeat(40 * kib)))).status).toBe(200);
 });
 
 test('a request gives its part of the budget back however it ends', async () => {
-  const budget = new BodyBudget(20 * 1024 * kib);
+  const bytes = 20 * 1024 * kib;
+  const budget = new BodyBudget(bytes);
   const { begin, post } = await startReader(budget);
   expect((await post('{"a":1}')).status).toBe(200);
   expect((await post('{"a":')).status).toBe(400);
   expect((await post('x'.repeat(9 * 1024 * kib))).status).toBe(400);
   const cutOff = begin('Content-Length: 5000', '[');
-  await until(async () => budget.used === 5_000);
+  await until(async () => budget.free === bytes - 5_000);
   cutOff.destroy();
-  await until(async () => budget.used === 0);
+  await until(async () => budget.free === bytes);
   await once(begin('Transfer-Encoding: chunked', '5\r\n12345\r\nno length\r\n'), 'close');
-  await once(begin('Content-Length: 5000', '['), 'close');
-  await until(async () => budget.used === 0);
+  await until(async () => budget.free === bytes);
 });
 
-test('one caller leaves a part of the budget to the others, and the test key most of it', async () => {
+test('a request that is not complete in time gives its part of the budget back', async () => {
+  const budget = new BodyBudget(100 * kib);
+  const { begin } = await startReader(budget, { requestTimeout: 1_500, connectionsCheckingInterval: 100 });
+  await once(begin('Content-Length: 5000', '['), 'close');
+  await until(async () => budget.free === 100 * kib);
+});
+
+test('an account sends several images concurrently, and no number of accounts uses up the budget', async () => {
   const budget = new BodyBudget();
-  const full = 8 * 1024 * kib;
   const { begin, post } = await startReader(budget);
-  for (let held = full; held <= bodyBudgetBytes.account; held += full) begin(`Content-Length: ${full}`);
-  for (let held = 0; held < bodyBudgetBytes.sandbox; held += 256 * kib)
-    begin(`caller: sandbox\r\nContent-Length: ${256 * kib}`);
-  await until(async () => budget.used === bodyBudgetBytes.account + bodyBudgetBytes.sandbox);
-  expect((await post('[]')).status).toBe(503);
+  const full = 8 * 1024 * kib;
+  /** Has a caller begin bodies of that size until one is refused; returns how many are being read. */
+  const fill = async (caller: string, size: number) => {
+    for (let count = 0; ; count++) {
+      const before = budget.free;
+      let answer = '';
+      begin(`caller: ${caller}\r\nContent-Length: ${size}`).on('data', (part) => (answer += part));
+      await until(async () => budget.free < before || answer !== '');
+      if (answer !== '') {
+        expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+        return count;
+      }
+    }
+  };
+  expect(await fill('sandbox', 256 * kib)).toBe(bodyBudgetBytes.sandbox / (256 * kib));
+  expect([await fill('a', full), await fill('b', full), await fill('c', full), await fill('d', full)]).toEqual([
+    5, 3, 1, 1,
+  ]);
   expect((await post('[]', { caller: 'sandbox' })).status).toBe(503);
-  expect((await post('[]', { caller: 'other' })).status).toBe(200);
+  // Less than an account may take of what is left.
+  const image = JSON.stringify('x'.repeat(1024 * kib));
+  for (const caller of ['e', 'f', 'g']) {
+    begin(`caller: ${caller}\r\nContent-Length: ${image.length}`);
+    expect((await post(image, { caller: `${caller} too` })).status).toBe(200);
+  }
 });
 
 test('a compressed body is refused and never inflated', async () => {
@@ -110,9 +134,10 @@ test('a body of one-byte chunks is put together, and takes little more of the bu
   let answer = '';
   socket.on('data', (part) => (answer += part));
   socket.write(chunks, 'latin1');
-  await until(async () => budget.used >= Buffer.byteLength(text));
-  expect(budget.used).toBeLessThan(3 * Buffer.byteLength(text));
+  const used = () => bodyBudgetBytes.total - budget.free;
+  await until(async () => used() >= Buffer.byteLength(text));
+  expect(used()).toBeLessThan(3 * Buffer.byteLength(text));
   socket.write('0\r\n\r\n');
   await until(async () => answer.endsWith(text));
-  await until(async () => budget.used === 0);
+  await until(async () => used() === 0);
 });

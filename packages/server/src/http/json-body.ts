@@ -111,7 +111,7 @@ export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestH
   return async (request, response, next) => {
     // The operator's own routes have no account.
     const { accountId = 'operator', sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;
-    const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : bodyBudgetBytes.account);
+    const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : undefined);
     if (response.destroyed) throw aborted();
     response.once('close', share.release);
     const limit = sandbox ? { limit: maxSandboxBytes, whose: 'the public test key' } : { limit: maxBytes };

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import type { Db } from '../db/open.js';
 import { currentTime } from '../db/time.js';
+import { FairShares } from '../fair-shares.js';
 import { fetchImage } from '../inputs/fetch-image.js';
 import type { InputStore } from '../inputs/store.js';
 import { claimForPreparation } from '../jobs/claim.js';
@@ -13,7 +14,6 @@ import { Poll } from '../jobs/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../jobs/stage-timeout.js';
 import type { FromRunner } from '../runner/messages.js';
 import type { DecoderPool } from './decoder-pool.js';
-import { FairShares } from './fair-shares.js';
 
 /** All images in memory: as much as eight of the largest, so that with eight slots none waits. */
 const maxImageBytes = 8 * limits.remoteImageBytes;

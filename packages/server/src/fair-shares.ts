@@ -22,8 +22,12 @@ export class FairShares {
     return this.#free;
   }
 
+  heldBy(account: string): number {
+    return this.#held.get(account) ?? 0;
+  }
+
   mayTake(account: string, amount = 1): boolean {
-    return this.#heldBy(account) + amount <= this.#free;
+    return this.heldBy(account) + amount <= this.#free;
   }
 
   /** The accounts that hold something and may not take one more. */
@@ -32,12 +36,12 @@ export class FairShares {
   }
 
   take(account: string, amount = 1): void {
-    this.#held.set(account, this.#heldBy(account) + amount);
+    this.#held.set(account, this.heldBy(account) + amount);
     this.#free -= amount;
   }
 
   giveBack(account: string, amount = 1): void {
-    const held = this.#heldBy(account) - amount;
+    const held = this.heldBy(account) - amount;
     if (held > 0) this.#held.set(account, held);
     else this.#held.delete(account);
     this.#free += amount;
@@ -65,9 +69,5 @@ export class FairShares {
       this.take(waiting.account, waiting.amount);
       waiting.resolve();
     }
-  }
-
-  #heldBy(account: string): number {
-    return this.#held.get(account) ?? 0;
   }
 }
