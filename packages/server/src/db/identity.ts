@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { isPostgres } from './dialect.js';
 import type { Db } from './open.js';
 import { withoutPassword } from './postgres.js';
+import { isWantOfRights } from './rights.js';
 
 export interface DatabaseIdentity {
   /** Differs from that of every other database, also from that of a copy made by a dump or a backup. */
@@ -20,10 +21,23 @@ export interface DatabaseIdentity {
  */
 export async function identityOf(db: Db, location: string): Promise<DatabaseIdentity> {
   if (!isPostgres(db)) return { id: fileBeside(location), name: `${location} on ${hostname()}` };
-  const { rows } = await sql<{ id: string }>`
-    select system_identifier || '/' || oid as id
-    from pg_control_system(), pg_database where datname = current_database()`.execute(db);
-  return { id: rows[0]!.id, name: withoutPassword(location) };
+  return { id: await postgresId(db), name: withoutPassword(location) };
+}
+
+async function postgresId(db: Db): Promise<string> {
+  try {
+    const { rows } = await sql<{ id: string }>`
+      select system_identifier || '/' || oid as id
+      from pg_control_system(), pg_database where datname = current_database()`.execute(db);
+    return rows[0]!.id;
+  } catch (error) {
+    if (!isWantOfRights(error)) throw error;
+    // Every user may call pg_control_system() unless an administrator forbids it. The name and oid of the database still
+    // tell it from the others of its cluster, but not from one of the same name and oid in another cluster.
+    const { rows } = await sql<{ id: string }>`
+      select datname || '/' || oid as id from pg_database where datname = current_database()`.execute(db);
+    return rows[0]!.id;
+  }
 }
 
 function fileBeside(database: string): string {

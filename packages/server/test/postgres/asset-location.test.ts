@@ -138,6 +138,30 @@ test.each(['a bucket', 'folders'])(
   },
 );
 
+test('a user without special rights is enough, also where pg_control_system() is forbidden', async () => {
+  const user = `plain_${newUlid().toLowerCase()}`;
+  /** A database that the user owns, as docs and error messages advise. */
+  const databaseOfUser = async (mayTellCluster: boolean) => {
+    const url = await newPostgresDatabase(onTestFinished, 'template0');
+    const admin = openDatabase(url);
+    onTestFinished(() => admin.destroy());
+    await sql`do ${sql.lit(`begin create role ${user} login; exception when duplicate_object then null; end`)}`.execute(
+      admin,
+    );
+    await sql`alter database ${sql.ref(new URL(url).pathname.slice(1))} owner to ${sql.ref(user)}`.execute(admin);
+    if (!mayTellCluster) await sql`revoke execute on function pg_control_system() from public`.execute(admin);
+    const ofUser = new URL(url);
+    ofUser.username = user;
+    return ofUser.href;
+  };
+  await startServer({ database: await databaseOfUser(true), dataDir: temporaryFolder() });
+  const place = { database: await databaseOfUser(false), dataDir: temporaryFolder() };
+  await (await startServer(place)).close();
+  await (await startServer(place)).close();
+  const another = await refusal(startServer({ ...place, database: await databaseOfUser(false) }));
+  expect(another).toContain('belongs to another database');
+});
+
 test('no transaction is open while a server waits for the bucket, since PostgreSQL ends one that is idle', async () => {
   const database = await newPostgresDatabase();
   const db = openDatabase(database);
