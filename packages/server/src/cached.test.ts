@@ -1,28 +1,30 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import { until } from '../test/kit.js';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { cached, counting } from './cached.js';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+afterEach(() => void vi.useRealTimers());
 
 test('calls at once and calls within the time share one result, and later calls get a new one', async () => {
   let computed = 0;
   const count = cached(async () => ++computed, { keptMs: 200 });
   expect(await Promise.all([count(), count(), count()])).toEqual([1, 1, 1]);
+  vi.advanceTimersByTime(199);
   expect(await count()).toBe(1);
-  await until(async () => (await count()) === 2);
+  vi.advanceTimersByTime(1);
+  expect(await count()).toBe(2);
 });
 
 test('what is slow is computed less often, so that it takes little of the time', async () => {
   let computed = 0;
-  const started = performance.now();
   const count = cached(async () => {
-    computed++;
-    await pause(100);
+    vi.advanceTimersByTime(100);
+    return ++computed;
   }, counting);
-  while (performance.now() - started < 1_500) {
-    await count();
-    await pause(5);
-  }
-  expect(computed).toBe(1);
+  expect(await count()).toBe(1);
+  vi.advanceTimersByTime(1_899);
+  expect(await count()).toBe(1);
+  vi.advanceTimersByTime(1);
+  expect(await count()).toBe(2);
 });
 
 test('a failure is shared like a result, and passes', async () => {
@@ -36,5 +38,7 @@ test('a failure is shared like a result, and passes', async () => {
   );
   await expect(Promise.all([ask(), ask()])).rejects.toThrow('away');
   healthy = true;
-  await until(() => ask().catch(() => undefined));
+  await expect(ask()).rejects.toThrow('away');
+  vi.advanceTimersByTime(100);
+  expect(await ask()).toBe('there');
 });

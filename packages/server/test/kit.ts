@@ -204,7 +204,7 @@ export class UnderWay {
 }
 
 /** Waits until `check` returns something, asking every 50 ms. */
-export async function until<T>(check: () => Promise<T | undefined | false>, timeoutMs = 20_000): Promise<T> {
+export async function until<T>(check: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const value = await check();

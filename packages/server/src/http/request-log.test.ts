@@ -25,9 +25,12 @@ test('a flood of rejected requests makes two log lines per status, and accepted 
   onTestFinished(() => void server.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const post = (path: string) => fetch(url + path, { method: 'POST' });
+  const startedAt = performance.now();
   await Promise.all(
     ['/forbidden', '/limited', '/wrong'].flatMap((path) => Array.from({ length: 20 }, () => post(path))),
   );
+
+  const windows = 2 + (performance.now() - startedAt) / 1_000;
 
   const linesOf = (status: number, msg: string) => lines.filter((line) => line.status === status && line.msg === msg);
   const counted = (status: number) =>
@@ -35,7 +38,7 @@ test('a flood of rejected requests makes two log lines per status, and accepted 
   for (const status of [403, 429]) {
     // One window on a quick machine; a slow one may need more.
     await until(async () => linesOf(status, 'request').length + counted(status) === 20);
-    expect(linesOf(status, 'request').length).toBeLessThan(5);
+    expect(linesOf(status, 'request').length).toBeLessThan(windows);
   }
   expect(linesOf(400, 'request')).toHaveLength(20);
 });

@@ -6,7 +6,7 @@ import { guardedAgent } from '../net/guarded-agent.js';
 import { type FetchOptions, fetchImage } from './fetch-image.js';
 
 function agent(allowPrivateNetwork: boolean): Agent {
-  const made = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 1_000 });
+  const made = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 30_000 });
   onTestFinished(() => made.destroy());
   return made;
 }

@@ -15,8 +15,14 @@ function openPool(lanes?: ConstructorParameters<typeof DecoderPool>[0]): Decoder
 }
 
 /** Waits until the pool has a process other than these. */
-const nextPid = (pool: DecoderPool, seen: readonly number[] = []) =>
-  until(async () => pool.pids.find((pid) => !seen.includes(pid)));
+async function nextPid(pool: DecoderPool, seen: readonly number[] = []): Promise<number> {
+  for (;;) {
+    const next = pool.pids.find((pid) => !seen.includes(pid));
+    if (next !== undefined) return next;
+    // Before it can have decoded its image.
+    await new Promise(setImmediate);
+  }
+}
 
 const isPng = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1', 1, 4) === 'PNG';
 

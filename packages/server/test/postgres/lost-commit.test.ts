@@ -63,13 +63,16 @@ test('a claim whose response is lost costs no attempt, and the job does not wait
     device: 'cpu',
     resolution: 32,
     textureSize: 256,
-    leaseSeconds: 60,
+    leaseSeconds: 600,
   });
   proxy.loseNext();
   const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
   const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
   await until(async () => proxy.lost());
-  await until(async () => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body).status === 'SUCCEEDED', 50_000);
+  await until(
+    async () => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body).status === 'SUCCEEDED',
+    100_000,
+  );
   const db = openDatabase(database);
   onTestFinished(() => db.destroy());
   expect(await db.selectFrom('jobs').select(['attempt', 'taken_over']).execute()).toEqual([
