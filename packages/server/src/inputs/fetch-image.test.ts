@@ -13,7 +13,7 @@ function agent(allowPrivateNetwork: boolean): Agent {
 
 const never = new AbortController().signal;
 const get = (url: string, options: Partial<FetchOptions> = {}) =>
-  fetchImage(url, { dispatcher: agent(true), signal: never, reserve: async () => {}, ...options });
+  fetchImage(url, { dispatcher: agent(true), signal: never, onLength: () => {}, ...options });
 
 describe('a remote photo', () => {
   test('is fetched whole', async () => {
@@ -33,17 +33,17 @@ describe('a remote photo', () => {
     await expect(get(`${url}/unannounced`)).rejects.toMatchObject({ code: 'image_too_large' });
   });
 
-  test('is read once there is room for it: for its length if that is announced, else for the largest', async () => {
+  test('has its length reported if the host announces it', async () => {
     const url = await site((request, response) => {
       if (request.url === '/announced') response.setHeader('content-length', 5);
       response.write('pho');
       response.end('to');
     });
-    const reserved: number[] = [];
-    const reserve = async (bytes: number) => void reserved.push(bytes);
-    await get(`${url}/announced`, { reserve });
-    await get(`${url}/unannounced`, { reserve });
-    expect(reserved).toEqual([5, limits.remoteImageBytes]);
+    const lengths: number[] = [];
+    const onLength = (bytes: number) => void lengths.push(bytes);
+    await get(`${url}/announced`, { onLength });
+    await get(`${url}/unannounced`, { onLength });
+    expect(lengths).toEqual([5]);
   });
 
   test('that is not there says so with its status', async () => {

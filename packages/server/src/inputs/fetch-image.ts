@@ -36,46 +36,27 @@ export interface FetchOptions {
   /** A guarded agent: it checks every address before it connects, also after a redirect. */
   dispatcher: Dispatcher;
   signal: AbortSignal;
-  /** Resolves when the body, of at most so many bytes, may be read into memory. That time does not count. */
-  reserve: (maxBytes: number) => Promise<void>;
+  /** Called with the length of the body, if the host announces one. */
+  onLength: (bytes: number) => void;
 }
 
 /**
  * Fetches a remote image: http(s) only, at most 3 redirects, 30 s and 25 MiB, counted as the bytes arrive.
  * @throws {JobFailure} image_fetch_failed, image_too_large; and the signal's reason when `signal` aborts
  */
-export async function fetchImage(url: string, { dispatcher, signal, reserve }: FetchOptions): Promise<Uint8Array> {
-  const timeout = new AbortController();
-  let leftMs = timeoutMs;
-  let startedAt = performance.now();
-  const start = () => {
-    startedAt = performance.now();
-    return setTimeout(() => timeout.abort(), leftMs);
-  };
-  let timer = start();
-  const reserveUntimed = async (maxBytes: number) => {
-    clearTimeout(timer);
-    leftMs -= performance.now() - startedAt;
-    await reserve(maxBytes);
-    timer = start();
-  };
+export async function fetchImage(url: string, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
+  const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    return await follow(new URL(url), {
-      dispatcher,
-      signal: AbortSignal.any([signal, timeout.signal]),
-      reserve: reserveUntimed,
-    });
+    return await follow(new URL(url), { dispatcher, signal: AbortSignal.any([signal, timeout]), onLength });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof JobFailure) throw error;
-    if (timeout.signal.aborted) throw fetchFailed(`The image URL did not deliver within ${timeoutMs / 1_000} s`, error);
+    if (timeout.aborted) throw fetchFailed(`The image URL did not deliver within ${timeoutMs / 1_000} s`, error);
     throw fetchFailed(`The image URL cannot be fetched: ${transportProblem(error)}`, error);
-  } finally {
-    clearTimeout(timer);
   }
 }
 
-async function follow(start: URL, { dispatcher, signal, reserve }: FetchOptions): Promise<Uint8Array> {
+async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
   let url = start;
   for (let hop = 0; hop <= maxRedirects; hop++) {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
@@ -99,21 +80,25 @@ async function follow(start: URL, { dispatcher, signal, reserve }: FetchOptions)
       body.destroy();
       throw fetchFailed(`The image URL answered HTTP ${statusCode}`);
     }
-    return collect(body, Number(headers['content-length']), reserve);
+    return collect(body, Number(headers['content-length']), onLength);
   }
   throw fetchFailed(`The image URL redirects more than ${maxRedirects} times`);
 }
 
+/**
+ * Reads the body without waiting for anything else: undici 7 ends the process if a connection closes while its body is
+ * paused. https://github.com/nodejs/undici/issues/5360
+ */
 async function collect(
   body: Dispatcher.ResponseData['body'],
   announced: number,
-  reserve: FetchOptions['reserve'],
+  onLength: FetchOptions['onLength'],
 ): Promise<Uint8Array> {
   if (announced > limits.remoteImageBytes) {
     body.destroy();
     throw tooLarge();
   }
-  await reserve(announced >= 0 ? announced : limits.remoteImageBytes);
+  if (announced >= 0) onLength(announced);
   const chunks: Uint8Array[] = [];
   let size = 0;
   // Leaving the loop by an exception destroys the stream.

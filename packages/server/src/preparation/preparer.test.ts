@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { decode } from '@gen3d/engine';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from '../../test/ball-photo.js';
@@ -83,6 +85,34 @@ test('one account of hosts that never respond leaves half of the slots to others
   await until(async () => (await preparing()).length === 6);
   await prepared(await create(ballPhoto(), await newAccount(db, 'third')));
   expect((await preparing()).filter((id) => id === account).length).toBeLessThanOrEqual(4);
+});
+
+// undici 7 ends the process if a host closes the connection while the response waits to be read.
+test('an image is requested once there is memory for it, so that no response waits to be read', async () => {
+  const { db, account, create, prepared, preparing, job } = await setUp({ slots: 16 });
+  const unfinished: ServerResponse[] = [];
+  let requests = 0;
+  const url = await site((_request, response) => {
+    response.setHeader('connection', 'close');
+    if (requests++ < 4) {
+      response.flushHeaders();
+      unfinished.push(response);
+    } else {
+      response.write(Buffer.alloc(200_000));
+      response.end();
+    }
+  });
+  const ids: string[] = [];
+  for (let count = 0; count < 8; count++) ids.push(await create(url));
+  await until(async () => unfinished.length === 4 && (await preparing()).length === 8);
+  await prepared(await create(ballPhoto(), await newAccount(db, 'other')));
+  expect(requests).toBe(4);
+  expect(await preparing()).toEqual(Array(8).fill(account));
+
+  for (const response of unfinished) response.end(ballPhoto());
+  const statuses = async () => (await Promise.all(ids.map(async (id) => (await job(id)).status))).sort();
+  const expected = [...Array(4).fill('FAILED'), ...Array(4).fill('QUEUED')];
+  await until(async () => isDeepStrictEqual(await statuses(), expected));
 });
 
 test('no more jobs are prepared ahead than runners need', async () => {

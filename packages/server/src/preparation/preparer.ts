@@ -109,17 +109,21 @@ export class Preparer {
     await this.#jobs.advance(job, 'PENDING', progress.preparing);
     const startedAt = performance.now();
     let reservedBytes = 0;
-    const reserve = async (bytes: number) => {
-      await this.#imageBytes.takeWhenAllowed(job.account_id, bytes, abort.signal);
-      reservedBytes = bytes;
+    const giveBack = (bytes: number) => {
+      this.#imageBytes.giveBack(job.account_id, bytes);
+      reservedBytes -= bytes;
     };
     try {
-      const image = await this.#load(held, reserve);
+      // Before the request: a response that waits to be read can end the process, see fetchImage.
+      const maxBytes = job.image_url === null ? limits.inlineImageBytes : limits.remoteImageBytes;
+      await this.#imageBytes.takeWhenAllowed(job.account_id, maxBytes, abort.signal);
+      reservedBytes = maxBytes;
+      const image = await this.#load(held, (bytes) => giveBack(maxBytes - bytes));
       const prepared = await decoders.decode(image, abort.signal);
       abort.signal.throwIfAborted();
       await withStageTimeout('storing the prepared image', stageTimeoutMs, inputs.replace(job.id, prepared));
     } finally {
-      if (reservedBytes > 0) this.#imageBytes.giveBack(job.account_id, reservedBytes);
+      if (reservedBytes > 0) giveBack(reservedBytes);
     }
     const prepareMs = Math.round(performance.now() - startedAt);
     abort.signal.throwIfAborted();
@@ -129,10 +133,9 @@ export class Preparer {
     log.debug({ ...aboutJob(job), prepareMs }, 'job prepared');
   }
 
-  async #load({ job, abort }: HeldJob, reserve: (bytes: number) => Promise<void>): Promise<Uint8Array> {
+  async #load({ job, abort }: HeldJob, onLength: (bytes: number) => void): Promise<Uint8Array> {
     const { inputs, dispatcher, stageTimeoutMs } = this.#options;
-    if (job.image_url !== null) return fetchImage(job.image_url, { dispatcher, signal: abort.signal, reserve });
-    await reserve(limits.inlineImageBytes);
+    if (job.image_url !== null) return fetchImage(job.image_url, { dispatcher, signal: abort.signal, onLength });
     return withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
   }
 }
