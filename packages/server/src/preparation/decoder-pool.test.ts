@@ -1,4 +1,6 @@
+import { fork } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { expect, onTestFinished, test } from 'vitest';
 import { worstEncodings } from '../../../engine/src/photo/worst-images.fixture.js';
 import { ballPhoto } from '../../test/ball-photo.js';
@@ -136,6 +138,15 @@ test('an image too large for the ordinary limits is decoded under the higher one
   const pool = openPool({ ordinary: { limits } });
   expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
   expect(pool.pids).toHaveLength(1);
+});
+
+test('a decoder process whose parent ends while it starts ends too', async () => {
+  const file = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
+  const limits = { maxPixels: 1, maxMemoryBytes: 1, maxRssBytes: 1024 * mebibyte, maxCpuMs: 60_000 };
+  const child = fork(file, [JSON.stringify(limits)], { execArgv: [] });
+  child.disconnect();
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await until(async () => child.exitCode !== null);
 });
 
 test.runIf(process.platform === 'linux')('a decoder process has no secrets in its environment', async () => {

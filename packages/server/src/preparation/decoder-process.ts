@@ -27,15 +27,24 @@ async function decode({ bytes }: DecodeRequest): Promise<DecodeResponse> {
   }
 }
 
-// When memory is short, the kernel ends this process before the others.
-if (process.platform === 'linux') writeFileSync('/proc/self/oom_score_adj', '1000');
+/** When memory is short, the kernel ends this process before the others. */
+function volunteerForOutOfMemory(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Not Linux, or /proc cannot be written here. Decoding works without.
+  }
+}
+
+volunteerForOutOfMemory();
 configureForOneImage();
 // libvips decodes on a thread of its own, so the timer also fires while it decodes.
+// By itself it does not keep this process alive.
 setInterval(() => {
   if (process.memoryUsage.rss() > maxRssBytes) process.exit(memoryExceededStatus);
   const { user, system } = process.cpuUsage(cpuAtStart);
   if (isDecoding && (user + system) / 1_000 > maxCpuMs) process.exit(cpuExceededStatus);
-}, checkMs);
+}, checkMs).unref();
 process.on('message', async (request: DecodeRequest) => {
   isDecoding = true;
   const response = await decode(request);
@@ -43,6 +52,8 @@ process.on('message', async (request: DecodeRequest) => {
   process.send?.(response, undefined, undefined, () => {});
 });
 process.on('disconnect', () => process.exit());
+// The parent may have ended while this process was starting.
+if (!process.connected) process.exit();
 // Ctrl-C reaches the whole process group; the parent process decides when to stop.
 process.on('SIGINT', () => {});
 process.on('SIGTERM', () => {});
