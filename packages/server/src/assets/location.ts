@@ -83,7 +83,7 @@ async function requireOwn(files: FileStores, identity: DatabaseIdentity, mark: s
   const relation = other.name === mark ? `${identity.name} is a copy of it` : `this one is ${identity.name}`;
   const paths = others.map(({ path }) => path).join(' and ');
   throw new ConfigError(
-    `${files.location} belongs to another database: ${owner}, and ${relation}. Two databases in one location delete each other's files, so give this one another --assets${isFolder(files) ? ' and --data-dir' : ''}. Or, if it takes the other's place for good, stop all servers and workers of the other, delete ${paths}, and start this one again; see "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
+    `The file storage at ${files.location} belongs to another database: ${owner}, and ${relation}. Two databases in one location delete each other's files, so give this one another --assets${isFolder(files) ? ' (and another --data-dir, if they share that)' : ''}. Or, if it takes the other's place for good, stop all servers and workers of the other, delete ${paths}, and start this one again; see "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
   );
 }
 
