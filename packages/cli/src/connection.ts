@@ -49,7 +49,10 @@ export async function withClient<T>(
 /** Whether anything answers HTTP there, and what; undefined if nothing does. */
 export async function healthOf(baseUrl: string): Promise<number | undefined> {
   try {
-    return (await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(5000) })).status;
+    const response = await fetch(`${baseUrl}/healthz`, { signal: AbortSignal.timeout(5000) });
+    // Node's fetch can end the process if a connection closes while its response is unread.
+    await response.body?.cancel();
+    return response.status;
   } catch {
     return undefined;
   }

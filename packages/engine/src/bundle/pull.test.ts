@@ -30,7 +30,8 @@ beforeEach(async () => {
     const { pathname } = new URL(request.url!, 'http://localhost');
     asked.push([pathname, request.headers.range].filter(Boolean).join(' '));
     const file = await readFile(join(folder, pathname)).catch(() => undefined);
-    if (!file) response.writeHead(404).end();
+    // Longer than undici's buffer: an unread response whose connection closes would end the process.
+    if (!file) response.writeHead(404, { connection: 'close' }).end(Buffer.alloc(40_000));
     else if (pathname.endsWith('/encoder.onnx')) serveEncoder(file, request, response);
     else serve(file, request, response);
   });

@@ -211,8 +211,12 @@ const maxText = 1024 * 1024;
 async function fetchText(url: URL, dispatcher: Dispatcher, signal?: AbortSignal): Promise<string | undefined> {
   try {
     const response = await fetch(url, { dispatcher, signal: signal ?? null });
-    if (response.status === 404) return undefined;
-    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    if (!response.ok) {
+      // undici 7 can end the process if a connection closes while its response is unread.
+      await response.body?.cancel();
+      if (response.status === 404) return undefined;
+      throw new Error(`the server answered ${response.status}`);
+    }
     let text = '';
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       text += piece;
