@@ -5,7 +5,7 @@
 //
 // A submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D jobs whose events go to
 // dead names and to hosts that never respond. hostile/callers.mjs lists what anonymous callers do. E submits one photo
-// every 30 s, and is what is measured. Exits with 1 when a figure exceeds its limit.
+// every 30 s, and is the one that is measured. Exits with 1 when a figure exceeds its limit.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// How long a claim and a create take with a million waiting jobs, and who comes first.
+// How long a claim and a create take with a million waiting jobs, and which account comes first.
 import { performance } from 'node:perf_hooks';
 
 const accounts = 1_000;

@@ -191,7 +191,7 @@ function print(measured) {
 function printLong(measured) {
   console.log(
     '\n1,000,000 waiting jobs, 1,000 of each of 1,000 accounts. "Later": after 5,000 jobs were finished without a vacuum.\n' +
-      '"A newcomer": which of the next claims gets the only job of an account that has just come.\n',
+      '"A newcomer": the number of the claim that gets the only job of an account that has just arrived.\n',
   );
   const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
   row('database', 'claim p50', 'p99', 'later p50', 'p99', 'create p50', 'p99', 'a newcomer');

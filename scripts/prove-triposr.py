@@ -1,4 +1,4 @@
-"""Proves that `gen3d models pull` makes of TripoSR's checkpoint a bundle that gives what the reference gives.
+"""Proves that `gen3d models pull` turns TripoSR's checkpoint into a bundle that gives the reference's results.
 
     git clone https://github.com/VAST-AI-Research/TripoSR reference
     pip install torch==2.13.0 onnx==1.23.1 numpy pyyaml \\
@@ -7,8 +7,8 @@
 
 Needs no published weights: it builds the reference with random ones (fixed seed), saves them with PyTorch under the
 published tensor names, serves them over HTTP on loopback, pulls them in every precision and has scripts/run-bundle.mjs
-run each bundle on a photo. Compared with PyTorch's are the scene codes and the densities and colors at random points,
-and with the reference's own mesh (scikit-image's marching cubes in the place of torchmcubes) the surface.
+run each bundle on a photo. The scene codes, and the densities and colors at random points, are compared with
+PyTorch's; the surface is compared with the reference's own mesh (scikit-image's marching cubes in place of torchmcubes).
 
 The weights are random; only the last layers are fitted so that the result has a surface (see fit_an_object).
 """

@@ -280,7 +280,7 @@ const batches = [
   { name: 'C', jobs: 20, after: 10 },
 ];
 console.log('\n### Accounts take turns\n\nOne runner. B and C arrive when 10 of the jobs of A have started.\n');
-row('account', 'jobs', 'its last job is started as number, first in first out', 'in turns');
+row('account', 'jobs', 'jobs started up to its last, first in first out', 'in turns');
 row('---', '--:', '--:', '--:');
 const [fifo, inTurns] = [serveBatches(batches, false), serveBatches(batches, true)];
 for (const { name, jobs } of batches) row(name, whole(jobs), whole(fifo.get(name)), whole(inTurns.get(name)));

@@ -35,7 +35,7 @@ const server = createServer(async (request, response) => {
     }
     answer(404, { problem: 'There is nothing here' });
   } catch (error) {
-    // The visitor went away in the middle of the upload: nobody reads an answer.
+    // The visitor disconnected during the upload, so there is no one to respond to.
     if (request.destroyed && !request.complete) return response.destroy();
     // Only what the photo is to blame for is the visitor's business.
     if (error instanceof InvalidRequestError) return answer(400, { problem: error.message });
@@ -57,7 +57,7 @@ function connect() {
 async function bodyOf(request) {
   const parts = [];
   let size = 0;
-  // Leaving the loop would otherwise close the connection before the answer.
+  // Leaving the loop would otherwise close the connection before the response.
   for await (const part of request.iterator({ destroyOnReturn: false })) {
     size += part.length;
     if (size > maxBytes) throw new InvalidRequestError('invalid_request', 'The photo has more than 4 MiB');

@@ -1,4 +1,5 @@
-"""Compiles the C++ files beside this one when they are first needed, and keeps what comes out in the folder for temporary files."""
+"""Compiles the C++ files beside this one when they are first needed, and caches the libraries in the folder for
+temporary files."""
 
 import ctypes
 import functools

@@ -53,7 +53,7 @@ if __name__ == "__main__":
     options.add_argument("--meshes", help="the folder that meshes.py made")
     options.add_argument("--share", type=float, default=0.5, help="of the samples that show meshes")
     options.add_argument("--straight", type=float, default=0, help="share of the photos that are taken straight from a side")
-    options.add_argument("--each", type=int, default=1, help="photos of each thing, every one stretched, painted and lit anew; more are faster to make, but less different")
+    options.add_argument("--each", type=int, default=1, help="photos of each thing, each one stretched, painted and lit anew; more per thing is faster, but less varied")
     options.add_argument("--only", nargs="+", choices=[recipe.__name__ for recipe, _ in RECIPES], metavar="RECIPE", help="draw these alone")
     chosen = options.parse_args()
     if chosen.only and chosen.meshes:

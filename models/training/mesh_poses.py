@@ -18,7 +18,7 @@ TRIANGLES = 4
 
 
 class Figure:
-    """A file with all that is needed to pose what is in it."""
+    """A file, with everything that is needed to pose its figures."""
 
     def __init__(self, path):
         data = path.read_bytes()

@@ -20,7 +20,7 @@ class Source:
     reader: str  # of meshes.py
     pattern: str  # of paths inside, a regular expression
     leave: str = HUGE  # paths that are left out
-    each: int = 10**6  # at most so many out of one folder, or poses of one figure
+    each: int = 10**6  # maximum from one folder, or of poses of one figure
     weight: float = 1.0  # how often it is drawn, times the root of how many meshes it has
 
 
@@ -30,13 +30,14 @@ def _kaykit(pack, commit, weight=1.0):
 
 
 def _quaternius(name, pattern, leave="", each=45, weight=1.0, reader="gltf"):
-    """Models by Quaternius, who gives all of them away as CC0; the repository shows them on a page."""
+    """Models by Quaternius, who releases all of them as CC0; the repository shows them on a page."""
     leave = HUGE + r"|modular_(dungeon|medieval|sci_fi/)|carpet|curtain|mirror|towel|grass|numbers_|arrow|cloud|planet|window" + leave
     return Source(f"quaternius-{name}", "trebeljahr/quaternius-showcase", "eab2e43a7e688dad1cc6be764c1c4ba593e1961c", "CC0 1.0", "Quaternius", reader, pattern, leave, each, weight)
 
 
 def _quaternius_fbx(name, pattern, weight, reader="assimp"):
-    """Older models by Quaternius, in a collection that also has others' models and some that only supporters were given: both are left out."""
+    """Older models by Quaternius, in a collection that also has others' models and some that are for supporters only:
+    both are left out."""
     commit = "dea756baf3b3a4889d8c245e456a4791f961578a"
     return Source(f"quaternius-{name}", "beep2bleep/FreeAssetsByKenneyNLandQuaternius", commit, "CC0 1.0", "Quaternius", reader, f"^FreeModels by Quaternius.*/({pattern}).*\\.fbx$", "exclusive|hairstyles", weight=weight)
 

@@ -1,7 +1,8 @@
 // Rays through things: see photograph.py, which calls this. A thing is either a list of rounded prisms (primitive.py has the formula and what the numbers of a part mean) or a volume of distances (voxelise.py).
 //
 // Most of the time went into distances from parts that are far from the point. So the space of a list of parts is divided
-// into cells; each knows the parts that can matter in it and bounds of the distance, which rays use to skip empty space.
+// into cells, each with a list of the parts that can matter in it and bounds of the distance, which rays use to skip
+// empty space.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +17,7 @@ constexpr int kWidth = 28;         // numbers of a part
 constexpr float kReach = 2.1f;     // half the side of the cube that is divided into cells
 constexpr int kLevels = 6;         // the smallest cells are 1/32 of it
 constexpr int kCells = 1 << (kLevels - 1);
-constexpr float kBlends = 9;       // parts farther behind the nearest than so many widths of the seam do not change the union
+constexpr float kBlends = 9;       // parts farther behind the nearest than this many seam widths do not change the union
 constexpr float kSteepest = 4;     // of the distance of a tapered or bent part
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -76,7 +77,7 @@ struct Part {
 struct Field {
   virtual ~Field() = default;
   virtual float distance(Point at) const = 0;
-  // The distance where it is within `enough` of 0; elsewhere any number that lies between it and 0 and is not within `enough`.
+  // The distance where it is within `enough` of 0; elsewhere any number between it and 0 that is not within `enough`.
   virtual float bounded(Point at, float enough) const = 0;
   virtual int nearest(Point at) const = 0;
 };
@@ -168,7 +169,7 @@ class Parts : public Field {
       low = std::min(low, least[i]);
       high = std::min(high, d + part.steep * reach);
     }
-    const float farthest = high + kBlends * blend_;  // what is always beyond this never matters
+    const float farthest = high + kBlends * blend_;  // parts that are always beyond this never matter
     std::vector<uint16_t> near_solids, near_hollows;
     for (size_t i = 0; i < solids.size(); i++)
       if (least[i] <= farthest) near_solids.push_back(solids[i]);
@@ -181,7 +182,7 @@ class Parts : public Field {
       high = std::max(high, -d + part.steep * reach);
       low = std::max(low, -d - part.steep * reach);
     }
-    // Cubes far from the surface are not divided to the end: one bound does for all of their cells.
+    // Cubes far from the surface are not divided all the way down: one bound is enough for all of their cells.
     const bool decided = low > 0.5f * reach || high < -0.5f * reach;
     if (side > 1 && !(decided && side <= 4 && near_solids.size() <= 4)) {
       const int half = side / 2;
@@ -229,7 +230,7 @@ class Volume : public Field {
     const float near = along_z(0) + (along_z(row) - along_z(0)) * share[1];
     const float far = along_z(slice) + (along_z(slice + row) - along_z(slice)) * share[1];
     const float value = near + (far - near) * share[0];
-    // All of the thing is in the box: what is nearest to a point beyond it is also beyond the box's nearest point.
+    // All of the thing is in the box: from a point outside, the thing is beyond the box's nearest point.
     return away > 0 ? std::sqrt(value * value + away * step_ * step_) : value;
   }
   float bounded(Point at, float) const override { return distance(at); }
@@ -265,7 +266,7 @@ void ray(const Camera& c, int size, int row, int column, float& x, float& y) {
   y = c.centre[1] - ((row + 0.5f) / size * 2 - 1) * c.half;
 }
 
-// Rays are taken in tiles of so many by so many: what the cone about all of them does not meet none of them meets.
+// Rays are handled in square tiles of this size: what the cone around all of them does not meet, none of them meets.
 constexpr int kTile = 8;
 
 // How deep the rays of the tile with its first pixel at (row, column) may start: up to there nothing is nearer to one of them than `margin`.
@@ -338,7 +339,7 @@ void column_crossings(const Field* field, const Camera* camera, int size, int st
         const float d = k < steps ? at(k) : 1;
         const bool crossed = (before < 0) != (d < 0);
         if (crossed && k > last + 1) {
-          // Where the thing is steeper than it should be: over all of these steps once more, one by one.
+          // Where the distance changes faster than assumed, repeat all of these steps one by one.
           careful = k;
           k = last + 1;
           continue;
@@ -379,8 +380,8 @@ void trace(const Field* field, const Camera* camera, int size, int steps, float*
     }
 }
 
-// Of surface points x, y, z [count]: normals [3][count], how much of the key light falls on them, how much open sky they see.
-// `reach`: of the probes for the normals. `key`: towards the light. `shadows`: whether it throws any.
+// For surface points x, y, z [count]: normals [3][count], how much of the key light falls on them, how much open sky
+// they see. `reach`: of the probes for the normals. `key`: toward the light. `shadows`: whether it throws any.
 void light(const Field* field, const Camera* camera, const float* x, const float* y, const float* z, int64_t count, float reach, const float* key, int shadows, float* normals, float* lit, float* sky) {
   const Scene scene = {*field, *camera};
   for (int64_t i = 0; i < count; i++) {

@@ -225,7 +225,7 @@ def to_srgb(linear):
 
 
 def develop(rng, view, sizes):
-    """One photo of what stands before the camera, as `photographs` gives it; None where there is next to nothing on it."""
+    """One photo of the thing before the camera, as `photographs` returns it; None if it shows almost nothing."""
     found = column_crossings(view, sizes.columns, sizes.planes)
     if np.isfinite(found[0]).mean() < 0.03:
         return None

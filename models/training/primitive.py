@@ -2,7 +2,7 @@
 
 A part is a row of `WIDTH` numbers: a rounded prism in a frame of its own (box, plate, cylinder, cone, ball, pillow),
 optionally tapered, bent, hollowed to a shell, revolved to a ring, or cut by a plane. Photos are taken with the same formula
-in photograph.cpp, which the tests hold against the one here. The distances are exact for plain prisms and bounds
+in photograph.cpp, which the tests compare with the one here. The distances are exact for plain prisms and bounds
 below the true distance for the rest, close enough for sphere tracing with a careful step.
 
 Distance formulas after Inigo Quilez, "3D SDFs" (https://iquilezles.org/articles/distfunctions/).

@@ -58,7 +58,7 @@ class Primitive(unittest.TestCase):
 
 
 def reference(thing, x, y, z):
-    """What primitive.py says of the distance at points [M] in the thing's own space."""
+    """The distance at points [M] in the thing's own space, as primitive.py computes it."""
     points = [torch.from_numpy(np.ascontiguousarray(c, np.float32))[None] for c in (x, y, z)]
     return field(torch.from_numpy(thing.solid)[None], torch.from_numpy(thing.hollow)[None], torch.tensor([thing.blend]), *points)[0].numpy()
 
@@ -83,7 +83,7 @@ class Kernel(unittest.TestCase):
             np.testing.assert_allclose(bound[near], expected[near], atol=2e-3, err_msg=thing.name)
             self.assertTrue((np.abs(expected[~near]) > 0.018).all(), thing.name)
             self.assertTrue(((expected < 0) == (bound < 0))[~near].all(), thing.name)
-            # Far from a tapered part the formula changes faster than the bounds assume; rays go but 0.85 of the way.
+            # Far from a tapered part the formula changes faster than the bounds assume; rays go only 0.85 of the way.
             self.assertTrue((0.9 * np.abs(bound) < np.abs(expected) + 2e-3).all(), thing.name)
 
     def test_columns_cross_where_the_distance_changes_its_sign_on_a_dense_grid(self):
@@ -250,7 +250,7 @@ class Steps(unittest.TestCase):
             self.assertEqual(step, 39_109)
             self.assertAlmostEqual(warmed(step, since), 1 / 300)
             self.assertEqual(warmed(step + 299, since), 1)
-            # A run that stops in the middle of the warm-up goes on with it.
+            # A run that stopped in the middle of the warm-up continues it.
             optimiser = torch.optim.AdamW(net.parameters())
             state = {"net": net.state_dict(), "average": net.state_dict(), "optimiser": optimiser.state_dict(), "step": step + 100, "since": since}
             torch.save(state, Path(folder) / "state.pt")

@@ -92,7 +92,7 @@ class Solid:
 
     @functools.cached_property
     def plain(self):
-        """Whether the mesh has but one colour."""
+        """Whether the mesh has only one color."""
         return self.volume.colours[::16].std(0).mean() < 6
 
     @functools.cached_property

@@ -1,5 +1,5 @@
-// The callers of `npm run bench hostile` that try to hurt the others, in a process of their own: it starts when it gets its
-// settings, and reports at the message `stop`.
+// The hostile callers of `npm run bench hostile`, in a separate process: it starts when it gets its settings, and
+// reports when it gets the message `stop`.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

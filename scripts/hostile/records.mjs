@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** How many images are prepared concurrently by default: so far may jobs of one account overtake each other. */
+/** How many images are prepared concurrently by default: jobs of one account may overtake each other by that many. */
 const preparedConcurrently = 8;
 
 /**

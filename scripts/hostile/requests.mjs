@@ -30,8 +30,8 @@ export function dataUri(name, bytes) {
 export const retryAfterMs = (value) => (Number(value) || 1) * 1_000;
 
 /**
- * One call on a connection of its own, as a caller makes it that has just come: it also measures whether the server accepts
- * new connections.
+ * One call on a new connection, as a caller that has just arrived makes it. This also measures whether the server
+ * accepts new connections.
  *
  * @returns the status, the parsed body and how long it took
  * @throws what the connection failed with

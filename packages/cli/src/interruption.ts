@@ -31,7 +31,9 @@ export async function stopped(signal: AbortSignal): Promise<void> {
 
 const lingerMs = 2_000;
 
-/** Ends the process soon, although something still keeps it, such as a connection to a database that does not answer. */
+/**
+ * Ends the process soon, even if something keeps it alive, such as a connection to a database that does not respond.
+ */
 export function endDespiteLeftovers(): void {
   setTimeout(() => process.exit(), lingerMs).unref();
 }

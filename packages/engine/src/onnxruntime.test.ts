@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** Runs a program with an empty home folder and nothing in its environment that tells onnxruntime it is tested. */
+/** Runs a program with an empty home folder and nothing in its environment that shows onnxruntime that tests run. */
 function run(program: string) {
   const home = mkdtempSync(join(tmpdir(), 'gen3d-home-'));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));

@@ -4,7 +4,7 @@ import { cached, counting } from './cached.js';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-test('calls at once and calls within the time share one result, and later calls get a new one', async () => {
+test('concurrent calls and calls within the time share one result, and later calls get a new one', async () => {
   let computed = 0;
   const count = cached(async () => ++computed, { keptMs: 200 });
   expect(await Promise.all([count(), count(), count()])).toEqual([1, 1, 1]);
@@ -14,7 +14,7 @@ test('calls at once and calls within the time share one result, and later calls 
   expect(await count()).toBe(2);
 });
 
-test('what is slow is computed less often, so that it takes little of the time', async () => {
+test('a slow result is computed less often, so that it takes little of the time', async () => {
   let computed = 0;
   const count = cached(async () => {
     vi.advanceTimersByTime(100);

@@ -4,11 +4,13 @@ const maxRestMs = 15_000;
 export interface CacheOptions {
   /** How long a result or a failure is kept. */
   keptMs?: number;
-  /** A result is kept for at least this many times as long as it took, so that little of the time goes into it. */
+  /**
+   * A result is kept for at least this many times as long as it took to compute, so that little time is spent on it.
+   */
   restFactor?: number;
 }
 
-/** For what counts rows: at most a twentieth of the time, however many rows there are. */
+/** For queries that count rows: at most a twentieth of the time, however many rows there are. */
 export const counting: CacheOptions = { restFactor: 19 };
 
 /**

@@ -92,7 +92,7 @@ const Config = z.strictObject({
   metricsPort: number('whole number', 0, 65_535)
     .optional()
     .describe(
-      'Port of /healthz and /metrics alone: a worker has neither without it, and a server answers /metrics only there',
+      'Separate port for /healthz and /metrics. Without it, a worker serves neither; with it, a server serves /metrics only there',
     ),
   dataDir: folder.describe('Folder of the database, the stored inputs and the server key'),
   publicUrl: baseUrl.optional().describe('Address under which clients reach this server; default: http://HOST:PORT'),

@@ -60,14 +60,14 @@ function isWithin(path: string, folder: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-/** Everybody can read the assets, and nobody may read the server key, the database and the images beside them. */
+/** Anyone can read the assets; the server key, the database and the images beside them are private. */
 function requireSeparateAssets(dataDir: string, assets: string): void {
   const data = realPath(dataDir);
   const folder = realPath(assets);
   const isSeparate = !isWithin(folder, data) && !isWithin(data, folder);
   if (isSeparate || isWithin(folder, join(data, 'assets'))) return;
   throw new ConfigError(
-    `--assets (${assets}) must not contain the data directory (${dataDir}), or be in it other than as its folder assets: everything in it is public. Leave --assets out, or name a folder elsewhere`,
+    `--assets (${assets}) must not contain the data directory (${dataDir}), or be in it except as its folder assets: everything in --assets is public. Omit --assets, or name a folder elsewhere`,
   );
 }
 

@@ -48,7 +48,10 @@ export class FairShares {
     this.#serve();
   }
 
-  /** Takes `amount` as soon as the account may. Those who wait are served in their order, except where one may not yet. */
+  /**
+   * Takes `amount` as soon as the account may. Waiting callers are served in order, but one that may not take more yet
+   * holds up no other.
+   */
   async takeWhenAllowed(account: string, amount: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     if (this.mayTake(account, amount)) return this.take(account, amount);

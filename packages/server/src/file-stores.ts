@@ -19,7 +19,7 @@ import { isStorageUnavailable } from './s3/unavailable.js';
 /** For each of the five requests that a check makes. */
 const checkMs = 15_000;
 const markMs = 15_000;
-/** One file or object for each database that has made this its place, named for the mark that it knows. */
+/** One file or object for each database that uses this location, named after the marker that the database knows. */
 const markFolder = '.installations';
 const markPrefix = 'installations/';
 /** Who asks whether a store is there gives up before. */

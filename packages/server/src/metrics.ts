@@ -56,7 +56,7 @@ export class Metrics {
 
   readonly leaseTakeovers = new Counter({
     name: 'gen3d_lease_takeovers_total',
-    help: 'Jobs that this process and its children took over from a runner or preparer that had let its lease run out',
+    help: 'Jobs that this process and its children took over from a runner or preparer whose lease had run out',
     registers: [this.registry],
   });
 
@@ -85,7 +85,9 @@ export class Metrics {
     for (const [stage, ms] of Object.entries(news.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
   }
 
-  /** What `/metrics` responds with. At most a second old, however many ask: some of it is counted in the database. */
+  /**
+   * The response of `/metrics`, at most a second old, however many clients ask: some of it is counted in the database.
+   */
   readonly text = cached(() => this.registry.metrics());
 
   /** `dataDir`: the folder whose disk is watched. */

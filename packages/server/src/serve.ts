@@ -49,7 +49,7 @@ const shutdownMarginMs = 10_000;
 
 export interface Output {
   write(text: string): unknown;
-  /** Whether a person sees it, and it is not kept. */
+  /** Whether the output goes to a person's screen and not to a log. */
   isTTY?: boolean;
 }
 
@@ -203,7 +203,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
   try {
     bucketUrl = await files.check();
-    // A SQLite database with its files beside it shares them with no other.
+    // A SQLite database whose files are beside it does not share them with another database.
     if (isPostgres(db) || config.assets !== undefined) {
       await settleLocation(db, files, await identityOf(db, dirs.database), log);
     }

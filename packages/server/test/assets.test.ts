@@ -71,7 +71,7 @@ test('what is no asset is 404: folders, half-written files, and everything outsi
   }
 });
 
-test('what does not have the name of an asset is 404, though it is in the folder', async () => {
+test('a file without the name of an asset is 404, even though it is in the folder', async () => {
   const { server, folder } = await withAsset();
   mkdirSync(join(folder, 'inputs', 'x'), { recursive: true });
   for (const path of ['server.key', 'gen3d.sqlite', 'inputs/JOB', 'inputs/x/other.glb', 'model.glb', 'x/model.glb']) {

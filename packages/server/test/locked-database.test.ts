@@ -51,7 +51,7 @@ test('while another process holds the lock the API answers at once or with 503, 
   }
   expect(logged.filter((line) => line.includes('the database is away'))).toHaveLength(1);
   const accepted = server.call('POST', '/v1/jobs', body);
-  // In all 7 s: also the runner, whose first progress comes a moment after the lock, gives up a write.
+  // The lock is held for 7 s in all, so the runner, whose first progress comes a moment after it, gives up a write too.
   await pause(2_000);
   other.exec('rollback');
   expect((await accepted).status).toBe(202);

@@ -18,7 +18,7 @@ function metricsLog() {
 
 const get = (url: string, path: string) => callServer(url, 'GET', path, undefined, null);
 
-test('a worker tells its health and what its runners count on a port of its own, and nothing else there', async () => {
+test('a worker serves its health and the counts of its runners on a separate port, and nothing else there', async () => {
   const place = await newInstallation();
   const server = await startServer({ ...place });
   const { log, address } = metricsLog();
@@ -46,7 +46,7 @@ test('a worker has no port unless one is set', async () => {
   expect(address()).toBeUndefined();
 });
 
-test('a server with a port for its metrics has them on that port and not on the public one', async () => {
+test('a server with a metrics port serves its metrics on that port and not on the public one', async () => {
   const { log, address } = metricsLog();
   const server = await startServer({ metricsPort: 0 }, { log });
   expect((await get(server.url, '/metrics')).status).not.toBe(200);

@@ -1,4 +1,4 @@
-// onnxruntime sends telemetry unless it is told not to; no other library may begin to.
+// onnxruntime sends telemetry unless it is told not to; no other library may start to.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Runners decode images sent by strangers, so they must not hold what such an image could be after.
+// Runners decode images sent by strangers, so they must not hold secrets that such an image could steal.
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { spawnServer } from './faults/server-process.js';

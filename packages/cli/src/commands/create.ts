@@ -46,7 +46,7 @@ interface Item {
 
 // Enough to keep a box's queue full, and far below the 50 requests a second that all clients share.
 const concurrency = 8;
-/** Before the next try at a create that was refused with 429 and no `Retry-After`. */
+/** Pause before retrying a create that was refused with 429 and no `Retry-After`. */
 const defaultPauseMs = 5_000;
 const full = 'the server accepts no more jobs at the moment; waiting';
 
@@ -159,8 +159,8 @@ const result = ([first, ...others]: readonly Item[], { baseUrl }: Gen3d) =>
   first?.path !== undefined && others.length === 0 ? first.path : `${baseUrl}/dashboard`;
 
 /**
- * Creates the job of one photo, and keeps in mind whether an answer came. Keeps trying while the server refuses more
- * requests or more unfinished jobs, for a batch may be larger than what one account can have open.
+ * Creates the job of one photo, and records whether a response came. Retries while the server refuses more requests or
+ * more unfinished jobs, because a batch may be larger than the number of jobs that one account may have open.
  */
 async function handIn(client: Gen3d, item: Item, signal: AbortSignal, onFull: () => void): Promise<CreateJobResponse> {
   const image = await photoInput(item.image, signal);

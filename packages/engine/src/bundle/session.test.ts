@@ -102,7 +102,7 @@ test('a tensor of the wrong size is inference_failed, not a crash', async () => 
   const session = await openEncoder(await tiny(), { threads: 1 });
   const running = session.run({ image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } });
   await expect(running).rejects.toMatchObject({ name: 'EngineError', code: 'inference_failed' });
-  // The customer reads a sentence of ours, and the log what onnxruntime said.
+  // The customer gets gen3d's message; onnxruntime's goes to the log.
   await expect(running).rejects.toMatchObject({
     message: 'The network failed on this image.',
     cause: { message: expect.stringMatching(/^gen3d-tiny failed on cpu: .+/s) },

@@ -32,7 +32,10 @@ export interface SessionOptions {
 export interface Session {
   /** The shape that the graph itself states for an input or output; empty if it states none. */
   shapeOf(name: string): TensorSpec['shape'];
-  /** Runs the graph; the result has exactly the outputs the session was opened with. @throws {EngineError} inference_failed; any other error may pass, as when memory ran out */
+  /**
+   * Runs the graph; the result has exactly the outputs the session was opened with.
+   * @throws {EngineError} inference_failed; other errors pass through, such as running out of memory
+   */
   run(inputs: Readonly<Record<string, FloatTensor>>): Promise<ReadonlyMap<string, Float32Array>>;
   release(): Promise<void>;
 }
@@ -129,7 +132,7 @@ export async function openSession(
     const session = await sessionOn(provider);
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
       const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
-      // Another attempt may find the memory; the photo is not at fault.
+      // Another attempt may have enough memory; the photo is not the cause.
       throw isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
     for (const { name, shape } of outputs) {
@@ -168,11 +171,13 @@ export async function openSession(
   };
 }
 
-/** The sentence is for whoever sent the photo. Paths, shapes and the runtime's own words are for the log: its `cause`. */
+/**
+ * The message is for the user who sent the photo. Paths, shapes and the runtime's message are for the log, in `cause`.
+ */
 const inferenceFailed = (detail: string, cause?: unknown) =>
   new EngineError('inference_failed', 'The network failed on this image.', { cause: new Error(detail, { cause }) });
 
-/** How onnxruntime's CPU, CUDA and WebGPU providers word it. */
+/** Messages of onnxruntime's CPU, CUDA and WebGPU providers. */
 const isOutOfMemory = (cause: unknown) =>
   /bad_alloc|out of memory|OUT_OF_MEMORY|fail(ed|ure) to allocate|allocation fail/i.test(reason(cause));
 

@@ -31,7 +31,7 @@ test.each(['PyTorch', 'safetensors'])(
       const ms = (user + system) / 1_000;
       expect(ms, `mutation ${i} took ${ms} ms`).toBeLessThan(maxMs);
     }
-    // Were every mutation refused at the first byte, this would test little.
+    // If every mutation were refused at the first byte, this would test little.
     expect(accepted).toBeGreaterThan(mutations / 100);
     expect(accepted).toBeLessThan(mutations);
   },

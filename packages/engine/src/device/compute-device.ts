@@ -39,7 +39,7 @@ export class ComputeDevice {
       const result = await work('cpu');
       if (this.#provider !== 'cpu') {
         this.#provider = 'cpu';
-        // An error of the engine has the runtime's own words in its cause.
+        // An EngineError has the runtime's message in its cause.
         const { message, cause } = error instanceof Error ? error : new Error(String(error));
         const reason = cause instanceof Error ? cause.message : message;
         this.#onWarning?.(

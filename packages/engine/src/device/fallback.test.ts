@@ -83,7 +83,7 @@ test('what is wrong with the photo, and not with the device, is no reason to giv
   expect(warnings).toEqual([]);
 });
 
-test('memory that ran out is no failure on this photo, so that another attempt is made', async () => {
+test('running out of memory is not blamed on the photo, so another attempt is made', async () => {
   let words = '';
   registerProvider('full', () => Promise.reject(new Error(words)));
   for (words of [

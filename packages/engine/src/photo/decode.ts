@@ -4,7 +4,10 @@ import { describeNonImage, sniffFormat, supportedFormats } from './format.js';
 import type { RgbaImage } from './image.js';
 
 export interface DecodeOptions {
-  /** Maximum of width times height, as the header states them. Default 100 million, more than a phone's camera makes. */
+  /**
+   * Maximum product of width and height, as the header states them. Default 100 million, more than a phone's camera
+   * makes.
+   */
   readonly maxPixels?: number;
   /** Default 25 MiB, the contract's limit for remote images. */
   readonly maxBytes?: number;

@@ -5,7 +5,7 @@ const noise = (side: number): Sharp => {
   return sharp(data, { raw: { width: 500, height: 500, channels: 4 } }).resize(side, side, { kernel: 'nearest' });
 };
 
-/** The encodings of which a decoder holds the whole image at once, as square images. */
+/** Square images in the encodings for which a decoder holds the whole image at once. */
 export const worstEncodings = {
   'an interlaced PNG of 16 bits': (side) =>
     noise(side).toColourspace('rgb16').png({ progressive: true, compressionLevel: 1 }).toBuffer(),

@@ -39,7 +39,7 @@ export function* fieldsOf(message: Buffer): Generator<Field> {
     } else {
       throw new RangeError(`unknown wire type ${wireType}`);
     }
-    if (at > message.length) throw new RangeError('a field ends behind its message');
+    if (at > message.length) throw new RangeError('a field ends beyond its message');
     yield {
       number: Math.floor(tag / 8),
       wireType,

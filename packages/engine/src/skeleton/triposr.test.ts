@@ -53,6 +53,6 @@ test('a completed graph has the offsets that were given, and can be completed ag
   expect(completeSkeleton(complete, 'other.bin', index).equals(complete)).toBe(true);
 });
 
-test('what is not an ONNX graph is refused', () => {
+test('a file that is not an ONNX graph is refused', () => {
   expect(() => missingWeights(Buffer.from('not an ONNX graph at all'))).toThrow('The skeleton is not an ONNX graph');
 });

@@ -29,7 +29,7 @@ const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
  * also knows the marker's random name, which tells apart folders of one name on two machines, and a folder whose disk is not
  * mounted. Another location becomes the database's when nothing else uses the database and the newest model is there.
  *
- * Nothing of the location is asked inside a transaction: PostgreSQL ends one that is idle for 10 s.
+ * The location is not accessed inside a transaction: PostgreSQL ends one that is idle for 10 s.
  * @throws {ConfigError} that names both databases or both locations, and says what to do
  */
 export async function settleLocation(
@@ -45,7 +45,7 @@ export async function settleLocation(
         : { mark: identity.id, location: files.location };
       await requireOwn(files, identity, kept?.mark);
       if (kept && (await files.hasMarker(kept.mark))) {
-        // One of gen3d 0.1 had no content.
+        // Markers of gen3d 0.1 had no content.
         await files.setMarker(kept.mark, identity);
         return;
       }
@@ -61,7 +61,7 @@ export async function settleLocation(
   });
 }
 
-/** @returns false where the row is not as expected any more */
+/** @returns false if the row is no longer as expected */
 async function replaceRow(db: Db, expected: Pick<Kept, 'mark'> | undefined, next: Kept): Promise<boolean> {
   return transaction(db, async (trx) => {
     await oneAtATime(trx, 'asset location');

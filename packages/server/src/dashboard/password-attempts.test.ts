@@ -16,7 +16,7 @@ test('a stranger who tries without end does not lock the operator out', () => {
   }
 });
 
-test('many addresses together are limited too, but not one from where the password was right before', () => {
+test('many addresses together are limited too, but not one that has given the right password before', () => {
   const attempts = new PasswordAttempts(0);
   attempts.noteSuccess('operator');
   const strangers = Array.from({ length: 50_000 }, (_, index) => attempts.take(`stranger ${index}`, 0));

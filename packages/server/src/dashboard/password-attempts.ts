@@ -9,8 +9,9 @@ const maxKnown = 100;
 
 /**
  * Limits attempts at the operator's password. They are counted per caller, so that a stranger cannot lock the operator out,
- * and for all callers together, so that many addresses cost no more than a few. From where the password was once right, the
- * latter limit does not apply. In this process: with several servers on one database, each allows as many.
+ * and for all callers together, so that many addresses cost no more than a few. The latter limit does not apply to
+ * callers that have given the right password before. Each process counts on its own: of several servers on one
+ * database, each allows as many.
  */
 export class PasswordAttempts {
   /** By caller, the least recent first. */

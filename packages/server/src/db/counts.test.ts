@@ -58,7 +58,7 @@ test('what metrics and dashboard count and list is read from indexes, never from
   expect(waiting).toContain('outbox_of_account');
 });
 
-test('scrapes at once and within a second share the queries of one', async () => {
+test('concurrent scrapes and scrapes within a second share the queries of one', async () => {
   const { db, queries } = await recordingDatabase();
   const metrics = new Metrics(db, temporaryFolder());
   const texts = await Promise.all([metrics.text(), metrics.text(), metrics.text()]);

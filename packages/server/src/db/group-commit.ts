@@ -29,8 +29,8 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves with what `work` returned, once it is committed. Works of a group run in the order of `order`, and those of the
-   * same in the order they came: name the row that a work locks, so that two groups never wait for each other.
+   * Resolves with what `work` returned, once it is committed. Works of a group run sorted by `order`, and in the order
+   * they came where it is equal. Give the row that the work locks, so that two groups never deadlock.
    */
   run<T>(work: Work<T>, order = ''): Promise<T> {
     return new Promise<T>((resolve, reject) => {

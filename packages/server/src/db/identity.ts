@@ -16,8 +16,8 @@ export interface DatabaseIdentity {
 }
 
 /**
- * Tells a database from its copies. Of PostgreSQL it is the cluster and the database in it, of SQLite a random file beside it
- * that `gen3d admin backup` does not copy.
+ * Tells a database from its copies. For PostgreSQL it is the cluster and the database in it, for SQLite a random file
+ * beside it that `gen3d admin backup` does not copy.
  */
 export async function identityOf(db: Db, location: string): Promise<DatabaseIdentity> {
   if (!isPostgres(db)) return { id: fileBeside(location), name: `${location} on ${hostname()}` };

@@ -46,7 +46,7 @@ export function withoutPassword(url: string): string {
   return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`;
 }
 
-/** Whether what is sent to the database can be read on the way: it is on another machine, and the connection is without TLS. */
+/** Whether the traffic to the database can be read in transit: it is on another machine, and TLS is not used. */
 export function isReadableOnTheWay(url: string): boolean {
   // Also reads PGSSLMODE and PGHOST.
   const { host, ssl } = new pg.Client(connectionOf(url));

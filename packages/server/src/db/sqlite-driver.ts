@@ -108,7 +108,7 @@ export class SqliteWalDriver implements Driver {
     }, deadline);
   }
 
-  /** Runs `statement` after all writes that came before. Resolves with what lets the next one run. */
+  /** Runs `statement` after all writes that came before. Resolves with a function that lets the next one run. */
   async #write(statement: () => void): Promise<() => void> {
     const deadline = performance.now() + maxLockedMs;
     const before = this.#lastWrite;
@@ -163,7 +163,7 @@ class Connection implements DatabaseConnection {
   }
 }
 
-/** Runs `work` until another process lets it, or the deadline has passed. @throws {DatabaseLockedError} */
+/** Retries `work` while another process holds the lock, until the deadline has passed. @throws {DatabaseLockedError} */
 async function whileBusy<T>(work: () => Promise<T>, deadline: number): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {

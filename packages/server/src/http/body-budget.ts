@@ -14,7 +14,7 @@ const tooMany = () =>
     'retry-after': '1',
   });
 
-/** What one request holds of the budget. */
+/** One request's share of the budget. */
 export interface BodyShare {
   /**
    * Makes sure that the share is at least this large.
@@ -37,7 +37,10 @@ export class BodyBudget {
     return this.#shares.free;
   }
 
-  /** An empty share of a caller who may hold `maxBytes` in all requests together, where that is less than its part. */
+  /**
+   * An empty share for a caller that may hold at most `maxBytes` in all requests together, if that is less than its
+   * part.
+   */
   share(caller: string, maxBytes = Number.POSITIVE_INFINITY): BodyShare {
     const shares = this.#shares;
     let held = 0;

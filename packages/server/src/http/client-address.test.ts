@@ -12,13 +12,13 @@ test('a caller is an IPv4 address, however it is written, or the first half of a
   expect(client('2600:1:2:3::1')).not.toBe(client('2600:1:2:4::1'));
 });
 
-test('behind a proxy in the same network a caller is what the proxy has added, and not what the caller has', () => {
+test('behind a proxy in the same network a caller is the address that the proxy added, not one that the caller sent', () => {
   expect(client('127.0.0.1', '8.8.8.8')).toBe('8.8.8.8');
   expect(client('172.17.0.1', '1.1.1.1, 8.8.4.4')).toBe('8.8.4.4');
   expect(client('127.0.0.1', 'unknown')).toBe('127.0.0.1');
   expect(client('127.0.0.1')).toBe('127.0.0.1');
 });
 
-test('a caller who connects from the internet cannot say that it is another', () => {
+test('a caller that connects from the internet cannot pose as another', () => {
   expect(client('8.8.8.8', '1.1.1.1')).toBe('8.8.8.8');
 });

@@ -3,12 +3,12 @@ import ipaddr from 'ipaddr.js';
 import { isPublicAddress } from '../net/address.js';
 
 /**
- * Whom a request comes from, for limits per caller: an IPv4 address, or the first 64 bits of an IPv6 address, of which one
- * subscriber has all the rest.
+ * The caller of a request, for limits per caller: an IPv4 address, or the first 64 bits of an IPv6 address, because one
+ * subscriber has all addresses that start with them.
  *
- * A connection from a private address may be a proxy's. Then it is the last entry of X-Forwarded-For, which the proxy
- * itself has added; the entries before that are the client's own words. A neighbor in a private network can make up this
- * header, so a limit per caller needs another one for all callers together.
+ * A connection from a private address may be a proxy's. Then the caller is the last entry of X-Forwarded-For, which the
+ * proxy itself has added; the client may have made up the entries before that. A neighbor in a private network can
+ * forge this header, so a limit per caller needs another one for all callers together.
  */
 export function clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
   const peer = socket.remoteAddress ?? '';

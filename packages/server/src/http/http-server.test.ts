@@ -26,7 +26,7 @@ test('connections are bounded, and one that is only kept warm makes room for ano
     return String(text).includes('answered');
   };
   expect([await get(), await get()]).toEqual([true, true]);
-  // Dropped itself, the third one has the idle ones closed.
+  // The third connection is dropped, and causes the idle ones to be closed.
   expect(await get()).toBe(false);
   await until(get);
 });

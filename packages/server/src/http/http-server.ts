@@ -33,7 +33,7 @@ export function createHttpServer(app: Express): Server {
   // Connections that are only kept warm make room for new ones.
   server.on('drop', () => server.closeIdleConnections());
   server.on('clientError', refuseMalformed);
-  // An unknown expectation is no reason to respond with an empty 417.
+  // Ignore an unknown expectation instead of responding with an empty 417.
   server.on('checkExpectation', listener);
   dropSlowReaders(server);
   closeSilent(server, maxSilentConnections);

@@ -41,7 +41,7 @@ async function startReader(budget: BodyBudget, options: ServerOptions = {}) {
 
 const kib = 1024;
 
-test('a budget that unfinished bodies use up is 503 with Retry-After for the next, and is free again when they are gone', async () => {
+test('when unfinished bodies use up the budget, the next is 503 with Retry-After, until they are gone', async () => {
   const budget = new BodyBudget(200 * kib);
   const { begin, post } = await startReader(budget);
   const announced = begin(`Content-Length: ${60 * kib}`, '[');

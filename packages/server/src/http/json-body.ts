@@ -63,7 +63,7 @@ function parse(body: Buffer): unknown {
 function checkEncoding({ headers }: Request): void {
   const coding = headers['content-encoding'] ?? 'identity';
   if (coding.toLowerCase() !== 'identity') {
-    // A few kilobytes can inflate to megabytes, and those would count before anything of them is valid.
+    // A few kilobytes can inflate to megabytes, which would take memory before any of it has been validated.
     throw invalid('Content-Encoding is not supported; send the body uncompressed');
   }
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
@@ -71,8 +71,8 @@ function checkEncoding({ headers }: Request): void {
 }
 
 /**
- * Reads a JSON body of at most `limit` bytes into `request.body`, in UTF-8 as RFC 8259 (8.1) has it. Refuses a larger one by
- * its Content-Length, or when it passes the limit. Whatever the Content-Type says, the body must be JSON.
+ * Reads a JSON body of at most `limit` bytes into `request.body`, in UTF-8 as RFC 8259 (8.1) requires. Refuses a larger
+ * one by its Content-Length, or when it passes the limit. Whatever the Content-Type says, the body must be JSON.
  */
 async function readJson(
   request: Request,
@@ -104,7 +104,7 @@ async function readJson(
 }
 
 /**
- * The JSON body of an authenticated caller. What it takes counts towards the server's budget until the response is closed,
+ * The JSON body of an authenticated caller. Its memory counts toward the server's budget until the response is closed,
  * however that happens.
  */
 export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestHandler {

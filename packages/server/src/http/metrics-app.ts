@@ -9,7 +9,7 @@ import { health, metricsText } from './health.js';
 import { ownNamesOnly } from './own-names.js';
 import { requireHost } from './refuse-malformed.js';
 
-/** The process as seen by its operator alone, for `--metrics-port`. */
+/** The operator's view of the process, served on `--metrics-port`. */
 export function createMetricsApp(services: {
   config: Config;
   db: Db;

@@ -38,7 +38,7 @@ test('pipelined requests are handled one after the other, and answered in their 
   expect(maxRunning).toBe(1);
 });
 
-test('of requests whose client leaves, those that have not begun never do', async () => {
+test('when a client disconnects, its requests that have not begun never do', async () => {
   const begun: ServerResponse[] = [];
   const send = await startServer((_request, response) => void begun.push(response));
   const socket = send(['/a', '/b', '/c']);

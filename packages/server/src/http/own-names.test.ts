@@ -44,7 +44,7 @@ test('a proxy may pass on the host of the public URL, and of the URL of the asse
   expect((await statusFor(port, 'example.com')).status).toBe(421);
 });
 
-test('a server on all addresses has names that it cannot tell, and warns when its models would have URLs for itself only', async () => {
+test('a server on all addresses accepts any host name, and warns when only its own machine could open its models', async () => {
   let lines = '';
   const log = pino({ level: 'warn' }, { write: (line: string) => (lines += line) });
   const { port } = await startServer({ host: '0.0.0.0' }, { log });

@@ -25,7 +25,7 @@ export function ownNamesOnly({ host, publicUrl, assetsUrl }: Config): RequestHan
     throw new HttpError(
       421,
       'invalid_request',
-      `This server has no host name "${quoted(host)}". If a proxy or a name of your own leads here, start the server with --public-url`,
+      `This server does not accept the host name "${quoted(host)}". If a proxy or your own DNS name leads here, start the server with --public-url`,
     );
   };
 }

@@ -71,6 +71,9 @@ export const limitRequests =
     if (await limitFor(response)(response)) next();
   };
 
-/** The public test key is everybody's, and each of its jobs is a row: a fifth of the rate, out of a bucket of its own. */
+/**
+ * Anyone can use the public test key, and each of its jobs is a row, so it gets a fifth of the rate in a separate
+ * bucket.
+ */
 export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
   limit === 'off' ? limit : { perSecond: Math.max(1, limit.perSecond / 5), burst: limit.burst };

@@ -6,7 +6,10 @@ export interface InputStore {
   /** Stores a job's photo; when this resolves it survives a crash. */
   put(jobId: string, photo: Uint8Array): Promise<void>;
 
-  /** Stores the prepared image instead of the original, if there is one. Whatever crashes, one of them is there. */
+  /**
+   * Stores the prepared image instead of the original, if there is one. After a crash at any point, one of them is
+   * there.
+   */
   replace(jobId: string, prepared: Uint8Array): Promise<void>;
 
   /** @throws {UnreadablePhotoError} if it is not there, or the folder cannot be read */

@@ -85,7 +85,7 @@ async function withQueue(counts: Readonly<Record<string, number>>) {
   };
   for (const [name, count] of Object.entries(counts)) await add(name, count);
   const nameOf = (id: string) => [...accounts].find(([, account]) => account === id)?.[0] ?? '';
-  /** Whose the next jobs are; each is done before the next is claimed. */
+  /** The accounts of the next jobs; each job is done before the next is claimed. */
   const served = async (count: number) => {
     let names = '';
     for (let i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ describe('the queue', () => {
     expect(await served(4)).toMatch(/^(?=.*C.*)(?=.*A.*)(?=.*B.*)/);
   });
 
-  test('lets accounts that come again with every finished job not delay a batch', async () => {
+  test('does not let accounts that submit again after every finished job delay a batch', async () => {
     const { add, served } = await withQueue({ A: 20, D: 1, E: 1 });
     let names = '';
     for (let i = 0; i < 30; i++) {
@@ -128,7 +128,7 @@ describe('the queue', () => {
     expect(names).not.toMatch(/[DE]{3}/);
   });
 
-  test('lets an account with a job in inference not have another one before its turn', async () => {
+  test('does not let an account with a job in inference have another one before its turn', async () => {
     const { db, add, nameOf } = await withQueue({ A: 3, B: 1 });
     const names: string[] = [];
     for (let i = 0; i < 6; i++) {

@@ -9,7 +9,7 @@ import { type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 
 export interface Claim {
-  /** Which runner or preparer process asks. */
+  /** The runner or preparer process that asks. */
   runner: string;
   now: Time;
   leaseMs: number;
@@ -83,7 +83,8 @@ export interface PreparationClaim extends Claim {
 
 /**
  * Claims the job to prepare whose turn it is. When `maxPrepared` prepared jobs wait already, only one whose turn comes
- * before the last of these: whose inference is due soon is always prepared, whatever other accounts have in the queue.
+ * before the last of these. A job whose inference is due soon is thus always prepared, whatever other accounts have in
+ * the queue.
  */
 export async function claimForPreparation(
   db: Db,

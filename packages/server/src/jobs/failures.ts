@@ -12,7 +12,7 @@ export class JobFailure extends Error {
   }
 }
 
-/** What is kept of a job's type: the contract accepts any other type than its own, however long. */
+/** The part of a job's type that is kept: the contract accepts any other type than its own, however long. */
 export const keptType = (type: string): string => firstCharacters(type, 64);
 
 export const unsupportedType = (type: string): JobFailure =>

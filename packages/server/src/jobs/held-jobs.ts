@@ -35,7 +35,7 @@ export interface HeldJobsOptions {
   log: Logger;
 }
 
-/** A job that this process holds the lease of. */
+/** A job whose lease this process holds. */
 export interface HeldJob {
   readonly job: ClaimedJob;
   /** Aborted with a `LeaseLostError` or `HandBack` when the work on it must stop. */

@@ -32,7 +32,7 @@ test('a machine whose clock is 91 days ahead deletes no record', async () => {
   }
 });
 
-test('a clock that jumped by days is doubted with one warning, and believed at once when it is back', async () => {
+test('a clock that jumped by days is doubted with one warning, and trusted at once when it is back', async () => {
   const { at, warnings } = await setUp();
   const start = 1_000 * day;
   expect(await at(start)).toBe(start);

@@ -6,13 +6,16 @@ import { readTime } from '../db/time.js';
 const dayMs = 24 * 60 * 60 * 1_000;
 /** A clock that moved further than this since the last deletion of old records is doubted. */
 const maxStepMs = 3 * dayMs;
-/** A machine that was switched off for long is believed after this. Until then its operator can correct the clock. */
+/**
+ * The clock of a machine that was switched off for long is trusted after this. Until then its operator can correct the
+ * clock.
+ */
 const doubtMs = dayMs;
 
 /**
  * The time by which old records may be deleted: the database's, where that has a clock of its own. Undefined while it is
  * doubted, because it jumped by days since the last deletion: a machine whose clock is 90 days ahead would delete every
- * record. Believed again once the clock is back, or has gone on for another day.
+ * record. It is trusted again once it is back, or has run for another day.
  */
 export async function retentionTime(db: Db, log: Logger, read = () => readTime(db)): Promise<number | undefined> {
   const now = await read();

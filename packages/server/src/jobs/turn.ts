@@ -66,7 +66,7 @@ export function openJobs(db: Queryable, accountId: string, limit: number) {
   return sql<number>`(select count(*) from ${open} as open_jobs)`;
 }
 
-/** Notes that a job's inference starts. Must run in the transaction that says so of the job. */
+/** Notes that a job's inference starts. Must run in the transaction that updates the job. */
 export async function startTurn(trx: Queryable, { account_id, turn }: JobRow): Promise<void> {
   await trx.updateTable('accounts').set({ turn }).where('id', '=', account_id).where('turn', '<', turn).execute();
 }

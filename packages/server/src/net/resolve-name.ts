@@ -60,7 +60,7 @@ async function listedAddresses(host: string): Promise<LookupAddress[]> {
     .sort((a, b) => a.family - b.family);
 }
 
-/** As `dns.lookup` reports it, for those who put it into words. */
+/** As `dns.lookup` reports it, for the code that turns it into a message. */
 function asLookupError(host: string, { errors }: AggregateError): Error {
   const codes: unknown[] = errors.map(({ code }) => code);
   const unknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA');

@@ -44,7 +44,7 @@ test('several images are decoded concurrently, and more wait', async () => {
   expect(pool.pids).toHaveLength(2);
 });
 
-test('what is not an image is image_invalid, and the process decodes the next one', async () => {
+test('a file that is not an image is image_invalid, and the process decodes the next one', async () => {
   const pool = openPool();
   await expect(pool.decode(Buffer.from('<!doctype html>'), never)).rejects.toMatchObject({
     code: 'image_invalid',
@@ -123,7 +123,7 @@ test.each(Object.entries(worstEncodings))('%s beyond the memory limit is image_t
   });
 });
 
-test('the memory limit also holds where the header lets expect less', async () => {
+test('the memory limit also holds for an image that takes more than its header suggests', async () => {
   const limits = { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 110 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits }, large: { limits } });
   const image = await worstEncodings['an interlaced PNG of 16 bits'](3_000);

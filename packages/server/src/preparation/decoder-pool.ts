@@ -6,12 +6,12 @@ import { type DecodeOutcome, Decoder } from './decoder.js';
 import type { DecodeLimits } from './messages.js';
 
 const mebibyte = 1024 * 1024;
-/** An unused decoder process ends after this time, except for one: to start it takes longer than to decode a photo. */
+/** An unused decoder process ends after this time, except for one: starting one takes longer than decoding a photo. */
 const idleMs = 30_000;
 
 export interface LaneOptions {
   limits: DecodeLimits;
-  /** Maximum of images that are decoded concurrently. */
+  /** Maximum number of images that are decoded concurrently. */
   size: number;
   /** For a process that does not respond. Much longer than an image takes, also on a busy machine. */
   timeoutMs: number;
@@ -43,7 +43,7 @@ const large: LaneOptions = {
   reuse: false,
 };
 
-/** Decodes untrusted images in child processes, of which each has its limits in memory and time. */
+/** Decodes untrusted images in child processes, each with limits on memory and time. */
 export class DecoderPool {
   readonly #ordinary: Lane;
   readonly #large: Lane;

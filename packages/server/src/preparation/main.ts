@@ -1,4 +1,4 @@
-/** The preparer process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
+/** The preparer process: started by the supervisor, controlled over IPC, and ended when its parent exits. */
 import { openDataDir } from '../data-dir.js';
 import { openDatabase } from '../db/open.js';
 import { openFileStores } from '../file-stores.js';

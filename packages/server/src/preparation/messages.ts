@@ -3,11 +3,11 @@ import type { EngineErrorCode } from '@gen3d/engine';
 /** Limits of a decoder process. */
 export interface DecodeLimits {
   maxPixels: number;
-  /** Maximum of the memory for one image, as estimated from its header. */
+  /** Maximum memory for one image, as estimated from its header. */
   maxMemoryBytes: number;
-  /** Maximum of the memory of the whole process. */
+  /** Maximum memory of the whole process. */
   maxRssBytes: number;
-  /** Maximum of the CPU time for one image. */
+  /** Maximum CPU time for one image. */
   maxCpuMs: number;
 }
 

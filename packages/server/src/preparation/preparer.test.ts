@@ -54,7 +54,7 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
       .selectFrom('jobs')
       .select('account_id')
       .where('progress', '=', 5)
-      // Whose host has not responded in time, and that waits for its next attempt, has no lease.
+      // A job whose host has not responded in time has no lease while it waits for its next attempt.
       .where('lease_token', 'is not', null)
       .execute();
     return rows.map(({ account_id }) => account_id);
@@ -74,7 +74,7 @@ test('a job is prepared when the image it was sent with, or that its URL gives, 
   expect(messages.filter(({ type }) => type === 'prepared')).toHaveLength(2);
 });
 
-test('one account of hosts that never respond leaves half of the slots to others', async () => {
+test('an account whose hosts never respond leaves half of the slots to others', async () => {
   const { db, account, create, prepared, preparing } = await setUp();
   const silentHost = await site(() => {});
   for (let count = 0; count < 20; count++) await create(silentHost);

@@ -56,11 +56,11 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
   const fallBack = () => {
     fellBack = true;
     retryDeviceAt = performance.now() + retryDeviceMs;
-    // After a job the runner looks at the time itself.
+    // After a job the runner checks the time itself.
     setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
     notifyParent({ type: 'fellBack' });
   };
-  /** The CPU that stands in for a GPU does not count, and is not charged, as the instance that the GPU makes of it. */
+  /** A CPU that stands in for a GPU is neither counted nor charged as the instance of that GPU. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   try {
     engine = await ThreadedEngine.open({

@@ -53,7 +53,7 @@ export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abor
 /** What that thread says. */
 export type FromEngine =
   | { type: 'opened'; chosen: ChosenDevice }
-  /** The device failed and the CPU has taken over; whatever is under way continues there. */
+  /** The device failed and the CPU has taken over; the job in progress continues there. */
   | { type: 'fellBack'; message: string }
   | { type: 'progress'; fraction: number }
   /** The three ends of a `generate`: done, something is wrong with this photo, anything else. */

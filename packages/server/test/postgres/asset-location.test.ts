@@ -98,7 +98,7 @@ test('a server moves the database to another place only when nobody works and th
   expect(await refusal(startWorker(place))).toContain(`lie in ${assets} and`);
 });
 
-/** Without its server `of` can be copied, as a dump that was restored is a copy. */
+/** Copies the database `of`, which no server may use meanwhile. The copy is like a restored dump. */
 const copyOf = (of: string) => newPostgresDatabase(onTestFinished, new URL(of).pathname.slice(1));
 
 test.each(['a bucket', 'folders'])(
@@ -127,7 +127,7 @@ test.each(['a bucket', 'folders'])(
     await (await startServer(settings(original))).close();
     await (await startServer({ database: await copyOf(original), dataDir: temporaryFolder() })).close();
 
-    // As the sentence advises.
+    // As the message advises.
     const markers = /of the other, delete (.+), and start this one again/.exec(message)?.[1]?.split(' and ') ?? [];
     for (const marker of markers) {
       if (where === 'folders') rmSync(marker);

@@ -11,7 +11,7 @@ test.each([
   ['postgres://gen3d@localhost/gen3d', false],
   ['postgres://gen3d@[::1]/gen3d', false],
   ['postgres:///gen3d?host=/var/run/postgresql', false],
-])('what is sent to %s can be read on the way: %s', (url, expected) => {
+])('traffic to %s can be read in transit: %s', (url, expected) => {
   expect(isReadableOnTheWay(url)).toBe(expected);
 });
 

@@ -76,7 +76,7 @@ test('a PostgreSQL that does not answer makes /healthz 503 long before the query
   await until(async () => (await server.call('GET', '/healthz', undefined, null)).status === 200, 60_000);
 });
 
-test('a PostgreSQL that does not answer does not hold up the shutdown', async () => {
+test('a PostgreSQL that does not respond does not hold up the shutdown', async () => {
   const { cluster, server } = await setUp({});
   expect((await server.call('GET', '/v1/balance')).status).toBe(200);
   await cluster.freeze();
