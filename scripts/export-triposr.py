@@ -132,7 +132,7 @@ def encoder(size: Size, half: bool) -> onnx.ModelProto:
     """`image` [1, 3, S, S] in 0..1 to `scene_codes` [1, 3, C, H, W]."""
     graph = Graph(half)
     side = size.plane_size
-    # What is folded while loading stays in float32: the CPU, which folds it, has no kernels for half precision.
+    # Constants that are folded while loading stay in float32: the CPU folds them, and has no kernels for half precision.
     graph.half = False
     photo = embed_patches(graph, size)
     start, tokens = first_tokens(graph, size)

@@ -17,11 +17,11 @@ const { hostname, port } = new URL(url);
 const stopped = new AbortController();
 /** Ids of the jobs that were accepted, by account. */
 const accepted = Object.fromEntries(Object.keys(keys).map((account) => [account, []]));
-/** Each has an endpoint of its own. */
+/** Each has its own endpoint. */
 const withDeadEndpoints = Object.keys(keys).filter((account) => account.startsWith('D'));
 /** Each settles when it has submitted everything, or what it had begun to when everything stopped. */
 const submitters = [];
-/** What came back, by caller and status. */
+/** Counts of responses, by caller and status. */
 const counts = {};
 const count = (caller, outcome) => {
   counts[caller] ??= {};
@@ -76,7 +76,7 @@ function entry(path) {
   return [path.split(/[/\\]/).at(-1), path];
 }
 
-/** A host that accepts connections and never responds. On Linux each has an address of its own. */
+/** A host that accepts connections and never responds. On Linux each has its own address. */
 async function silentHost(index) {
   const server = createServer((socket) => socket.on('error', () => {}).resume());
   server.listen(0, process.platform === 'linux' ? `127.0.1.${index + 1}` : '127.0.0.1');

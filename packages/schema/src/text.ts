@@ -9,7 +9,7 @@ export function firstCharacters(text: string, max: number): string {
     .join('');
 }
 
-/** What an error message may repeat of a request: its beginning. */
+/** The part of a request that an error message may repeat: its beginning. */
 export function quoted(text: string): string {
   const beginning = firstCharacters(text, maxQuotedLength);
   return beginning.length < text.length ? `${beginning}…` : text;

@@ -28,7 +28,7 @@ ort.registerBackend(
         endProfiling: () => {},
         dispose: () => session.release(),
         async run(feeds, fetches) {
-          // Comparing the device with the CPU is done in a process of its own.
+          // The device is compared with the CPU in a separate process.
           if (!isMainThread && existsSync(process.env.DEVICE_FAILS)) throw new Error('device lost');
           return session.run(feeds, Object.keys(fetches));
         },

@@ -8,7 +8,7 @@ import { startServer } from './kit.js';
 
 const password = 'correct horse battery';
 
-/** Attempts are counted per client and server, so each test has a server of its own. */
+/** Attempts are counted per client and server, so each test has its own server. */
 async function setUp() {
   const server = await startServer();
   const admin = await openAdmin(server.config);

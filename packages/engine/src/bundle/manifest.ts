@@ -18,7 +18,7 @@ const Terms = z.strictObject({
   source: z.string().min(1).describe('a URL, or a folder of this repository'),
 });
 
-/** How a bundle was made of a checkpoint that somebody else publishes. */
+/** How a bundle was made of a checkpoint that someone else publishes. */
 const Origin = z.strictObject({
   checkpoint: File,
   published: z.boolean().describe('false: other weights of the same shapes than those the catalogue names'),

@@ -49,7 +49,7 @@ export interface CheckpointOptions {
   readonly allowOtherWeights?: boolean | undefined;
 }
 
-/** What a pull needs, in bytes. */
+/** The requirements of a pull, in bytes. */
 export interface PullRequirements {
   readonly title: string;
   /** Still to be fetched or copied. */
@@ -78,7 +78,7 @@ interface Source {
   readonly recipe?: Recipe;
 }
 
-/** What turns a fetched checkpoint into a bundle. */
+/** The parts that turn a fetched checkpoint into a bundle. */
 interface Recipe {
   readonly skeleton: Skeleton;
   readonly origin: Origin;
@@ -282,7 +282,7 @@ const sizeOf = (path: string) =>
 
 const readable = (count: number) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`);
 
-/** What is written beside the checkpoint if its weights are rounded. */
+/** Size of the file that is written beside the checkpoint if its weights are rounded. */
 function convertedSize({ skeleton, origin }: Recipe): number {
   if (origin.precision === 'fp32') return 0;
   return skeleton.weights.reduce(

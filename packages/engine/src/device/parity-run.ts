@@ -52,7 +52,7 @@ export function differenceBetween(expected: Answers, actual: Answers): Differenc
 }
 
 interface AskOptions {
-  /** Whose scene codes the decoder gets; default: its own encoder's. */
+  /** The run whose scene codes the decoder gets; default: this one's own. */
   readonly given?: Answers;
   /** How often each graph runs. Default 2: the first run compiles shaders and takes memory, and is not measured. */
   readonly runs?: number;

@@ -84,7 +84,7 @@ export const needsTooMuchMemory = (maxMemoryBytes: number): string =>
   'Scale it down, or save it as a PNG or JPEG that is neither interlaced nor progressive.';
 
 /**
- * What the decoder of each format holds per pixel until the image is complete. Measured with images of 36 and 100
+ * Bytes per pixel that the decoder of each format holds until the image is complete. Measured with images of 36 and 100
  * megapixels: interlaced PNG 8.0 (16-bit RGBA), progressive JPEG 6.4 (4:4:4) and 3.4 (4:2:0), lossless WebP 4.2, GIF 5.0,
  * AVIF with alpha 19 (8 bits) and 26 (10 bits).
  */

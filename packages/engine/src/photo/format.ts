@@ -26,7 +26,7 @@ function isobmffFormat(bytes: Uint8Array): ImageFormat | undefined {
   return /hei[cxms]|hev[cxms]|mif1|msf1/.test(brands) ? 'heic' : undefined;
 }
 
-/** What bytes that are not an image appear to be, for an error message. */
+/** Describes bytes that are not an image, for an error message. */
 export function describeNonImage(bytes: Uint8Array): string {
   if (bytes.length === 0) return 'empty';
   const start = ascii(bytes, 0, 512)

@@ -40,7 +40,7 @@ export const needsConversion = (wanted: readonly MissingWeight[], index: Checkpo
   );
 
 /**
- * Writes the weights that a network needs, in the precision it needs, to a file of their own. Holds a few MB at a time.
+ * Writes the weights that a network needs, in the precision it needs, to a separate file. Holds a few MB at a time.
  *
  * @returns where they are in the new file
  * @throws {BundleError} naming a weight that is missing, or has values that its precision cannot hold

@@ -161,7 +161,7 @@ test('an address that serves another file is refused, also where other weights a
   await expect(pull({ from, allowOtherWeights: true })).rejects.toThrow('give its path');
 });
 
-/** What the installed bundle's encoder makes of a test image: the stored planes. */
+/** The output of the installed bundle's encoder for a test image: the stored planes. */
 async function sceneCodes(): Promise<Float32Array> {
   const { encoder } = await ask(await findBundle('ball', [pulled]), new ComputeDevice());
   return encoder.outputs.get('scene_codes')!;

@@ -20,7 +20,7 @@ import { actForAccount, requireOperator, requireSession, sessionRoutes } from '.
  * routes of `/v1`; only who is asking is found out by a session instead of a key.
  */
 export function dashboard(services: Services): Router {
-  // A bucket of its own: the polling of open pages takes nothing from programs, and a session admits no more than a key.
+  // A separate bucket: the polling of open pages takes nothing from programs, and a session admits no more than a key.
   const limit = requestLimit(services.db, 'dashboard', services.config.rateLimit);
   const api = Router();
   api.use((_request, response, next) => {

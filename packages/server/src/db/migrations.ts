@@ -317,8 +317,8 @@ async function turns(db: Kysely<unknown>): Promise<void> {
 }
 
 /**
- * Preparation as a stage of its own, whose jobs are claimed apart from those for inference. A job that was open is prepared
- * anew.
+ * Preparation as a separate stage, whose jobs are claimed apart from those for inference. A job that was open is
+ * prepared anew.
  */
 async function preparation(db: Kysely<unknown>): Promise<void> {
   await db.schema
@@ -342,7 +342,7 @@ async function preparation(db: Kysely<unknown>): Promise<void> {
   }
 }
 
-/** An index for everything that is counted again and again, and for the newest events of an account; more rate buckets than one. */
+/** Indexes for repeated counts and for the newest events of an account; more than one rate bucket. */
 async function countsAndBuckets(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex('jobs_open_by_status')

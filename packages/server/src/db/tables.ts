@@ -181,7 +181,7 @@ interface JobTable {
   lease_token: string | null;
   /** Until then, no process claims the job: one works on it, or the pause after an attempt has not passed. */
   lease_expires_at: number | null;
-  /** Which runner or preparer process holds the lease. */
+  /** The runner or preparer process that holds the lease. */
   runner: string | null;
   /** 1 once the job is prepared: from then on its stored input is what `normalizeImage` made, and runners claim it. */
   prepared: number;

@@ -25,7 +25,7 @@ export interface BodyShare {
   release(): void;
 }
 
-/** Limits the memory for request bodies. A caller may hold no more than stays free, so no number of them uses it up. */
+/** Limits the memory for request bodies. A caller may hold at most what stays free, so no number of callers uses it up. */
 export class BodyBudget {
   readonly #shares: FairShares;
 

@@ -11,7 +11,7 @@ import { dropSlowReaders } from './slow-readers.js';
  * within the 4,096 files that a process may have open on most systems.
  */
 const maxConnections = 2_048;
-/** Of these, connections that have not sent a request yet. With more, the oldest is closed: a new caller sends one at once. */
+/** Of these, connections that have not sent a request yet. With more, the oldest is closed: real clients send one at once. */
 const maxSilentConnections = 1_024;
 
 /** Node's HTTP server with `app` behind it, and with limits on what a connection may cost. */

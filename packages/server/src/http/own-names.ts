@@ -10,7 +10,7 @@ const hostnameOf = (header: string): string | undefined =>
 
 /**
  * On a server that listens on loopback, refuses requests for a host that is not one of its own names. Otherwise a web page
- * could point its own name at 127.0.0.1 (DNS rebinding) and read, through the browser of somebody on this machine, what
+ * could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything that
  * needs no key.
  */
 export function ownNamesOnly({ host, publicUrl, assetsUrl }: Config): RequestHandler {

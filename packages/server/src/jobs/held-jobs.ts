@@ -179,7 +179,7 @@ export class HeldJobs {
   /** Ends the attempt at a job that stopped early. */
   async #end({ job, abort }: HeldJob, thrown: unknown): Promise<void> {
     const { log } = this.#options;
-    // An aborted engine or fetch throws an error of its own; the reason is why it was aborted.
+    // An aborted engine or fetch throws its own error; the signal's reason says why it was aborted.
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
     const about = aboutJob(job);
     const problem = temporaryProblem(error, job);

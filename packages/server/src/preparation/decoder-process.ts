@@ -38,7 +38,7 @@ function volunteerForOutOfMemory(): void {
 
 volunteerForOutOfMemory();
 configureForOneImage();
-// libvips decodes on a thread of its own, so the timer also fires while it decodes.
+// libvips decodes on its own thread, so the timer also fires while it decodes.
 // By itself it does not keep this process alive.
 setInterval(() => {
   if (process.memoryUsage.rss() > maxRssBytes) process.exit(memoryExceededStatus);

@@ -8,7 +8,7 @@ import { isUnavailable, whyFailed } from '../db/unavailable.js';
 export type RunnerDescription = Omit<RunnerRow, 'started_at' | 'heartbeat_at' | 'alive_until'>;
 
 export interface LiveRunner extends RunnerRow {
-  /** What it has in inference, or null. */
+  /** The job in its inference, or null. */
   job_id: string | null;
 }
 

@@ -123,7 +123,7 @@ test.each(['a bucket', 'folders'])(
     namesBoth(message, copy);
     expect(message).toContain('is a copy of it');
 
-    // The original is where it was, and a copy with files of its own works.
+    // The original still works, and so does a copy with its own files.
     await (await startServer(settings(original))).close();
     await (await startServer({ database: await copyOf(original), dataDir: temporaryFolder() })).close();
 

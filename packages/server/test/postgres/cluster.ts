@@ -121,7 +121,7 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
 }
 
 /**
- * A folder for temporary files that every user of the machine can reach: $TMPDIR may be root's alone.
+ * A folder for temporary files that every user of the machine can reach: $TMPDIR may be accessible to root only.
  * @throws where there is none
  */
 function openTemporaryFolder(): string {
