@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { newUlid } from '../ids.js';
-import type { FromRunner } from './messages.js';
+import type { FromRunner, ToRunner } from './messages.js';
 
 /** A kind of child process that the supervisor keeps running. */
 export interface ChildKind {
@@ -10,7 +10,7 @@ export interface ChildKind {
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
   /** The first message to a new process. */
-  readonly startMessage: (id: string) => object;
+  readonly startMessage: (id: string) => ToRunner;
   /** Gets all messages but `ready` and `failed`. */
   readonly onMessage: (child: Child, message: Exclude<FromRunner, { type: 'ready' | 'failed' }>) => void;
 }
@@ -81,7 +81,7 @@ export class Child {
     return this.#process?.pid;
   }
 
-  send(message: object): void {
+  send(message: ToRunner): void {
     // A message to a process that has just ended is lost; `ended` handles that.
     if (this.#process?.connected) this.#process.send(message, () => {});
   }

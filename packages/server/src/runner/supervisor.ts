@@ -67,7 +67,7 @@ export class Supervisor {
 
   /** Tells idle processes that a job is waiting. */
   wake(): void {
-    for (const child of this.#children) send(child, { type: 'wake' });
+    for (const child of this.#children) child.send({ type: 'wake' });
   }
 
   /**
@@ -80,7 +80,7 @@ export class Supervisor {
     await Promise.all(
       [...this.#children].map((child) => {
         const kill = setTimeout(() => child.kill(), graceMs + killAfterMs);
-        send(child, { type: 'drain', graceMs });
+        child.send({ type: 'drain', graceMs });
         return child.ended.finally(() => clearTimeout(kill));
       }),
     );
@@ -176,7 +176,7 @@ export class Supervisor {
         log.info({ [kind.name]: id, pid, device }, `${kind.name} is ready`);
         resolve(device);
         // A drain that was sent earlier is lost: the process did not listen yet.
-        if (this.#draining) send(child, { type: 'drain', graceMs: 0 });
+        if (this.#draining) child.send({ type: 'drain', graceMs: 0 });
       });
       this.#children.add(child);
       const ending = child.ended.then(async (end) => {
@@ -217,5 +217,3 @@ export class Supervisor {
     this.#restarts.add(timer);
   }
 }
-
-const send = (child: Child, message: ToRunner) => child.send(message);

@@ -8,6 +8,9 @@ import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, startServer, temporaryFolder, until } from '../kit.js';
 import { losingProxy } from './losing-proxy.js';
 
+/** A runner that makes coarse models. */
+const quick = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
+
 test('a job whose COMMIT was carried out and not acknowledged keeps its image, and its idempotency key leads to it', async () => {
   const { database } = await newInstallation();
   const proxy = await losingProxy(database, {
@@ -19,11 +22,7 @@ test('a job whose COMMIT was carried out and not acknowledged keeps its image, a
   const server = await startServer({
     dataDir,
     database: proxy.url,
-    workers: 1,
-    bundle: 'inflate',
-    device: 'cpu',
-    resolution: 32,
-    textureSize: 256,
+    ...quick,
   });
   const body = {
     type: 'image-to-3d',
@@ -58,11 +57,7 @@ test('a claim whose response is lost costs no attempt, and the job does not wait
   const server = await startServer({
     dataDir,
     database: proxy.url,
-    workers: 1,
-    bundle: 'inflate',
-    device: 'cpu',
-    resolution: 32,
-    textureSize: 256,
+    ...quick,
     leaseSeconds: 600,
   });
   proxy.loseNext();
