@@ -1,7 +1,9 @@
-"""From a PyTorch encoder and decoder to a gen3d bundle. docs/bundles.md goes through it.
+"""Publishes a PyTorch encoder and decoder as a gen3d bundle: ONNX graphs and one safetensors file with their weights.
 
-    pip install torch onnx onnxscript
+    pip install torch onnx onnxscript safetensors
     python3 make-mine.py mine && gen3d models use ./mine
+
+docs/bundles.md explains each step.
 """
 
 import hashlib
@@ -9,47 +11,62 @@ import json
 import sys
 from pathlib import Path
 
+import onnx
 import torch
 import torch.nn.functional as F
+from onnx.external_data_helper import set_external_data
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 IMAGE, PLANE, CHANNELS = 128, 64, 4
+WEIGHTS = "model.safetensors"
 
 
-# --- your model: everything from here to the next line is what you have already -------------------------------------
+# --- your model: replace everything from here to the next line ------------------------------------------------------
 
 
 class Encoder(nn.Module):
-    """Untrained, but it makes something: the photo's silhouette in the plane that faces the camera, thinner at the rim."""
+    """Untrained: it puts the photo's silhouette on the plane that faces the camera and gets thinner toward the rim."""
 
     def forward(self, image: Tensor) -> Tensor:
         """image [1, 4, S, S]: RGB and matte in 0..1 -> scene_codes [1, 3, C, H, W]"""
         small = F.avg_pool2d(image, IMAGE // PLANE)
-        # Row 0 of a picture is its top; row 0 of a plane is where its second axis is most negative.
+        # Row 0 of an image is its top; row 0 of a plane is where its second axis is most negative.
         rgb, matte = small.flip(2).split((3, 1), dim=1)
         blurred = F.avg_pool2d(matte, 9, stride=1, padding=4)
         silhouette = torch.cat((blurred, rgb), dim=1)
-        nothing = torch.zeros_like(silhouette)
+        empty = torch.zeros_like(silhouette)
         depth = torch.linspace(-1, 1, PLANE).square().reshape(1, 1, PLANE, 1).expand(1, 1, PLANE, PLANE)
-        across = torch.cat((depth, nothing[:, 1:]), dim=1)
-        return torch.stack((silhouette, across, nothing), dim=1)
+        across = torch.cat((depth, empty[:, 1:]), dim=1)
+        return torch.stack((silhouette, across, empty), dim=1)
 
 
 class Decoder(nn.Module):
+    """One linear layer whose weights stand in for training: density = silhouette - 4 depth² - 0.5."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = nn.Linear(3 * CHANNELS, 4)
+        with torch.no_grad():
+            self.head.weight.zero_()
+            self.head.weight[:, :CHANNELS] = torch.eye(CHANNELS)
+            self.head.weight[0, CHANNELS] = -4
+            self.head.bias.copy_(torch.tensor([-0.5, 0, 0, 0]))
+
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """features [N, 3C], plane after plane -> density [N, 1], color [N, 3] in 0..1"""
-        xy, xz, _yz = features.split(CHANNELS, dim=1)
-        density = xy[:, :1] - 0.5 - 4 * xz[:, :1]
-        return density, xy[:, 1:]
+        density, color = self.head(features).split((1, 3), dim=1)
+        return density, color
 
 
 # --- the bundle -----------------------------------------------------------------------------------------------------
 
 
-def export(folder: Path) -> None:
+def export(folder: Path, encoder: nn.Module, decoder: nn.Module) -> None:
+    """Writes both graphs. PyTorch names their weights as the state dicts do."""
     folder.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        Encoder().eval(),
+        encoder.eval(),
         (torch.zeros(1, 4, IMAGE, IMAGE),),
         folder / "encoder.onnx",
         input_names=["image"],
@@ -58,7 +75,7 @@ def export(folder: Path) -> None:
         dynamo=True,
     )
     torch.onnx.export(
-        Decoder().eval(),
+        decoder.eval(),
         (torch.zeros(8, 3 * CHANNELS),),
         folder / "decoder.onnx",
         input_names=["features"],
@@ -69,8 +86,32 @@ def export(folder: Path) -> None:
     )
 
 
+def move_weights_out(graph: Path, tensors: dict) -> None:
+    """Makes a skeleton of a graph: each initializer that the safetensors file holds refers to its bytes there."""
+    model = onnx.load(graph)
+    for initializer in model.graph.initializer:
+        if tensor := tensors.get(initializer.name):
+            start, end = tensor["data_offsets"]
+            initializer.ClearField("float_data")
+            initializer.raw_data = b""  # set_external_data requires the field
+            set_external_data(initializer, WEIGHTS, offset=start, length=end - start)
+            initializer.ClearField("raw_data")
+    onnx.save(model, graph)
+
+
+def index_of(weights: Path) -> dict:
+    """The tensors of a safetensors file with their offsets from its beginning: https://huggingface.co/docs/safetensors"""
+    with weights.open("rb") as file:
+        header_size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(header_size))
+    header.pop("__metadata__", None)
+    for tensor in header.values():
+        tensor["data_offsets"] = [8 + header_size + offset for offset in tensor["data_offsets"]]
+    return header
+
+
 def manifest(folder: Path) -> dict:
-    files = [folder / "encoder.onnx", folder / "decoder.onnx"]
+    files = [folder / "encoder.onnx", folder / "decoder.onnx", folder / WEIGHTS]
     mine = {"licence": "MIT", "source": "https://example.com/mine"}
     return {
         "formatVersion": 1,
@@ -78,7 +119,7 @@ def manifest(folder: Path) -> dict:
         "name": folder.resolve().name,
         "title": "Mine",
         "description": "A cushion in the shape of the silhouette.",
-        "licence": {"code": mine, "weights": mine, "trainingData": {"licence": "none: nothing was learned", "source": "-"}},
+        "licence": {"code": mine, "weights": mine, "trainingData": {"licence": "none: it was not trained", "source": "-"}},
         "graph": "encoder.onnx",
         "files": [
             {"name": file.name, "size": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
@@ -113,5 +154,9 @@ def manifest(folder: Path) -> dict:
 
 if __name__ == "__main__":
     out = Path(sys.argv[1])
-    export(out)
+    encoder, decoder = Encoder(), Decoder()
+    export(out, encoder, decoder)
+    save_file({**encoder.state_dict(), **decoder.state_dict()}, out / WEIGHTS)
+    for name in ("encoder.onnx", "decoder.onnx"):
+        move_weights_out(out / name, index_of(out / WEIGHTS))
     (out / "manifest.json").write_text(json.dumps(manifest(out), indent=2))
