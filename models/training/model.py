@@ -1,4 +1,4 @@
-"""The network: a U-Net from a framed cut-out to columns. See DESIGN.md section 5, decoder kind `columns`."""
+"""The network: a U-Net from a framed cut-out to columns. See docs/bundles.md, decoder kind `columns`."""
 
 import torch
 import torch.nn.functional as F

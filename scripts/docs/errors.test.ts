@@ -48,8 +48,3 @@ test('docs/errors.md has every exit code of the command line, and no other', () 
   const documented = columnOf('Exit codes of the command line').map(Number);
   expect(documented).toEqual(Object.values(exitCode));
 });
-
-test('every row of docs/errors.md says what to do, but for the ends that need nothing', () => {
-  const rows = ['HTTP answers', 'Failed jobs', "The SDK's codes"].flatMap((heading) => tablesBelow(heading).flat());
-  expect(rows.filter((row) => !row.at(-1)?.trim())).toEqual([]);
-});

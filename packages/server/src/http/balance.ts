@@ -7,7 +7,7 @@ import { onlyMethods } from './only-methods.js';
 import { sendJson } from './send-json.js';
 import type { Services } from './services.js';
 
-/** `/v1/balance`: API.md section 4.4. */
+/** `/v1/balance`: docs/contract.md section 4.4. */
 export function balanceRoutes({ db, rates }: Services): Router {
   const router = Router();
   router

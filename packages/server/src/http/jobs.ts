@@ -22,7 +22,7 @@ import type { Services } from './services.js';
 const invalidCursor = () =>
   new HttpError(400, 'invalid_cursor', 'cursor: not a token this service issued; start again without it');
 
-/** `/v1/jobs`: API.md sections 4.1 to 4.3. */
+/** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
   const { config, db, inputs, cursors, assetsUrl, sandbox, onJobCreated } = services;
   const commits = new GroupCommit(db);
