@@ -5,12 +5,13 @@
 //   node scripts/check-device.mjs --software ...   also adapters that imitate a GPU, to try the script without one
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, release } from 'node:os';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { accelerators, findBundle, inspectDevice, isPath, loadBundle, probe } from '../packages/engine/dist/index.js';
+import { row } from './bench/figures.mjs';
 import { main } from './processes.mjs';
+import { root } from './repository.mjs';
 
-const models = fileURLToPath(new URL('../models', import.meta.url));
 const mebibyte = 1024 ** 2;
 
 await main(async () => {
@@ -18,7 +19,7 @@ await main(async () => {
   const options = { allowSoftware: values.software === true };
   const names = positionals.length > 0 ? positionals : ['isnet', 'gen3d-base'];
   const bundles = await Promise.all(
-    names.map((name) => (isPath(name) ? loadBundle(name) : findBundle(name, [models]))),
+    names.map((name) => (isPath(name) ? loadBundle(name) : findBundle(name, [join(root, 'models')]))),
   );
 
   const today = new Date().toISOString().slice(0, 10);
@@ -77,10 +78,6 @@ await main(async () => {
     }
   }
 });
-
-function row(...cells) {
-  console.log(`| ${cells.join(' | ')} |`);
-}
 
 function ms(value) {
   return value < 100 ? `${value.toFixed(1)} ms` : `${Math.round(value)} ms`;

@@ -3,16 +3,15 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { build } from 'tsup';
 import { Failed, main, start } from './processes.mjs';
+import { root } from './repository.mjs';
 import { requireNode } from './require-node.mjs';
 
 requireNode();
-const root = fileURLToPath(new URL('..', import.meta.url));
 const bundleLimit = 30_000;
 
 // The command line exports nothing, so it has no types that could be wrong.

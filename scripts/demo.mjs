@@ -2,14 +2,12 @@
 // the real command line. Nothing outside this folder and a temporary one is touched.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, parse, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { demoPhotos } from './photos.mjs';
 import { Failed, main, start } from './processes.mjs';
+import { demoPhotos, root } from './repository.mjs';
 import { requireNode } from './require-node.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
 requireNode();
-const root = fileURLToPath(new URL('..', import.meta.url));
 const outputFolder = join(root, 'demo-output');
 const watched = process.stdout.isTTY === true;
 
@@ -28,7 +26,7 @@ await main(async (atEnd) => {
 
   const sheet = join(outputFolder, 'contact-sheet.jpg');
   await step('Drawing them from all sides', async () => {
-    const { contactSheet } = await import('./contact-sheet.mjs');
+    const { contactSheet } = await import('./images/contact-sheet.mjs');
     writeFileSync(sheet, await contactSheet(results));
   });
   await step('Stopping the server', () => server.close());

@@ -5,11 +5,10 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { root } from './repository.mjs';
 import { requireNode } from './require-node.mjs';
 
 requireNode();
-const root = fileURLToPath(new URL('..', import.meta.url));
 let exitCode = 0;
 
 for (const script of ['setup', 'build', 'typecheck', 'lint', 'check-packages']) {

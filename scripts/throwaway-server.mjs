@@ -1,10 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Failed, start, stop } from './processes.mjs';
-
-const gen3dBin = fileURLToPath(new URL('../packages/cli/bin/gen3d.js', import.meta.url));
+import { gen3dBin } from './repository.mjs';
 
 /**
  * Runs `gen3d serve` on a free port, with its data and the command line's profile in a temporary folder: nobody's own

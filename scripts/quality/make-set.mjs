@@ -17,16 +17,16 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Failed, main } from '../processes.mjs';
+import { requireFrom } from '../repository.mjs';
 import { notice } from './notice.mjs';
 import { openSource } from './sources.mjs';
 
-const sharp = createRequire(new URL('../../packages/engine/package.json', import.meta.url))('sharp');
+const sharp = requireFrom('engine')('sharp');
 const photosEach = 2;
 
 await main(async (atEnd) => {

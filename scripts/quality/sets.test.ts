@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { requireFrom, root } from '../repository.mjs';
 import { readSet } from './read-set.mjs';
 
-const sharp = createRequire(new URL('../../packages/engine/package.json', import.meta.url))('sharp');
-const folderOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const sharp = requireFrom('engine')('sharp');
+const folderOf = (path: string) => join(root, path);
 const listOf = (folder: string) => JSON.parse(readFileSync(join(folder, 'objects.json'), 'utf8'));
 
 const sets = [

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Failed } from '../processes.mjs';
+import { requireFrom } from '../repository.mjs';
 
 /**
  * Where models come from: `await find(object)` gives `load`, what make-set.py needs to open it (`loader`, `file`, `parts`), and
@@ -103,7 +104,7 @@ function market(files, source, { downloads, work }) {
 }
 
 async function withoutDraco(from, to, downloads) {
-  const fromEngine = createRequire(new URL('../../packages/engine/package.json', import.meta.url));
+  const fromEngine = requireFrom('engine');
   const { NodeIO } = fromEngine('@gltf-transform/core');
   const { ALL_EXTENSIONS, KHRDracoMeshCompression } = fromEngine('@gltf-transform/extensions');
   const decoder = await createRequire(join(downloads, 'package.json'))('draco3d').createDecoderModule();

@@ -18,7 +18,7 @@ describe('the OpenAPI document', () => {
     expect(() => validator.resolveRefs()).not.toThrow();
   });
 
-  test('is what docs/openapi.json holds (node scripts/openapi.mjs writes it)', () => {
+  test('is what docs/openapi.json holds (npm run docs writes it)', () => {
     const committed = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8');
     expect(JSON.parse(committed)).toEqual(document);
   });

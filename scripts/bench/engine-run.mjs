@@ -1,13 +1,13 @@
-// One model made by the engine in a process of its own, which is how its memory is its own too; for bench-engine.mjs.
-//   node scripts/engine-run.mjs '{ "bundle", "device", "resolution", "photo" }'
+// One model made by the engine in a process of its own, which is how its memory is its own too; for engine.mjs.
+//   node scripts/bench/engine-run.mjs '{ "bundle", "device", "resolution", "photo" }'
 // The second of two models is measured: the first also pays for compiling and for loading the matting network.
 // Prints { load, total, stages: { name: { seconds, megabytes } }, peak, triangles } as JSON.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { root } from '../repository.mjs';
 
 const { bundle, device, resolution, photo } = JSON.parse(process.argv[2]);
-const root = join(import.meta.dirname, '..');
 const { Engine } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
 const seconds = (since) => (performance.now() - since) / 1000;
 

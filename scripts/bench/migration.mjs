@@ -1,19 +1,17 @@
 // How long `gen3d admin migrate-to` takes for 100,000 jobs, and a backup of them: prints the figures of
 // docs/operations/backup-and-moving.md. Says so, and fails, where a count differs or the server does not work afterwards.
 //
-//   node scripts/time-migration.mjs [JOBS]
+//   node scripts/bench/migration.mjs [JOBS]
 import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { Failed, main, start, stop } from './processes.mjs';
-import { buildServerSources, serverFolder } from './server-sources.mjs';
-import { startThrowawayServer } from './throwaway-server.mjs';
+import { Failed, main, start, stop } from '../processes.mjs';
+import { gen3dBin, requireFrom } from '../repository.mjs';
+import { startThrowawayServer } from '../throwaway-server.mjs';
+import { buildServerSources } from './server-sources.mjs';
 
-const gen3dBin = fileURLToPath(new URL('../packages/cli/bin/gen3d.js', import.meta.url));
-const requireServer = createRequire(join(serverFolder, 'package.json'));
+const requireServer = requireFrom('server');
 const Database = requireServer('better-sqlite3');
 const pg = requireServer('pg');
 

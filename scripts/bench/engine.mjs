@@ -2,12 +2,11 @@
 // TripoSR's own pipeline in PyTorch with the same weights.
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { demoPhotos } from './photos.mjs';
-import { Failed, start } from './processes.mjs';
+import { Failed, start } from '../processes.mjs';
+import { demoPhotos, root } from '../repository.mjs';
+import { median, row } from './figures.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const options = {
   bundle: { type: 'string', multiple: true, default: ['gen3d-tiny', 'gen3d-base', 'inflate'] },
   device: { type: 'string', multiple: true, default: ['cpu'] },
@@ -26,7 +25,7 @@ const options = {
  *   npm run bench engine -- --bundle DIR --resolution 256 --reference TRIPOSR --checkpoint FOLDER [--python venv/bin/python]
  *
  * The last sets TripoSR (a clone of it, and a folder with `model.ckpt` and `config.yaml`) beside a bundle that was
- * made of the same checkpoint: `scripts/prove-triposr.py --size full --keep FOLDER` makes both with random weights.
+ * made of the same checkpoint: `scripts/models/triposr/prove.py --size full --keep FOLDER` makes both with random weights.
  */
 export async function benchEngine() {
   const { values } = parseArgs({ args: process.argv.slice(3), options });
@@ -39,7 +38,7 @@ export async function benchEngine() {
           const request = JSON.stringify({ bundle: at, device, resolution: Number(resolution), photo });
           return {
             labels: [basename(photo), basename(bundle), device, resolution],
-            command: [process.execPath, join(root, 'scripts/engine-run.mjs'), request],
+            command: [process.execPath, join(root, 'scripts/bench/engine-run.mjs'), request],
           };
         }),
       ),
@@ -49,7 +48,7 @@ export async function benchEngine() {
     if (!values.checkpoint)
       throw new Failed('--reference also needs --checkpoint FOLDER, with model.ckpt and config.yaml');
     for (const resolution of values.resolution) {
-      const script = join(root, 'scripts/time-triposr.py');
+      const script = join(root, 'scripts/models/triposr/time_reference.py');
       const args = [resolve(values.reference), resolve(values.checkpoint), photos[0], '--resolution', resolution];
       runs.push({
         labels: [basename(photos[0]), 'TripoSR, PyTorch', 'cpu', resolution],
@@ -76,7 +75,6 @@ function print(runs, measured) {
   const rounds = measured[0].length;
   console.log(`Medians of ${rounds} rounds in turn. A stage: seconds, and the most memory in MB while it ran.\n`);
   const stages = [...new Set(measured.flatMap(([first]) => Object.keys(first.stages)))];
-  const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
   row('photo', 'bundle', 'device', 'cells', 'load', 'total', 'peak', 'triangles', ...stages);
   row('---', '---', '---', '--:', '--:', '--:', '--:', '--:', ...stages.map(() => '--:'));
   for (const [index, { labels }] of runs.entries()) {
@@ -96,5 +94,3 @@ function print(runs, measured) {
     );
   }
 }
-
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];

@@ -6,11 +6,10 @@ import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import { demoPhotos } from './photos.mjs';
-import { Failed, main } from './processes.mjs';
-import { startThrowawayServer } from './throwaway-server.mjs';
+import { Failed, main } from '../processes.mjs';
+import { demoPhotos, root } from '../repository.mjs';
+import { startThrowawayServer } from '../throwaway-server.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'demo-output/dashboard');
 const places = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
 const devices = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };

@@ -1,9 +1,9 @@
 """One model made by TripoSR's reference pipeline on the CPU; for `npm run bench engine -- --reference`.
 
-    python3 scripts/time-triposr.py REFERENCE CHECKPOINT PHOTO --resolution 256
+    python3 scripts/models/triposr/time_reference.py REFERENCE CHECKPOINT PHOTO --resolution 256
 
 As its run.py does for a cut-out photo: crop and grey background, encode, densities on the whole grid, marching cubes,
-colours at the vertices, a GLB. The second of two models is measured. Prints the same JSON as engine-run.mjs.
+colours at the vertices, a GLB. The second of two models is measured. Prints the same JSON as scripts/bench/engine-run.mjs.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from PIL import Image
 
-from triposr_reference import THRESHOLD, load_reference
+from reference import THRESHOLD, load_reference
 
 
 def peak() -> int:

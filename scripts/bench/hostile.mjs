@@ -15,15 +15,16 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Failed } from '../processes.mjs';
+import { demoPhotos } from '../repository.mjs';
+import { startThrowawayServer } from '../throwaway-server.mjs';
+import { quantile, row } from './figures.mjs';
 import { largeImages } from './hostile/large-images.mjs';
 import { checkRecords } from './hostile/records.mjs';
 import { call, servePhotos } from './hostile/requests.mjs';
 import { silentNameServer } from './hostile/silent-name-server.mjs';
-import { demoPhotos } from './photos.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
-import { Failed } from './processes.mjs';
 import { buildServerSources } from './server-sources.mjs';
-import { startThrowawayServer } from './throwaway-server.mjs';
 
 const options = {
   minutes: { type: 'string', default: '5' },
@@ -328,16 +329,6 @@ const orNever = (value) => value ?? Number.POSITIVE_INFINITY;
 const seconds = (value) => (Number.isFinite(value) ? `${value.toFixed(1)} s` : 'not within the run');
 const milliseconds = (value) => `${value.toFixed(1)} ms`;
 const megabytes = (value) => `${value} MB`;
-
-/** NaN of nothing. */
-function quantile(values, share) {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
-}
-
-function row(...cells) {
-  console.log(`| ${cells.join(' | ')} |`);
-}
 
 const figure = (name, text) => row(name, text, '', '');
 

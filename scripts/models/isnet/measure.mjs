@@ -1,15 +1,14 @@
 // Measures matting as the engine runs it: time and peak memory for several ways to set up the session, and how far each
 // matte is from the first one's. The table in models/isnet/README.md is what this prints.
 //
-//   node scripts/measure-isnet.mjs PHOTO [GRAPH.onnx]     GRAPH: the unconverted graph, to compare with
+//   node scripts/models/isnet/measure.mjs PHOTO [GRAPH.onnx]     GRAPH: the unconverted graph, to compare with
 import { spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
 import { cpus } from 'node:os';
-import { resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join, resolve } from 'node:path';
+import { requireFrom, root } from '../../repository.mjs';
 
 const [photo, unconverted, child] = process.argv.slice(2);
-const shipped = fileURLToPath(new URL('../models/isnet/isnet.onnx', import.meta.url));
+const shipped = join(root, 'models/isnet/isnet.onnx');
 const side = 1024;
 const noArena = { enableCpuMemArena: false, enableMemPattern: false };
 const noSpinning = { extra: { 'session.intra_op.allow_spinning': '0' } };
@@ -33,7 +32,7 @@ if (child === undefined) {
   console.log('|---|---|---|---|---|---|---|');
   let reference;
   for (const [index, { title }] of setups.entries()) {
-    const args = [fileURLToPath(import.meta.url), photo, unconverted ?? '', String(index)];
+    const args = [import.meta.filename, photo, unconverted ?? '', String(index)];
     const { stdout, stderr, status } = spawnSync(process.execPath, args, { maxBuffer: 64 << 20 });
     if (status !== 0) throw new Error(String(stderr));
     const matte = new Float32Array(side * side);
@@ -47,7 +46,7 @@ if (child === undefined) {
   }
 } else {
   process.env.ORT_DISABLE_TELEMETRY = '1';
-  const require = createRequire(new URL('../packages/engine/package.json', import.meta.url));
+  const require = requireFrom('engine');
   const { InferenceSession, Tensor } = require('onnxruntime-node');
   const sharp = require('sharp');
   const { graph, options } = setups[Number(child)];

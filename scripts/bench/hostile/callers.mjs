@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { demoPhotos } from '../photos.mjs';
+import { demoPhotos } from '../../repository.mjs';
 import { largeImages } from './large-images.mjs';
 import { dataUri, retryAfterMs, servePhotos } from './requests.mjs';
 

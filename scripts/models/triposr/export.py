@@ -1,7 +1,7 @@
 """Writes the skeleton of TripoSR: ONNX graphs without weights, which `gen3d models pull triposr` completes.
 
     pip install onnx==1.23.1 numpy
-    python3 scripts/export-triposr.py models/skeletons/triposr
+    python3 scripts/models/triposr/export.py models/skeletons/triposr
 
 Every weight is an initializer with the name, shape and layout that it has in the checkpoint the authors publish, and
 external data without an offset. gen3d reads the offsets from the checkpoint and writes them into the graph, so no
@@ -26,7 +26,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from triposr_sizes import (
+from sizes import (
     DECODER_LAYERS,
     DECODER_NEURONS,
     DENSITY_BIAS,

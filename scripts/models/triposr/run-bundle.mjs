@@ -1,5 +1,5 @@
-// The engine's half of scripts/prove-triposr.py: runs a bundle step by step and writes what each step gave.
-//   node scripts/run-bundle.mjs BUNDLE PHOTO POINTS OUT [RESOLUTION]
+// The engine's half of prove.py: runs a bundle step by step and writes what each step gave.
+//   node scripts/models/triposr/run-bundle.mjs BUNDLE PHOTO POINTS OUT [RESOLUTION]
 // POINTS holds [3·N] camera-space positions. Into OUT go the input, the scene codes, densities and colours at the points,
 // and with a resolution the surface; on stdout the seconds of each step and the greatest memory in MiB. It loads the engine's sources, because the package's one door shows whole models only.
 import { readFile, writeFile } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createViteServer } from 'vitest/node';
 
 const [directory, photo, pointsFile, out, resolution] = process.argv.slice(2);
-const root = join(import.meta.dirname, '../packages/engine/src');
+const root = join(import.meta.dirname, '../../../packages/engine/src');
 const vite = await createViteServer({
   root,
   configFile: false,

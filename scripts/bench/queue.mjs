@@ -2,18 +2,19 @@
 // PostgreSQL. The three take turns in one run, so what slows the machine slows them alike, and the ratios hold.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeWorkerUtils } from 'graphile-worker';
-import { longQueue, measureLongQueue } from './bench-long-queue.mjs';
-import { Failed } from './processes.mjs';
-import { buildServerSources, serverFolder } from './server-sources.mjs';
+import { Failed } from '../processes.mjs';
+import { requireFrom } from '../repository.mjs';
+import { median, quantile, row } from './figures.mjs';
+import { longQueue, measureLongQueue } from './long-queue.mjs';
+import { buildServerSources } from './server-sources.mjs';
 
-const requireServer = createRequire(join(serverFolder, 'package.json'));
+const requireServer = requireFrom('server');
 const Database = requireServer('better-sqlite3');
 const pg = requireServer('pg');
-const workerFile = fileURLToPath(new URL('bench-queue-worker.mjs', import.meta.url));
+const workerFile = fileURLToPath(new URL('queue-worker.mjs', import.meta.url));
 
 const workerCounts = [1, 2, 4, 8];
 const rounds = 3;
@@ -159,7 +160,6 @@ async function measure(system, place, workers, code) {
 
 function print(measured) {
   const whole = (value) => Math.round(value).toLocaleString('en');
-  const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
   const mid = (runs, figure) => median(runs.map((run) => run[figure]));
   console.log(
     `${whole(jobCount)} waiting jobs; each worker is a process and claims one job after the other. gen3d's is finished with \`succeed\`\n` +
@@ -193,13 +193,9 @@ function printLong(measured) {
     '\n1,000,000 waiting jobs, 1,000 of each of 1,000 accounts. "Later": after 5,000 jobs were finished without a vacuum.\n' +
       '"A newcomer": the number of the claim that gets the only job of an account that has just arrived.\n',
   );
-  const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
   row('database', 'claim p50', 'p99', 'later p50', 'p99', 'create p50', 'p99', 'a newcomer');
   row('---', ...Array(7).fill('--:'));
-  const ms = (values, share) => {
-    const sorted = values.toSorted((a, b) => a - b);
-    return `${sorted[Math.ceil(share * sorted.length) - 1].toFixed(2)} ms`;
-  };
+  const ms = (values, share) => `${quantile(values, share).toFixed(2)} ms`;
   for (const [name, { claims, later, creates, position }] of Object.entries(measured)) {
     row(
       name,
@@ -210,4 +206,3 @@ function printLong(measured) {
 }
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];

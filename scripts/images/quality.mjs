@@ -1,17 +1,16 @@
 // Draws docs/pictures/quality-BUNDLE.jpg: what each bundle makes of 16 objects of the benchmark and of the demo's photos,
 // from all sides.
 //
-//   node scripts/quality/make-pictures.mjs inflate gen3d-tiny
+//   node scripts/images/quality.mjs inflate gen3d-tiny
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { contactSheet } from '../contact-sheet.mjs';
-import { demoPhotos } from '../photos.mjs';
+import { pathToFileURL } from 'node:url';
 import { Failed, main } from '../processes.mjs';
-import { readSet } from './read-set.mjs';
+import { readSet } from '../quality/read-set.mjs';
+import { demoPhotos, root } from '../repository.mjs';
+import { contactSheet } from './contact-sheet.mjs';
 
-const pathOf = (path) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const shown = [
   ...['oak-chair', 'oak-table', 'dresser', 'kettle', 'spray-bottle', 'table-lamp', 'horse', 'man-standing'],
   ...['fork-lift', 'boots', 'backpack', 'potted-plant', 'teddy-bear', 'hamburger', 'drill', 'electric-guitar'],
@@ -19,14 +18,14 @@ const shown = [
 
 await main(async (atEnd) => {
   const bundles = process.argv.slice(2);
-  if (bundles.length === 0) throw new Failed('Usage: node scripts/quality/make-pictures.mjs BUNDLE...');
-  const { Engine } = await import(pathToFileURL(pathOf('packages/engine/dist/index.js')).href);
+  if (bundles.length === 0) throw new Failed('Usage: node scripts/images/quality.mjs BUNDLE...');
+  const { Engine } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-pictures-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
-  const objects = readSet(pathOf('benchmarks/quality')).filter(({ id }) => shown.includes(id));
+  const objects = readSet(join(root, 'benchmarks/quality')).filter(({ id }) => shown.includes(id));
   const photos = [...objects.map(({ photos }) => photos[0]), ...demoPhotos()];
   for (const bundle of bundles) {
-    const engine = await Engine.open({ bundle, matte: 'isnet', device: 'auto', modelDirs: [pathOf('models')] });
+    const engine = await Engine.open({ bundle, matte: 'isnet', device: 'auto', modelDirs: [join(root, 'models')] });
     const pairs = [];
     for (const photo of photos) {
       const glb = join(folder, `${bundle}-${parse(photo).name}.glb`);
@@ -35,6 +34,6 @@ await main(async (atEnd) => {
     }
     await engine.close();
     const sheet = await contactSheet(pairs, { size: 150, quality: 76, sides: ['front', 'side', 'back', 'top'] });
-    writeFileSync(pathOf(`docs/pictures/quality-${bundle}.jpg`), sheet);
+    writeFileSync(join(root, `docs/pictures/quality-${bundle}.jpg`), sheet);
   }
 });

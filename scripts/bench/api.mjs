@@ -2,15 +2,15 @@
 // run: other programs on the machine slow all of them alike, so the ratios hold where the figures alone would not.
 import { randomBytes } from 'node:crypto';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import autocannon from 'autocannon';
-import { Failed, start, stop } from './processes.mjs';
+import { Failed, start, stop } from '../processes.mjs';
+import { gen3dBin, requireFrom } from '../repository.mjs';
+import { median, quantile, row } from './figures.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
-const Database = createRequire(join(root, 'packages/server/package.json'))('better-sqlite3');
+const Database = requireFrom('server')('better-sqlite3');
 
 const jobCount = 1_000_000;
 const rounds = 3;
@@ -74,7 +74,6 @@ function print(measured) {
     `${jobCount.toLocaleString('en')} jobs of one account, ${connections} connections that never pause, no runner, no\n` +
       `rate limit, WAL with synchronous=FULL; medians of ${rounds} rounds of ${seconds} s each, after one to warm up.\n`,
   );
-  const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
   row('', 'per second', 'p50', 'p99', 'CPU each', 'of bare Express', 'of the commits', 'wanted');
   row('---', '--:', '--:', '--:', '--:', '--:', '--:', '---');
   const line = (name, against, wanted = '') => {
@@ -112,12 +111,14 @@ async function startServer(folder) {
     GEN3D_MAX_OPEN_JOBS: '10000000',
     GEN3D_LOG_FORMAT: 'json',
   };
-  const bin = join(root, 'packages/cli/bin/gen3d.js');
-  return startListener([bin, 'serve', '--port', '0', '--workers', '0'], { env, logFile: join(folder, 'server.log') });
+  return startListener([gen3dBin, 'serve', '--port', '0', '--workers', '0'], {
+    env,
+    logFile: join(folder, 'server.log'),
+  });
 }
 
 const startBareExpress = (folder) =>
-  startListener([fileURLToPath(new URL('bench-bare-express.mjs', import.meta.url))], {
+  startListener([fileURLToPath(new URL('bare-express.mjs', import.meta.url))], {
     logFile: join(folder, 'bare.log'),
   });
 
@@ -268,10 +269,4 @@ function commit(path) {
   return { rate: latencies.length / ((now - startedAt) / 1_000), ...quantiles(latencies) };
 }
 
-function quantiles(latencies) {
-  const sorted = Float64Array.from(latencies).sort();
-  const at = (share) => sorted[Math.ceil(share * sorted.length) - 1];
-  return { p50: at(0.5), p99: at(0.99) };
-}
-
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const quantiles = (latencies) => ({ p50: quantile(latencies, 0.5), p99: quantile(latencies, 0.99) });

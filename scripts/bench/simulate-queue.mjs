@@ -1,11 +1,12 @@
 // A discrete-event simulation of gen3d's queue: one line of jobs, k runners, leases. The same seed prints the same numbers;
 // docs/operations/scaling.md quotes them. Checked against Erlang's formula for what that covers.
 //
-//   node scripts/simulate-queue.mjs [--seed 1] [--jobs 200000]
+//   node scripts/bench/simulate-queue.mjs [--seed 1] [--jobs 200000]
 import { parseArgs } from 'node:util';
-import { requireNode } from './require-node.mjs';
+import TinyQueue from 'tinyqueue';
+import { seededRandom } from '../quality/random.mjs';
+import { quantile, row } from './figures.mjs';
 
-requireNode();
 const { values } = parseArgs({
   options: { seed: { type: 'string', default: '1' }, jobs: { type: 'string', default: '200000' } },
 });
@@ -13,18 +14,7 @@ const jobCount = Number(values.jobs);
 const leaseSeconds = 30;
 const maxAttempts = 3;
 
-/** Marsaglia's xorshift32: uniform in (0, 1). */
-function uniform(seed) {
-  let state = (seed * 2654435761) >>> 0 || 1;
-  return () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32;
-  };
-}
-
-const exponential = (random, mean) => -mean * Math.log(random());
+const exponential = (random, mean) => -mean * Math.log(1 - random());
 
 /** Seconds between arrivals, at `perSecond` on average. */
 const poisson = (random, perSecond) => () => exponential(random, 1 / perSecond);
@@ -51,56 +41,17 @@ function bursty(random, perSecond) {
   };
 }
 
-/** Events by time: a binary heap. */
-class Agenda {
-  #events = [];
-
-  get empty() {
-    return this.#events.length === 0;
-  }
-
-  add(event) {
-    const events = this.#events;
-    let at = events.push(event) - 1;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (events[parent].time <= event.time) break;
-      events[at] = events[parent];
-      at = parent;
-    }
-    events[at] = event;
-  }
-
-  next() {
-    const events = this.#events;
-    const first = events[0];
-    const last = events.pop();
-    if (events.length === 0) return first;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= events.length) break;
-      if (child + 1 < events.length && events[child + 1].time < events[child].time) child += 1;
-      if (events[child].time >= last.time) break;
-      events[at] = events[child];
-      at = child;
-    }
-    events[at] = last;
-    return first;
-  }
-}
-
 /**
  * Jobs arrive, wait in the order of their arrival, and take `serviceSeconds` each on one of `runners`. A machine is lost in
  * one of `1 / lossRate` attempts, somewhere in it: the job goes back to the head of the line when its lease has run out, and
  * the machine is back after `rebootSeconds`.
  *
- * Returns waits and times to the end in seconds, sorted, and counts.
+ * Returns waits and times to the end in seconds, and counts.
  */
 function simulate({ perHour, arrivals = poisson, runners, serviceSeconds, lossRate = 0, rebootSeconds = 120, seed }) {
-  const random = uniform(seed);
+  const random = seededRandom(seed);
   const nextGap = arrivals(random, perHour / 3_600);
-  const agenda = new Agenda();
+  const agenda = new TinyQueue([], (a, b) => a.time - b.time);
   const waiting = [];
   let head = 0;
   /** Taken over: older than all that wait, so first. */
@@ -116,7 +67,7 @@ function simulate({ perHour, arrivals = poisson, runners, serviceSeconds, lossRa
   const arrive = (time) => {
     if (arrived === jobCount) return;
     arrived += 1;
-    agenda.add({ time: time + nextGap(), type: 'arrival' });
+    agenda.push({ time: time + nextGap(), type: 'arrival' });
   };
   const serve = (time) => {
     while (idle > 0 && (returned.length > 0 || head < waiting.length)) {
@@ -127,18 +78,18 @@ function simulate({ perHour, arrivals = poisson, runners, serviceSeconds, lossRa
       if (random() < lossRate) {
         const diedAt = time + random() * serviceSeconds;
         // Renewed every quarter of a lease, so it has between three quarters and all of it left.
-        agenda.add({ time: diedAt + leaseSeconds * (0.75 + 0.25 * random()), type: 'lease over', job });
-        agenda.add({ time: diedAt + rebootSeconds, type: 'runner' });
+        agenda.push({ time: diedAt + leaseSeconds * (0.75 + 0.25 * random()), type: 'lease over', job });
+        agenda.push({ time: diedAt + rebootSeconds, type: 'runner' });
       } else {
-        agenda.add({ time: time + serviceSeconds, type: 'done', job });
+        agenda.push({ time: time + serviceSeconds, type: 'done', job });
       }
     }
     longestLine = Math.max(longestLine, waiting.length - head + returned.length);
   };
 
   arrive(0);
-  while (!agenda.empty) {
-    const { time, type, job } = agenda.next();
+  while (agenda.length > 0) {
+    const { time, type, job } = agenda.pop();
     if (type === 'arrival') {
       waiting.push({ arrivedAt: time, attempt: 0 });
       arrive(time);
@@ -152,7 +103,6 @@ function simulate({ perHour, arrivals = poisson, runners, serviceSeconds, lossRa
     }
     serve(time);
   }
-  for (const list of [waits, times]) list.sort((a, b) => a - b);
   return { waits, times, takeovers, givenUp, longestLine };
 }
 
@@ -164,9 +114,7 @@ function erlangC(runners, load) {
   return blocked / (1 - (load / runners) * (1 - blocked));
 }
 
-const at = (sorted, share) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 const whole = (value) => Math.round(value).toLocaleString('en');
-const row = (...cells) => console.log(`| ${cells.join(' | ')} |`);
 const span = (s) =>
   s < 10
     ? `${s.toFixed(1)} s`
@@ -207,10 +155,10 @@ function table(title, note, cases) {
       whole(one.runners),
       `${whole(100 * busy)} %`,
       one.lossRate ? `1 in ${whole(1 / one.lossRate)} attempts` : 'none',
-      span(at(waits, 0.5)),
-      span(at(waits, 0.95)),
-      span(at(waits, 0.99)),
-      span(at(times, 0.99)),
+      span(quantile(waits, 0.5)),
+      span(quantile(waits, 0.95)),
+      span(quantile(waits, 0.99)),
+      span(quantile(times, 0.99)),
       whole(longestLine),
       whole(takeovers),
       whole(givenUp),

@@ -3,10 +3,10 @@
     git clone https://github.com/VAST-AI-Research/TripoSR reference
     pip install torch==2.13.0 onnx==1.23.1 numpy pyyaml \\
         transformers==5.18.0 einops imageio trimesh scikit-image scipy
-    npm run setup && npm run build && python3 scripts/prove-triposr.py reference --size full
+    npm run setup && npm run build && python3 scripts/models/triposr/prove.py reference --size full
 
 Needs no published weights: it builds the reference with random ones (fixed seed), saves them with PyTorch under the
-published tensor names, serves them over HTTP on loopback, pulls them in every precision and has scripts/run-bundle.mjs
+published tensor names, serves them over HTTP on loopback, pulls them in every precision and has run-bundle.mjs
 run each bundle on a photo. The scene codes, and the densities and colors at random points, are compared with
 PyTorch's; the surface is compared with the reference's own mesh (scikit-image's marching cubes in place of torchmcubes).
 
@@ -33,9 +33,10 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from triposr_reference import RADIUS, SIZES, THRESHOLD, build_reference
+from reference import RADIUS, SIZES, THRESHOLD, build_reference
 
-ROOT = Path(__file__).parent.parent
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
 PRECISIONS = ["fp32", "fp16"]
 
 
@@ -107,11 +108,11 @@ def relative(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
 
 
 class Run:
-    """What scripts/run-bundle.mjs wrote and said."""
+    """What run-bundle.mjs wrote and said."""
 
     def __init__(self, bundle: Path, photo: Path, points: Path, out: Path, *surface: object):
         out.mkdir()
-        command = ["node", ROOT / "scripts/run-bundle.mjs", bundle, photo, points, out, *surface]
+        command = ["node", HERE / "run-bundle.mjs", bundle, photo, points, out, *surface]
         said = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd=ROOT)
         self.said = dict(line.split() for line in said.stdout.splitlines())
         self.out = out
@@ -133,7 +134,7 @@ class Catalogue:
     def __init__(self, folder: Path, size: str, stack: contextlib.ExitStack):
         self.folder = folder
         skeleton = folder / "skeletons/triposr"
-        subprocess.run([sys.executable, ROOT / "scripts/export-triposr.py", skeleton, "--size", size], check=True)
+        subprocess.run([sys.executable, HERE / "export.py", skeleton, "--size", size], check=True)
         shutil.copy(ROOT / "models/skeletons/triposr/NOTICE.md", skeleton)
         shipped = json.loads((ROOT / "models/catalogue.json").read_text())["bundles"]
         entry = next(bundle for bundle in shipped if bundle["manifest"]["name"] == "triposr")

@@ -5,15 +5,13 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { dirname, extname, join, parse } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
+import { Failed, main } from '../processes.mjs';
+import { demoPhotos, requireFrom, root } from '../repository.mjs';
 import { contactSheet, views } from './contact-sheet.mjs';
-import { demoPhotos } from './photos.mjs';
-import { Failed, main } from './processes.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const three = join(dirname(createRequire(import.meta.url).resolve('three')), '..');
-const sharp = createRequire(join(root, 'packages/engine/package.json'))('sharp');
+const sharp = requireFrom('engine')('sharp');
 const sides = ['threeQuarter', 'front', 'side', 'back'];
 const size = 180;
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.glb': 'model/gltf-binary' };
@@ -29,7 +27,7 @@ await main(async () => {
     const path = new URL(url, 'http://localhost').pathname;
     const file = path.startsWith('/three/')
       ? join(three, path.slice('/three/'.length))
-      : join(root, path === '/' ? 'scripts/viewer-page.html' : path);
+      : join(root, path === '/' ? 'scripts/images/three.html' : path);
     if (!existsSync(file)) return response.writeHead(404).end();
     response.setHeader('content-type', types[extname(file)] ?? 'application/octet-stream');
     response.end(readFileSync(file));

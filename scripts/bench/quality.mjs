@@ -1,20 +1,20 @@
 // How good the models are: every photo of a set through the engine, compared with the object it shows.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { Failed } from './processes.mjs';
-import { compare, tolerances } from './quality/compare.mjs';
-import { readSet } from './quality/read-set.mjs';
-import { sampleSurface } from './quality/sample-surface.mjs';
-import { silhouetteIou } from './quality/silhouette.mjs';
-import { ballModel } from './quality/sphere.mjs';
-import { isWatertight } from './quality/watertight.mjs';
+import { Failed } from '../processes.mjs';
+import { compare, tolerances } from '../quality/compare.mjs';
+import { readSet } from '../quality/read-set.mjs';
+import { sampleSurface } from '../quality/sample-surface.mjs';
+import { silhouetteIou } from '../quality/silhouette.mjs';
+import { ballModel } from '../quality/sphere.mjs';
+import { isWatertight } from '../quality/watertight.mjs';
+import { requireFrom, root } from '../repository.mjs';
+import { row } from './figures.mjs';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const models = join(root, 'models');
-const sharp = createRequire(join(root, 'packages/engine/package.json'))('sharp');
+const sharp = requireFrom('engine')('sharp');
 const { Engine, loadBundle, readGlb } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
 
 const sets = { benchmark: 'benchmarks/quality', validation: 'models/training/validation' };
@@ -193,7 +193,3 @@ function print(names, objects, results) {
 
 const average = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 const mean = (results, figure) => average(results.map((result) => result[figure]));
-
-function row(...cells) {
-  console.log(`| ${cells.join(' | ')} |`);
-}

@@ -1,9 +1,7 @@
 // What Express 5 itself costs: a route that only sends a finished job's JSON. `npm run bench api` starts it.
-import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { requireFrom } from '../repository.mjs';
 
-const server = fileURLToPath(new URL('../packages/server/package.json', import.meta.url));
-const express = createRequire(server)('express');
+const express = requireFrom('server')('express');
 
 const id = '01J9ZC3W8Q4V5N6M7P8R9S0T1A';
 const app = express();

@@ -1,6 +1,0 @@
-// Writes docs/openapi.json from the schemas. Run it after a build: node scripts/openapi.mjs
-import { writeFileSync } from 'node:fs';
-import { openApiDocument } from '../packages/schema/dist/openapi.js';
-
-const document = `${JSON.stringify(openApiDocument(), null, 2)}\n`;
-writeFileSync(new URL('../docs/openapi.json', import.meta.url), document);
