@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
-import { exitCode } from '../../packages/cli/src/exit-code.js';
+import { exitCode } from '../../packages/cli/src/exit/failure.js';
 import { completeProgram } from '../../packages/cli/src/program.js';
 import { code, generatedFrom, table } from './table.js';
 
@@ -8,7 +8,7 @@ const exitCodes: Record<keyof typeof exitCode, string> = {
   failed: 'the job failed, or the server refused the request',
   usage: 'bad usage: nothing was sent',
   unreachable: 'the server cannot be reached',
-  unauthorised: 'not authorised',
+  unauthorized: 'not authorized',
   interrupted: 'interrupted',
 };
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lexer, type Tokens } from 'marked';
 import { expect, test } from 'vitest';
-import { exitCode } from '../../packages/cli/src/exit-code.js';
+import { exitCode } from '../../packages/cli/src/exit/failure.js';
 import { ErrorCode, TaskErrorCode } from '../../packages/schema/src/errors.js';
 import * as sdk from '../../packages/sdk/src/index.js';
 import { root } from './markdown.js';

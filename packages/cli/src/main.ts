@@ -1,7 +1,6 @@
-import { exitCode } from './exit-code.js';
-import { failureOf, Interrupted } from './failure.js';
+import { exitCode, failureOf, Interrupted } from './exit/failure.js';
 import { program } from './program.js';
-import { say } from './terminal.js';
+import { say } from './terminal/terminal.js';
 
 // `gen3d list | head -1`: who reads no further is no error. A full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

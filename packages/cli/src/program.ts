@@ -1,11 +1,11 @@
 import type { Setting } from '@gen3d/server';
 import { Command } from 'commander';
 import packageJson from '../package.json' with { type: 'json' };
-import { addAdmin } from './commands/admin.js';
+import { addAdmin } from './commands/admin/admin.js';
 import { addBalance } from './commands/balance.js';
 import { addCompletion } from './commands/completion.js';
 import { addCreate } from './commands/create.js';
-import { addDoctor } from './commands/doctor.js';
+import { addDoctor } from './commands/doctor/doctor.js';
 import { addDownload } from './commands/download.js';
 import { addGet } from './commands/get.js';
 import { addList } from './commands/list.js';
@@ -15,7 +15,7 @@ import { addMcp } from './commands/mcp.js';
 import { addModels } from './commands/models.js';
 import { addServe } from './commands/serve.js';
 import { addWatch } from './commands/watch.js';
-import { addWebhook } from './commands/webhook.js';
+import { addWebhook } from './commands/webhook/webhook.js';
 import { addWorker } from './commands/worker.js';
 import { addServerOptions } from './server-options.js';
 

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { modelPath, planOutputs, writeOutput } from '../src/output-file.js';
+import { modelPath, planOutputs, writeOutput } from '../src/jobs/output-file.js';
 
 test.each([
   ['cup.jpg', 'cup.glb'],

@@ -4,8 +4,8 @@ import { stripVTControlCharacters } from 'node:util';
 import { publicTestKey } from '@gen3d/sdk';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
-import { jobTable } from '../src/job-table.js';
-import { type PictureWay, picture, pictureWay } from '../src/picture-preview.js';
+import { jobTable } from '../src/commands/list.js';
+import { type PictureWay, picture, pictureWay } from '../src/terminal/preview.js';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
 import { bin, discPng, workplace } from './run.js';
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { Timestamp, Ulid } from './ids.js';
-import { JobStatus, ModelUrls, TaskError } from './job.js';
+import { JobStatus, ModelUrls, TaskError, Timestamp, Ulid } from './job.js';
 import { jobType } from './lifecycle.js';
 
 const envelope = { event_id: Ulid, user_id: z.string(), timestamp: Timestamp };

@@ -1,7 +1,6 @@
 export * from './balance.js';
 export * from './errors.js';
 export * from './events.js';
-export * from './ids.js';
 export { ImageUrl } from './image-url.js';
 export {
   type CreateJobRequest,
@@ -17,6 +16,8 @@ export {
   parseCreateJobRequest,
   Task,
   TaskError,
+  Timestamp,
+  Ulid,
 } from './job.js';
 export * from './rules.js';
 export * from './text.js';

@@ -1,10 +1,15 @@
 import { z } from 'zod';
 import type { TaskErrorCode } from './errors.js';
-import { Timestamp, Ulid } from './ids.js';
 import { ImageUrl } from './image-url.js';
 import { jobStatuses, jobType } from './lifecycle.js';
 import { limits } from './limits.js';
 import { characterCount, isWellFormed, notWellFormed } from './text.js';
+
+/** A ULID: 26 characters of Crockford's base 32 that sort by creation time. The first character never passes 7. */
+export const Ulid = z.string().regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, 'must be a ULID (26 characters)');
+
+/** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
+export const Timestamp = z.iso.datetime();
 
 export const JobStatus = z.enum(jobStatuses);
 export type JobStatus = z.infer<typeof JobStatus>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { Balance } from './balance.js';
+import { publicTestKey, signatureHeader, timestampHeader } from './credentials.js';
 import {
   ErrorBody,
   type ErrorCode,
@@ -9,7 +10,6 @@ import {
   tooManyRequestsBody,
 } from './errors.js';
 import { PingEvent, TaskUpdatedEvent } from './events.js';
-import { Timestamp, Ulid } from './ids.js';
 import { inlineImageTypes } from './image-data-uri.js';
 import { ImageUrl } from './image-url.js';
 import {
@@ -23,11 +23,11 @@ import {
   ReservedTypeRequest,
   Task,
   TaskError,
+  Timestamp,
+  Ulid,
 } from './job.js';
-import { publicTestKey } from './keys.js';
 import { jobType } from './lifecycle.js';
 import { limits } from './limits.js';
-import { signatureHeader, timestampHeader } from './signature-headers.js';
 import {
   PutWebhookEndpointRequest,
   PutWebhookEndpointResponse,

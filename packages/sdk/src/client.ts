@@ -1,10 +1,10 @@
 import type { Balance, Task } from '@gen3d/schema';
-import { expectBody, isBalance } from './answers.js';
 import { type RequestOptions, timeLeft } from './deadline.js';
 import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError } from './errors.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
+import { expectBody, isBalance } from './response-bodies.js';
 import { type Fetch, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';

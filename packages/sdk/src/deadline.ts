@@ -42,3 +42,13 @@ export function timeLeft(timeoutMs: number = Number.POSITIVE_INFINITY): () => nu
   const end = Date.now() + timeoutMs;
   return () => Math.max(0, end - Date.now());
 }
+
+/** `work`, or the signal's reason as soon as it is aborted; for work that may not heed it: a stream, somebody's own fetch. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}

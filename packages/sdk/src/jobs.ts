@@ -1,12 +1,10 @@
 import type { CreateJobResponse, ImageTo3dRequest, JobStatus, Task } from '@gen3d/schema';
 import { jobType } from '@gen3d/schema/rules';
-import { abortable } from './abortable.js';
-import { expectBody, isCreated, isJobPage, isTask } from './answers.js';
-import { type RequestOptions, withDeadline } from './deadline.js';
+import { abortable, type RequestOptions, withDeadline } from './deadline.js';
 import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, toImageUrl } from './image-input.js';
 import { JobList } from './job-list.js';
-import { retryAfterMs } from './retry-after.js';
+import { expectBody, isCreated, isJobPage, isTask } from './response-bodies.js';
 import type { Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
 
@@ -92,8 +90,8 @@ export class Jobs {
     // One with a slash would read another resource, and so would these, which a URL takes for steps in its path.
     if (id === '') throw new InvalidRequestError('invalid_request', 'A job id is needed');
     if (id === '.' || id === '..') throw new InvalidRequestError('invalid_request', `"${id}" is no job's id`);
-    const { body, headers } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
-    return { task: expectBody(body, isTask, 'task'), retryAfterMs: retryAfterMs(headers, Date.now()) };
+    const { body, retryAfterMs } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
+    return { task: expectBody(body, isTask, 'task'), retryAfterMs };
   }
 }
 

@@ -1,11 +1,8 @@
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
-import { abortable } from './abortable.js';
-import { longestTimerMs, type RequestOptions, withDeadline } from './deadline.js';
+import { abortable, longestTimerMs, type RequestOptions, withDeadline } from './deadline.js';
+import { errorFrom, requestId, retryAfterMs } from './error-response.js';
 import { ConnectionError, RequestTimeoutError, ServerError } from './errors.js';
-import { refusal } from './refusal.js';
-import { requestId } from './request-id.js';
-import { retryAfterMs } from './retry-after.js';
 
 export type Fetch = typeof globalThis.fetch;
 
@@ -24,10 +21,11 @@ export interface Call extends RequestOptions {
   readonly repeatable?: boolean;
 }
 
-/** Parsed, not yet checked; `body` is undefined where the answer had none. */
-export interface Answer {
+/** A parsed but unchecked response. */
+export interface ApiResponse {
+  /** Undefined if the response had no body. */
   readonly body: unknown;
-  readonly headers: Headers;
+  readonly retryAfterMs: number | undefined;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -67,7 +65,7 @@ export class Transport {
     return `${this.#options.baseUrl}/v1/${path}`;
   }
 
-  async call(method: Method, path: string, call: Call = {}): Promise<Answer> {
+  async call(method: Method, path: string, call: Call = {}): Promise<ApiResponse> {
     const { repeatable = true, signal, timeoutMs, ...content } = call;
     const { baseUrl, apiKey } = this.#options;
     const response = await this.#send(method, this.url(path), call, {
@@ -75,10 +73,10 @@ export class Transport {
       headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
       ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyWhenTurnedAway } }),
     });
-    if (response.status === 204) return { body: undefined, headers: response.headers };
-    const text = await response.text();
+    const pause = retryAfterMs(response.headers, Date.now());
+    if (response.status === 204) return { body: undefined, retryAfterMs: pause };
     try {
-      return { body: JSON.parse(text), headers: response.headers };
+      return { body: await response.json(), retryAfterMs: pause };
     } catch (cause) {
       throw new ServerError(
         'invalid_response',
@@ -106,7 +104,7 @@ export class Transport {
         return await abortable(ky(url, { ...this.#ky, ...options, method, signal }), signal);
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof HTTPError) throw await refusal(error.response, url);
+        if (error instanceof HTTPError) throw await errorFrom(error.response, url);
         if (error instanceof TimeoutError) throw overdue(this.#options.timeoutMs);
         const message = `Cannot reach ${new URL(url).origin}: ${reason(error)}`;
         throw new ConnectionError('connection_failed', message, { cause: error });

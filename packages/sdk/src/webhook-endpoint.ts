@@ -4,8 +4,8 @@ import type {
   TestWebhookResponse,
   WebhookEndpoint,
 } from '@gen3d/schema';
-import { expectBody, isEndpoint, isPutEndpoint, isQueued, isSecret } from './answers.js';
 import type { RequestOptions } from './deadline.js';
+import { expectBody, isEndpoint, isPutEndpoint, isQueued, isSecret } from './response-bodies.js';
 import type { Transport } from './transport.js';
 
 const path = 'webhook-endpoint';

@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
-import { isRecord } from './answers.js';
 import { Gen3dError } from './errors.js';
+import { isRecord } from './response-bodies.js';
 
 /** The raw body of a delivery: the bytes as they came, or their text. Never an object that a parser made of them. */
 export type WebhookPayload = string | Uint8Array | ArrayBuffer;

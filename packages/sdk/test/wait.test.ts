@@ -1,6 +1,7 @@
 import type { Task } from '@gen3d/schema';
 import { HttpResponse, http } from 'msw';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { retryAfterMs } from '../src/error-response.js';
 import {
   ConnectionError,
   JobFailedError,
@@ -9,7 +10,6 @@ import {
   ServerError,
   WaitTimeoutError,
 } from '../src/index.js';
-import { retryAfterMs } from '../src/retry-after.js';
 import { pollDelayMs, type ReadTask, waitForJob } from '../src/wait.js';
 import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from './server.js';
 

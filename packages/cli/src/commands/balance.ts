@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { table } from '../format.js';
-import { print, printJson } from '../terminal.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { table } from '../terminal/format.js';
+import { print, printJson } from '../terminal/terminal.js';
 
 export function addBalance(program: Command): void {
   program

@@ -10,18 +10,15 @@ import {
   RateLimitError,
 } from '@gen3d/sdk';
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { exitCode } from '../exit-code.js';
-import { Failed, failureOf, Interrupted, UsageError } from '../failure.js';
-import { bytes, count, duration } from '../format.js';
-import { fetchModel } from '../model-file.js';
-import { openForPerson } from '../opening.js';
-import { isUrl, modelPath, planOutputs } from '../output-file.js';
-import { isDataUri, photoInput } from '../photo-input.js';
-import { pickUp } from '../pick-up.js';
-import { explainNoPreview, thumbnailPreview } from '../picture-preview.js';
-import { type ProgressDisplay, showProgress, showState } from '../progress.js';
-import { cross, isWatched, paint, print, printJson, say, tick } from '../terminal.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
+import { fetchModel, resumeCommand } from '../jobs/job.js';
+import { isUrl, modelPath, planOutputs } from '../jobs/output-file.js';
+import { isDataUri, photoInput } from '../jobs/photo-input.js';
+import { bytes, count, duration } from '../terminal/format.js';
+import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
+import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
+import { cross, isWatched, openWithDefaultApp, paint, print, printJson, say, tick } from '../terminal/terminal.js';
 
 interface CreateOptions extends ServerOptions {
   readonly wait?: boolean;
@@ -117,13 +114,13 @@ async function createOnly(client: Gen3d, items: readonly Item[], { json, open }:
     last = created.job_id;
     if (json) printJson(created);
     else print(created.job_id);
-    if (isWatched() && items.length === 1) say(paint('dim', `\`${pickUp(created.job_id)}\` waits for it`));
+    if (isWatched() && items.length === 1) say(paint('dim', `\`${resumeCommand(created.job_id)}\` waits for it`));
   });
   const failures = await handingIn.catch((error: unknown) => {
     throw error instanceof Interrupted ? new Interrupted(unanswered(items)) : error;
   });
   if (open && last !== undefined) {
-    await openForPerson(
+    await openWithDefaultApp(
       items.length === 1 ? `${client.baseUrl}/dashboard/jobs/${last}` : `${client.baseUrl}/dashboard`,
     );
   }
@@ -150,7 +147,7 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     const made = count(items.length - failures, 'model');
     say(`${made}${failures ? `, ${failures} failed` : ''}, in ${duration(Date.now() - startedAt)}`);
   }
-  if (options.open && failures < items.length) await openForPerson(result(items, client));
+  if (options.open && failures < items.length) await openWithDefaultApp(result(items, client));
   if (failures) throw new Failed(exitCode.failed);
 }
 
@@ -180,7 +177,7 @@ async function handIn(client: Gen3d, item: Item, signal: AbortSignal, onFull: ()
 
 /** How to come by what goes on after this run has ended; empty if nothing does. */
 function openJobs(items: readonly Item[]): string {
-  const open = items.flatMap(({ openJob, path }) => (openJob ? [`  ${pickUp(openJob, path)}`] : []));
+  const open = items.flatMap(({ openJob, path }) => (openJob ? [`  ${resumeCommand(openJob, path)}`] : []));
   if (open.length === 0) return '';
   return `${open.length === 1 ? 'The job goes on' : 'The jobs go on'}. To pick up the result:\n${open.join('\n')}`;
 }

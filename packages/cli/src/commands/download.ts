@@ -1,13 +1,10 @@
 import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { exitCode } from '../exit-code.js';
-import { Failed } from '../failure.js';
-import { knownJob } from '../known-job.js';
-import { fetchModel } from '../model-file.js';
-import { planOutputs } from '../output-file.js';
-import { pickUp } from '../pick-up.js';
-import { print } from '../terminal.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { exitCode, Failed } from '../exit/failure.js';
+import { fetchModel, knownJob, resumeCommand } from '../jobs/job.js';
+import { planOutputs } from '../jobs/output-file.js';
+import { print } from '../terminal/terminal.js';
 
 interface DownloadOptions extends ServerOptions {
   readonly output?: string;
@@ -33,7 +30,7 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
     const task = await knownJob(client, id, signal);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
-      const later = pickUp(id, thumbnail ? undefined : path);
+      const later = resumeCommand(id, thumbnail ? undefined : path);
       throw new Failed(exitCode.failed, `Job ${id} is ${state} and has no model yet: \`${later}\` waits for it`);
     }
     if (task.status !== 'SUCCEEDED') throw new JobFailedError(task);

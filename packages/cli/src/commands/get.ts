@@ -1,16 +1,13 @@
 import { isTerminal, JobFailedError, type Task } from '@gen3d/sdk';
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { Interrupted, UsageError } from '../failure.js';
-import { duration, table } from '../format.js';
-import { knownJob } from '../known-job.js';
-import { fetchModel } from '../model-file.js';
-import { openForPerson } from '../opening.js';
-import { planOutputs } from '../output-file.js';
-import { pickUp } from '../pick-up.js';
-import { explainNoPreview, thumbnailPreview } from '../picture-preview.js';
-import { showProgress, showState } from '../progress.js';
-import { print, printJson, say } from '../terminal.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { Interrupted, UsageError } from '../exit/failure.js';
+import { fetchModel, knownJob, resumeCommand } from '../jobs/job.js';
+import { planOutputs } from '../jobs/output-file.js';
+import { duration, table } from '../terminal/format.js';
+import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
+import { showProgress, showState } from '../terminal/progress.js';
+import { openWithDefaultApp, print, printJson, say } from '../terminal/terminal.js';
 
 interface GetOptions extends ServerOptions {
   readonly wait?: boolean;
@@ -50,7 +47,7 @@ async function get(id: string, options: GetOptions): Promise<void> {
       } catch (error) {
         display.stop();
         if (error instanceof JobFailedError && options.json) printJson(error.task);
-        if (error instanceof Interrupted) throw new Interrupted(`The job goes on: \`${pickUp(id, path)}\``);
+        if (error instanceof Interrupted) throw new Interrupted(`The job goes on: \`${resumeCommand(id, path)}\``);
         throw error;
       } finally {
         display.stop();
@@ -62,7 +59,7 @@ async function get(id: string, options: GetOptions): Promise<void> {
     if (path !== undefined && options.json) say(path);
     const picture = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
     if (picture !== undefined) say(picture);
-    if (options.open) await openForPerson(path ?? `${client.baseUrl}/dashboard/jobs/${task.task_id}`);
+    if (options.open) await openWithDefaultApp(path ?? `${client.baseUrl}/dashboard/jobs/${task.task_id}`);
   });
 }
 

@@ -1,9 +1,8 @@
-import { type JobStatus, jobStatuses, limits, type Task } from '@gen3d/sdk';
+import { isTerminal, type JobStatus, jobStatuses, limits, type Task } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { table } from '../format.js';
-import { jobTable } from '../job-table.js';
-import { isWatched, paint, print, printJson, say } from '../terminal.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { age, duration, table } from '../terminal/format.js';
+import { isWatched, paint, print, printJson, say } from '../terminal/terminal.js';
 
 interface ListOptions extends ServerOptions {
   readonly status?: JobStatus;
@@ -52,4 +51,26 @@ async function list({ status, limit, cursor, json, ...options }: ListOptions): P
     }
     if (page.next_cursor) say(paint('dim', `More: gen3d list --cursor ${page.next_cursor}`));
   });
+}
+
+/**
+ * Jobs for a person's eyes: a heading, ages instead of times, colours, and why one failed.
+ *
+ * @param now milliseconds since 1970, by this machine's clock
+ */
+export function jobTable(jobs: readonly Task[], now: number): string {
+  const rows = jobs.map((task) => [task.task_id, state(task), age(now - Date.parse(task.created_at)), outcome(task)]);
+  const [heading = '', ...lines] = table([['JOB', 'STATUS', 'CREATED', 'OUTCOME'], ...rows]).split('\n');
+  return [paint('dim', heading), ...lines].join('\n');
+}
+
+function state({ status, progress }: Task): string {
+  if (status === 'SUCCEEDED') return paint('green', status);
+  if (status === 'FAILED') return paint('red', status);
+  return isTerminal(status) ? paint('dim', status) : paint('yellow', `${status} ${progress} %`);
+}
+
+function outcome({ error, created_at, finished_at }: Task): string {
+  if (error) return error.code;
+  return finished_at ? `took ${duration(Date.parse(finished_at) - Date.parse(created_at))}` : '';
 }

@@ -2,10 +2,10 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { chooseServer, type ServerOptions, withClient } from '../connection.js';
-import { Interrupted, UsageError } from '../failure.js';
-import { profilePath, readProfile, withServer, writeProfile } from '../profile.js';
-import { say } from '../terminal.js';
+import { chooseServer, type ServerOptions, withClient } from '../connection/client.js';
+import { profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
+import { Interrupted, UsageError } from '../exit/failure.js';
+import { say } from '../terminal/terminal.js';
 
 export function addLogin(program: Command): void {
   program

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { chooseServer, type ServerOptions } from '../connection.js';
-import { readProfile, withoutServer, writeProfile } from '../profile.js';
-import { say } from '../terminal.js';
+import { chooseServer, type ServerOptions } from '../connection/client.js';
+import { readProfile, withoutServer, writeProfile } from '../connection/profile.js';
+import { say } from '../terminal/terminal.js';
 
 export function addLogout(program: Command): void {
   program

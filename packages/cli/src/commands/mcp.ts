@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { ServerOptions } from '../connection.js';
-import { interruptible, stopped } from '../interruption.js';
-import { say } from '../terminal.js';
+import type { ServerOptions } from '../connection/client.js';
+import { interruptible, stopped } from '../exit/interruption.js';
+import { say } from '../terminal/terminal.js';
 
 interface McpOptions extends ServerOptions {
   readonly folder?: readonly string[];

@@ -2,15 +2,14 @@ import { resolve } from 'node:path';
 import type { PullRequirements } from '@gen3d/engine';
 import type { Config } from '@gen3d/server';
 import { type Command, Option } from 'commander';
-import { showDownload } from '../download-progress.js';
-import { exitCode } from '../exit-code.js';
-import { Failed, Interrupted, UsageError } from '../failure.js';
-import { bytes, table } from '../format.js';
-import { type InstalledModel, installedModel, installedModels, sizeOf } from '../installed-models.js';
-import { interruptible } from '../interruption.js';
+import { closest, distance } from 'fastest-levenshtein';
+import { showDownload } from '../bundles/download-progress.js';
+import { type InstalledModel, installedModel, installedModels, sizeOf } from '../bundles/installed-bundles.js';
+import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
+import { interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
-import { similarName } from '../similar-name.js';
-import { cross, print, printJson, say, tick } from '../terminal.js';
+import { bytes, table } from '../terminal/format.js';
+import { cross, print, printJson, say, tick } from '../terminal/terminal.js';
 
 export function addModels(program: Command): void {
   const models = program.command('models').summary('the models on this machine').option('--json', 'print JSON');
@@ -200,4 +199,13 @@ async function choiceOf(model: string, config: Config): Promise<{ kind: 'bundle'
     kind: bundle.manifest.kind === 'matte' ? 'matte' : 'bundle',
     value: isPath(model) ? bundle.directory : model,
   };
+}
+
+/** The one of the names that was probably meant, if any is near enough. */
+function similarName(typed: string, names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const nearest = closest(typed.toLowerCase(), names);
+  // As near as commander wants it for its own commands and options.
+  const allowed = Math.min(3, 0.4 * Math.max(typed.length, nearest.length));
+  return distance(typed.toLowerCase(), nearest) <= allowed ? nearest : undefined;
 }

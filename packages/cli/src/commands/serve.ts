@@ -1,15 +1,14 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import { healthOf } from '../connection.js';
-import { UsageError } from '../failure.js';
-import { endDespiteLeftovers, interruptible, stopped } from '../interruption.js';
-import { offers } from '../model-offers.js';
-import { explainPort } from '../port-taken.js';
-import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../profile.js';
+import { offers } from '../bundles/offered-bundles.js';
+import { healthOf } from '../connection/client.js';
+import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
+import { explainPort, UsageError } from '../exit/failure.js';
+import { endDespiteLeftovers, interruptible, stopped } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
-import { shellWord } from '../shell-word.js';
-import { isWatched, paint, say } from '../terminal.js';
+import { shellWord } from '../terminal/format.js';
+import { isWatched, paint, say } from '../terminal/terminal.js';
 
 export function addServe(program: Command): void {
   program

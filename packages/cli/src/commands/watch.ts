@@ -11,15 +11,15 @@ import {
   ServerError,
 } from '@gen3d/sdk';
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { failureOf, UsageError } from '../failure.js';
-import { bytes, count, duration } from '../format.js';
-import { stopped } from '../interruption.js';
-import { fetchModel } from '../model-file.js';
-import { modelPath } from '../output-file.js';
-import { fitting } from '../photo-input.js';
-import { cross, paint, print, printJson, say, tick } from '../terminal.js';
-import { photoExtensions, watchFolder } from '../watched-folder.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { failureOf, UsageError } from '../exit/failure.js';
+import { stopped } from '../exit/interruption.js';
+import { fetchModel } from '../jobs/job.js';
+import { modelPath } from '../jobs/output-file.js';
+import { fitting } from '../jobs/photo-input.js';
+import { photoExtensions, watchFolder } from '../jobs/watched-folder.js';
+import { bytes, count, duration } from '../terminal/format.js';
+import { cross, paint, print, printJson, say, tick } from '../terminal/terminal.js';
 
 interface WatchOptions extends ServerOptions {
   readonly json?: boolean;

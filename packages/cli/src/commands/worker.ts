@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { endDespiteLeftovers, interruptible, stopped } from '../interruption.js';
+import { endDespiteLeftovers, interruptible, stopped } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
-import { say } from '../terminal.js';
+import { say } from '../terminal/terminal.js';
 
 export function addWorker(program: Command): void {
   program

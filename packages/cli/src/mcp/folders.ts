@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { UsageError } from '../failure.js';
+import { UsageError } from '../exit/failure.js';
 
 /**
  * The folders that an assistant may read photos from and write models into. What it is told to do may come from a page

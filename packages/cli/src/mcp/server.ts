@@ -3,11 +3,11 @@ import { isTerminal, limits, type Task as TaskObject, WaitTimeoutError } from '@
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { type ServerOptions, withClient } from '../connection.js';
-import { failureOf } from '../failure.js';
-import { fetchModel } from '../model-file.js';
-import { isUrl } from '../output-file.js';
-import { isDataUri, photoInput } from '../photo-input.js';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { failureOf } from '../exit/failure.js';
+import { fetchModel } from '../jobs/job.js';
+import { isUrl } from '../jobs/output-file.js';
+import { isDataUri, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
 
 const jobId = z.string().min(1).describe('The id that create returned');

@@ -2,14 +2,13 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Admin, Config } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
-import { UsageError } from '../failure.js';
-import { count, table } from '../format.js';
-import { emptyProfile, readProfile } from '../profile.js';
-import { serverConfig } from '../server-options.js';
-import { shellWord } from '../shell-word.js';
-import { print, printJson, say } from '../terminal.js';
-import { addBackup } from './admin-backup.js';
-import { addMigrateTo } from './admin-migrate-to.js';
+import { emptyProfile, readProfile } from '../../connection/profile.js';
+import { UsageError } from '../../exit/failure.js';
+import { serverConfig } from '../../server-options.js';
+import { count, shellWord, table } from '../../terminal/format.js';
+import { print, printJson, say } from '../../terminal/terminal.js';
+import { addBackup } from './backup.js';
+import { addMigrateTo } from './migrate-to.js';
 
 /** Runs one administrative act on the database of the chosen data directory. */
 async function administer(command: Command, act: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {

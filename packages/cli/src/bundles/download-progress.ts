@@ -1,6 +1,6 @@
 import type { PullProgress } from '@gen3d/engine';
-import { bytes, duration } from './format.js';
-import { hasColor, isWatched, say } from './terminal.js';
+import { bytes, duration } from '../terminal/format.js';
+import { hasColor, isWatched, say } from '../terminal/terminal.js';
 
 /** Shows how a download is getting on: a bar on a terminal, a line for each file anywhere else. */
 export interface DownloadDisplay {

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
 import type { Command } from 'commander';
-import { bytes } from '../format.js';
-import { serverConfig } from '../server-options.js';
-import { print, printJson, say } from '../terminal.js';
+import { serverConfig } from '../../server-options.js';
+import { bytes } from '../../terminal/format.js';
+import { print, printJson, say } from '../../terminal/terminal.js';
 
 export function addBackup(admin: Command): void {
   admin

@@ -8,7 +8,17 @@ import {
   ServerError,
 } from '@gen3d/sdk';
 import { CommanderError } from 'commander';
-import { exitCode } from './exit-code.js';
+
+/** The exit codes. Scripts rely on these. */
+export const exitCode = {
+  done: 0,
+  /** The job failed, or the server refused the request. */
+  failed: 1,
+  usage: 2,
+  unreachable: 3,
+  unauthorized: 4,
+  interrupted: 130,
+} as const;
 
 /** What was typed cannot be done as it stands; nothing was sent. The message says what to type instead. */
 export class UsageError extends Error {
@@ -59,7 +69,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 function exitCodeOf(error: Gen3dError): number {
-  if (error instanceof AuthenticationError) return exitCode.unauthorised;
+  if (error instanceof AuthenticationError) return exitCode.unauthorized;
   if (error instanceof ConnectionError) return exitCode.unreachable;
   // Without a status it never left this machine: a file that is not there, or no picture.
   if (error instanceof InvalidRequestError && error.status === undefined) return exitCode.usage;
@@ -94,3 +104,10 @@ function expected(error: unknown): string | undefined {
 
 const unexpected = (error: unknown) =>
   `This should not have happened:\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+
+/** A sentence for a port that somebody else listens on; every other error as it is. */
+export function explainPort(error: unknown, port: number, suspect: string): unknown {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
+  const advice = 'Choose another with --port, or --port 0 for any';
+  return new UsageError(`Port ${port} is taken: is another \`${suspect}\` running? ${advice}`, { cause: error });
+}

@@ -1,5 +1,4 @@
 import type { ErrorBody, InsufficientBalanceBody } from '@gen3d/schema';
-import { isRecord } from './answers.js';
 import {
   AuthenticationError,
   Gen3dError,
@@ -10,11 +9,10 @@ import {
   RateLimitError,
   ServerError,
 } from './errors.js';
-import { requestId } from './request-id.js';
-import { retryAfterMs } from './retry-after.js';
+import { isRecord } from './response-bodies.js';
 
 /** The error a refused request becomes: by `error.code` where the body has one, by HTTP status where it has none. */
-export async function refusal(response: Response, url: string): Promise<Gen3dError> {
+export async function errorFrom(response: Response, url: string): Promise<Gen3dError> {
   const { status } = response;
   const details = {
     status,
@@ -72,3 +70,14 @@ const isInsufficientBalance = (body: ErrorBody): body is InsufficientBalanceBody
   typeof body.balance_usd === 'number' &&
   'min_balance_usd' in body &&
   typeof body.min_balance_usd === 'number';
+
+/** What the server's log calls this request. */
+export const requestId = (response: Response): string | undefined => response.headers.get('x-request-id') ?? undefined;
+
+/** `Retry-After` in milliseconds, whether it gives seconds or a date; undefined where there is none that makes sense. */
+export function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const value = headers.get('retry-after')?.trim();
+  if (!value) return undefined;
+  const ms = /^\d+(\.\d+)?$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now;
+  return Number.isFinite(ms) ? Math.max(0, ms) : undefined;
+}

@@ -1,8 +1,8 @@
 import { availableParallelism, cpus } from 'node:os';
 import type { DeviceReport } from '@gen3d/engine';
 import type { Config } from '@gen3d/server';
-import { table } from './format.js';
-import { tick } from './terminal.js';
+import { table } from '../../terminal/format.js';
+import { tick } from '../../terminal/terminal.js';
 
 /** A provider of onnxruntime on this machine, as `doctor` shows it. */
 export interface FoundDevice extends Omit<DeviceReport, 'checks'> {

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import envPaths from 'env-paths';
-import { UsageError } from './failure.js';
+import { UsageError } from '../exit/failure.js';
 
 /** A server this machine has a key for. */
 export interface KnownServer {

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { interruptible, stopped } from '../interruption.js';
-import { explainPort } from '../port-taken.js';
-import { cross, print, printJson, say } from '../terminal.js';
+import { type ServerOptions, withClient } from '../../connection/client.js';
+import { explainPort } from '../../exit/failure.js';
+import { interruptible, stopped } from '../../exit/interruption.js';
+import { cross, print, printJson, say } from '../../terminal/terminal.js';
 
 interface ListenOptions extends ServerOptions {
   readonly host: string;

@@ -38,3 +38,7 @@ export function table(rows: readonly (readonly string[])[]): string {
 }
 
 const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
+
+/** A path as it is pasted into a shell. */
+export const shellWord = (path: string): string =>
+  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

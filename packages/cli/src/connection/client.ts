@@ -1,6 +1,6 @@
 import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d } from '@gen3d/sdk';
-import { UsageError } from './failure.js';
-import { interruptible } from './interruption.js';
+import { UsageError } from '../exit/failure.js';
+import { interruptible } from '../exit/interruption.js';
 import { type Profile, readProfile } from './profile.js';
 
 /** The options every command that talks to a server has. */

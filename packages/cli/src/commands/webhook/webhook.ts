@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { type ServerOptions, withClient } from '../connection.js';
-import { table } from '../format.js';
-import { isWatched, paint, print, printJson, say } from '../terminal.js';
-import { addListen } from './webhook-listen.js';
+import { type ServerOptions, withClient } from '../../connection/client.js';
+import { table } from '../../terminal/format.js';
+import { isWatched, paint, print, printJson, say } from '../../terminal/terminal.js';
+import { addListen } from './listen.js';
 
 type Options = ServerOptions & { json?: boolean };
 

@@ -1,6 +1,6 @@
 import type { Config } from '@gen3d/server';
-import { bytes } from './format.js';
-import { sizeOf } from './installed-models.js';
+import { bytes } from '../terminal/format.js';
+import { sizeOf } from './installed-bundles.js';
 
 /** One line for each reconstruction model of a catalogue that is not on this machine: its command and what it costs. */
 export async function offers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {

@@ -3,7 +3,7 @@ import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { limits } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
-import { UsageError } from './failure.js';
+import { UsageError } from '../exit/failure.js';
 import { isUrl } from './output-file.js';
 
 export const isDataUri = (image: string) => /^data:/i.test(image);

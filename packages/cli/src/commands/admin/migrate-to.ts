@@ -1,8 +1,8 @@
 import type { MoveReport } from '@gen3d/server';
 import type { Command } from 'commander';
-import { UsageError } from '../failure.js';
-import { bytes, count, duration, table } from '../format.js';
-import { print, printJson, say } from '../terminal.js';
+import { UsageError } from '../../exit/failure.js';
+import { bytes, count, duration, table } from '../../terminal/format.js';
+import { print, printJson, say } from '../../terminal/terminal.js';
 
 export function addMigrateTo(admin: Command): void {
   admin

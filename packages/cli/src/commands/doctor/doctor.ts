@@ -3,18 +3,17 @@ import { arch, platform, release, totalmem } from 'node:os';
 import { dirname } from 'node:path';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import packageJson from '../../package.json' with { type: 'json' };
-import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../connection.js';
-import { deviceTable, type FoundDevice, findDevices } from '../devices.js';
-import { exitCode } from '../exit-code.js';
-import { Failed, UsageError } from '../failure.js';
-import { bytes, table } from '../format.js';
-import { type InstalledModel, installedModels, noticePath, sizeOf } from '../installed-models.js';
-import { offers } from '../model-offers.js';
-import { emptyProfile, type Profile, profilePath, readProfile } from '../profile.js';
-import { serverConfig } from '../server-options.js';
-import { cross, paint, print, printJson, tick } from '../terminal.js';
-import { describeModel } from './models.js';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { type InstalledModel, installedModels, noticePath, sizeOf } from '../../bundles/installed-bundles.js';
+import { offers } from '../../bundles/offered-bundles.js';
+import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../../connection/client.js';
+import { emptyProfile, type Profile, profilePath, readProfile } from '../../connection/profile.js';
+import { exitCode, Failed, UsageError } from '../../exit/failure.js';
+import { serverConfig } from '../../server-options.js';
+import { bytes, table } from '../../terminal/format.js';
+import { cross, paint, print, printJson, tick } from '../../terminal/terminal.js';
+import { describeModel } from '../models.js';
+import { deviceTable, type FoundDevice, findDevices } from './devices.js';
 
 /** `problem` is something that keeps gen3d from working here; `note` is worth knowing and no more. */
 interface Finding {

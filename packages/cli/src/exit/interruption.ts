@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { exitCode } from './exit-code.js';
-import { Interrupted } from './failure.js';
+import { exitCode, Interrupted } from './failure.js';
 
 /**
  * Runs `work` with a signal that Ctrl-C or SIGTERM aborts, so that it can leave tidily; a second Ctrl-C ends at once.

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
-import { UsageError } from './failure.js';
+import { UsageError } from '../exit/failure.js';
 
 export interface OutputOptions {
   /** `-o`: a file for one photo; a folder for several, or where it is one already. */
