@@ -24,7 +24,7 @@ const columnOf = (heading: string, column = 0) => tablesBelow(heading)[0]?.map((
 const unique = (names: readonly string[]) => [...new Set(names)].sort();
 
 test('docs/errors.md has every code of a refused request, and no other', () => {
-  expect(unique(columnOf('HTTP answers').flatMap(codesIn))).toEqual(unique(ErrorCode.options));
+  expect(unique(columnOf('HTTP responses').flatMap(codesIn))).toEqual(unique(ErrorCode.options));
 });
 
 test('docs/errors.md has every code of a failed job, and no other', () => {
