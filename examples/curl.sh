@@ -14,7 +14,7 @@ if [ $# -ne 2 ]; then
 fi
 photo=$1
 model=$2
-[ -f "$photo" ] && [ -r "$photo" ] || fail "$photo is no file that can be read"
+if [ ! -f "$photo" ] || [ ! -r "$photo" ]; then fail "$photo is no file that can be read"; fi
 [ -n "${GEN3D_API_KEY:-}" ] || fail 'There is no API key: set GEN3D_API_KEY'
 server=${GEN3D_BASE_URL:-http://127.0.0.1:8787}
 
