@@ -1,10 +1,10 @@
+import { BundleError } from './base/errors.js';
 import type { Bundle } from './bundle/load-bundle.js';
 import { bundleOfKind } from './bundle/load-bundle.js';
-import { ComputeDevice } from './device/compute-device.js';
 import { ask } from './device/parity-run.js';
-import { openReconstructor } from './engine.js';
-import { BundleError } from './errors.js';
+import { ComputeDevice } from './network/compute-device.js';
 import { openMattingModel } from './photo/matte.js';
+import { openReconstructor } from './reconstructor.js';
 
 /**
  * Loads every graph of the bundle as the engine would, and lets go of them again.

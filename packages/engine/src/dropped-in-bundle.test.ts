@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import validator from 'gltf-validator';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { TexturedMesh } from './base/mesh.js';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
 import { Engine } from './engine.js';
 import { readGlb } from './gltf/read-glb.js';
-import type { TexturedMesh } from './surface/mesh.js';
 
 const models = join(import.meta.dirname, '../../../models');
 

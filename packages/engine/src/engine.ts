@@ -1,22 +1,18 @@
+import { createRequire } from 'node:module';
 import sharp from 'sharp';
 import { type Bundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
-import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-import { openEncoder, type SessionOptions } from './bundle/session.js';
+import type { MatteManifest } from './bundle/manifest.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
-import { ComputeDevice } from './device/compute-device.js';
 import type { Device, Provider } from './device/device.js';
-import { openBoxed } from './field/boxed.js';
-import type { BoxManifest } from './field/boxed-field.js';
-import { carve } from './field/carve.js';
-import { type ColumnsManifest, encodeColumns } from './field/columns.js';
 import type { DensityField } from './field/density-field.js';
-import { inflate } from './field/inflate.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { writeGlb } from './gltf/write-glb.js';
+import { ComputeDevice } from './network/compute-device.js';
+import type { SessionOptions } from './network/session.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
-import type { Cutout } from './photo/image.js';
 import { type MattingModel, matte, openMattingModel } from './photo/matte.js';
+import { builtInBundle, inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { thumbnail } from './render/thumbnail.js';
 import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';
@@ -25,10 +21,9 @@ import { pose } from './surface/pose.js';
 import { estimateElevation } from './surface/upright.js';
 import { bake } from './texture/bake.js';
 import { unwrap } from './texture/unwrap.js';
-import { version } from './version.js';
 
-/** The reconstructor without weights, which every machine has. */
-export const builtInBundle = 'inflate';
+/** The version of @gen3d/engine, which every file it makes names as its generator. */
+const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 export interface EngineOptions {
   /** A bundle's name, or `inflate`. */
@@ -90,14 +85,6 @@ const doneAfter: Record<Stage, number> = {
 };
 
 const paddingTexels = 4;
-
-interface Reconstructor {
-  readonly name: string;
-  readonly licence: string;
-  readonly foregroundRatio: number;
-  reconstruct(cutout: Cutout): Promise<DensityField>;
-  release(): Promise<void>;
-}
 
 /** Turns photos into models. Open one and keep it: the networks stay loaded between photos. */
 export class Engine {
@@ -215,41 +202,6 @@ export class Engine {
     return (await this.#matting).predict(image);
   }
 }
-
-const inflateReconstructor: Reconstructor = {
-  name: builtInBundle,
-  licence: 'MIT',
-  foregroundRatio: 0.86,
-  reconstruct: async (cutout) => inflate(cutout),
-  release: async () => {},
-};
-
-/** Loads the graphs of a reconstruction bundle. @throws {BundleError} if one does not fit its manifest */
-export async function openReconstructor(
-  bundle: Bundle<ReconstructionManifest>,
-  options?: SessionOptions,
-): Promise<Reconstructor> {
-  const { name, licence, input } = bundle.manifest;
-  const common = { name, licence: licence.weights.licence, foregroundRatio: input.foregroundRatio };
-  if (isColumns(bundle)) {
-    const session = await openEncoder(bundle, options);
-    return {
-      ...common,
-      reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
-      release: () => session.release(),
-    };
-  }
-  // TypeScript does not narrow a property's property; isColumns has told them apart.
-  const model = await openBoxed(bundle as Bundle<BoxManifest>, options);
-  return {
-    ...common,
-    reconstruct: async (cutout) => carve(await model.encode(cutout), cutout),
-    release: () => model.release(),
-  };
-}
-
-const isColumns = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<ColumnsManifest> =>
-  bundle.manifest.decoder.kind === 'columns';
 
 async function colorsOf(field: DensityField, positions: Float32Array): Promise<Float32Array | undefined> {
   if (!field.evaluateColors) return undefined;

@@ -1,7 +1,7 @@
 // The part of the engine that reads images. It loads no inference runtime, so a process that only decodes stays small.
 import sharp from 'sharp';
 
-export { EngineError, type EngineErrorCode } from './errors.js';
+export { EngineError, type EngineErrorCode } from './base/errors.js';
 export { type DecodeOptions, type ImageHeader, needsTooMuchMemory, readHeader } from './photo/decode.js';
 export { normalizeImage } from './photo/normalize.js';
 

@@ -1,3 +1,6 @@
+export { BundleError, EngineError, type EngineErrorCode } from './base/errors.js';
+export type { RgbaImage } from './base/image.js';
+export type { TexturedMesh } from './base/mesh.js';
 export { Catalogue, type CatalogueEntry, readCatalogues } from './bundle/catalogue.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
@@ -19,7 +22,6 @@ export {
 export { accelerators, type Device, type Provider } from './device/device.js';
 export { probe } from './device/probe.js';
 export {
-  builtInBundle,
   Engine,
   type EngineOptions,
   type Generated,
@@ -27,10 +29,8 @@ export {
   type GenerateStats,
   type Stage,
 } from './engine.js';
-export { BundleError, EngineError, type EngineErrorCode } from './errors.js';
 export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
-export type { RgbaImage } from './photo/image.js';
 export { shrinkPhoto } from './photo/shrink.js';
+export { builtInBundle } from './reconstructor.js';
 export { type RenderOptions, renderView } from './render/render-view.js';
-export type { TexturedMesh } from './surface/mesh.js';

@@ -25,7 +25,7 @@ async function timed(name, work) {
 }
 
 const { loadBundle, findBundle, bundleOfKind } = await load('bundle/load-bundle.ts');
-const { openEncoder, openDecoder } = await load('bundle/session.ts');
+const { openEncoder, openDecoder } = await load('network/session.ts');
 const { decode } = await load('photo/decode.ts');
 const { matte, openMattingModel } = await load('photo/matte.ts');
 const { frame, toInput } = await load('photo/frame.ts');

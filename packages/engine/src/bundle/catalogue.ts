@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 import { FileName, Manifest, ManifestWithoutGraphs } from './manifest.js';
 import { parseJson } from './parse-json.js';
 

@@ -4,7 +4,7 @@ import { type FileHandle, open, readFile, rm, stat, truncate, writeFile } from '
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Dispatcher, interceptors, request } from 'undici';
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 
 export interface DownloadOptions {
   readonly url: URL;

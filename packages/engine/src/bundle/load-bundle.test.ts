@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 import { writeBallBundle } from './bundle.fixture.js';
 import { bundleOfKind, findBundle, loadBundle, verifyBundle } from './load-bundle.js';
 

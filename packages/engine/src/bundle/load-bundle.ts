@@ -3,7 +3,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 import { type BundleKind, BundleName, Manifest } from './manifest.js';
 import { parseJson } from './parse-json.js';
 

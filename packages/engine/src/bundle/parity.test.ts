@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
+import { openEncoder } from '../network/session.js';
 import { bundleOfKind, findBundle } from './load-bundle.js';
-import { openEncoder } from './session.js';
 
 // What PyTorch answered, written by models/training/parity.py beside the photos it was asked about.
 const fixture = fileURLToPath(new URL('parity.fixture', import.meta.url));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 
 /**
  * Reads a JSON text as what a schema describes.

@@ -14,8 +14,8 @@ import {
 } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { type Dispatcher, EnvHttpProxyAgent, fetch } from 'undici';
+import { BundleError } from '../base/errors.js';
 import { itemSizes } from '../checkpoint/tensor-record.js';
-import { BundleError } from '../errors.js';
 import { assemble, readSkeleton, type Skeleton } from '../skeleton/assemble.js';
 import { type CatalogueEntry, findInCatalogue } from './catalogue.js';
 import { download, isDiskFull, reason } from './download.js';

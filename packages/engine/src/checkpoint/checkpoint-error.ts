@@ -1,4 +1,4 @@
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 
 const maxLength = 500;
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { BundleError } from '../errors.js';
+import { BundleError } from '../base/errors.js';
 import { readCheckpoint } from './read-checkpoint.js';
 import { itemSizes } from './tensor-record.js';
 

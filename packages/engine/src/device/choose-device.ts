@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { BundleError } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import { BundleError } from '../errors.js';
 import type { Adapter } from './adapter.js';
 import { keepVerdict, keptVerdict, type Verdict } from './check-cache.js';
 import { type Accelerator, accelerators, type Device, type Provider } from './device.js';

@@ -2,15 +2,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EngineError } from '../base/errors.js';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import { openEncoder } from '../bundle/session.js';
-import { openReconstructor } from '../engine.js';
-import { EngineError } from '../errors.js';
-import { Tensor } from '../onnxruntime.js';
-import { registerProvider } from './backend.fixture.js';
-import { ComputeDevice } from './compute-device.js';
+import { registerProvider } from '../network/backend.fixture.js';
+import { ComputeDevice } from '../network/compute-device.js';
+import { Tensor } from '../network/onnxruntime.js';
+import { openEncoder } from '../network/session.js';
+import { openReconstructor } from '../reconstructor.js';
 
 const models = join(import.meta.dirname, '../../../../models');
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { env, listSupportedBackends } from '../onnxruntime.js';
+import { env, listSupportedBackends } from '../network/onnxruntime.js';
 import { type Adapter, isSoftware, systemAdapter, vulkanAdapter } from './adapter.js';
 import type { Accelerator } from './device.js';
 import { probe } from './probe.js';

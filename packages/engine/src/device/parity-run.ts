@@ -1,9 +1,9 @@
 import { type Bundle, bundleOfKind } from '../bundle/load-bundle.js';
 import type { Manifest, ReconstructionManifest } from '../bundle/manifest.js';
-import { type FloatTensor, openDecoder, openEncoder, openMatting, type Session } from '../bundle/session.js';
 import { sceneCodesShape } from '../field/boxed.js';
 import type { BoxManifest } from '../field/boxed-field.js';
-import type { ComputeDevice } from './compute-device.js';
+import type { ComputeDevice } from '../network/compute-device.js';
+import { type FloatTensor, openDecoder, openEncoder, openMatting, type Session } from '../network/session.js';
 import { type Difference, difference } from './difference.js';
 
 /** Points or rows a decoder is asked about, unless its graph takes another number. */

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { findBundle, loadBundle } from '../bundle/load-bundle.js';
-import { Tensor } from '../onnxruntime.js';
-import { registerProvider } from './backend.fixture.js';
-import { ComputeDevice } from './compute-device.js';
+import { registerProvider } from '../network/backend.fixture.js';
+import { ComputeDevice } from '../network/compute-device.js';
+import { Tensor } from '../network/onnxruntime.js';
 import { difference, isTolerable } from './difference.js';
 import { compareWithCpu } from './parity-run.js';
 

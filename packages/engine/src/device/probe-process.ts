@@ -1,8 +1,8 @@
 /** A process of its own for what a graphics driver may crash, hang or be noisy in: see probe.ts. */
 import { readFile } from 'node:fs/promises';
 import { loadBundle } from '../bundle/load-bundle.js';
-import { env, InferenceSession } from '../onnxruntime.js';
-import { ComputeDevice } from './compute-device.js';
+import { ComputeDevice } from '../network/compute-device.js';
+import { env, InferenceSession } from '../network/onnxruntime.js';
 import { ask, compareWithCpu, times } from './parity-run.js';
 import type { ProbeReply, ProbeRequest } from './probe.js';
 

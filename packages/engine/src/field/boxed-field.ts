@@ -1,5 +1,5 @@
 import type { BoxDecoder, ReconstructionManifest } from '../bundle/manifest.js';
-import type { Elevation, UnseenField } from './density-field.js';
+import type { CameralessField, Elevation } from './density-field.js';
 
 export type BoxManifest = ReconstructionManifest & { readonly decoder: BoxDecoder };
 
@@ -30,7 +30,7 @@ export function boxedField(
   { decoder, threshold }: BoxManifest,
   { chunkSize, decode }: PointDecoder,
   elevation: Elevation | undefined,
-): UnseenField {
+): CameralessField {
   const { halfExtent } = decoder;
   const justBelow = threshold - 1e-3 * (Math.abs(threshold) || 1);
   const toBox = boxAxes(decoder);

@@ -2,14 +2,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { BundleError } from '../base/errors.js';
 import { type BallOptions, ballHalfExtent, writeBallBundle } from '../bundle/bundle.fixture.js';
 import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
-import { BundleError } from '../errors.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
 import { type BoxedModel, openBoxed } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
-import type { DensityField } from './density-field.js';
+import type { CameralessField } from './density-field.js';
 
 const photo = paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 255 : 0]);
 
@@ -34,7 +34,7 @@ async function open(options: BallOptions): Promise<BoxedModel> {
 }
 const ballField = async (options: BallOptions) => (await open(options)).encode(photo);
 
-async function densityAt(field: DensityField, points: Float32Array): Promise<Float32Array> {
+async function densityAt(field: CameralessField, points: Float32Array): Promise<Float32Array> {
   const density = new Float32Array(points.length / 3);
   await field.evaluate(points, density);
   return density;
@@ -118,12 +118,6 @@ test('a points graph that was exported for a fixed number of points is fed just 
   expect(await densityAt(fixed, places)).toEqual(await densityAt(free, places));
 });
 
-test('the camera is the one of the manifest', async () => {
-  const { camera } = await ballField({ kind: 'planes' });
-  expect(camera.distance).toBe(1.9);
-  expect(camera.halfTangent).toBeCloseTo(Math.tan(Math.PI / 9));
-});
-
 describe('a bundle that does not fit', () => {
   test('its manifest: planes of other channels than the graph takes', async () => {
     const opening = open({ kind: 'planes', decoder: { planeChannels: 40 } });
@@ -149,10 +143,4 @@ describe('a bundle that does not fit', () => {
       /decoder\.onnx: input "scene_codes" has the shape \[1, 3, 40, 64, 64\], encoder\.onnx gives \[1, 3, 2, 32, 32\]/,
     );
   });
-});
-
-test('without a camera in the manifest, one is found whose view of the box fits the outline', async () => {
-  // The ball's outline is a circle of 0.85 of the frame, and its radius 0.5.
-  const { camera } = await ballField({ kind: 'planes', manifest: { camera: undefined } });
-  expect(camera.distance).toBeCloseTo(0.5 / Math.sin(Math.atan(0.85 * Math.tan(Math.PI / 9))), 1);
 });

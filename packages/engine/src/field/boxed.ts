@@ -1,24 +1,18 @@
 import { join } from 'node:path';
+import { BundleError } from '../base/errors.js';
+import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import { openDecoder, openEncoder, type Session, type SessionOptions } from '../bundle/session.js';
-import { BundleError } from '../errors.js';
+import { openDecoder, openEncoder, type Session, type SessionOptions } from '../network/session.js';
 import { toInput } from '../photo/frame.js';
-import type { Cutout } from '../photo/image.js';
 import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
-import { type DensityField, learnedElevation } from './density-field.js';
-import { fitCamera } from './fit-camera.js';
+import { type CameralessField, learnedElevation } from './density-field.js';
 import { planesDecoder } from './planes.js';
 import { pointsDecoder } from './points.js';
 
 /** A model of the kind `points` or `planes`, its two graphs loaded. */
 export interface BoxedModel {
-  /**
-   * Runs the encoder once; the field asks the decoder, and lies in the space of the camera that the manifest gives, or else
-   * of the one that fits the cut-out's outline best.
-   *
-   * @throws {EngineError} inference_failed
-   */
-  encode(cutout: Cutout): Promise<DensityField>;
+  /** Runs the encoder once; the field runs the decoder. @throws {EngineError} inference_failed */
+  encode(cutout: Cutout): Promise<CameralessField>;
   release(): Promise<void>;
 }
 
@@ -34,11 +28,7 @@ export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOp
       const shape = [1, input.channels, input.size, input.size];
       const outputs = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
       const guess = elevation === undefined ? undefined : learnedElevation(outputs.get(elevation)![0]!);
-      const field = boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), guess);
-      const { camera } = manifest;
-      if (!camera) return fitCamera(field, cutout);
-      const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
-      return { ...field, camera: { distance: camera.distance, halfTangent } };
+      return boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), guess);
     },
     async release() {
       await encoder.release();

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
 import { rasterise } from '../render/rasterise.js';
 import { photoView } from '../render/view.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
-import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
 import { topologyProblems } from '../surface/topology.js';
 import { carve } from './carve.js';
 import type { DensityField } from './density-field.js';

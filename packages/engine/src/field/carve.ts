@@ -1,4 +1,4 @@
-import type { Cutout } from '../photo/image.js';
+import type { Cutout } from '../base/image.js';
 import { type DensityField, extentOf } from './density-field.js';
 import { densityScale } from './density-scale.js';
 import { signedDistance } from './distance-transform.js';

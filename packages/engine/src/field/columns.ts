@@ -1,8 +1,8 @@
+import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import type { Session } from '../bundle/session.js';
+import type { Session } from '../network/session.js';
 import { toInput } from '../photo/frame.js';
-import type { Cutout } from '../photo/image.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { mattePlane } from './matte-plane.js';

@@ -1,4 +1,4 @@
-import type { Camera } from '../camera.js';
+import type { Camera } from '../base/camera.js';
 
 /** An axis-aligned box: corners `min` and `max`, each [x, y, z]. */
 export interface Box {
@@ -53,4 +53,4 @@ export interface DensityField {
 }
 
 /** A field without a camera: its space stands upright, and the side that the photo shows is towards +Z. */
-export type UnseenField = Omit<DensityField, 'camera'>;
+export type CameralessField = Omit<DensityField, 'camera'>;

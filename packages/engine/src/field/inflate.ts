@@ -1,4 +1,4 @@
-import type { Cutout } from '../photo/image.js';
+import type { Cutout } from '../base/image.js';
 import type { DensityField } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { mattePlane } from './matte-plane.js';

@@ -1,4 +1,4 @@
-import { GrowingInts } from '../growing.js';
+import { GrowingInts } from '../base/growing.js';
 
 /** Samples of a field, x fastest, and which of them are evaluated; the others are interpolated. */
 export class Lattice {

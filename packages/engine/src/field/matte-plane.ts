@@ -1,4 +1,4 @@
-import type { Cutout } from '../photo/image.js';
+import type { Cutout } from '../base/image.js';
 import { resample } from '../photo/resample.js';
 
 /** The matte of a framed cut-out in 0..1, averaged down or interpolated up to [size·size]. */

@@ -1,5 +1,5 @@
 import type { BoxDecoder } from '../bundle/manifest.js';
-import type { Session } from '../bundle/session.js';
+import type { Session } from '../network/session.js';
 import type { PointDecoder } from './boxed-field.js';
 
 type PlanesDecoder = Extract<BoxDecoder, { kind: 'planes' }>;

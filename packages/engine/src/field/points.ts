@@ -1,5 +1,5 @@
 import type { BoxDecoder } from '../bundle/manifest.js';
-import type { FloatTensor, Session } from '../bundle/session.js';
+import type { FloatTensor, Session } from '../network/session.js';
 import type { PointDecoder } from './boxed-field.js';
 
 type PointsDecoder = Extract<BoxDecoder, { kind: 'points' }>;

@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { EngineError } from '../base/errors.js';
 import { loadBundle } from '../bundle/load-bundle.js';
-import { openEncoder } from '../bundle/session.js';
-import { EngineError } from '../errors.js';
+import { openEncoder } from '../network/session.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { type BoxManifest, boxedField } from './boxed-field.js';
 import { encodeColumns } from './columns.js';
-import type { UnseenField } from './density-field.js';
+import type { CameralessField } from './density-field.js';
 import { type SampledGrid, sampleGrid } from './sample-grid.js';
 import { fieldOf, randomPlanes, thinShapes } from './test-fields.fixture.js';
 
 /** The same grid with every sample evaluated. */
-async function dense(field: UnseenField, { size, origin, cell }: SampledGrid) {
+async function dense(field: CameralessField, { size, origin, cell }: SampledGrid) {
   const [nx, ny, nz] = size;
   const values = new Float32Array(nx * ny * nz);
   const points = new Float32Array(3 * nx * ny);
@@ -36,7 +36,7 @@ const sameBytes = (a: Float32Array | Uint32Array, b: Float32Array | Uint32Array)
   Buffer.compare(Buffer.from(a.buffer, 0, a.byteLength), Buffer.from(b.buffer, 0, b.byteLength)) === 0;
 
 /** Expects the surface to be that of the dense grid, bit by bit: their Hausdorff distance is then 0. */
-async function expectDenseSurface(field: UnseenField, resolution: number): Promise<SampledGrid> {
+async function expectDenseSurface(field: CameralessField, resolution: number): Promise<SampledGrid> {
   const grid = await sampleGrid(field, resolution);
   const ours = marchingCubes(grid, field.threshold);
   const wanted = marchingCubes(await dense(field, grid), field.threshold);
@@ -69,7 +69,7 @@ const lamp = paintCutout(256, (u, v) => {
   return [180, 120, 60, shade || pole || legs ? 255 : 0];
 });
 
-async function columns(): Promise<UnseenField> {
+async function columns(): Promise<CameralessField> {
   const bundle = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-tiny'));
   const session = await openEncoder(bundle as Parameters<typeof encodeColumns>[0]);
   try {

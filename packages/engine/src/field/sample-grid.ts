@@ -1,6 +1,6 @@
-import { EngineError } from '../errors.js';
-import type { ScalarGrid } from '../surface/scalar-grid.js';
-import type { UnseenField } from './density-field.js';
+import { EngineError } from '../base/errors.js';
+import type { ScalarGrid } from '../base/scalar-grid.js';
+import type { CameralessField } from './density-field.js';
 import { type DensityScale, densityScale } from './density-scale.js';
 import { Lattice } from './lattice.js';
 import { refinableCells } from './refinable-cells.js';
@@ -36,7 +36,11 @@ const batchSize = 1 << 16;
  * @param resolution cells along the longest side of the bounds
  * @throws the signal's reason, once aborted: between two batches
  */
-export async function sampleGrid(field: UnseenField, resolution: number, signal?: AbortSignal): Promise<SampledGrid> {
+export async function sampleGrid(
+  field: CameralessField,
+  resolution: number,
+  signal?: AbortSignal,
+): Promise<SampledGrid> {
   const { min, max } = field.bounds;
   const extent = [max[0] - min[0], max[1] - min[1], max[2] - min[2]] as const;
   const cell = Math.max(...extent) / resolution;
@@ -70,7 +74,7 @@ const cellsAlong = (extent: number, cell: number) => coarsestStride * Math.ceil(
 /** Asks the field for samples of a lattice, in batches. */
 class Evaluator {
   evaluations = 0;
-  readonly #field: UnseenField;
+  readonly #field: CameralessField;
   readonly #origin: readonly [number, number, number];
   readonly #signal: AbortSignal | undefined;
   /** Samples of the lattice that wait to be evaluated together. */
@@ -79,7 +83,7 @@ class Evaluator {
   readonly #points = new Float32Array(3 * batchSize);
   readonly #densities = new Float32Array(batchSize);
 
-  constructor(field: UnseenField, origin: readonly [number, number, number], signal: AbortSignal | undefined) {
+  constructor(field: CameralessField, origin: readonly [number, number, number], signal: AbortSignal | undefined) {
     this.#field = field;
     this.#origin = origin;
     this.#signal = signal;

@@ -1,7 +1,7 @@
 import { WebIO } from '@gltf-transform/core';
 import sharp from 'sharp';
-import type { RgbaImage } from '../photo/image.js';
-import type { TexturedMesh } from '../surface/mesh.js';
+import type { RgbaImage } from '../base/image.js';
+import type { TexturedMesh } from '../base/mesh.js';
 
 /**
  * Reads a GLB that `writeGlb` wrote back into its mesh and decoded base color texture, to draw or to measure it.

@@ -3,8 +3,8 @@ import { EXTTextureWebP } from '@gltf-transform/extensions';
 import { validateBytes } from 'gltf-validator';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
+import type { TexturedMesh } from '../base/mesh.js';
 import { box, sphere } from '../render/shapes.fixture.js';
-import type { TexturedMesh } from '../surface/mesh.js';
 import { writeGlb } from './write-glb.js';
 
 const metadata = {

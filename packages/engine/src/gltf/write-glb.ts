@@ -1,7 +1,7 @@
 import { Document, NodeIO, type Primitive, type Texture, TextureInfo } from '@gltf-transform/core';
 import { EXTTextureWebP } from '@gltf-transform/extensions';
-import { EngineError } from '../errors.js';
-import type { TexturedMesh } from '../surface/mesh.js';
+import { EngineError } from '../base/errors.js';
+import type { TexturedMesh } from '../base/mesh.js';
 
 /** An encoded base color picture, sRGB. JPEG and PNG open everywhere; WebP makes the GLB require EXT_texture_webp. */
 export interface GlbTexture {

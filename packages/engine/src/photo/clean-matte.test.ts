@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { Matte } from '../base/image.js';
 import { cleanMatte } from './clean-matte.js';
-import type { Matte } from './image.js';
 
 type Disc = readonly [x: number, y: number, radius: number, value?: number];
 

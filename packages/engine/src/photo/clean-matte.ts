@@ -1,5 +1,5 @@
+import type { Matte } from '../base/image.js';
 import { findPatches, type Patch } from './connected.js';
-import type { Matte } from './image.js';
 
 /** Where a pixel counts as part of a patch at all, and how strong one of them must be for the patch to be an object. */
 const patchThreshold = 32;

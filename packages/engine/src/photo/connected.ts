@@ -1,4 +1,4 @@
-import type { Matte } from './image.js';
+import type { Matte } from '../base/image.js';
 
 /** A connected patch of a matte: its box (right and bottom exclusive), its coverage in pixels, and its strongest pixel. */
 export interface Patch {

@@ -1,4 +1,4 @@
-import type { Cutout } from './image.js';
+import type { Cutout } from '../base/image.js';
 
 /** A framed cut-out painted by a function of -1..1 coordinates, v down: [red, green, blue, alpha], each 0..255. */
 export function paintCutout(

@@ -1,8 +1,8 @@
 import { crc32, deflateSync } from 'node:zlib';
 import sharp, { type Sharp } from 'sharp';
 import { describe, expect, test } from 'vitest';
+import type { RgbaImage } from '../base/image.js';
 import { decode, maxDecodedSide, readHeader } from './decode.js';
-import type { RgbaImage } from './image.js';
 
 const pixel = ({ width, data }: RgbaImage, x: number, y: number) => [
   ...data.subarray(4 * (y * width + x)).subarray(0, 4),

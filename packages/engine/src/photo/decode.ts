@@ -1,7 +1,7 @@
 import sharp, { type Metadata } from 'sharp';
-import { EngineError } from '../errors.js';
+import { EngineError } from '../base/errors.js';
+import type { RgbaImage } from '../base/image.js';
 import { describeNonImage, sniffFormat, supportedFormats } from './format.js';
-import type { RgbaImage } from './image.js';
 
 export interface DecodeOptions {
   /**

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Cutout, Matte, RgbaImage } from '../base/image.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { frame, toInput } from './frame.js';
-import type { Cutout, Matte, RgbaImage } from './image.js';
 
 type Color = readonly [number, number, number];
 const red: Color = [200, 40, 30];

@@ -1,7 +1,7 @@
+import { EngineError } from '../base/errors.js';
+import type { Cutout, Matte, RgbaImage } from '../base/image.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import { EngineError } from '../errors.js';
 import { foregroundColors, type Planes } from './foreground-colors.js';
-import type { Cutout, Matte, RgbaImage } from './image.js';
 import { type Plane, resample, type Window } from './resample.js';
 
 export interface FrameOptions {

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Matte } from '../base/image.js';
 import { bundleOfKind, findBundle } from '../bundle/load-bundle.js';
 import { decode } from './decode.js';
-import type { Matte } from './image.js';
 import { type MattingModel, matte, openMattingModel } from './matte.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));

@@ -1,11 +1,11 @@
 import sharp from 'sharp';
+import { EngineError } from '../base/errors.js';
+import type { Matte, RgbaImage } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { MatteManifest } from '../bundle/manifest.js';
-import { openMatting, type SessionOptions } from '../bundle/session.js';
-import { EngineError } from '../errors.js';
+import { openMatting, type SessionOptions } from '../network/session.js';
 import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
-import type { Matte, RgbaImage } from './image.js';
 
 /** Says how much of each pixel is the object. Gets an opaque picture, gives a matte of any size with the same proportions. */
 export type PredictMatte = (image: RgbaImage) => Promise<Matte>;

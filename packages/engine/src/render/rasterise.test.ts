@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { project } from '../camera.js';
+import { project } from '../base/camera.js';
 import { rasterise } from './rasterise.js';
 import { box, sphere } from './shapes.fixture.js';
 import { orbitView, photoView, projectPoints } from './view.js';

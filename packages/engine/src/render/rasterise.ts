@@ -1,4 +1,4 @@
-import type { TriangleMesh } from '../surface/mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 import { projectPoints, type View } from './view.js';
 
 /** What each pixel of a view sees. Rows run from the top; pixels are sampled at their centres. */

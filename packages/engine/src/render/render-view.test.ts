@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RgbaImage } from '../photo/image.js';
+import type { RgbaImage } from '../base/image.js';
 import { type RenderOptions, renderView } from './render-view.js';
 import { box, sphere } from './shapes.fixture.js';
 

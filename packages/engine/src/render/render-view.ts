@@ -1,6 +1,6 @@
-import type { RgbaImage } from '../photo/image.js';
-import type { TexturedMesh } from '../surface/mesh.js';
-import { byteOfLinear } from '../texture/srgb.js';
+import type { RgbaImage } from '../base/image.js';
+import type { TexturedMesh } from '../base/mesh.js';
+import { byteOfLinear } from '../base/srgb.js';
 import { type Raster, rasterise } from './rasterise.js';
 import { shadeObject } from './shade.js';
 import { floorShare, type Studio, setUpStudio } from './studio.js';

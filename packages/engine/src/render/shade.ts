@@ -1,6 +1,6 @@
-import type { RgbaImage } from '../photo/image.js';
-import type { TexturedMesh } from '../surface/mesh.js';
-import { linearOfByte } from '../texture/srgb.js';
+import type { RgbaImage } from '../base/image.js';
+import type { TexturedMesh } from '../base/mesh.js';
+import { linearOfByte } from '../base/srgb.js';
 import type { Raster } from './rasterise.js';
 import { gatherLight, type Studio } from './studio.js';
 

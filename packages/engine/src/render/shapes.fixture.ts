@@ -1,4 +1,4 @@
-import type { TexturedMesh } from '../surface/mesh.js';
+import type { TexturedMesh } from '../base/mesh.js';
 
 /** A UV sphere around [0, radius, 0], so standing on the ground; u runs once around, v from the north pole down. */
 export function sphere(radius: number, rings: number, segments = 2 * rings): TexturedMesh {

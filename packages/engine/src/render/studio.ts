@@ -1,4 +1,4 @@
-import type { TriangleMesh } from '../surface/mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 import { type Ball, ballAround } from './ball.js';
 import { rasterise } from './rasterise.js';
 import { orbitRotation, type View } from './view.js';

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
-import type { RgbaImage } from '../photo/image.js';
-import type { TexturedMesh } from '../surface/mesh.js';
+import type { RgbaImage } from '../base/image.js';
+import type { TexturedMesh } from '../base/mesh.js';
 import { renderView } from './render-view.js';
 
 const SIZE = 512;

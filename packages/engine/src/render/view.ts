@@ -1,4 +1,4 @@
-import type { Camera } from '../camera.js';
+import type { Camera } from '../base/camera.js';
 import { ballAround } from './ball.js';
 
 /**

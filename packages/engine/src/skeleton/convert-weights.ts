@@ -1,9 +1,9 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { fromFloat16, toFloat16 } from '../bundle/float16.js';
+import { BundleError } from '../base/errors.js';
 import { type ByteSource, withFile } from '../checkpoint/byte-source.js';
 import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
 import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-record.js';
-import { BundleError } from '../errors.js';
+import { fromFloat16, toFloat16 } from '../network/float16.js';
 import { type MissingWeight, sameShape } from './skeleton.js';
 
 /** Memory pages of every system are a multiple of it, so that the file can be mapped, and GPUs can copy from it. */

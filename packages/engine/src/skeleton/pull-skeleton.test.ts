@@ -7,8 +7,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findBundle, verifyBundle } from '../bundle/load-bundle.js';
 import { type CheckpointOptions, type PullOptions, type PullRequirements, pullBundle } from '../bundle/pull.js';
 import { testBundle } from '../check-bundle.js';
-import { ComputeDevice } from '../device/compute-device.js';
 import { ask } from '../device/parity-run.js';
+import { ComputeDevice } from '../network/compute-device.js';
 import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton.fixture.js';
 
 let folder: string;

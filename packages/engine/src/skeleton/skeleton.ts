@@ -1,6 +1,6 @@
+import { BundleError } from '../base/errors.js';
 import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
 import type { DType } from '../checkpoint/tensor-record.js';
-import { BundleError } from '../errors.js';
 import { bytesField, type Field, fieldsOf, packedVarints, textField } from './protobuf.js';
 
 /** A weight that a skeleton leaves to a checkpoint. */

@@ -1,4 +1,4 @@
-import type { TriangleMesh } from './mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 /**
  * Drops what is not the object: closed parts of less than `minShare` of the largest part's volume (specks that float

@@ -1,5 +1,5 @@
+import type { TriangleMesh } from '../base/mesh.js';
 import { compact } from './clean.js';
-import type { TriangleMesh } from './mesh.js';
 
 /**
  * Reduces a closed 2-manifold to at most `maxTriangles` by collapsing edges in the order of their quadric error, and

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { EngineError } from '../errors.js';
+import { EngineError } from '../base/errors.js';
+import type { TriangleMesh } from '../base/mesh.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { fieldOf, random } from '../field/test-fields.fixture.js';
 import { collapseEdges } from './collapse-edges.js';
 import { extractSurface } from './extract-surface.js';
-import type { TriangleMesh } from './mesh.js';
 import { meshOf, torus } from './shapes.fixture.js';
 import { enclosedVolume, topologyProblems } from './topology.js';
 

@@ -1,9 +1,9 @@
-import { EngineError } from '../errors.js';
+import { EngineError } from '../base/errors.js';
+import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField } from '../field/density-field.js';
 import { type SampledGrid, sampleGrid } from '../field/sample-grid.js';
 import { clean } from './clean.js';
 import { marchingCubes } from './marching-cubes.js';
-import type { TriangleMesh } from './mesh.js';
 import { projectOntoField } from './project.js';
 import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';

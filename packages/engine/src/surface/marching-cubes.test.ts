@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { TriangleMesh } from '../base/mesh.js';
 import { marchingCubes } from './marching-cubes.js';
-import type { TriangleMesh } from './mesh.js';
 import { ball, gridOf } from './shapes.fixture.js';
 import { enclosedVolume, topologyProblems } from './topology.js';
 

@@ -1,7 +1,7 @@
-import { GrowingFloats, GrowingInts } from '../growing.js';
+import { GrowingFloats, GrowingInts } from '../base/growing.js';
+import type { TriangleMesh } from '../base/mesh.js';
+import type { ScalarGrid } from '../base/scalar-grid.js';
 import { cubeTriangles, edgeCorners } from './marching-cubes-table.js';
-import type { TriangleMesh } from './mesh.js';
-import type { ScalarGrid } from './scalar-grid.js';
 
 /**
  * Extracts the surface where a sampled density crosses `threshold`, as an indexed mesh with shared vertices.

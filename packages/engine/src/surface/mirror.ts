@@ -1,4 +1,4 @@
-import type { TriangleMesh } from './mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 /** A plane: the points p with normal · p = offset. The normal is of unit length. */
 export interface Plane {

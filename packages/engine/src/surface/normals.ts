@@ -1,4 +1,4 @@
-import type { TriangleMesh } from './mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 /**
  * Unit vertex normals [3·V], the mean of the adjoining triangles' normals weighted by their angle at the vertex, so

@@ -1,4 +1,4 @@
-import type { TexturedMesh } from './mesh.js';
+import type { TexturedMesh } from '../base/mesh.js';
 
 /**
  * Turns a model out of the photo camera's frame into glTF's: Y up, the side the camera saw towards +Z, standing on

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
+import type { TriangleMesh } from '../base/mesh.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { fieldOf } from '../field/test-fields.fixture.js';
 import { marchingCubes } from './marching-cubes.js';
-import type { TriangleMesh } from './mesh.js';
 import { projectOntoField } from './project.js';
 import { smooth } from './smooth.js';
 import { enclosedVolume, topologyProblems } from './topology.js';

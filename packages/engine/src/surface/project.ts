@@ -1,6 +1,6 @@
+import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField } from '../field/density-field.js';
 import type { DensityScale } from '../field/density-scale.js';
-import type { TriangleMesh } from './mesh.js';
 import { vertexNormals } from './normals.js';
 
 /** No vertex moves further, as a share of a cell: beyond that, a tangent says nothing. */

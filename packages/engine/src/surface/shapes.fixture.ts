@@ -1,6 +1,6 @@
+import type { TriangleMesh } from '../base/mesh.js';
+import type { ScalarGrid } from '../base/scalar-grid.js';
 import { marchingCubes } from './marching-cubes.js';
-import type { TriangleMesh } from './mesh.js';
-import type { ScalarGrid } from './scalar-grid.js';
 
 /** A grid over -1..1 with `n` samples a side, its border forced outside. */
 export function gridOf(n: number, density: (x: number, y: number, z: number) => number): ScalarGrid {

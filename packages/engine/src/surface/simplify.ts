@@ -1,7 +1,7 @@
 import { MeshoptSimplifier } from 'meshoptimizer';
+import type { TriangleMesh } from '../base/mesh.js';
 import { compact } from './clean.js';
 import { collapseEdges } from './collapse-edges.js';
-import type { TriangleMesh } from './mesh.js';
 import { nonManifoldVertices } from './topology.js';
 
 export interface Simplified {

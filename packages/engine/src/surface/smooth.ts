@@ -1,4 +1,4 @@
-import type { TriangleMesh } from './mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 /**
  * Smooths a closed mesh without shrinking it: each pass moves every vertex towards the mean of its neighbours, then a

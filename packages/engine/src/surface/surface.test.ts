@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import type { TriangleMesh } from '../base/mesh.js';
 import { clean } from './clean.js';
-import type { TriangleMesh } from './mesh.js';
 import { vertexNormals } from './normals.js';
 import { pose } from './pose.js';
 import { ball, meshOf, torus } from './shapes.fixture.js';

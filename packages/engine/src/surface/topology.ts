@@ -1,4 +1,4 @@
-import type { TriangleMesh } from './mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 /**
  * What keeps a mesh from being a closed, consistently wound 2-manifold; empty when nothing does.

@@ -1,4 +1,4 @@
-import type { TexturedMesh, TriangleMesh } from './mesh.js';
+import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 
 /** The mesh with the vertices that UV seams split joined again: by position, which splitting leaves as it is. */
 export function welded({ positions, indices }: TexturedMesh): TriangleMesh {

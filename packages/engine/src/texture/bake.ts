@@ -1,13 +1,13 @@
-import type { Camera } from '../camera.js';
-import type { Cutout, RgbaImage } from '../photo/image.js';
+import type { Camera } from '../base/camera.js';
+import type { Cutout, RgbaImage } from '../base/image.js';
+import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
+import { byteOfLinear, linearOfByte, linearOfSrgb } from '../base/srgb.js';
 import { rasterise } from '../render/rasterise.js';
 import { photoView, projectPoints } from '../render/view.js';
 import { type DepthMap, visibleShare } from '../render/visibility.js';
-import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
 import { type Plane, reflect } from '../surface/mirror.js';
 import { fillUnseen } from './fill-unseen.js';
 import { padSeams } from './pad-seams.js';
-import { byteOfLinear, linearOfByte, linearOfSrgb } from './srgb.js';
 import { type Texels, texelsOf } from './texels.js';
 
 /** Pixels a side of the depth map that decides what the photo saw. */

@@ -1,5 +1,5 @@
-import type { Camera } from '../camera.js';
-import type { TriangleMesh } from '../surface/mesh.js';
+import type { Camera } from '../base/camera.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 /** How a surface is cut into connected pieces that each lie flat; lengths are in half widths of the photo's frame. */
 export interface Charts {

@@ -1,4 +1,4 @@
-import type { TriangleMesh } from '../surface/mesh.js';
+import type { TriangleMesh } from '../base/mesh.js';
 
 export interface PartlySeen {
   /** [3·V] what the photo shows at each vertex, worth something where it was `seen`. */

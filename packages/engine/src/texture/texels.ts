@@ -1,4 +1,4 @@
-import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 
 /** The texels that a mesh's charts cover, each a point on the surface. */
 export interface Texels {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import type { Cutout } from '../base/image.js';
+import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { inflate } from '../field/inflate.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
-import type { Cutout } from '../photo/image.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
-import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
 import { mirrorsOf } from '../surface/mirror.js';
 import { vertexNormals } from '../surface/normals.js';
 import { ball, meshOf, torus } from '../surface/shapes.fixture.js';

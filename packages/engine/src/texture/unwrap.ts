@@ -1,6 +1,6 @@
 import * as watlas from 'watlas';
-import type { Camera } from '../camera.js';
-import type { TexturedMesh, TriangleMesh } from '../surface/mesh.js';
+import type { Camera } from '../base/camera.js';
+import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { cutCharts } from './charts.js';
 
 let initialised: Promise<void> | undefined;

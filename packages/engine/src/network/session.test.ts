@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { BundleError } from '../errors.js';
-import { type Bundle, bundleOfKind, findBundle } from './load-bundle.js';
-import type { ReconstructionManifest } from './manifest.js';
-import { onnxFile } from './onnx.fixture.js';
+import { BundleError } from '../base/errors.js';
+import { type Bundle, bundleOfKind, findBundle } from '../bundle/load-bundle.js';
+import type { ReconstructionManifest } from '../bundle/manifest.js';
+import { onnxFile } from '../bundle/onnx.fixture.js';
 import { openEncoder, openSession } from './session.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
-
-import { ComputeDevice } from '../device/compute-device.js';
-import { BundleError, EngineError } from '../errors.js';
-import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from '../onnxruntime.js';
+import { BundleError, EngineError } from '../base/errors.js';
+import type { Bundle } from '../bundle/load-bundle.js';
+import type { BoxDecoder, MatteManifest, ReconstructionManifest } from '../bundle/manifest.js';
+import { ComputeDevice } from './compute-device.js';
 import { fromFloat16, toFloat16 } from './float16.js';
-import type { Bundle } from './load-bundle.js';
-import type { BoxDecoder, MatteManifest, ReconstructionManifest } from './manifest.js';
+import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from './onnxruntime.js';
 
 /** A tensor of an ONNX graph, float32 or float16; `null` stands for a size that is free. */
 export interface TensorSpec {

@@ -1,4 +1,4 @@
-import { type Backend, InferenceSession, type OnnxValue, registerBackend } from '../onnxruntime.js';
+import { type Backend, InferenceSession, type OnnxValue, registerBackend } from './onnxruntime.js';
 
 type Answer = Readonly<Record<string, OnnxValue>>;
 

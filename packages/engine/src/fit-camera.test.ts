@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import { paintCutout } from '../photo/cutout.fixture.js';
-import { rasterise } from '../render/rasterise.js';
-import { photoView } from '../render/view.js';
-import { marchingCubes } from '../surface/marching-cubes.js';
+import { sampleGrid } from './field/sample-grid.js';
+import { fieldOf } from './field/test-fields.fixture.js';
 import { fitCamera } from './fit-camera.js';
-import { sampleGrid } from './sample-grid.js';
-import { fieldOf } from './test-fields.fixture.js';
+import { paintCutout } from './photo/cutout.fixture.js';
+import { rasterise } from './render/rasterise.js';
+import { photoView } from './render/view.js';
+import { marchingCubes } from './surface/marching-cubes.js';
 
 const degree = Math.PI / 180;
 

@@ -10,7 +10,7 @@ function run(program: string) {
   const home = mkdtempSync(join(tmpdir(), 'gen3d-home-'));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const result = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
-    cwd: fileURLToPath(new URL('..', import.meta.url)),
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
     env: { HOME: home, PATH: process.env.PATH },
     encoding: 'utf8',
   });

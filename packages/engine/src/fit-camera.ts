@@ -1,13 +1,13 @@
-import type { Camera } from '../camera.js';
-import type { Cutout } from '../photo/image.js';
-import { rasterise } from '../render/rasterise.js';
-import { photoView } from '../render/view.js';
-import { marchingCubes } from '../surface/marching-cubes.js';
-import type { TriangleMesh } from '../surface/mesh.js';
-import { tilt } from '../surface/pose.js';
-import { type Box, type DensityField, extentOf, type UnseenField } from './density-field.js';
-import { mattePlane } from './matte-plane.js';
-import { sampleGrid } from './sample-grid.js';
+import type { Camera } from './base/camera.js';
+import type { Cutout } from './base/image.js';
+import type { TriangleMesh } from './base/mesh.js';
+import { type Box, type CameralessField, type DensityField, extentOf } from './field/density-field.js';
+import { mattePlane } from './field/matte-plane.js';
+import { sampleGrid } from './field/sample-grid.js';
+import { rasterise } from './render/rasterise.js';
+import { photoView } from './render/view.js';
+import { marchingCubes } from './surface/marching-cubes.js';
+import { tilt } from './surface/pose.js';
 
 const degree = Math.PI / 180;
 
@@ -36,7 +36,7 @@ interface Fit {
  *
  * @returns the same field in the space of that camera. A field in which no surface is found gets a camera that sees its box
  */
-export async function fitCamera(field: UnseenField, cutout: Cutout): Promise<DensityField> {
+export async function fitCamera(field: CameralessField, cutout: Cutout): Promise<DensityField> {
   const surface = marchingCubes(await sampleGrid(field, resolution), field.threshold);
   const extent = extentOf(field.bounds);
   if (surface.indices.length === 0) return { ...field, camera: { distance: 3 * extent, halfTangent } };
@@ -63,7 +63,7 @@ export async function fitCamera(field: UnseenField, cutout: Cutout): Promise<Den
 }
 
 /** The field, turned and moved to where the camera sees it as the photo shows it. */
-function inFrontOf(field: UnseenField, { pitch, shift, camera }: Fit): DensityField {
+function inFrontOf(field: CameralessField, { pitch, shift, camera }: Fit): DensityField {
   const back = (points: Float32Array) => tilt(moved(points, [-shift[0], -shift[1]]), pitch);
   const { evaluateColors } = field;
   return {

@@ -1,0 +1,64 @@
+import type { Cutout } from './base/image.js';
+import type { Bundle } from './bundle/load-bundle.js';
+import type { ReconstructionManifest } from './bundle/manifest.js';
+import { openBoxed } from './field/boxed.js';
+import type { BoxManifest } from './field/boxed-field.js';
+import { carve } from './field/carve.js';
+import { type ColumnsManifest, encodeColumns } from './field/columns.js';
+import type { DensityField } from './field/density-field.js';
+import { inflate } from './field/inflate.js';
+import { fitCamera } from './fit-camera.js';
+import { openEncoder, type SessionOptions } from './network/session.js';
+
+/** Turns a framed cutout into a density field: a bundle of any decoder kind, or the one built in. */
+export interface Reconstructor {
+  readonly name: string;
+  readonly licence: string;
+  readonly foregroundRatio: number;
+  reconstruct(cutout: Cutout): Promise<DensityField>;
+  release(): Promise<void>;
+}
+
+/** The reconstructor without weights, which every machine has. */
+export const builtInBundle = 'inflate';
+
+export const inflateReconstructor: Reconstructor = {
+  name: builtInBundle,
+  licence: 'MIT',
+  foregroundRatio: 0.86,
+  reconstruct: async (cutout) => inflate(cutout),
+  release: async () => {},
+};
+
+/** Loads the graphs of a reconstruction bundle. @throws {BundleError} if one does not fit its manifest */
+export async function openReconstructor(
+  bundle: Bundle<ReconstructionManifest>,
+  options?: SessionOptions,
+): Promise<Reconstructor> {
+  const { name, licence, input } = bundle.manifest;
+  const common = { name, licence: licence.weights.licence, foregroundRatio: input.foregroundRatio };
+  if (isColumns(bundle)) {
+    const session = await openEncoder(bundle, options);
+    return {
+      ...common,
+      reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
+      release: () => session.release(),
+    };
+  }
+  // TypeScript does not narrow a property's property; isColumns has told them apart.
+  const { encode, release } = await openBoxed(bundle as Bundle<BoxManifest>, options);
+  const { camera } = bundle.manifest;
+  return {
+    ...common,
+    async reconstruct(cutout) {
+      const field = await encode(cutout);
+      if (!camera) return carve(await fitCamera(field, cutout), cutout);
+      const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
+      return carve({ ...field, camera: { distance: camera.distance, halfTangent } }, cutout);
+    },
+    release,
+  };
+}
+
+const isColumns = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<ColumnsManifest> =>
+  bundle.manifest.decoder.kind === 'columns';
