@@ -29,7 +29,10 @@ export default defineConfig({
   plugins: [styleHashes()],
   resolve: {
     alias: {
-      'three/examples/jsm/libs/meshopt_decoder.module.js': join(import.meta.dirname, 'src/parts/no-meshopt-decoder.ts'),
+      'three/examples/jsm/libs/meshopt_decoder.module.js': join(
+        import.meta.dirname,
+        'src/components/no-meshopt-decoder.ts',
+      ),
     },
   },
   build: {

@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/rules.ts', 'src/openapi.ts'],
+  entry: ['src/index.ts', 'src/rules.ts', 'src/dashboard.ts', 'src/openapi.ts'],
   format: ['esm', 'cjs'],
   target: 'es2022',
   dts: true,

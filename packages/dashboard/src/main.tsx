@@ -16,13 +16,15 @@ render(
   <LocationProvider scope={/^\/($|\?|dashboard)/}>
     <ErrorBoundary>
       <SessionProvider
-        signIn={(hasPassword, ended, done) => <SignInPage hasPassword={hasPassword} ended={ended} done={done} />}
+        signIn={(hasPassword, ended, onSignedIn) => (
+          <SignInPage hasPassword={hasPassword} ended={ended} onSignedIn={onSignedIn} />
+        )}
       >
         <Layout>
           <Router>
             <Route path="/" component={GalleryPage} />
             <Route path="/dashboard" component={GalleryPage} />
-            {/* Who follows a sign-in link while signed in is where they wanted to be. */}
+            {/* A sign-in link that is opened while signed in leads to the models. */}
             <Route path="/dashboard/sign-in" component={GalleryPage} />
             <Route path="/dashboard/jobs/:id" component={JobPage} />
             <Route path="/dashboard/keys" component={KeysPage} />

@@ -1,31 +1,31 @@
 import { useEffect, useRef } from 'preact/hooks';
 
-const firstMs = 1_000;
-const longestMs = 15_000;
+const minPauseMs = 1_000;
+const maxPauseMs = 15_000;
 
 /**
- * Calls `ask` again and again: after a second while it says that something moves, after ever longer pauses while nothing
- * does or the server cannot be reached. Rests while nobody looks at the page. A change of `restart` begins anew.
+ * Calls `load` repeatedly: every second while it resolves to true (something is in progress), and after growing pauses
+ * when it resolves to false or rejects. Pauses while the page is hidden. Starts over when `key` changes.
  */
-export function usePolling(ask: () => Promise<boolean>, restart: unknown): void {
-  const latest = useRef(ask);
-  latest.current = ask;
-  // `restart` is not used inside: it is there to begin anew.
+export function usePolling(load: () => Promise<boolean>, key: unknown): void {
+  const latest = useRef(load);
+  latest.current = load;
+  // `key` is a dependency only so that polling starts over.
   useEffect(() => {
     let stopped = false;
-    let pauseMs = firstMs;
+    let pauseMs = minPauseMs;
     let timer: ReturnType<typeof setTimeout>;
-    const round = async () => {
+    const poll = async () => {
       if (document.visibilityState === 'visible') {
-        const moves = await latest.current().catch(() => false);
-        pauseMs = moves ? firstMs : Math.min(longestMs, pauseMs * 1.5);
+        const isActive = await latest.current().catch(() => false);
+        pauseMs = isActive ? minPauseMs : Math.min(maxPauseMs, pauseMs * 1.5);
       }
-      if (!stopped) timer = setTimeout(round, pauseMs);
+      if (!stopped) timer = setTimeout(poll, pauseMs);
     };
-    void round();
+    void poll();
     return () => {
       stopped = true;
       clearTimeout(timer);
     };
-  }, [restart]);
+  }, [key]);
 }

@@ -1,49 +1,55 @@
+import { Session } from '@gen3d/schema/dashboard';
 import { type ComponentChildren, createContext, type JSX } from 'preact';
 import { useCallback, useContext, useEffect, useMemo, useState } from 'preact/hooks';
-import { type AccountName, type Call, callAs, type Session } from './api.js';
+import { type Api, createApi } from './api.js';
 import { forgetPhotos } from './photos/kept-photos.js';
 
-interface SignedIn {
-  role: 'operator' | 'member';
+type SignedInSession = Exclude<Session, { role: null }>;
+type Account = SignedInSession['accounts'][number];
+
+interface SessionState {
+  role: SignedInSession['role'];
   /** Whether the operator has set a password. */
   hasPassword: boolean;
   /** The key that signed in; null for the operator. */
   keyId: string | null;
-  accounts: AccountName[];
-  account: AccountName;
+  accounts: Account[];
+  account: Account;
   chooseAccount: (accountId: string) => void;
-  /** Calls on behalf of the chosen account. */
-  call: Call;
-  /** Asks again who is signed in, after accounts have changed. */
+  /** Acts for the chosen account. */
+  api: Api;
+  /** Reads the session again, after accounts have changed. */
   refresh: () => Promise<void>;
   signOut: () => Promise<void>;
 }
 
-const Context = createContext<SignedIn | undefined>(undefined);
+const Context = createContext<SessionState | undefined>(undefined);
 
-/** The session of a page that is shown only to those who are signed in. */
-export function useSession(): SignedIn {
+/** The session. For components below {@link SessionProvider}. */
+export function useSession(): SessionState {
   const session = useContext(Context);
-  if (!session) throw new Error('this page is shown to nobody but those who are signed in');
+  if (!session) throw new Error('useSession needs a SessionProvider above it');
   return session;
 }
 
-const anonymous = callAs(undefined);
-const chosenKey = 'gen3d-account';
+const anonymousApi = createApi(undefined);
+/** Key in the session storage: each browser tab can show another account. */
+const chosenAccountKey = 'gen3d-account';
 
+/** Shows `signIn` until someone has signed in. */
 export function SessionProvider(props: {
   children: ComponentChildren;
-  /** `ended`: somebody was signed in, and did not sign out here. */
-  signIn: (hasPassword: boolean, ended: boolean, done: (session: Session) => void) => JSX.Element;
+  /** `ended`: whether the session ended other than by signing out on this page. */
+  signIn: (hasPassword: boolean, ended: boolean, onSignedIn: (session: Session) => void) => JSX.Element;
 }) {
   const [session, setSession] = useState<Session>();
   const [ended, setEnded] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const [chosen, setChosen] = useState(() => sessionStorage.getItem(chosenKey));
+  const [chosenId, setChosenId] = useState(() => sessionStorage.getItem(chosenAccountKey));
 
   const refresh = useCallback(async () => {
     try {
-      setSession(await anonymous<Session>('GET', '/session'));
+      setSession(await anonymousApi.get('/session', Session));
       setProblem(undefined);
     } catch (error) {
       setProblem((error as Error).message);
@@ -51,21 +57,14 @@ export function SessionProvider(props: {
   }, []);
   useEffect(() => void refresh(), [refresh]);
 
-  const account =
-    session?.role != null
-      ? (session.accounts.find(({ account_id }) => account_id === chosen) ?? session.accounts[0])
-      : undefined;
-
-  const signedOut = useCallback(
-    () => setSession((known) => ({ role: null, operator_password: known?.operator_password ?? false })),
-    [],
-  );
-  const sessionEnded = useCallback(() => {
-    setEnded(true);
-    signedOut();
-  }, [signedOut]);
-  const value = useMemo<SignedIn | undefined>(() => {
-    if (session?.role == null || !account) return undefined;
+  const clearSession = useCallback((isEnded: boolean) => {
+    setEnded(isEnded);
+    setSession((previous) => ({ role: null, operator_password: previous?.operator_password ?? false }));
+  }, []);
+  const state = useMemo<SessionState | undefined>(() => {
+    if (!session || session.role === null) return undefined;
+    const account = session.accounts.find(({ account_id }) => account_id === chosenId) ?? session.accounts[0];
+    if (!account) return undefined;
     return {
       role: session.role,
       keyId: session.key_id,
@@ -73,23 +72,22 @@ export function SessionProvider(props: {
       accounts: session.accounts,
       account,
       chooseAccount(accountId) {
-        sessionStorage.setItem(chosenKey, accountId);
-        setChosen(accountId);
+        sessionStorage.setItem(chosenAccountKey, accountId);
+        setChosenId(accountId);
       },
-      call: callAs(account.account_id, sessionEnded),
+      api: createApi(account.account_id, () => clearSession(true)),
       refresh,
       async signOut() {
-        await anonymous('DELETE', '/session');
+        await anonymousApi.send('DELETE', '/session');
         await forgetPhotos();
-        setEnded(false);
-        signedOut();
+        clearSession(false);
       },
     };
-  }, [session, account, refresh, signedOut, sessionEnded]);
+  }, [session, chosenId, refresh, clearSession]);
 
   if (problem !== undefined) {
     return (
-      <main class="alone">
+      <main class="centered">
         <h1>gen3d</h1>
         <p role="alert">{problem}</p>
         <button type="button" class="primary" onClick={() => void refresh()}>
@@ -99,6 +97,6 @@ export function SessionProvider(props: {
     );
   }
   if (!session) return null;
-  if (!value) return props.signIn(session.operator_password, ended, setSession);
-  return <Context value={value}>{props.children}</Context>;
+  if (!state) return props.signIn(session.operator_password, ended, setSession);
+  return <Context value={state}>{props.children}</Context>;
 }

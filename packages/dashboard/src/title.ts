@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 
-/** Names the page in the browser's tab, and to a screen reader that arrives. */
+/** Sets the title of the browser tab, which a screen reader also announces. */
 export function useTitle(title: string): void {
   useEffect(() => {
     document.title = `${title} · gen3d`;

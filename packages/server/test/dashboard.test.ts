@@ -473,7 +473,7 @@ test('a ping that nobody takes is seen as a dead letter with its attempts, and r
     event_id: string;
     state: string;
     attempts: number;
-    last_answer: string | null;
+    last_result: string | null;
   }
   /** The ping, once so many attempts at it have failed. */
   const deadAfter = (attempts: number, query = '') =>
@@ -482,7 +482,7 @@ test('a ping that nobody takes is seen as a dead letter with its attempts, and r
       return event?.state === 'dead' && event.attempts === attempts && event;
     });
   const letter = await deadAfter(1);
-  expect(letter.last_answer).toBe('the host name is unknown');
+  expect(letter.last_result).toBe('the host name is unknown');
   expect((await call('POST', `/events/${letter.event_id}/replay`)).status).toBe(202);
   expect((await deadAfter(2, '?undelivered=true')).event_id).toBe(letter.event_id);
   const { deliveries } = (await call('GET', `/events/${letter.event_id}/deliveries`)).body as { deliveries: unknown[] };

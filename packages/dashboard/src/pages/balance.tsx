@@ -1,24 +1,19 @@
+import { Balance, type DailySpend, type LedgerEntry, LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useState } from 'preact/hooks';
-import type { Balance, Day, LedgerEntry } from '../api.js';
-import { Problem } from '../parts/problem.js';
-import { SpendChart } from '../parts/spend-chart.js';
-import { Table } from '../parts/table.js';
+import { Problem } from '../components/feedback.js';
+import { SpendChart } from '../components/spend-chart.js';
+import { Table } from '../components/table.js';
+import { dateTime, seconds, usd } from '../format.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
-import { seconds, usd, when } from '../words.js';
 
-const columns = [{ name: 'When' }, { name: 'What' }, { name: 'Inference' }, { name: 'Amount', right: true }];
-
-interface LedgerPage {
-  entries: LedgerEntry[];
-  next_cursor?: string;
-}
+const columns = [{ name: 'Date' }, { name: 'Entry' }, { name: 'Inference' }, { name: 'Amount', right: true }];
 
 export function BalancePage() {
   useTitle('Balance');
-  const { call } = useSession();
+  const { api } = useSession();
   const [balance, setBalance] = useState<Balance>();
-  const [days, setDays] = useState<Day[]>([]);
+  const [days, setDays] = useState<DailySpend[]>([]);
   const [entries, setEntries] = useState<LedgerEntry[]>([]);
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<string>();
@@ -27,63 +22,44 @@ export function BalancePage() {
     async (after?: string) => {
       try {
         const query = after === undefined ? '' : `?${new URLSearchParams({ cursor: after })}`;
-        const page = await call<LedgerPage>('GET', `/ledger${query}`);
-        setEntries((known) => (after === undefined ? page.entries : [...known, ...page.entries]));
+        const page = await api.get(`/ledger${query}`, LedgerPage);
+        setEntries((earlier) => (after === undefined ? page.entries : [...earlier, ...page.entries]));
         setCursor(page.next_cursor);
       } catch (error) {
         setProblem((error as Error).message);
       }
     },
-    [call],
+    [api],
   );
   useEffect(() => {
-    const failed = (error: Error) => setProblem(error.message);
-    call<Balance>('GET', '/balance').then(setBalance, failed);
-    call<{ days: Day[] }>('GET', '/ledger/days').then((answer) => setDays(answer.days), failed);
+    const fail = (error: Error) => setProblem(error.message);
+    api.get('/balance', Balance).then(setBalance, fail);
+    api.get('/ledger/days', SpendHistory).then((history) => setDays(history.days), fail);
     void load();
-  }, [call, load]);
+  }, [api, load]);
 
   return (
     <>
       <h1>Balance</h1>
       <Problem text={problem} />
-      {balance && (
-        <div class="tiles">
-          <div class="tile">
-            <span class="label">Balance</span>
-            <strong class={balance.balance_usd < balance.min_balance_usd ? 'low' : ''}>
-              {usd(balance.balance_usd)}
-            </strong>
-            <span class="hint">
-              {balance.balance_usd < balance.min_balance_usd
-                ? `New jobs need at least ${usd(balance.min_balance_usd)}`
-                : `New jobs are taken down to ${usd(balance.min_balance_usd)}`}
-            </span>
-          </div>
-          <div class="tile">
-            <span class="label">Price</span>
-            {Object.entries(balance.rates).map(([instance, rate]) => (
-              <span key={instance}>
-                <strong>{rate === 0 ? 'Free' : usd(rate)}</strong>
-                <span class="hint"> {rate === 0 ? `on ${instance}` : `a second of inference on ${instance}`}</span>
-              </span>
-            ))}
-            {Object.keys(balance.rates).length === 0 && <strong>–</strong>}
-          </div>
-        </div>
-      )}
+      {balance && <BalanceTiles balance={balance} />}
       {days.length > 0 && <SpendChart days={days} />}
       <section>
         <h2>Ledger</h2>
         <Table columns={columns}>
           {entries.map((entry) => (
             <tr key={entry.entry_id}>
-              <td>{when(entry.created_at)}</td>
+              <td>{dateTime(entry.created_at)}</td>
               <td>
-                {entry.task_id ? <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a> : null}
-                {!entry.task_id && (entry.amount_usd < 0 ? 'Taken back' : 'Credit')}
+                {entry.task_id ? (
+                  <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a>
+                ) : entry.amount_usd < 0 ? (
+                  'Deduction'
+                ) : (
+                  'Credit'
+                )}
               </td>
-              <td class="extra">
+              <td class="wide-screen">
                 {entry.inference_seconds === null ? '–' : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
               </td>
               <td class="right number">{usd(entry.amount_usd)}</td>
@@ -99,5 +75,32 @@ export function BalancePage() {
         )}
       </section>
     </>
+  );
+}
+
+function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { balance: Balance }) {
+  const isLow = balance_usd < min_balance_usd;
+  return (
+    <div class="tiles">
+      <div class="tile">
+        <span class="label">Balance</span>
+        <strong class={isLow ? 'low' : ''}>{usd(balance_usd)}</strong>
+        <span class="hint">
+          {isLow
+            ? `New jobs need at least ${usd(min_balance_usd)}`
+            : `New jobs are accepted down to ${usd(min_balance_usd)}`}
+        </span>
+      </div>
+      <div class="tile">
+        <span class="label">Price</span>
+        {Object.entries(rates).map(([instance, rate]) => (
+          <span key={instance}>
+            <strong>{rate === 0 ? 'Free' : usd(rate)}</strong>
+            <span class="hint"> {rate === 0 ? `on ${instance}` : `per second of inference on ${instance}`}</span>
+          </span>
+        ))}
+        {Object.keys(rates).length === 0 && <strong>–</strong>}
+      </div>
+    </div>
   );
 }

@@ -1,148 +1,156 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { ListJobsResponse, Task } from '@gen3d/schema/dashboard';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { ListJobsResponse, Task } from '../api.js';
-import { JobCard, UploadCard } from '../parts/job-card.js';
-import { Problem } from '../parts/problem.js';
+import { Problem } from '../components/feedback.js';
+import { JobCard, UploadCard } from '../components/job-card.js';
+import { statusLabels } from '../labels.js';
 import { useUploads } from '../photos/uploads.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
-import { statusWords } from '../words.js';
 
 const pageSize = 24;
-const filters = ['SUCCEEDED', 'IN_PROGRESS', 'QUEUED', 'PENDING', 'FAILED', 'CANCELED'] as const;
+const maxRunningBelowFirstPage = 20;
+const statuses = ['SUCCEEDED', 'IN_PROGRESS', 'QUEUED', 'PENDING', 'FAILED', 'CANCELED'] as const;
 const isOpen = ({ finished_at }: Task) => finished_at === null;
 
-/** Newest first; what came later replaces what was there. */
-function merged(tasks: readonly Task[], news: readonly Task[]): Task[] {
-  const byId = new Map([...tasks, ...news].map((task) => [task.task_id, task]));
+/** Both lists, newest first. A task in `updates` replaces the same task in `tasks`. */
+function merged(tasks: readonly Task[], updates: readonly Task[]): Task[] {
+  const byId = new Map([...tasks, ...updates].map((task) => [task.task_id, task]));
   return [...byId.values()].sort((a, b) => (a.task_id < b.task_id ? 1 : -1));
+}
+
+const filesOf = (data: DataTransfer | null) => [...(data?.files ?? [])];
+
+/** Adds photos that are dropped on the page or pasted. Returns whether files are being dragged over it. */
+function useDroppedFiles(add: (files: File[]) => void): boolean {
+  const [dragging, setDragging] = useState(false);
+  useEffect(() => {
+    const onDragOver = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      setDragging(true);
+    };
+    const onDragLeave = (event: DragEvent) => {
+      if (event.relatedTarget === null) setDragging(false);
+    };
+    const onDrop = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      setDragging(false);
+      add(filesOf(event.dataTransfer));
+    };
+    const onPaste = (event: ClipboardEvent) => {
+      const files = filesOf(event.clipboardData);
+      if (files.length > 0) add(files);
+    };
+    const listeners = new AbortController();
+    const { signal } = listeners;
+    document.addEventListener('dragover', onDragOver, { signal });
+    document.addEventListener('dragleave', onDragLeave, { signal });
+    document.addEventListener('drop', onDrop, { signal });
+    document.addEventListener('paste', onPaste, { signal });
+    return () => listeners.abort();
+  }, [add]);
+  return dragging;
 }
 
 export function GalleryPage() {
   useTitle('Models');
-  const { call, account } = useSession();
+  const { api, account } = useSession();
   const { query, route } = useLocation();
-  // In the address, so that who comes back from a job finds it as it was.
-  const status = filters.find((one) => one.toLowerCase() === query.status) ?? '';
+  // The URL holds the filter, so that going back from a job restores it.
+  const status = statuses.find((one) => one.toLowerCase() === query.status) ?? '';
   const [tasks, setTasks] = useState<Task[]>();
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<string>();
-  const [round, setRound] = useState(0);
-  const [dragging, setDragging] = useState(false);
-  const picker = useRef<HTMLInputElement>(null);
+  const [uploadCount, setUploadCount] = useState(0);
+  const filePicker = useRef<HTMLInputElement>(null);
 
-  const page = useCallback(
+  const loadPage = useCallback(
     (after?: string) => {
       const query = new URLSearchParams({ limit: String(pageSize) });
       if (status) query.set('status', status);
       if (after !== undefined) query.set('cursor', after);
-      return call<ListJobsResponse>('GET', `/jobs?${query}`);
+      return api.get(`/jobs?${query}`, ListJobsResponse);
     },
-    [call, status],
+    [api, status],
   );
 
   const { uploads, add, retry, dismiss } = useUploads(
-    call,
-    useCallback(() => setRound((number) => number + 1), []),
+    api,
+    useCallback(() => setUploadCount((count) => count + 1), []),
   );
+  const dragging = useDroppedFiles(add);
 
   useEffect(() => {
     setTasks(undefined);
     setCursor(undefined);
     setProblem(undefined);
-  }, [page]);
+  }, [loadPage]);
 
   usePolling(async () => {
     try {
-      const { jobs, next_cursor } = await page();
-      const newest = new Set(jobs.map(({ task_id }) => task_id));
-      // Jobs below the first page that still run are asked for one by one; there are few, as the queue's oldest come first.
-      const below = (tasks ?? []).filter((task) => isOpen(task) && !newest.has(task.task_id)).slice(0, 20);
-      const others = await Promise.all(below.map(({ task_id }) => call<Task>('GET', `/jobs/${task_id}`)));
-      const news = [...jobs, ...others];
-      const fits = (task: Task) => !status || task.status === status;
-      setTasks((known) => merged(known ?? [], news).filter(fits));
+      const { jobs, next_cursor } = await loadPage();
+      const onFirstPage = new Set(jobs.map(({ task_id }) => task_id));
+      // Read open jobs below the first page one by one. There are few, because the oldest jobs run first.
+      const openBelow = (tasks ?? [])
+        .filter((task) => isOpen(task) && !onFirstPage.has(task.task_id))
+        .slice(0, maxRunningBelowFirstPage);
+      const updates = [
+        ...jobs,
+        ...(await Promise.all(openBelow.map(({ task_id }) => api.get(`/jobs/${task_id}`, Task)))),
+      ];
+      setTasks((previous) => merged(previous ?? [], updates).filter((task) => !status || task.status === status));
       if (tasks === undefined) setCursor(next_cursor);
       setProblem(undefined);
-      return news.some(isOpen) || uploads.some(({ state }) => state === 'sending');
+      return updates.some(isOpen) || uploads.some(({ state }) => state === 'sending');
     } catch (error) {
       setProblem((error as Error).message);
       throw error;
     }
-  }, `${status} ${account.account_id} ${round}`);
+  }, `${status} ${account.account_id} ${uploadCount}`);
 
-  const more = useCallback(async () => {
+  const loadMore = useCallback(async () => {
     if (cursor === undefined) return;
     setCursor(undefined);
     try {
-      const { jobs, next_cursor } = await page(cursor);
-      setTasks((known) => merged(known ?? [], jobs));
+      const { jobs, next_cursor } = await loadPage(cursor);
+      setTasks((previous) => merged(previous ?? [], jobs));
       setCursor(next_cursor);
     } catch (error) {
       setProblem((error as Error).message);
       setCursor(cursor);
     }
-  }, [cursor, page]);
+  }, [cursor, loadPage]);
 
-  const end = useRef<HTMLButtonElement>(null);
+  // Load the next page shortly before its button scrolls into view.
+  const moreButton = useRef<HTMLButtonElement>(null);
   useEffect(() => {
-    if (!end.current) return;
-    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void more(), {
+    if (!moreButton.current) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && void loadMore(), {
       rootMargin: '600px',
     });
-    observer.observe(end.current);
+    observer.observe(moreButton.current);
     return () => observer.disconnect();
-  }, [more]);
+  }, [loadMore]);
 
-  useEffect(() => {
-    const files = (data: DataTransfer | null) => [...(data?.files ?? [])];
-    const dragged = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      setDragging(true);
-    };
-    const left = (event: DragEvent) => {
-      if (event.relatedTarget === null) setDragging(false);
-    };
-    const dropped = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      setDragging(false);
-      add(files(event.dataTransfer));
-    };
-    const pasted = (event: ClipboardEvent) => {
-      const pictures = files(event.clipboardData);
-      if (pictures.length > 0) add(pictures);
-    };
-    document.addEventListener('dragover', dragged);
-    document.addEventListener('dragleave', left);
-    document.addEventListener('drop', dropped);
-    document.addEventListener('paste', pasted);
-    return () => {
-      document.removeEventListener('dragover', dragged);
-      document.removeEventListener('dragleave', left);
-      document.removeEventListener('drop', dropped);
-      document.removeEventListener('paste', pasted);
-    };
-  }, [add]);
-
-  const known = useMemo(() => new Set(tasks?.map(({ task_id }) => task_id)), [tasks]);
-  const waiting = uploads.filter(({ jobId }) => jobId === undefined || (!status && !known.has(jobId)));
-  const running = (tasks ?? []).filter(isOpen).length;
-  const nothing = tasks?.length === 0 && waiting.length === 0;
+  const listedIds = new Set(tasks?.map(({ task_id }) => task_id));
+  const shownUploads = uploads.filter(({ jobId }) => jobId === undefined || (!status && !listedIds.has(jobId)));
+  const openCount = (tasks ?? []).filter(isOpen).length;
+  const isEmpty = tasks?.length === 0 && shownUploads.length === 0;
 
   return (
     <>
       <div class="heading">
         <h1>Models</h1>
-        <button type="button" class="primary" onClick={() => picker.current?.click()}>
+        <button type="button" class="primary" onClick={() => filePicker.current?.click()}>
           Add photos
         </button>
       </div>
-      {/* The button above opens it; as a field of its own it would only be a second way to the same place. */}
+      {/* Hidden, because the button above opens it. */}
       <input
-        ref={picker}
+        ref={filePicker}
         type="file"
         accept="image/*"
         multiple
@@ -156,7 +164,7 @@ export function GalleryPage() {
       <div class="row between">
         <fieldset class="filter">
           <legend class="hidden">Show</legend>
-          {(['', ...filters] as const).map((one) => (
+          {(['', ...statuses] as const).map((one) => (
             <label key={one}>
               <input
                 type="radio"
@@ -164,24 +172,24 @@ export function GalleryPage() {
                 checked={status === one}
                 onChange={() => route(one ? `/?status=${one.toLowerCase()}` : '/', true)}
               />
-              <span>{one ? statusWords[one] : 'All'}</span>
+              <span>{one ? statusLabels[one] : 'All'}</span>
             </label>
           ))}
         </fieldset>
         <p class="hint" role="status">
-          {running > 0 ? `${running} in the making` : ''}
+          {openCount > 0 ? `${openCount} in progress` : ''}
         </p>
       </div>
       <Problem text={problem} />
-      {nothing && status === '' && (
-        <button type="button" class="drop-here" onClick={() => picker.current?.click()}>
+      {isEmpty && status === '' && (
+        <button type="button" class="drop-zone" onClick={() => filePicker.current?.click()}>
           <strong>Drop a photo here</strong>
-          <span>or paste one, or click to pick some. One thing, whole, on a plain background works best.</span>
+          <span>or paste one, or click to choose some. Best: one whole object on a plain background.</span>
         </button>
       )}
-      {nothing && status !== '' && <p class="empty">No job is {statusWords[status].toLowerCase()}.</p>}
+      {isEmpty && status !== '' && <p class="empty">No jobs with the status “{statusLabels[status]}”.</p>}
       <ul class="gallery">
-        {waiting.map((upload) => (
+        {shownUploads.map((upload) => (
           <li key={upload.key}>
             <UploadCard upload={upload} onRetry={() => retry(upload)} onDismiss={() => dismiss(upload.key)} />
           </li>
@@ -194,13 +202,13 @@ export function GalleryPage() {
       </ul>
       {cursor !== undefined && (
         <p class="row center">
-          <button type="button" ref={end} onClick={() => void more()}>
+          <button type="button" ref={moreButton} onClick={() => void loadMore()}>
             Show more
           </button>
         </p>
       )}
       {dragging && (
-        <div class="drop-veil" aria-hidden="true">
+        <div class="drop-overlay" aria-hidden="true">
           <span>Drop to make models</span>
         </div>
       )}

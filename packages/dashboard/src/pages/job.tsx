@@ -1,32 +1,34 @@
+import { JobDetails, Task } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
-import { ApiError, type JobDetails, type Task } from '../api.js';
-import { EventsTable, isOnItsWay } from '../parts/events-table.js';
-import { useKeptPhoto } from '../parts/job-card.js';
-import { Model } from '../parts/model.js';
-import { Problem } from '../parts/problem.js';
-import { ReplayButton } from '../parts/replay-button.js';
-import { type Snippet, Snippets } from '../parts/snippets.js';
-import { StageTimes } from '../parts/stage-times.js';
-import { StatusBadge } from '../parts/status-badge.js';
+import { ApiError } from '../api.js';
+import { EventsTable, isUndelivered } from '../components/events-table.js';
+import { Problem, Success, useAction } from '../components/feedback.js';
+import { StatusBadge, useKeptPhoto } from '../components/job-card.js';
+import { ModelView } from '../components/model-view.js';
+import { type Snippet, Snippets } from '../components/snippets.js';
+import { StageTimes } from '../components/stage-times.js';
+import { dateTime, seconds, usd } from '../format.js';
+import { failureAdvice } from '../labels.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
-import { advice, seconds, usd, when } from '../words.js';
 import { NotFoundPage } from './not-found.js';
 
-/** The same call for programs. The photo stands for the one that was sent. */
+const shellQuoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+/** Programs that make the same request. `imageUrl` is null for an uploaded photo, which `photo.jpg` then stands for. */
 function snippetsFor(imageUrl: string | null): Snippet[] {
   const server = location.origin;
   const photo = imageUrl ?? 'photo.jpg';
-  const quoted = `'${photo.replaceAll("'", `'\\''`)}'`;
+  const headers = `-H "Authorization: Bearer $GEN3D_API_KEY" -H 'Content-Type: application/json'`;
   const curl =
     imageUrl === null
-      ? `# jq reads the photo into the request
+      ? `# jq inserts the photo into the request
 base64 < photo.jpg | tr -d '\\n' | jq -Rs '{type: "image-to-3d", input: {image_urls: ["data:image/jpeg;base64," + .]}}' |
-  curl ${server}/v1/jobs -H "Authorization: Bearer $GEN3D_API_KEY" -H 'Content-Type: application/json' -d @-`
-      : `curl ${server}/v1/jobs -H "Authorization: Bearer $GEN3D_API_KEY" -H 'Content-Type: application/json' \\
-  -d ${`'${JSON.stringify({ type: 'image-to-3d', input: { image_urls: [imageUrl] } }).replaceAll("'", `'\\''`)}'`}`;
+  curl ${server}/v1/jobs ${headers} -d @-`
+      : `curl ${server}/v1/jobs ${headers} \\
+  -d ${shellQuoted(JSON.stringify({ type: 'image-to-3d', input: { image_urls: [imageUrl] } }))}`;
   return [
     { name: 'curl', code: curl },
     {
@@ -41,55 +43,50 @@ await writeFile('model.glb', await gen3d.download(task));`,
     {
       name: 'CLI',
       code: `export GEN3D_BASE_URL=${server}   # and GEN3D_API_KEY
-gen3d create ${quoted} --wait -o model.glb`,
+gen3d create ${shellQuoted(photo)} --wait -o model.glb`,
     },
   ];
 }
 
 export function JobPage() {
-  const { id = '' } = useRoute().params;
-  const { call, role } = useSession();
+  const id = encodeURIComponent(useRoute().params.id ?? '');
+  const { api, role } = useSession();
   const [task, setTask] = useState<Task>();
   const [details, setDetails] = useState<JobDetails>();
   const [missing, setMissing] = useState(false);
-  const [problem, setProblem] = useState<string>();
-  const [said, setSaid] = useState('');
-  const [round, setRound] = useState(0);
+  const [loadProblem, setLoadProblem] = useState<string>();
+  const { problem, success, run } = useAction();
+  const [replayCount, setReplayCount] = useState(0);
   const photo = useKeptPhoto(id);
   useTitle('Model');
 
   usePolling(async () => {
-    if (task?.finished_at && !details?.events.some(isOnItsWay)) return false;
+    if (task?.finished_at && !details?.events.some(isUndelivered)) return false;
     try {
-      const now = await call<Task>('GET', `/jobs/${encodeURIComponent(id)}`);
-      // After the job: what its end has brought about is then there.
-      const more = await call<JobDetails>('GET', `/job-details/${encodeURIComponent(id)}`);
-      setTask(now);
-      setDetails(more);
-      setProblem(undefined);
-      return now.finished_at === null || more.events.some(isOnItsWay);
+      const newTask = await api.get(`/jobs/${id}`, Task);
+      // After the task, so that the details of a finished job are complete.
+      const newDetails = await api.get(`/job-details/${id}`, JobDetails);
+      setTask(newTask);
+      setDetails(newDetails);
+      setLoadProblem(undefined);
+      return newTask.finished_at === null || newDetails.events.some(isUndelivered);
     } catch (error) {
       if (error instanceof ApiError && error.status === 404) setMissing(true);
-      else setProblem((error as Error).message);
+      else setLoadProblem((error as Error).message);
       throw error;
     }
-  }, `${id} ${round}`);
+  }, `${id} ${replayCount}`);
 
   const replay = async (eventId: string) => {
-    setSaid('');
-    try {
-      await call('POST', `/events/${eventId}/replay`);
-      setDetails(await call<JobDetails>('GET', `/job-details/${encodeURIComponent(id)}`));
-      setProblem(undefined);
-      setSaid('It is on its way again.');
-      setRound((number) => number + 1);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+    await run(async () => {
+      await api.send('POST', `/events/${eventId}/replay`);
+      setDetails(await api.get(`/job-details/${id}`, JobDetails));
+      setReplayCount((count) => count + 1);
+    }, 'The event will be sent again.');
   };
 
   if (missing) return <NotFoundPage />;
-  if (!task || !details) return <Problem text={problem} />;
+  if (!task || !details) return <Problem text={loadProblem} />;
   const glb = task.model_urls?.glb;
   const thumbnail = task.thumbnail_url ?? undefined;
   const tookMs = task.finished_at === null ? null : Date.parse(task.finished_at) - Date.parse(task.created_at);
@@ -102,12 +99,12 @@ export function JobPage() {
         {(glb || photo || tookMs === null) && (
           <section aria-label="Model">
             {glb ? (
-              <Model glb={glb} thumbnail={thumbnail} />
+              <ModelView glb={glb} thumbnail={thumbnail} />
             ) : (
               <div class="model waiting">
-                {photo && <img src={photo} alt="What was sent" />}
+                {photo && <img src={photo} alt="As uploaded" />}
                 {tookMs === null && (
-                  <div class="over">
+                  <div class="overlay">
                     <p role="status">{task.progress} %</p>
                     <progress max={100} value={task.progress} aria-label="Progress" />
                   </div>
@@ -121,11 +118,11 @@ export function JobPage() {
             <h1>Model</h1>
             <StatusBadge status={task.status} />
           </div>
-          <Problem text={problem} />
+          <Problem text={loadProblem ?? problem} />
           {task.error && (
             <div class="problem" role="alert">
               <strong>{task.error.message}</strong>
-              <p>{advice[task.error.code] ?? 'Try another photo.'}</p>
+              <p>{failureAdvice[task.error.code] ?? 'Try another photo.'}</p>
             </div>
           )}
           {glb && (
@@ -143,13 +140,13 @@ export function JobPage() {
           <div class="facts">
             {photo && glb && (
               <figure>
-                <img src={photo} alt="What was sent" />
+                <img src={photo} alt="As uploaded" />
                 <figcaption>Photo</figcaption>
               </figure>
             )}
             <dl>
               <dt>Created</dt>
-              <dd>{when(task.created_at)}</dd>
+              <dd>{dateTime(task.created_at)}</dd>
               {tookMs !== null && (
                 <>
                   <dt>Took</dt>
@@ -196,29 +193,24 @@ export function JobPage() {
       </div>
       {details.stages && tookMs !== null && (
         <section>
-          <h2>Where the time went</h2>
-          {details.attempts > 1 && <p class="hint">What earlier attempts took is counted to the queue.</p>}
+          <h2>Time by stage</h2>
+          {details.attempts > 1 && <p class="hint">Queue time includes earlier attempts.</p>}
           <StageTimes stages={details.stages} tookMs={tookMs} inferenceMs={1_000 * (details.inference_seconds ?? 0)} />
         </section>
       )}
       <section>
-        <h2>The same call from a program</h2>
+        <h2>The same request from a program</h2>
         <p class="hint">
-          With a key from <a href="/dashboard/keys">API keys</a>
-          {role === 'operator' && ', of the account that shall pay'}.
+          Use a key from <a href="/dashboard/keys">API keys</a>
+          {role === 'operator' && ' of the account to be charged'}.
         </p>
         <Snippets snippets={snippetsFor(details.image_url)} label="Language" />
       </section>
       {details.events.length > 0 && (
         <section>
           <h2>Webhook events</h2>
-          <EventsTable
-            events={details.events}
-            action={(event) => <ReplayButton event={event} onReplay={() => void replay(event.event_id)} />}
-          />
-          <p role="status" class="said">
-            {said}
-          </p>
+          <EventsTable events={details.events} onReplay={(eventId) => void replay(eventId)} />
+          <Success text={success} />
         </section>
       )}
     </>

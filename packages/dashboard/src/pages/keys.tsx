@@ -1,49 +1,37 @@
+import { type ApiKey, CreatedKey, KeyList } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { ApiKey } from '../api.js';
-import { ConfirmButton } from '../parts/confirm-button.js';
-import { CopyButton } from '../parts/copy-button.js';
-import { Problem } from '../parts/problem.js';
-import { Snippets } from '../parts/snippets.js';
-import { actions, type Column, Table } from '../parts/table.js';
+import { parseResponse } from '../api.js';
+import { ConfirmButton } from '../components/confirm-button.js';
+import { CopyButton } from '../components/copy-button.js';
+import { Problem, useAction } from '../components/feedback.js';
+import { Snippets } from '../components/snippets.js';
+import { actionsColumn, type Column, Table } from '../components/table.js';
+import { dateTime, relativeTime } from '../format.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
-import { ago, when } from '../words.js';
 
 const columns: readonly Column[] = [
   { name: 'Key' },
   { name: 'Created' },
   { name: 'Last used' },
   { name: 'State' },
-  actions,
+  actionsColumn,
 ];
-
-interface MadeKey {
-  key_id: string;
-  name: string;
-  api_key: string;
-}
 
 export function KeysPage() {
   useTitle('API keys');
-  const { call, keyId, account } = useSession();
+  const { api, keyId, account } = useSession();
   const [keys, setKeys] = useState<ApiKey[]>();
-  const [made, setMade] = useState<MadeKey>();
-  const [problem, setProblem] = useState<string>();
-  const shown = useRef<HTMLDivElement>(null);
+  const [createdKey, setCreatedKey] = useState<CreatedKey>();
+  const { problem, run } = useAction();
+  const createdSection = useRef<HTMLDivElement>(null);
 
-  const attempt = useCallback(async (act: () => Promise<unknown>) => {
-    try {
-      await act();
-      setProblem(undefined);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-  }, []);
-  const load = useCallback(async () => setKeys((await call<{ keys: ApiKey[] }>('GET', '/keys')).keys), [call]);
-  useEffect(() => void attempt(load), [attempt, load]);
-  useEffect(() => made && shown.current?.focus(), [made]);
+  const load = useCallback(async () => setKeys((await api.get('/keys', KeyList)).keys), [api]);
+  useEffect(() => void run(load), [run, load]);
+  useEffect(() => createdKey && createdSection.current?.focus(), [createdKey]);
 
-  if (account.sandbox) return <p class="empty">The sandbox has one key, the public test key, and it is everybody’s.</p>;
+  if (account.sandbox)
+    return <p class="empty">The sandbox has a single key, the public test key, which everyone can use.</p>;
   return (
     <>
       <h1>API keys</h1>
@@ -52,15 +40,16 @@ export function KeysPage() {
         onSubmit={(event) => {
           event.preventDefault();
           const form = event.currentTarget;
-          void attempt(async () => {
-            setMade(await call('POST', '/keys', { name: String(new FormData(form).get('name')) }));
+          const name = String(new FormData(form).get('name'));
+          void run(async () => {
+            setCreatedKey(parseResponse(CreatedKey, await api.send('POST', '/keys', { name })));
             form.reset();
             await load();
           });
         }}
       >
         <label>
-          What the new key is for
+          Name of the new key
           <input name="name" required maxLength={100} placeholder="Web shop" autocomplete="off" />
         </label>
         <button type="submit" class="primary">
@@ -68,17 +57,17 @@ export function KeysPage() {
         </button>
       </form>
       <Problem text={problem} />
-      {made && (
-        <section class="panel made" aria-label="The new key" tabIndex={-1} ref={shown}>
+      {createdKey && (
+        <section class="panel created-key" aria-label="New key" tabIndex={-1} ref={createdSection}>
           <p>
-            <strong>The key “{made.name}” is shown only now.</strong> Copy it to where it will be used.
+            <strong>Copy the key “{createdKey.name}” now.</strong> It is not shown again.
           </p>
           <div class="row">
             <code class="secret" data-testid="new-key">
-              {made.api_key}
+              {createdKey.api_key}
             </code>
-            <CopyButton text={made.api_key} what="the key" />
-            <button type="button" class="small quiet" onClick={() => setMade(undefined)}>
+            <CopyButton text={createdKey.api_key} name="the key" />
+            <button type="button" class="small quiet" onClick={() => setCreatedKey(undefined)}>
               Done
             </button>
           </div>
@@ -87,16 +76,16 @@ export function KeysPage() {
       {keys && (
         <Table columns={columns}>
           {keys.map(({ key_id, name, created_at, last_used_at, revoked_at }) => (
-            <tr key={key_id} class={revoked_at ? 'past' : ''} data-key={key_id}>
+            <tr key={key_id} class={revoked_at ? 'revoked' : ''} data-key={key_id}>
               <td>
-                <strong class="name">{name ?? 'Without a name'}</strong>
+                <strong class="name">{name ?? 'Unnamed'}</strong>
                 <br />
                 <code class="hint">{key_id}</code>
-                {key_id === keyId && <span class="hint"> · you are signed in with it</span>}
+                {key_id === keyId && <span class="hint"> · you signed in with this key</span>}
               </td>
-              <td data-label="Created">{when(created_at)}</td>
-              <td data-label="Last used">{last_used_at ? ago(last_used_at) : 'Never'}</td>
-              <td>{revoked_at ? `Revoked ${when(revoked_at)}` : 'Works'}</td>
+              <td data-label="Created">{dateTime(created_at)}</td>
+              <td data-label="Last used">{last_used_at ? relativeTime(last_used_at) : 'Never'}</td>
+              <td>{revoked_at ? `Revoked ${dateTime(revoked_at)}` : 'Active'}</td>
               <td class="right">
                 {!revoked_at && (
                   <ConfirmButton
@@ -106,13 +95,13 @@ export function KeysPage() {
                     question={`Revoke the key “${name ?? key_id}”?`}
                     consequence={
                       key_id === keyId
-                        ? 'Programs that use it are refused from now on, and you are signed out.'
-                        : 'Programs that use it are refused from now on. It cannot be brought back.'
+                        ? 'Requests with this key will be refused, and you will be signed out.'
+                        : 'Requests with this key will be refused. You cannot undo this.'
                     }
                     onConfirm={() =>
-                      void attempt(async () => {
-                        await call('DELETE', `/keys/${key_id}`);
-                        if (made?.key_id === key_id) setMade(undefined);
+                      void run(async () => {
+                        await api.send('DELETE', `/keys/${key_id}`);
+                        if (createdKey?.key_id === key_id) setCreatedKey(undefined);
                         await load();
                       })
                     }
@@ -124,7 +113,7 @@ export function KeysPage() {
         </Table>
       )}
       <section>
-        <h2>Use it</h2>
+        <h2>Use a key</h2>
         <Snippets
           label="Language"
           snippets={[

@@ -4,7 +4,7 @@ export function NotFoundPage() {
   useTitle('Not found');
   return (
     <section class="empty">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
         <a href="/">Back to the models</a>
       </p>

@@ -1,63 +1,64 @@
+import { type OperatorAccount, OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { JobStatus, OperatorAccount, Overview } from '../api.js';
-import { Problem } from '../parts/problem.js';
-import { actions, type Column, Table } from '../parts/table.js';
-import { Workers, workersInWords } from '../parts/workers.js';
+import { Problem, Success, useAction } from '../components/feedback.js';
+import { Runners, runnersSummary } from '../components/runners.js';
+import { actionsColumn, type Column, Table } from '../components/table.js';
+import { dateTime, relativeTime, usd } from '../format.js';
+import { statusLabels } from '../labels.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
-import { ago, statusWords, usd, when } from '../words.js';
 import { NotFoundPage } from './not-found.js';
 
 const columns: readonly Column[] = [
   { name: 'Account' },
-  { name: 'Since' },
+  { name: 'Created' },
   { name: 'Open jobs', right: true },
   { name: 'Balance', right: true },
-  actions,
+  actionsColumn,
 ];
+const statuses = Object.keys(statusLabels) as (keyof typeof statusLabels)[];
+const maxUsd = 1_000_000;
+
+function uptime(seconds: number): string {
+  const minutes = Math.floor(seconds / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
 
 export function OperatorPage() {
   useTitle('Operator');
-  const { role, call, chooseAccount, refresh } = useSession();
+  const { role, api, chooseAccount, refresh } = useSession();
   const { route } = useLocation();
   const [overview, setOverview] = useState<Overview>();
   const [accounts, setAccounts] = useState<OperatorAccount[]>([]);
-  const [problem, setProblem] = useState<string>();
-  const [said, setSaid] = useState('');
-  const [credited, setCredited] = useState<OperatorAccount>();
+  const { problem, success, run } = useAction();
+  const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
   const dialog = useRef<HTMLDialogElement>(null);
 
   const load = useCallback(async () => {
-    const [now, list] = await Promise.all([
-      call<Overview>('GET', '/operator/overview'),
-      call<{ accounts: OperatorAccount[] }>('GET', '/operator/accounts'),
+    const [newOverview, list] = await Promise.all([
+      api.get('/operator/overview', Overview),
+      api.get('/operator/accounts', OperatorAccountList),
     ]);
-    setOverview(now);
+    setOverview(newOverview);
     setAccounts(list.accounts);
-    return now;
-  }, [call]);
+    return newOverview;
+  }, [api]);
   usePolling(async () => {
     if (role !== 'operator') return false;
     return (await load()).oldest_open_at !== null;
   }, role);
 
-  const attempt = async (act: () => Promise<unknown>, success: string) => {
-    setSaid('');
-    try {
-      await act();
+  const change = (request: () => Promise<unknown>, message: string) =>
+    run(async () => {
+      await request();
       await Promise.all([load(), refresh()]);
-      setProblem(undefined);
-      setSaid(success);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-  };
+    }, message);
 
   if (role !== 'operator') return <NotFoundPage />;
   if (!overview) return null;
-  const open = (['PENDING', 'QUEUED', 'IN_PROGRESS'] as const).reduce((sum, one) => sum + (overview.jobs[one] ?? 0), 0);
+  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0 } = overview.jobs;
   return (
     <>
       <h1>Operator</h1>
@@ -65,28 +66,25 @@ export function OperatorPage() {
       <div class="tiles">
         <div class="tile">
           <span class="label">Open jobs</span>
-          <strong>{open}</strong>
+          <strong>{PENDING + QUEUED + IN_PROGRESS}</strong>
           <span class="hint">
-            {overview.oldest_open_at ? `oldest from ${ago(overview.oldest_open_at)}` : 'nothing waits'}
+            {overview.oldest_open_at ? `oldest created ${relativeTime(overview.oldest_open_at)}` : 'none waiting'}
           </span>
         </div>
         <div class="tile">
-          <span class="label">Workers</span>
+          <span class="label">Runners</span>
           <strong>{overview.runners.length}</strong>
-          <span class="hint">{workersInWords(overview.runners)}</span>
+          <span class="hint">{runnersSummary(overview.runners)}</span>
         </div>
         <div class="tile">
-          <span class="label">Webhook events waiting</span>
+          <span class="label">Undelivered webhook events</span>
           <strong>{overview.events.waiting}</strong>
-          <span class="hint">{overview.events.dead} given up</span>
+          <span class="hint">{overview.events.dead} dead letters</span>
         </div>
         <div class="tile">
-          <span class="label">Memory of the server</span>
+          <span class="label">Server memory</span>
           <strong>{Math.round(overview.memory_bytes / 1e6)} MB</strong>
-          <span class="hint">
-            up for {Math.floor(overview.uptime_seconds / 3_600)} h {Math.floor((overview.uptime_seconds % 3_600) / 60)}{' '}
-            min
-          </span>
+          <span class="hint">up for {uptime(overview.uptime_seconds)}</span>
         </div>
       </div>
       <section>
@@ -99,7 +97,7 @@ export function OperatorPage() {
                 <br />
                 <code class="hint">{account.account_id}</code>
               </td>
-              <td data-label="Since">{when(account.created_at)}</td>
+              <td data-label="Created">{dateTime(account.created_at)}</td>
               <td class="right number" data-label="Open jobs">
                 {account.open_jobs}
               </td>
@@ -114,7 +112,7 @@ export function OperatorPage() {
                       class="small"
                       aria-label={`Credit ${account.name}`}
                       onClick={() => {
-                        setCredited(account);
+                        setCreditedAccount(account);
                         dialog.current?.showModal();
                       }}
                     >
@@ -144,10 +142,10 @@ export function OperatorPage() {
             const form = event.currentTarget;
             const data = new FormData(form);
             const body = { name: String(data.get('name')), balance_usd: Number(data.get('balance')) };
-            void attempt(async () => {
-              await call('POST', '/operator/accounts', body);
+            void change(async () => {
+              await api.send('POST', '/operator/accounts', body);
               form.reset();
-            }, `The account “${body.name}” is made. Open it to create its key.`);
+            }, `Account “${body.name}” created. Open it to create a key.`);
           }}
         >
           <label>
@@ -156,35 +154,35 @@ export function OperatorPage() {
           </label>
           <label>
             Balance in USD
-            <input name="balance" type="number" min={0} max={1_000_000} step="any" defaultValue={10} required />
+            <input name="balance" type="number" min={0} max={maxUsd} step="any" defaultValue={10} required />
           </label>
           <button type="submit" class="primary">
             Create account
           </button>
         </form>
-        <p role="status" class="said">
-          {said}
-        </p>
+        <Success text={success} />
       </section>
       <section>
-        <h2>Workers</h2>
-        <Workers runners={overview.runners} version={overview.version} />
+        <h2>Runners</h2>
+        <Runners runners={overview.runners} serverVersion={overview.version} />
       </section>
       <section>
         <h2>Server</h2>
         <dl>
           <dt>gen3d</dt>
           <dd>{overview.version}</dd>
-          <dt>Jobs open, or of the last 24 hours</dt>
+          <dt>Jobs, open or finished within 24 hours</dt>
           <dd>
-            {(Object.entries(overview.jobs) as [JobStatus, number][])
-              .map(([status, count]) => `${count} ${statusWords[status].toLowerCase()}`)
+            {statuses
+              .flatMap((status) =>
+                overview.jobs[status] ? `${overview.jobs[status]} ${statusLabels[status].toLowerCase()}` : [],
+              )
               .join(', ') || 'none'}
           </dd>
-          <dt>Model</dt>
-          <dd>
-            {overview.bundle}, cut out by {overview.matte}
-          </dd>
+          <dt>Bundle</dt>
+          <dd>{overview.bundle}</dd>
+          <dt>Matte</dt>
+          <dd>{overview.matte}</dd>
           <dt>Database</dt>
           <dd>{overview.database}</dd>
           <dt>Node</dt>
@@ -199,17 +197,18 @@ export function OperatorPage() {
             event.preventDefault();
             dialog.current?.close();
             const amount = Number(new FormData(event.currentTarget).get('usd'));
-            if (!credited) return;
-            void attempt(
-              () => call('POST', `/operator/accounts/${credited.account_id}/credit`, { usd: amount }),
-              `${usd(amount)} for “${credited.name}”.`,
+            if (!creditedAccount) return;
+            const { account_id, name } = creditedAccount;
+            void change(
+              () => api.send('POST', `/operator/accounts/${account_id}/credit`, { usd: amount }),
+              `Credited “${name}” with ${usd(amount)}.`,
             );
           }}
         >
-          <h2 id="credit-title">Credit {credited?.name}</h2>
+          <h2 id="credit-title">Credit {creditedAccount?.name}</h2>
           <label>
-            Amount in USD; a negative one takes some back
-            <input name="usd" type="number" step="any" min={-1_000_000} max={1_000_000} required />
+            Amount in USD (negative to deduct)
+            <input name="usd" type="number" step="any" min={-maxUsd} max={maxUsd} required />
           </label>
           <div class="row end">
             <button type="button" onClick={() => dialog.current?.close()}>

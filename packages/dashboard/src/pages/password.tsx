@@ -1,31 +1,26 @@
 import { useState } from 'preact/hooks';
-import { ConfirmButton } from '../parts/confirm-button.js';
-import { Problem } from '../parts/problem.js';
+import { ConfirmButton } from '../components/confirm-button.js';
+import { Problem, Success, useAction } from '../components/feedback.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 import { NotFoundPage } from './not-found.js';
 
-const shortest = 12;
+const minLength = 12;
+const maxLength = 200;
 
-/** The operator's password, which is signed in with instead of a link. */
+/** Sets or removes the operator's password, an alternative to sign-in links. */
 export function PasswordPage() {
   useTitle('Password');
-  const { role, hasPassword, call, refresh } = useSession();
+  const { role, hasPassword, api, refresh } = useSession();
   const [password, setPassword] = useState('');
-  const [said, setSaid] = useState('');
-  const [problem, setProblem] = useState<string>();
+  const { problem, success, run } = useAction();
 
-  const attempt = async (act: () => Promise<unknown>, success: string) => {
-    setSaid('');
-    try {
-      await act();
+  const change = async (request: () => Promise<unknown>, message: string) => {
+    const succeeded = await run(async () => {
+      await request();
       setPassword('');
-      setProblem(undefined);
-      setSaid(success);
-      await refresh();
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
+    }, message);
+    if (succeeded) await refresh();
   };
 
   if (role !== 'operator') return <NotFoundPage />;
@@ -34,29 +29,29 @@ export function PasswordPage() {
       <h1>Operator password</h1>
       <p class="lead">
         {hasPassword
-          ? 'The operator signs in with a password, or with a link that gen3d admin sign-in-link prints.'
-          : 'The operator signs in with a link that gen3d admin sign-in-link prints. A password is the shorter way.'}
+          ? 'The operator signs in with this password, or with a link printed by gen3d admin sign-in-link.'
+          : 'The operator signs in with a link printed by gen3d admin sign-in-link. Signing in with a password is faster.'}
       </p>
       <form
         class="panel narrow"
         onSubmit={(event) => {
           event.preventDefault();
-          void attempt(
-            () => call('PUT', '/operator-password', { password }),
-            'The password is set. Whoever else was signed in as the operator no longer is.',
+          void change(
+            () => api.send('PUT', '/operator-password', { password }),
+            'Password set. All other operator sessions have been signed out.',
           );
         }}
       >
-        {/* For password managers, which keep a password under a name. */}
+        {/* Password managers store a password under a user name. */}
         <input type="text" name="username" autocomplete="username" value="operator" readOnly hidden />
         <label>
-          New password, at least {shortest} characters
+          New password (at least {minLength} characters)
           <input
             type="password"
             name="new-password"
             autocomplete="new-password"
-            minLength={shortest}
-            maxLength={200}
+            minLength={minLength}
+            maxLength={maxLength}
             required
             value={password}
             onInput={(event) => setPassword(event.currentTarget.value)}
@@ -70,16 +65,14 @@ export function PasswordPage() {
             <ConfirmButton
               label="Remove"
               question="Remove the password?"
-              consequence="The operator then signs in with a link only. Whoever else is signed in as the operator is signed out."
-              onConfirm={() => void attempt(() => call('DELETE', '/operator-password'), 'The password is removed.')}
+              consequence="The operator can then sign in only with a link. All other operator sessions will be signed out."
+              onConfirm={() => void change(() => api.send('DELETE', '/operator-password'), 'Password removed.')}
             />
           )}
         </div>
       </form>
       <Problem text={problem} />
-      <p role="status" class="said">
-        {said}
-      </p>
+      <Success text={success} />
     </>
   );
 }

@@ -1,61 +1,63 @@
+import { Session } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { callAs, type Session } from '../api.js';
-import { Logo } from '../parts/logo.js';
-import { Problem } from '../parts/problem.js';
+import { createApi, parseResponse } from '../api.js';
+import { Problem } from '../components/feedback.js';
+import { Logo } from '../layout.js';
 import { useTitle } from '../title.js';
 
-const call = callAs(undefined);
-const onLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
+const api = createApi(undefined);
+const isLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);
 
-/** The token of a sign-in link is in the fragment, which no server, proxy or log gets to see. */
+/** The token of a sign-in link is in the fragment, which browsers do not send to servers, proxies or logs. */
 const linkToken = () => (location.pathname === '/dashboard/sign-in' ? location.hash.slice(1) : '');
 
-export function SignInPage(props: { hasPassword: boolean; ended: boolean; done: (session: Session) => void }) {
-  const { hasPassword, ended, done } = props;
+export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSignedIn: (session: Session) => void }) {
+  const { hasPassword, ended, onSignedIn } = props;
   useTitle('Sign in');
   const { route } = useLocation();
   const [link, setLink] = useState(linkToken);
-  const [as, setAs] = useState<'member' | 'operator'>('member');
+  const [role, setRole] = useState<'member' | 'operator'>('member');
   const [secret, setSecret] = useState('');
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
 
   const signIn = useCallback(
-    async (proof: { link: string } | { api_key: string } | { password: string }) => {
+    async (credentials: { link: string } | { api_key: string } | { password: string }) => {
       setBusy(true);
       setProblem(undefined);
       try {
-        const session = await call<Session>('POST', '/session', proof);
-        // The link is used up, and the address bar and the history are no place for it.
+        const session = parseResponse(Session, await api.send('POST', '/session', credentials));
+        // Remove the used link from the address bar and the history.
         if (location.pathname === '/dashboard/sign-in') route('/', true);
-        done(session);
+        onSignedIn(session);
       } catch (error) {
         setProblem((error as Error).message);
         setLink('');
         setBusy(false);
       }
     },
-    [done, route],
+    [onSignedIn, route],
   );
 
-  // Elsewhere a click is asked for: what previews links in mails and chats must not use one up.
+  // Elsewhere a click is needed, so that a mail or chat program that previews the link does not use it up.
   useEffect(() => {
-    if (link && onLoopback) void signIn({ link });
+    if (link && isLoopback) void signIn({ link });
   }, [link, signIn]);
 
-  if (link && onLoopback) return null;
+  if (link && isLoopback) return null;
+  const isOperator = role === 'operator';
   return (
-    <main class="alone">
+    <main class="centered">
       <h1 class="wordmark">
         <Logo />
         gen3d
       </h1>
-      {ended && <p role="status">Your session ended: sign in again.</p>}
+      {ended && <p role="status">Your session has ended. Sign in again.</p>}
       {link ? (
         <>
-          <p>This link signs this browser in as the operator of the server.</p>
-          <button type="button" class="primary wide" disabled={busy} onClick={() => void signIn({ link })}>
+          <p>This link signs you in as the operator of this server.</p>
+          <button type="button" class="primary full-width" disabled={busy} onClick={() => void signIn({ link })}>
             Sign in as operator
           </button>
         </>
@@ -63,21 +65,21 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; done: 
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            void signIn(as === 'operator' ? { password: secret } : { api_key: secret });
+            void signIn(isOperator ? { password: secret } : { api_key: secret });
           }}
         >
-          <p>Photos in, 3D models out. Sign in with an API key to see your account.</p>
+          <p>Turn photos into 3D models. Sign in with an API key to see your account.</p>
           {hasPassword && (
             <fieldset class="filter">
-              <legend class="hidden">Sign in as</legend>
+              <legend class="hidden">Sign in</legend>
               {(['member', 'operator'] as const).map((one) => (
                 <label key={one}>
                   <input
                     type="radio"
-                    name="as"
-                    checked={as === one}
+                    name="role"
+                    checked={role === one}
                     onChange={() => {
-                      setAs(one);
+                      setRole(one);
                       setSecret('');
                     }}
                   />
@@ -86,22 +88,22 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; done: 
               ))}
             </fieldset>
           )}
-          {/* For password managers, which keep a password under a name. */}
-          <input type="text" name="username" autocomplete="username" value={as} readOnly hidden />
+          {/* Password managers store a password under a user name. */}
+          <input type="text" name="username" autocomplete="username" value={role} readOnly hidden />
           <label>
-            {as === 'operator' ? 'Operator password' : 'API key'}
+            {isOperator ? 'Operator password' : 'API key'}
             <input
-              key={as}
+              key={role}
               type="password"
-              name={as === 'operator' ? 'password' : 'api-key'}
+              name={isOperator ? 'password' : 'api-key'}
               autocomplete="current-password"
-              placeholder={as === 'operator' ? undefined : 'gen3d_…'}
+              placeholder={isOperator ? undefined : 'gen3d_…'}
               required
               value={secret}
               onInput={(event) => setSecret(event.currentTarget.value)}
             />
           </label>
-          <button type="submit" class="primary wide" disabled={busy}>
+          <button type="submit" class="primary full-width" disabled={busy}>
             Sign in
           </button>
         </form>

@@ -1,88 +1,70 @@
+import { type EventEntry, EventList, WebhookEndpoint } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
-import type { WebhookEvent } from '../api.js';
-import { ConfirmButton } from '../parts/confirm-button.js';
-import { CopyButton } from '../parts/copy-button.js';
-import { EventsTable, isOnItsWay } from '../parts/events-table.js';
-import { Problem } from '../parts/problem.js';
-import { ReplayButton } from '../parts/replay-button.js';
+import { ConfirmButton } from '../components/confirm-button.js';
+import { CopyButton } from '../components/copy-button.js';
+import { EventsTable, isUndelivered } from '../components/events-table.js';
+import { Problem, Success, useAction } from '../components/feedback.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 
-interface Endpoint {
-  url: string;
-  secret: string;
-}
-
 export function WebhookPage() {
   useTitle('Webhook');
-  const { call, account } = useSession();
-  /** null: none is set. */
-  const [endpoint, setEndpoint] = useState<Endpoint | null>();
-  const [url, setUrl] = useState<string>();
-  const [events, setEvents] = useState<WebhookEvent[]>();
-  const [undelivered, setUndelivered] = useState(false);
+  const { api, account } = useSession();
+  /** Undefined while loading, null if none is configured. */
+  const [endpoint, setEndpoint] = useState<WebhookEndpoint | null>();
+  const [editedUrl, setEditedUrl] = useState<string>();
+  const [events, setEvents] = useState<EventEntry[]>();
+  const [onlyUndelivered, setOnlyUndelivered] = useState(false);
   const [revealed, setRevealed] = useState(false);
-  const [said, setSaid] = useState('');
-  const [problem, setProblem] = useState<string>();
-  const [round, setRound] = useState(0);
+  const { problem, success, run } = useAction();
+  const [actionCount, setActionCount] = useState(0);
 
   usePolling(async () => {
     if (account.sandbox) return false;
-    const log = await call<{ configured: boolean; events: WebhookEvent[] }>(
-      'GET',
-      `/events?undelivered=${undelivered}`,
-    );
-    setEndpoint(log.configured ? await call<Endpoint>('GET', '/webhook-endpoint') : null);
-    setEvents(log.events);
-    return log.events.some(isOnItsWay);
-  }, `${account.account_id} ${undelivered} ${round}`);
+    const list = await api.get(`/events?undelivered=${onlyUndelivered}`, EventList);
+    setEndpoint(list.configured ? await api.get('/webhook-endpoint', WebhookEndpoint) : null);
+    setEvents(list.events);
+    return list.events.some(isUndelivered);
+  }, `${account.account_id} ${onlyUndelivered} ${actionCount}`);
 
-  const attempt = async (act: () => Promise<unknown>, success: string) => {
-    setSaid('');
-    try {
-      await act();
-      setProblem(undefined);
-      setSaid(success);
-    } catch (error) {
-      setProblem((error as Error).message);
-    }
-    setRound((number) => number + 1);
+  const send = async (action: () => Promise<unknown>, message: string) => {
+    await run(action, message);
+    setActionCount((count) => count + 1);
   };
 
-  if (account.sandbox)
-    return <p class="empty">The sandbox is everybody’s, so nobody may point its webhooks anywhere.</p>;
+  if (account.sandbox) return <p class="empty">The sandbox is shared by everyone, so it cannot have a webhook.</p>;
   if (endpoint === undefined) return <Problem text={problem} />;
-  const written = url ?? endpoint?.url ?? '';
+  const url = editedUrl ?? endpoint?.url ?? '';
   return (
     <>
       <h1>Webhook</h1>
-      <p class="lead">Every change of a job is posted to one https address, signed with your secret.</p>
+      <p class="lead">Each change of a job is sent to an https URL as a POST request, signed with your secret.</p>
       <form
         class="panel"
         onSubmit={(event) => {
           event.preventDefault();
-          void attempt(async () => {
-            await call('PUT', '/webhook-endpoint', { url: written });
-            setUrl(undefined);
-          }, 'The address is set.');
+          void send(async () => {
+            await api.send('PUT', '/webhook-endpoint', { url });
+            setEditedUrl(undefined);
+          }, 'URL set.');
         }}
       >
         <label>
-          Address
+          URL
           <input
             type="url"
             name="url"
             required
             placeholder="https://example.com/gen3d"
             pattern="https://.*"
-            title="An address that begins with https://"
-            value={written}
-            onInput={(event) => setUrl(event.currentTarget.value)}
+            title="A URL that starts with https://"
+            value={url}
+            onInput={(event) => setEditedUrl(event.currentTarget.value)}
           />
         </label>
         <div class="row">
-          <button type="submit" class="primary" disabled={endpoint !== null && written === endpoint.url}>
+          <button type="submit" class="primary" disabled={endpoint !== null && url === endpoint.url}>
             {endpoint ? 'Change' : 'Set'}
           </button>
           {endpoint && (
@@ -90,9 +72,9 @@ export function WebhookPage() {
               <button
                 type="button"
                 onClick={() =>
-                  void attempt(
-                    () => call('POST', '/webhook-endpoint/test'),
-                    'A ping is on its way; it goes out in about 10 seconds.',
+                  void send(
+                    () => api.send('POST', '/webhook-endpoint/test'),
+                    'The ping will be sent in about 10 seconds.',
                   )
                 }
               >
@@ -101,8 +83,8 @@ export function WebhookPage() {
               <ConfirmButton
                 label="Remove"
                 question="Remove the webhook?"
-                consequence="Deliveries stop at once, and what still waits is dropped. The next address gets a new secret."
-                onConfirm={() => void attempt(() => call('DELETE', '/webhook-endpoint'), 'The webhook is removed.')}
+                consequence="Deliveries stop immediately, and waiting events are dropped. If you set a URL again, it gets a new secret."
+                onConfirm={() => void send(() => api.send('DELETE', '/webhook-endpoint'), 'Webhook removed.')}
               />
             </>
           )}
@@ -117,16 +99,16 @@ export function WebhookPage() {
               <button type="button" class="small" onClick={() => setRevealed(!revealed)}>
                 {revealed ? 'Hide' : 'Show'}
               </button>
-              <CopyButton text={endpoint.secret} what="the secret" />
+              <CopyButton text={endpoint.secret} name="the secret" />
               <ConfirmButton
                 small
                 label="Rotate"
-                question="Make a new secret?"
-                consequence="The old one stops working at once: your receiver refuses deliveries until it knows the new one."
+                question="Create a new secret?"
+                consequence="The old secret stops working immediately: your receiver refuses deliveries until it has the new one."
                 onConfirm={() =>
-                  void attempt(
-                    () => call('POST', '/webhook-endpoint/rotate'),
-                    'The secret is new: give it to your receiver.',
+                  void send(
+                    () => api.send('POST', '/webhook-endpoint/rotate'),
+                    'New secret created. Configure your receiver with it.',
                   )
                 }
               />
@@ -135,14 +117,12 @@ export function WebhookPage() {
         )}
       </form>
       <Problem text={problem} />
-      <p role="status" class="said">
-        {said}
-      </p>
+      <Success text={success} />
       <section>
         <h2>Events</h2>
         <p class="hint">
-          Newest first, each with what was sent and what came back. The account’s latest 500 deliveries are kept, for 14
-          days; an event that five retries did not deliver is given up, and can be replayed for 14 days.
+          Newest first, with requests and responses. The log keeps the account’s last 500 deliveries for 14 days. An
+          event that has failed five retries becomes a dead letter, which can be replayed for 14 days.
         </p>
         <fieldset class="filter">
           <legend class="hidden">Show</legend>
@@ -151,9 +131,9 @@ export function WebhookPage() {
               <input
                 type="radio"
                 name="undelivered"
-                checked={undelivered === one}
+                checked={onlyUndelivered === one}
                 onChange={() => {
-                  setUndelivered(one);
+                  setOnlyUndelivered(one);
                   setEvents(undefined);
                 }}
               />
@@ -162,19 +142,14 @@ export function WebhookPage() {
           ))}
         </fieldset>
         {events?.length === 0 && (
-          <p class="empty">{undelivered ? 'Everything has arrived.' : 'Nothing was sent yet.'}</p>
+          <p class="empty">{onlyUndelivered ? 'All events have been delivered.' : 'No events yet.'}</p>
         )}
         {events && events.length > 0 && (
           <EventsTable
             events={events}
-            action={(event) => (
-              <ReplayButton
-                event={event}
-                onReplay={() =>
-                  void attempt(() => call('POST', `/events/${event.event_id}/replay`), 'It is on its way again.')
-                }
-              />
-            )}
+            onReplay={(eventId) =>
+              void send(() => api.send('POST', `/events/${eventId}/replay`), 'The event will be sent again.')
+            }
           />
         )}
       </section>

@@ -1,9 +1,11 @@
-// The server deletes a photo when its job is finished, so the browser that sent it keeps a small copy of its own.
-const storeName = 'photos';
-/** Longest side of what is kept, in pixels. */
-const keptSide = 480;
+// The server deletes a photo when its job has finished, so the browser that sent it keeps a small copy.
+import { encodeImage, scaleDown } from './prepare-photo.js';
 
-function open(): Promise<IDBDatabase> {
+const storeName = 'photos';
+/** Of a copy, in pixels. */
+const maxSide = 480;
+
+function openDatabase(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
     const request = indexedDB.open('gen3d', 1);
     request.onupgradeneeded = () => request.result.createObjectStore(storeName);
@@ -12,11 +14,11 @@ function open(): Promise<IDBDatabase> {
   });
 }
 
-async function inStore<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
-  const db = await open();
+async function inStore<T>(mode: IDBTransactionMode, action: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> {
+  const db = await openDatabase();
   try {
     return await new Promise((resolve, reject) => {
-      const request = act(db.transaction(storeName, mode).objectStore(storeName));
+      const request = action(db.transaction(storeName, mode).objectStore(storeName));
       request.onsuccess = () => resolve(request.result);
       request.onerror = () => reject(request.error);
     });
@@ -25,29 +27,22 @@ async function inStore<T>(mode: IDBTransactionMode, act: (store: IDBObjectStore)
   }
 }
 
-/** Keeps a small copy of a job's photo. A browser that keeps nothing (a private window) only goes without. */
+/** Keeps a small copy of a job's photo, unless the browser cannot store one (a private window). */
 export async function keepPhoto(jobId: string, photo: Blob): Promise<void> {
   try {
-    const bitmap = await createImageBitmap(photo);
-    const scale = Math.min(1, keptSide / Math.max(bitmap.width, bitmap.height));
-    const canvas = document.createElement('canvas');
-    canvas.width = Math.max(1, Math.round(bitmap.width * scale));
-    canvas.height = Math.max(1, Math.round(bitmap.height * scale));
-    canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
-    bitmap.close();
-    const small = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/webp', 0.85));
-    if (small) await inStore('readwrite', (store) => store.put(small, jobId));
+    const copy = await encodeImage(scaleDown(await createImageBitmap(photo), maxSide), 'image/webp', 0.85);
+    if (copy) await inStore('readwrite', (store) => store.put(copy, jobId));
   } catch {
-    // No copy, no harm.
+    // The dashboard works without copies.
   }
 }
 
-/** The kept copy of a job's photo, if this browser sent it. */
+/** The copy of a job's photo. Undefined if this browser did not send it. */
 export async function keptPhoto(jobId: string): Promise<Blob | undefined> {
   return inStore<Blob | undefined>('readonly', (store) => store.get(jobId)).catch(() => undefined);
 }
 
-/** Who signs out leaves nothing behind for the next person at this browser. */
+/** Removes all copies, so that signing out leaves nothing for the next user of this browser. */
 export async function forgetPhotos(): Promise<void> {
   await inStore('readwrite', (store) => store.clear()).catch(() => {});
 }

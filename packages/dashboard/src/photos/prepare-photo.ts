@@ -1,58 +1,72 @@
 import { inlineImageTypes, limits } from '@gen3d/schema/rules';
 
-/** The server scales longer sides down to this, in pixels: sending more only takes longer. */
-const longestSide = 2_048;
+/** In pixels. The server scales photos down to this size, so a larger upload only takes longer. */
+const maxSide = 2_048;
 
-/** A file that is no photo the server can read. */
-export class NotAPhotoError extends Error {
-  override readonly name = 'NotAPhotoError';
+/** The file cannot be sent: it is empty, too large, or not an image that this browser can read. */
+export class PhotoError extends Error {
+  override readonly name = 'PhotoError';
 }
 
-/** How the files begin that the server may read although a browser cannot: too large for it, or TIFF, HEIC, AVIF. */
+/**
+ * First bytes of formats that the server may read even if the browser cannot, because the image is too large for the
+ * browser, or is a TIFF, HEIC or AVIF.
+ */
 const signatures = /^(?:\x89PNG|\xff\xd8\xff|RIFF....WEBP|GIF8|II\*\0|MM\0\*|....ftyp)/s;
 
-async function beginsAsPicture(file: Blob): Promise<boolean> {
+async function hasImageSignature(file: Blob): Promise<boolean> {
   const start = new Uint8Array(await file.slice(0, 12).arrayBuffer());
   return signatures.test(String.fromCharCode(...start));
 }
 
-/** A file's type is only what its name says, so a browser has to be asked. */
+/** Tries to decode the file, because its type only reflects the extension of its name. */
 async function isReadable(file: Blob): Promise<boolean> {
   try {
     (await createImageBitmap(file)).close();
     return true;
   } catch {
-    return beginsAsPicture(file);
+    return hasImageSignature(file);
   }
 }
 
-/**
- * The photo as it may travel inside a request: PNG, JPEG or WebP of at most 4 MiB. One that fits is sent untouched; another
- * is decoded by the browser, scaled down and encoded anew. `name` is the file's, for what is said about it.
- * @throws {NotAPhotoError} when it is empty, no picture at all, or must be encoded anew and the browser cannot decode it
- */
-export async function preparePhoto(file: Blob, name: string): Promise<Blob> {
-  if (file.size === 0) throw new NotAPhotoError(`${name} is empty`);
-  if ((inlineImageTypes as readonly string[]).includes(file.type) && file.size <= limits.inlineImageBytes) {
-    if (await isReadable(file)) return file;
-    throw new NotAPhotoError(`${name} is no picture, whatever its name says, or it is damaged`);
-  }
-  const bitmap = await createImageBitmap(file).catch(() => {
-    throw new NotAPhotoError('This browser cannot read it as a picture. Save it as JPEG or PNG first');
-  });
-  const scale = Math.min(1, longestSide / Math.max(bitmap.width, bitmap.height));
+/** Scales an image down to at most `maxSide` pixels. */
+export function scaleDown(bitmap: ImageBitmap, maxSide: number): HTMLCanvasElement {
+  const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement('canvas');
-  canvas.width = Math.round(bitmap.width * scale);
-  canvas.height = Math.round(bitmap.height * scale);
+  canvas.width = Math.max(1, Math.round(bitmap.width * scale));
+  canvas.height = Math.max(1, Math.round(bitmap.height * scale));
   canvas.getContext('2d')?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   bitmap.close();
-  // JPEG has no transparency, which tells what the object is; a browser that writes no WebP writes PNG instead.
+  return canvas;
+}
+
+/** Null if the image is too large for the browser. A browser that cannot write `type` writes PNG. */
+export const encodeImage = (canvas: HTMLCanvasElement, type: string, quality: number): Promise<Blob | null> =>
+  new Promise((resolve) => canvas.toBlob(resolve, type, quality));
+
+/**
+ * The photo as it can be part of a request: PNG, JPEG or WebP of at most 4 MiB. A photo that fits is sent unchanged;
+ * any other one is decoded by the browser, scaled down and encoded again.
+ * @param name file name for error messages
+ * @throws {PhotoError} if the file is empty or not an image, or if the browser cannot convert it
+ */
+export async function preparePhoto(file: Blob, name: string): Promise<Blob> {
+  if (file.size === 0) throw new PhotoError(`${name} is empty`);
+  if ((inlineImageTypes as readonly string[]).includes(file.type) && file.size <= limits.inlineImageBytes) {
+    if (await isReadable(file)) return file;
+    throw new PhotoError(`${name} is not an image, or it is damaged`);
+  }
+  const bitmap = await createImageBitmap(file).catch(() => {
+    throw new PhotoError('This browser cannot read the file. Save it as JPEG or PNG first');
+  });
+  const canvas = scaleDown(bitmap, maxSide);
+  // Transparency marks the background, and JPEG has none: use JPEG only for photos that were JPEG, or as a last resort.
   const types = file.type === 'image/jpeg' ? ['image/jpeg'] : ['image/webp', 'image/jpeg'];
   for (const type of types) {
-    const encoded = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, type, 0.92));
+    const encoded = await encodeImage(canvas, type, 0.92);
     if (encoded && encoded.size <= limits.inlineImageBytes) return encoded;
   }
-  throw new NotAPhotoError('It is too large to send. Make it smaller than 4 MiB');
+  throw new PhotoError('The photo is too large to send. Reduce it to less than 4 MiB');
 }
 
 /** `data:image/jpeg;base64,…` */

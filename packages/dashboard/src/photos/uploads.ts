@@ -1,30 +1,31 @@
+import { CreateJobResponse } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import type { Call } from '../api.js';
+import { type Api, parseResponse } from '../api.js';
 import { keepPhoto } from './kept-photos.js';
-import { NotAPhotoError, preparePhoto, toDataUri } from './prepare-photo.js';
+import { PhotoError, preparePhoto, toDataUri } from './prepare-photo.js';
 
-/** A photo on its way to becoming a job. */
+/** A photo that is sent to create a job. */
 export interface Upload {
-  /** Also the job's idempotency key: sending it again, for whatever reason, makes no second job. */
+  /** Also the job's idempotency key, so that sending it again does not create a second job. */
   key: string;
   name: string;
-  /** blob: address of the photo itself. */
+  /** blob: URL of the photo itself. */
   preview: string;
   file: Blob;
-  state: 'sending' | 'accepted' | 'refused';
+  state: 'sending' | 'accepted' | 'failed';
   problem?: string;
-  /** Sending it again may go well. */
-  mayRetry?: boolean;
+  /** Whether sending it again may succeed. */
+  canRetry?: boolean;
   /** Once accepted. */
   jobId?: string;
 }
 
-/** Not `crypto.randomUUID`, which a page over plain http does not have. */
+/** Not `crypto.randomUUID`, which pages over plain http do not have. */
 const newKey = () =>
   `dashboard-${Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 
-/** Sends photos one after the other. `onAccepted` hears of each new job. */
-export function useUploads(call: Call, onAccepted: () => void) {
+/** Sends photos one after the other. Calls `onAccepted` for each new job. */
+export function useUploads(api: Api, onAccepted: () => void) {
   const [uploads, setUploads] = useState<Upload[]>([]);
   const queue = useRef(Promise.resolve());
   const previews = useRef(new Set<string>());
@@ -50,17 +51,17 @@ export function useUploads(call: Call, onAccepted: () => void) {
             input: { image_urls: [await toDataUri(photo)] },
             idempotency_key: key,
           };
-          const { job_id } = await call<{ job_id: string }>('POST', '/jobs', body);
+          const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', body));
           await keepPhoto(job_id, photo);
           change(key, { state: 'accepted', jobId: job_id });
           onAccepted();
         } catch (error) {
-          const mayRetry = !(error instanceof NotAPhotoError);
-          change(key, { state: 'refused', problem: (error as Error).message, mayRetry });
+          const canRetry = !(error instanceof PhotoError);
+          change(key, { state: 'failed', problem: (error as Error).message, canRetry });
         }
       });
     },
-    [call, change, onAccepted],
+    [api, change, onAccepted],
   );
 
   const add = useCallback(
@@ -70,7 +71,7 @@ export function useUploads(call: Call, onAccepted: () => void) {
         previews.current.add(preview);
         return { key: newKey(), name: file.name, preview, file, state: 'sending' };
       });
-      // The last is created last, and so the newest: at the top, as it will be in the list.
+      // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);
       added.forEach(send);
     },

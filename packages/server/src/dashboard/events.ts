@@ -40,7 +40,7 @@ function shown(subject: Subject, kept: Kept | undefined, logged: readonly Attemp
     progress,
     state,
     attempts: Math.max(logged.length, kept?.attempts ?? 0),
-    last_answer: answered ?? kept?.last_failure ?? null,
+    last_result: answered ?? kept?.last_failure ?? null,
     created_at: isoTime(created_at),
     next_attempt_at: kept && kept.dead_at === null ? isoTime(kept.due_at) : null,
   };

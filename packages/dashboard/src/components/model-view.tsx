@@ -23,8 +23,8 @@ declare module 'preact' {
 
 type Viewer = typeof import('./model-viewer.js');
 
-/** The GLB, to be turned with mouse, finger or arrow keys, seen as a wireframe, and put into the room where the device can. */
-export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | undefined }) {
+/** The interactive model: can be rotated, shown as a wireframe and, on some devices, viewed in augmented reality. */
+export function ModelView({ glb, thumbnail }: { glb: string; thumbnail: string | undefined }) {
   const element = useRef<ModelViewerElement>(null);
   const [viewer, setViewer] = useState<Viewer>();
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
@@ -32,14 +32,14 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
   useEffect(() => {
     const { current } = element;
     if (!current) return;
-    const loaded = () => setState('loaded');
-    const failed = () => setState('failed');
-    current.addEventListener('load', loaded);
-    current.addEventListener('error', failed);
-    import('./model-viewer.js').then(setViewer, failed);
+    const onLoad = () => setState('loaded');
+    const onError = () => setState('failed');
+    current.addEventListener('load', onLoad);
+    current.addEventListener('error', onError);
+    import('./model-viewer.js').then(setViewer, onError);
     return () => {
-      current.removeEventListener('load', loaded);
-      current.removeEventListener('error', failed);
+      current.removeEventListener('load', onLoad);
+      current.removeEventListener('error', onError);
     };
   }, []);
   useEffect(() => {
@@ -51,7 +51,7 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
         ref={element}
         src={glb}
         poster={thumbnail}
-        alt="The model. Arrow keys turn it, plus and minus zoom."
+        alt="3D model. The arrow keys rotate it; plus and minus zoom."
         camera-controls
         touch-action="pan-y"
         shadow-intensity={wireframe ? '0' : '0.6'}
@@ -65,7 +65,7 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
       {state === 'loaded' && (
         <button
           type="button"
-          class="small as-wireframe"
+          class="small wireframe-toggle"
           aria-pressed={wireframe}
           onClick={() => setWireframe(!wireframe)}
         >
@@ -73,8 +73,8 @@ export function Model({ glb, thumbnail }: { glb: string; thumbnail: string | und
         </button>
       )}
       {state === 'failed' && (
-        <p role="alert" class="why">
-          The model could not be shown here. Its file can be downloaded all the same.
+        <p role="alert" class="error">
+          This browser could not show the model. You can still download its file.
         </p>
       )}
     </div>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
-async function copy(text: string): Promise<void> {
-  // Only pages over https and on loopback have a clipboard; elsewhere the old way still works.
+async function copyText(text: string): Promise<void> {
+  // Only pages over https or on loopback have `navigator.clipboard`; the deprecated command works on the others.
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = document.createElement('textarea');
   area.value = text;
@@ -11,7 +11,8 @@ async function copy(text: string): Promise<void> {
   area.remove();
 }
 
-export function CopyButton({ text, what }: { text: string; what: string }) {
+/** `name`: name of the text for screen readers, such as `the key`. */
+export function CopyButton({ text, name }: { text: string; name: string }) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -22,8 +23,8 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
     <button
       type="button"
       class="small"
-      aria-label={copied ? `${what} copied` : `Copy ${what}`}
-      onClick={() => void copy(text).then(() => setCopied(true))}
+      aria-label={copied ? `${name} copied` : `Copy ${name}`}
+      onClick={() => void copyText(text).then(() => setCopied(true))}
     >
       {copied ? 'Copied' : 'Copy'}
     </button>

@@ -1,11 +1,10 @@
 import { useRef } from 'preact/hooks';
 
-/** A button for what cannot be undone: it asks first. */
+/** A button for an action that cannot be undone. Asks for confirmation first. */
 export function ConfirmButton(props: {
   label: string;
-  /** Among small buttons. */
   small?: boolean;
-  /** For a screen reader, where several buttons have the same label. */
+  /** For screen readers, where several buttons have the same label. */
   ariaLabel?: string;
   question: string;
   consequence: string;

@@ -1,16 +1,16 @@
-// Loaded by the page of a model only: it is fifteen times the rest of the dashboard.
+// Loaded by the job page only, because it is fifteen times as large as the rest of the dashboard.
 import '@google/model-viewer';
 import type { ModelViewerElement } from '@google/model-viewer';
 import { $scene } from '@google/model-viewer/lib/model-viewer-base.js';
 import { type Material, Mesh, MeshBasicMaterial, type Object3D } from 'three';
 
-/** Stands out from the light ground and from the dark one. */
+/** Visible on a light and on a dark background. */
 const lineColor = 0x5b7cfa;
 
 /**
- * Draws the edges of the model's triangles, those in front only, instead of its surface. model-viewer has no setting for it,
- * but its scene can be had.
- * @returns what shows the surface again
+ * Shows the visible edges of the model's triangles instead of its surface. model-viewer has no setting for that, but it
+ * exports its scene.
+ * @returns a function that restores the surface
  */
 export function showWireframe(viewer: ModelViewerElement): () => void {
   const scene = viewer[$scene];
@@ -21,29 +21,29 @@ export function showWireframe(viewer: ModelViewerElement): () => void {
     opacity: 0.55,
     toneMapped: false,
   });
-  // Draws nothing, but hides the lines behind it; a little set back, lest it hides those on it.
+  // Invisible, but hides the lines behind it. The offset keeps it from hiding the lines on it.
   const surface = new MeshBasicMaterial({
     colorWrite: false,
     polygonOffset: true,
     polygonOffsetFactor: 1,
     polygonOffsetUnits: 1,
   });
-  const drawn: { mesh: Mesh; material: Material | Material[]; edges: Mesh }[] = [];
+  const meshes: { mesh: Mesh; material: Material | Material[]; edges: Mesh }[] = [];
   const collect = (object: Object3D): void => {
-    // A plane of its own, which stays what it is.
+    // The shadow is a mesh too, and stays unchanged.
     if (object === (scene.shadow as unknown)) return;
     object.children.forEach(collect);
     const mesh = object as Mesh;
-    if (mesh.isMesh) drawn.push({ mesh, material: mesh.material, edges: new Mesh(mesh.geometry, lines) });
+    if (mesh.isMesh) meshes.push({ mesh, material: mesh.material, edges: new Mesh(mesh.geometry, lines) });
   };
   collect(scene.target as unknown as Object3D);
-  for (const { mesh, edges } of drawn) {
+  for (const { mesh, edges } of meshes) {
     mesh.material = surface;
     mesh.add(edges);
   }
   scene.queueRender();
   return () => {
-    for (const { mesh, material, edges } of drawn) {
+    for (const { mesh, material, edges } of meshes) {
       mesh.remove(edges);
       mesh.material = material;
     }

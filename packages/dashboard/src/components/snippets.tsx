@@ -6,16 +6,16 @@ export interface Snippet {
   code: string;
 }
 
-/** The same call in several languages, one at a time. */
+/** The same call in several languages, one per tab. */
 export function Snippets({ snippets, label }: { snippets: readonly Snippet[]; label: string }) {
-  const [at, setAt] = useState(0);
+  const [selected, setSelected] = useState(0);
   const id = useId();
-  const shown = snippets[at]!;
-  const move = (event: KeyboardEvent) => {
+  const snippet = snippets[selected]!;
+  const onKeyDown = (event: KeyboardEvent) => {
     const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
     if (step === 0) return;
-    const next = (at + step + snippets.length) % snippets.length;
-    setAt(next);
+    const next = (selected + step + snippets.length) % snippets.length;
+    setSelected(next);
     document.getElementById(`${id}-${next}`)?.focus();
   };
   return (
@@ -28,21 +28,21 @@ export function Snippets({ snippets, label }: { snippets: readonly Snippet[]; la
               id={`${id}-${index}`}
               type="button"
               role="tab"
-              aria-selected={index === at}
+              aria-selected={index === selected}
               aria-controls={`${id}-panel`}
-              tabIndex={index === at ? 0 : -1}
-              onClick={() => setAt(index)}
-              onKeyDown={move}
+              tabIndex={index === selected ? 0 : -1}
+              onClick={() => setSelected(index)}
+              onKeyDown={onKeyDown}
             >
               {name}
             </button>
           ))}
         </div>
-        <CopyButton text={shown.code} what={`the ${shown.name} call`} />
+        <CopyButton text={snippet.code} name={`the ${snippet.name} call`} />
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <pre id={`${id}-panel`} role="tabpanel" aria-labelledby={`${id}-${at}`} tabIndex={0}>
-        <code>{shown.code}</code>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable content must be reachable by keyboard */}
+      <pre id={`${id}-panel`} role="tabpanel" aria-labelledby={`${id}-${selected}`} tabIndex={0}>
+        <code>{snippet.code}</code>
       </pre>
     </div>
   );

@@ -1,4 +1,4 @@
-// three has no types of its own; this is the part of it that is used here.
+// three ships without types. These are the parts of it that model-viewer.ts uses.
 declare module 'three' {
   export class Material {
     dispose(): void;

@@ -2,25 +2,25 @@ import type { ComponentChildren } from 'preact';
 
 export interface Column {
   name: string;
-  /** To the right: numbers, and what can be done. */
+  /** For numbers and buttons. */
   right?: boolean;
-  /** Said to a screen reader only. */
-  unseen?: boolean;
+  /** Visible to screen readers only. */
+  hidden?: boolean;
 }
 
-/** What can be done with a row, at its end. */
-export const actions: Column = { name: 'Actions', right: true, unseen: true };
+/** Last column of a table whose rows have buttons. */
+export const actionsColumn: Column = { name: 'Actions', right: true, hidden: true };
 
-/** The children are rows. On a phone each is a block of its own, whose cells say what they are by `data-label`. */
+/** The children are rows. On a phone each row is a block, and each of its cells is labeled by its `data-label`. */
 export function Table({ columns, children }: { columns: readonly Column[]; children: ComponentChildren }) {
   return (
     <div class="table">
       <table>
         <thead>
           <tr>
-            {columns.map(({ name, right, unseen }) => (
+            {columns.map(({ name, right, hidden }) => (
               <th key={name} scope="col" class={right ? 'right' : undefined}>
-                {unseen ? <span class="hidden">{name}</span> : name}
+                {hidden ? <span class="hidden">{name}</span> : name}
               </th>
             ))}
           </tr>

@@ -1,0 +1,103 @@
+import type { EventEntry } from '@gen3d/schema/dashboard';
+import { useId, useState } from 'preact/hooks';
+import { dateTime, relativeTime } from '../format.js';
+import { statusLabels } from '../labels.js';
+import { Deliveries } from './deliveries.js';
+import { actionsColumn, type Column, Table } from './table.js';
+
+const states: Record<EventEntry['state'], { label: string; badge: string }> = {
+  waiting: { label: 'Waiting', badge: 'pending' },
+  retrying: { label: 'Retrying', badge: 'queued' },
+  dead: { label: 'Dead letter', badge: 'failed' },
+  delivered: { label: 'Delivered', badge: 'succeeded' },
+  dropped: { label: 'Dropped', badge: 'canceled' },
+};
+
+/** Whether the server will still try to deliver an event. */
+export const isUndelivered = ({ state }: EventEntry): boolean => state === 'waiting' || state === 'retrying';
+
+const columns: readonly Column[] = [
+  { name: 'State' },
+  { name: 'Event' },
+  { name: 'Attempts' },
+  { name: 'Last result' },
+  { name: 'Next attempt' },
+  actionsColumn,
+];
+
+type OnReplay = (eventId: string) => void;
+
+/** Webhook events. Each row opens to show its deliveries, and a dead letter can be replayed. */
+export function EventsTable({ events, onReplay }: { events: readonly EventEntry[]; onReplay: OnReplay }) {
+  return (
+    <Table columns={columns}>
+      {events.map((event) => (
+        <EventRows key={event.event_id} event={event} onReplay={onReplay} />
+      ))}
+    </Table>
+  );
+}
+
+function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay }) {
+  const [open, setOpen] = useState(false);
+  const id = useId();
+  const { label, badge } = states[event.state];
+  return (
+    <>
+      <tr data-event={event.event_id}>
+        <td>
+          <span class={`badge ${badge}`}>{label}</span>
+        </td>
+        <td>
+          <code>{event.event}</code>
+          {event.task_id && event.status && (
+            <>
+              {' '}
+              <a href={`/dashboard/jobs/${event.task_id}`}>
+                {statusLabels[event.status]} {event.progress} %
+              </a>
+            </>
+          )}
+          <br />
+          <time class="hint" dateTime={event.created_at}>
+            {dateTime(event.created_at)}
+          </time>
+        </td>
+        <td data-label="Attempts">{event.attempts}</td>
+        <td data-label="Last result">{event.last_result ?? '–'}</td>
+        <td data-label="Next attempt" class={event.next_attempt_at ? undefined : 'wide-screen'}>
+          {event.next_attempt_at ? relativeTime(event.next_attempt_at) : '–'}
+        </td>
+        <td class="right">
+          <div class="row end">
+            {event.state === 'dead' && (
+              <button
+                type="button"
+                class="small"
+                aria-label={`Replay event ${event.event_id}`}
+                onClick={() => onReplay(event.event_id)}
+              >
+                Replay
+              </button>
+            )}
+            <button
+              type="button"
+              class="small"
+              aria-expanded={open}
+              aria-controls={id}
+              aria-label={`Details of event ${event.event_id}`}
+              onClick={() => setOpen(!open)}
+            >
+              Details
+            </button>
+          </div>
+        </td>
+      </tr>
+      <tr id={id} class="details" hidden={!open}>
+        <td colSpan={columns.length}>
+          {open && <Deliveries eventId={event.event_id} version={`${event.state} ${event.attempts}`} />}
+        </td>
+      </tr>
+    </>
+  );
+}

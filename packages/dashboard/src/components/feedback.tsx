@@ -1,0 +1,39 @@
+import { useCallback, useState } from 'preact/hooks';
+
+/** An error message, which screen readers announce. */
+export function Problem({ text }: { text: string | undefined }) {
+  return (
+    <div role="alert" class={text === undefined ? 'problem none' : 'problem'}>
+      {text}
+    </div>
+  );
+}
+
+/** A confirmation, which screen readers announce. */
+export function Success({ text }: { text: string }) {
+  return (
+    <p role="status" class="success">
+      {text}
+    </p>
+  );
+}
+
+/** State of a page whose user does things that may fail: the outcome of the last one. */
+export function useAction() {
+  const [problem, setProblem] = useState<string>();
+  const [success, setSuccess] = useState('');
+  /** Resolves to whether `action` succeeded. `message` then confirms it. */
+  const run = useCallback(async (action: () => Promise<unknown>, message = ''): Promise<boolean> => {
+    setSuccess('');
+    try {
+      await action();
+      setProblem(undefined);
+      setSuccess(message);
+      return true;
+    } catch (error) {
+      setProblem((error as Error).message);
+      return false;
+    }
+  }, []);
+  return { problem, success, run };
+}

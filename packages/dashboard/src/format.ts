@@ -1,0 +1,29 @@
+const usdFormat = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
+export const usd = (amount: number): string => usdFormat.format(amount);
+
+const dateTimeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+export const dateTime = (iso: string): string => dateTimeFormat.format(new Date(iso));
+
+const exactFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+/** To the second. */
+export const exactDateTime = (iso: string): string => exactFormat.format(new Date(iso));
+
+const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const units = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
+
+/** Such as `5 minutes ago` or `in 10 seconds`. */
+export function relativeTime(iso: string): string {
+  const ms = new Date(iso).getTime() - Date.now();
+  const [unit, size] = units.find(([, size]) => Math.abs(ms) >= size) ?? units[3];
+  return relativeFormat.format(Math.round(ms / size), unit);
+}
+
+export const milliseconds = (ms: number): string => (ms < 1_000 ? `${Math.round(ms)} ms` : seconds(ms / 1_000));
+
+export const seconds = (amount: number): string =>
+  amount < 60 ? `${amount.toFixed(1)} s` : `${Math.floor(amount / 60)} min ${Math.round(amount % 60)} s`;

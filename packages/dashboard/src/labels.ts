@@ -1,0 +1,38 @@
+import type { Task } from '@gen3d/schema/dashboard';
+
+export const statusLabels: Record<Task['status'], string> = {
+  PENDING: 'Waiting',
+  QUEUED: 'Queued',
+  IN_PROGRESS: 'Working',
+  SUCCEEDED: 'Done',
+  FAILED: 'Failed',
+  CANCELED: 'Canceled',
+};
+
+/** What to do about a failed job, by its error code. */
+export const failureAdvice: Record<string, string> = {
+  image_fetch_failed: 'Open the URL in a browser to check it, or upload the photo itself.',
+  image_too_large: 'Use a smaller photo: at most 25 MiB and 100 megapixels.',
+  image_invalid: 'Use an undamaged PNG, JPEG or WebP photo of at least 16 by 16 pixels.',
+  no_foreground: 'Use a plainer background, or a PNG with a transparent background.',
+  inference_failed: 'Try another view: the whole object, from the front and slightly above.',
+  unsupported_type: 'Use the type image-to-3d.',
+  internal_error: 'Try again. If it fails again, look at the server’s log.',
+};
+
+/** The stages of a job, in order. */
+export const stageLabels: Record<string, string> = {
+  queue: 'Queue',
+  prepare: 'Photo',
+  load: 'Load',
+  matte: 'Cut out',
+  frame: 'Frame',
+  encode: 'Network',
+  field: 'Shape',
+  surface: 'Surface',
+  unwrap: 'Unwrap',
+  bake: 'Texture',
+  write: 'GLB',
+  thumbnail: 'Thumbnail',
+  store: 'Store',
+};

@@ -1,0 +1,194 @@
+// Responses of the routes below /dashboard/api, which only the dashboard reads: they are not part of the public API.
+// A browser loads this module, so it uses zod/mini, which adds 7 kB (compressed) to the dashboard instead of zod's 27 kB.
+import * as z from 'zod/mini';
+import type * as publicApi from './index.js';
+import { jobStatuses, jobType } from './lifecycle.js';
+
+const JobStatus = z.enum(jobStatuses);
+
+/** A schema for a type of the public API: it must have all of the type's fields. */
+type SchemaOf<T> = z.ZodMiniType<T> & { shape: Record<keyof T, unknown> };
+
+/** The dashboard shows fields of the public API as they are, so these schemas check types and not formats. */
+export const Task = z.object({
+  task_id: z.string(),
+  type: z.literal(jobType),
+  status: JobStatus,
+  progress: z.number(),
+  model_urls: z.nullish(z.object({ glb: z.string() })),
+  thumbnail_url: z.nullish(z.string()),
+  error: z.nullish(z.object({ code: z.string(), message: z.string() })),
+  created_at: z.string(),
+  finished_at: z.nullable(z.string()),
+}) satisfies SchemaOf<publicApi.Task>;
+export type Task = z.infer<typeof Task>;
+
+export const ListJobsResponse = z.object({
+  jobs: z.array(Task),
+  next_cursor: z.optional(z.string()),
+}) satisfies SchemaOf<publicApi.ListJobsResponse>;
+
+export const CreateJobResponse = z.object({ job_id: z.string() }) satisfies SchemaOf<publicApi.CreateJobResponse>;
+
+export const Balance = z.object({
+  balance_usd: z.number(),
+  min_balance_usd: z.number(),
+  rates: z.record(z.string(), z.number()),
+}) satisfies SchemaOf<publicApi.Balance>;
+export type Balance = z.infer<typeof Balance>;
+
+export const WebhookEndpoint = z.object({
+  url: z.string(),
+  secret: z.string(),
+}) satisfies SchemaOf<publicApi.WebhookEndpoint>;
+export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
+
+/** The errors of the dashboard have the API's shape, and those of its gateway have none of these fields. */
+export const ErrorResponse = z.object({
+  error: z.optional(z.object({ code: z.string(), message: z.string() })),
+});
+
+const account = { account_id: z.string(), name: z.string(), sandbox: z.boolean() };
+export const Account = z.object(account);
+export type Account = z.infer<typeof Account>;
+
+/** `operator_password`: whether the operator has set one. */
+const session = { operator_password: z.boolean() };
+export const Session = z.discriminatedUnion('role', [
+  z.object({ ...session, role: z.null() }),
+  z.object({ ...session, role: z.literal('operator'), key_id: z.null(), accounts: z.array(Account) }),
+  z.object({ ...session, role: z.literal('member'), key_id: z.string(), accounts: z.array(Account) }),
+]);
+export type Session = z.infer<typeof Session>;
+
+export const ApiKey = z.object({
+  key_id: z.string(),
+  /** Null for keys created on the command line without one. */
+  name: z.nullable(z.string()),
+  created_at: z.string(),
+  /** To the minute; null before the first use. */
+  last_used_at: z.nullable(z.string()),
+  revoked_at: z.nullable(z.string()),
+});
+export type ApiKey = z.infer<typeof ApiKey>;
+export const KeyList = z.object({ keys: z.array(ApiKey) });
+export type KeyList = z.infer<typeof KeyList>;
+/** The only response that contains the key itself. */
+export const CreatedKey = z.object({ key_id: z.string(), name: z.string(), api_key: z.string() });
+export type CreatedKey = z.infer<typeof CreatedKey>;
+
+export const LedgerEntry = z.object({
+  entry_id: z.string(),
+  kind: z.enum(['credit', 'charge']),
+  amount_usd: z.number(),
+  task_id: z.nullable(z.string()),
+  instance: z.nullable(z.string()),
+  inference_seconds: z.nullable(z.number()),
+  created_at: z.string(),
+});
+export type LedgerEntry = z.infer<typeof LedgerEntry>;
+/** `next_cursor` is absent on the last page. */
+export const LedgerPage = z.object({ entries: z.array(LedgerEntry), next_cursor: z.optional(z.string()) });
+export type LedgerPage = z.infer<typeof LedgerPage>;
+
+export const DailySpend = z.object({ date: z.string(), spent_usd: z.number(), jobs: z.number() });
+export type DailySpend = z.infer<typeof DailySpend>;
+export const SpendHistory = z.object({ days: z.array(DailySpend) });
+export type SpendHistory = z.infer<typeof SpendHistory>;
+
+/** An event and how far its delivery is. */
+export const EventEntry = z.object({
+  event_id: z.string(),
+  event: z.enum(['task.updated', 'ping']),
+  task_id: z.nullable(z.string()),
+  status: z.nullable(JobStatus),
+  progress: z.nullable(z.number()),
+  /**
+   * Before its first attempt, before a retry, a dead letter, delivered, or dropped because its endpoint was removed.
+   */
+  state: z.enum(['waiting', 'retrying', 'dead', 'delivered', 'dropped']),
+  attempts: z.number(),
+  /** Status of the last response, or why there was none. */
+  last_result: z.nullable(z.string()),
+  created_at: z.string(),
+  next_attempt_at: z.nullable(z.string()),
+});
+export type EventEntry = z.infer<typeof EventEntry>;
+/** `configured`: whether the account has an endpoint. */
+export const EventList = z.object({ configured: z.boolean(), events: z.array(EventEntry) });
+export type EventList = z.infer<typeof EventList>;
+
+/** One attempt to deliver an event. */
+export const Delivery = z.object({
+  delivery_id: z.string(),
+  started_at: z.string(),
+  took_ms: z.number(),
+  request: z.object({ url: z.string(), headers: z.record(z.string(), z.string()), body: z.string() }),
+  /** Null when none arrived; `failure` then says why. */
+  response: z.nullable(z.object({ status: z.number(), body: z.string() })),
+  failure: z.nullable(z.string()),
+});
+export type Delivery = z.infer<typeof Delivery>;
+export const DeliveryList = z.object({ deliveries: z.array(Delivery) });
+export type DeliveryList = z.infer<typeof DeliveryList>;
+
+export const StageTime = z.object({ stage: z.string(), ms: z.number() });
+export type StageTime = z.infer<typeof StageTime>;
+
+/** Fields of a job that the task object does not have. */
+export const JobDetails = z.object({
+  image_url: z.nullable(z.string()),
+  attempts: z.number(),
+  cost_usd: z.nullable(z.number()),
+  instance: z.nullable(z.string()),
+  inference_seconds: z.nullable(z.number()),
+  /** Null until the job has succeeded. */
+  stages: z.nullable(z.array(StageTime)),
+  events: z.array(EventEntry),
+});
+export type JobDetails = z.infer<typeof JobDetails>;
+
+/** A runner process, on any machine. */
+export const Runner = z.object({
+  runner_id: z.string(),
+  host: z.string(),
+  version: z.string(),
+  instance: z.string(),
+  bundle: z.string(),
+  device: z.string(),
+  /** Name of the graphics adapter, where there is one. */
+  adapter: z.nullable(z.string()),
+  /** The job whose inference it is running. */
+  task_id: z.nullable(z.string()),
+  started_at: z.string(),
+  heartbeat_at: z.string(),
+});
+export type Runner = z.infer<typeof Runner>;
+
+export const Overview = z.object({
+  /** Jobs that are open or finished within the last 24 hours. */
+  jobs: z.partialRecord(JobStatus, z.number()),
+  oldest_open_at: z.nullable(z.string()),
+  events: z.object({ waiting: z.number(), dead: z.number() }),
+  runners: z.array(Runner),
+  rates: z.record(z.string(), z.number()),
+  bundle: z.string(),
+  matte: z.string(),
+  database: z.string(),
+  version: z.string(),
+  node: z.string(),
+  platform: z.string(),
+  uptime_seconds: z.number(),
+  memory_bytes: z.number(),
+});
+export type Overview = z.infer<typeof Overview>;
+
+export const OperatorAccount = z.object({
+  ...account,
+  balance_usd: z.number(),
+  open_jobs: z.number(),
+  created_at: z.string(),
+});
+export type OperatorAccount = z.infer<typeof OperatorAccount>;
+export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount) });
+export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
