@@ -55,7 +55,7 @@ await main(async (atEnd) => {
     await picture('sign-in');
     const { stdout } = await server.gen3d(['admin', 'sign-in-link']);
     await page.goto(stdout.trim());
-    await page.locator('.drop-here').waitFor();
+    await page.locator('.drop-zone').waitFor();
     await picture('gallery-empty');
 
     const photos = demoPhotos();
@@ -81,9 +81,9 @@ await main(async (atEnd) => {
       'Web shop',
       'The nightly import of the catalogue, on the old machine in the cellar, until it is replaced',
     ]) {
-      await page.getByLabel('What the new key is for').fill(name);
+      await page.getByLabel('Name of the new key').fill(name);
       await page.getByRole('button', { name: 'Create key' }).click();
-      await page.locator('.made', { hasText: name }).waitFor();
+      await page.locator('.created-key', { hasText: name }).waitFor();
     }
     await picture('keys');
     await page
@@ -98,10 +98,10 @@ await main(async (atEnd) => {
 
     await go('/dashboard/webhook', 'form');
     await picture('webhook-none');
-    await page.getByLabel('Address').fill('https://example.com/gen3d');
+    await page.getByLabel('URL').fill('https://example.com/gen3d');
     await page.getByRole('button', { name: 'Set' }).click();
     await page.getByRole('button', { name: 'Send a ping' }).click();
-    await page.locator('tr', { hasText: 'ping' }).getByText('Will retry').waitFor();
+    await page.locator('tr', { hasText: 'ping' }).getByText('Retrying').waitFor();
     await page.getByRole('button', { name: /^Details/ }).click();
     await page.locator('.delivery').waitFor();
     await picture('webhook');
@@ -114,7 +114,7 @@ await main(async (atEnd) => {
     await picture('password');
     await page.getByLabel('New password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Set' }).click();
-    await page.getByText('The password is set.').waitFor();
+    await page.getByText('Password set.').waitFor();
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('As operator').check();
     await picture('sign-in-operator');

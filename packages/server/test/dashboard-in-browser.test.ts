@@ -11,12 +11,10 @@ import { openReceiver } from './faults/receiver.js';
 import { spawnServer } from './faults/server-process.js';
 import { newInstallation, startServer } from './kit.js';
 
-const places = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
-const executablePath = places.find((path) => path && existsSync(path));
+const candidates = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
+const executablePath = candidates.find((path) => path && existsSync(path));
 if (!executablePath) {
-  console.warn(
-    'SKIPPED: the dashboard in a browser, as no Chromium was found; say where it is with CHROMIUM=/path/to/it',
-  );
+  console.warn('SKIPPED: the dashboard in a browser. No Chromium was found; set CHROMIUM=/path/to/chromium');
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -24,29 +22,29 @@ const photo = { name: 'ball.png', mimeType: 'image/png', base64: ballPhoto().toS
 
 let browser: Browser;
 beforeAll(async () => {
-  // No GPU is needed: SwiftShader draws on the processor.
+  // SwiftShader renders on the CPU.
   const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
   if (executablePath) browser = await chromium.launch({ executablePath, args });
 });
 afterAll(() => browser?.close());
 
-/** A page of a new browser profile, and everything it complains of: a refusal by the Content-Security-Policy as well. */
-async function newPage(colorScheme: 'light' | 'dark' = 'light'): Promise<{ page: Page; complaints: string[] }> {
+/** A page of a new browser profile, and its errors, including violations of the Content-Security-Policy. */
+async function newPage(colorScheme: 'light' | 'dark' = 'light'): Promise<{ page: Page; errors: string[] }> {
   const context = await browser.newContext({
     colorScheme,
     reducedMotion: 'reduce',
     viewport: { width: 800, height: 600 },
   });
   onTestFinished(() => context.close());
-  // Drawing without a GPU, on a machine that does other things as well, a picture may take a minute.
+  // Without a GPU, on a busy machine, rendering may take a minute.
   context.setDefaultTimeout(120_000);
   const page = await context.newPage();
-  const complaints: string[] = [];
-  page.on('pageerror', (error) => complaints.push(error.message));
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(error.message));
   page.on('console', (message) => {
-    if (message.type() === 'error') complaints.push(message.text());
+    if (message.type() === 'error') errors.push(message.text());
   });
-  return { page, complaints };
+  return { page, errors };
 }
 
 async function signInLink(url: string, config: Config): Promise<string> {
@@ -55,14 +53,14 @@ async function signInLink(url: string, config: Config): Promise<string> {
   return url + (await admin.signInLink());
 }
 
-/** A server whose deliveries arrive: it trusts the receiver's certificate, for which it must be a process of its own. */
+/** A server that trusts the receiver's certificate. That takes an environment variable, so it is a separate process. */
 async function serverWithReceiver() {
-  const place = await newInstallation();
+  const installation = await newInstallation();
   const ca = await makePrivateCa();
-  const caFile = join(place.dataDir, 'ca.pem');
+  const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
   const settings = {
-    ...place,
+    ...installation,
     bundle: 'inflate',
     device: 'cpu',
     resolution: 64,
@@ -75,10 +73,10 @@ async function serverWithReceiver() {
   onTestFinished(() => server.kill());
   const receiver = await openReceiver(ca, (response) => response.end('thank you'));
   onTestFinished(() => receiver.close());
-  return { server, url: await server.ready, config: loadConfig({}, {}, { ...place }), receiver };
+  return { server, url: await server.ready, config: loadConfig({}, {}, { ...installation }), receiver };
 }
 
-/** What axe calls serious or worse, as `rule: where`. */
+/** Violations that axe rates serious or critical, as `rule: selector`. */
 async function seriousViolations(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   return page.evaluate<string[]>(`axe.run().then(({ violations }) => violations
@@ -96,8 +94,8 @@ async function drop(page: Page): Promise<void> {
   await page.dispatchEvent('body', 'drop', { dataTransfer: files });
 }
 
-/** The pixels, once two pictures in a row are the same: nothing moves any more. */
-async function still(locator: Locator): Promise<Buffer> {
+/** A screenshot, taken once two in a row are equal, so that nothing moves any more. */
+async function stillScreenshot(locator: Locator): Promise<Buffer> {
   for (let before = await locator.screenshot(); ; ) {
     const now = await locator.screenshot();
     if (now.equals(before)) return now;
@@ -106,9 +104,9 @@ async function still(locator: Locator): Promise<Buffer> {
 }
 
 describe.skipIf(!executablePath)('in a browser', () => {
-  test('a person sets a webhook, drops a photo, turns its model and sees it deliver, makes and revokes a key', async () => {
+  test('the operator sets a webhook, drops a photo, rotates its model, and creates and revokes a key', async () => {
     const { server, url, config, receiver } = await serverWithReceiver();
-    const { page, complaints } = await newPage();
+    const { page, errors } = await newPage();
     await page.goto(await signInLink(url, config));
     await page.getByRole('heading', { name: 'Models' }).waitFor();
     expect(page.url()).toBe(`${url}/`);
@@ -116,10 +114,10 @@ describe.skipIf(!executablePath)('in a browser', () => {
     expect(await seriousViolations(page)).toEqual([]);
 
     await page.getByRole('link', { name: 'Webhook' }).click();
-    await page.getByLabel('Address').fill(receiver.url);
+    await page.getByLabel('URL').fill(receiver.url);
     await page.getByRole('button', { name: 'Set' }).click();
-    await page.getByText('The address is set.').waitFor();
-    await page.getByText('Nothing was sent yet.').waitFor();
+    await page.getByText('URL set.').waitFor();
+    await page.getByText('No events yet.').waitFor();
     await page.getByRole('button', { name: 'Send a ping' }).click();
     const ping = page.locator('tr', { hasText: 'ping' });
     await ping.getByText('Delivered').waitFor();
@@ -140,47 +138,47 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.locator('.card').click();
     await page.locator('.model[data-state=loaded]').waitFor();
     const model = page.locator('model-viewer');
-    const before = await still(model);
+    const before = await stillScreenshot(model);
     const box = (await model.boundingBox())!;
     const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
     await page.mouse.move(x, y);
     await page.mouse.down();
     await page.mouse.move(x + box.width / 4, y, { steps: 5 });
     await page.mouse.up();
-    const turned = await still(model);
-    expect(turned.equals(before)).toBe(false);
+    const rotated = await stillScreenshot(model);
+    expect(rotated.equals(before)).toBe(false);
     const wireframe = page.getByRole('button', { name: 'Wireframe' });
     await wireframe.click();
-    expect((await still(model)).equals(turned)).toBe(false);
+    expect((await stillScreenshot(model)).equals(rotated)).toBe(false);
     await wireframe.click();
     expect(await wireframe.getAttribute('aria-pressed')).toBe('false');
-    await page.getByAltText('What was sent').waitFor();
-    await page.getByText('Where the time went').waitFor();
+    await page.getByAltText('As uploaded').waitFor();
+    await page.getByText('Time by stage').waitFor();
     await page.locator('tr', { hasText: 'Done 100 %' }).getByText('Delivered').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
 
     await page.getByRole('link', { name: 'API keys' }).first().click();
-    await page.getByLabel('What the new key is for').fill('web shop');
+    await page.getByLabel('Name of the new key').fill('web shop');
     await page.getByRole('button', { name: 'Create key' }).click();
     const apiKey = (await page.getByTestId('new-key').textContent())?.trim() ?? '';
     expect((await server.call('GET', '/v1/balance', undefined, apiKey)).status).toBe(200);
     expect(await seriousViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Revoke the key web shop' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await page.locator('tr.past').waitFor();
+    await page.locator('tr.revoked').waitFor();
     expect((await server.call('GET', '/v1/balance', undefined, apiKey)).status).toBe(403);
 
-    // Nobody listens there, and no retry is made: the ping becomes a dead letter.
+    // The port is closed and there are no retries, so the ping becomes a dead letter.
     await page.getByRole('link', { name: 'Webhook' }).click();
-    await page.getByLabel('Address').fill('https://127.0.0.1:9/hook');
+    await page.getByLabel('URL').fill('https://127.0.0.1:9/hook');
     await page.getByRole('button', { name: 'Change' }).click();
-    await page.getByText('The address is set.').waitFor();
+    await page.getByText('URL set.').waitFor();
     await page.getByRole('button', { name: 'Send a ping' }).click();
     await page.getByLabel('Not delivered').check();
-    await ping.getByText('Given up').waitFor();
+    await ping.getByText('Dead letter').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
     await ping.getByRole('button', { name: /^Replay/ }).click();
-    await page.getByText('It is on its way again.').waitFor();
+    await page.getByText('The event will be sent again.').waitFor();
 
     for (const name of ['Balance', 'Operator']) {
       await page.getByRole('link', { name }).click();
@@ -188,18 +186,18 @@ describe.skipIf(!executablePath)('in a browser', () => {
       await page.locator('.tile').first().waitFor();
       expect(await seriousViolations(page)).toEqual([]);
     }
-    expect(complaints).toEqual([]);
-    // Two cores that draw without a GPU take their time.
+    expect(errors).toEqual([]);
+    // Rendering on two cores without a GPU is slow.
   }, 400_000);
 
-  test('the operator sets a password, signs out, and signs in by it', async () => {
+  test('the operator sets a password, signs out, and signs in with it', async () => {
     const server = await startServer();
     const { page } = await newPage();
     await page.goto(await signInLink(server.url, server.config));
     await page.getByRole('link', { name: 'Password' }).click();
     await page.getByLabel('New password').fill('correct horse battery');
     await page.getByRole('button', { name: 'Set' }).click();
-    await page.getByText('The password is set.').waitFor();
+    await page.getByText('Password set.').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('As operator').check();
@@ -212,7 +210,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.getByRole('link', { name: 'Operator' }).waitFor();
   });
 
-  test('a member signs in with a key, sees no operator’s page, and nothing after signing out', async () => {
+  test('a member signs in with a key, and sees no operator pages', async () => {
     const server = await startServer();
     const { page } = await newPage('dark');
     await page.goto(server.url);
@@ -232,14 +230,14 @@ describe.skipIf(!executablePath)('in a browser', () => {
     }
     for (const path of ['operator', 'password']) {
       await page.goto(`${server.url}/dashboard/${path}`);
-      await page.getByText('There is no such page').waitFor();
+      await page.getByText('Page not found').waitFor();
     }
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').waitFor();
-    expect(await page.getByText('Your session ended').count()).toBe(0);
+    expect(await page.getByText('Your session has ended').count()).toBe(0);
   });
 
-  test('files that are no pictures are named and never sent', async () => {
+  test('files that are not images are reported and not sent', async () => {
     const server = await startServer();
     const { page } = await newPage();
     await page.goto(await signInLink(server.url, server.config));
@@ -248,31 +246,31 @@ describe.skipIf(!executablePath)('in a browser', () => {
     page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()));
     await page.setInputFiles('input[type=file]', [
       { name: 'nothing.jpg', mimeType: 'image/jpeg', buffer: Buffer.alloc(0) },
-      { name: 'noise.jpg', mimeType: 'image/jpeg', buffer: Buffer.from('these bytes are no picture') },
+      { name: 'noise.jpg', mimeType: 'image/jpeg', buffer: Buffer.from('these bytes are not an image') },
     ]);
     await page.getByText('nothing.jpg is empty').waitFor();
-    await page.getByText('noise.jpg is no picture').waitFor();
+    await page.getByText('noise.jpg is not an image').waitFor();
     expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
     expect(sent).toEqual([]);
     expect(await seriousViolations(page)).toEqual([]);
   });
 
-  test('whose session ended elsewhere is told so, and comes back to the jobs that were filtered', async () => {
+  test('after signing out in another tab, signing in again restores the filter', async () => {
     const server = await startServer();
     const { page } = await newPage();
-    const signIn = async (on: Page) => {
-      await on.getByLabel('API key').fill(server.apiKey);
-      await on.getByRole('button', { name: 'Sign in' }).click();
-      await on.getByRole('heading', { name: 'Models' }).waitFor();
+    const signIn = async (page: Page) => {
+      await page.getByLabel('API key').fill(server.apiKey);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Models' }).waitFor();
     };
     await page.goto(server.url);
     await signIn(page);
     await page.getByLabel('Failed').check();
-    await page.getByText('No job is failed.').waitFor();
+    await page.getByText('No jobs with the status “Failed”.').waitFor();
     await page.getByRole('link', { name: 'Balance' }).click();
     await page.getByRole('heading', { level: 1, name: 'Balance' }).waitFor();
     await page.goBack();
-    await page.getByText('No job is failed.').waitFor();
+    await page.getByText('No jobs with the status “Failed”.').waitFor();
     expect(await page.getByLabel('Failed').isChecked()).toBe(true);
 
     const other = await page.context().newPage();
@@ -280,8 +278,8 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await other.getByRole('button', { name: 'Sign out' }).click();
     await other.getByLabel('API key').waitFor();
     await other.close();
-    await page.getByText('Your session ended: sign in again.').waitFor();
+    await page.getByText('Your session has ended. Sign in again.').waitFor();
     await signIn(page);
-    await page.getByText('No job is failed.').waitFor();
+    await page.getByText('No jobs with the status “Failed”.').waitFor();
   });
 });
