@@ -3,13 +3,13 @@ import { defineConfig } from 'vitest/config';
 const server = 'packages/server';
 /** The tests that have to do with the database: each runs on SQLite and on PostgreSQL. Those of one of them say so by name. */
 const onBothDatabases = [
-  `${server}/src/{accounts,db,jobs}/**/*.test.ts`,
-  `${server}/src/preparation/preparer.test.ts`,
-  `${server}/src/runner/registry.test.ts`,
-  `${server}/src/webhooks/delivery.test.ts`,
+  `${server}/src/data/{accounts,db,jobs,runners}/**/*.test.ts`,
+  `${server}/src/work/preparation/preparer.test.ts`,
+  `${server}/src/work/stages/held-jobs.test.ts`,
+  `${server}/src/work/webhooks/delivery.test.ts`,
   `${server}/test/{admin,assets,dashboard,end-to-end,gateway,seen-from-outside}.test.ts`,
   `${server}/test/contract/*.test.ts`,
-  `${server}/src/webhooks/delivery-log.test.ts`,
+  `${server}/src/data/webhooks/delivery-log.test.ts`,
   `${server}/test/operator-password.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,
 ];

@@ -153,7 +153,7 @@ async function startAll(atEnd, databaseKind) {
   const { open } = await buildServerSources(atEnd, {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    open: 'src/db/open.ts',
+    open: 'src/data/db/open.ts',
     privateCa: 'test/faults/private-ca.ts',
     cluster: 'test/postgres/cluster.ts',
   });

@@ -26,12 +26,12 @@ const accountCount = 20;
 /** Prints the section `The queue` of docs/benchmarks.md. */
 export async function benchQueue(atEnd) {
   const { code, open } = await buildServerSources(atEnd, {
-    claim: 'src/jobs/claim.ts',
-    create: 'src/jobs/create.ts',
-    group: 'src/db/group-commit.ts',
-    lifecycle: 'src/jobs/lifecycle.ts',
-    open: 'src/db/open.ts',
-    time: 'src/db/time.ts',
+    claim: 'src/data/jobs/claim.ts',
+    create: 'src/data/jobs/create.ts',
+    group: 'src/data/db/group-commit.ts',
+    lifecycle: 'src/data/jobs/lifecycle.ts',
+    open: 'src/data/db/open.ts',
+    time: 'src/data/db/time.ts',
     cluster: 'test/postgres/cluster.ts',
   });
   const { migrate, openDatabase } = await open('open');

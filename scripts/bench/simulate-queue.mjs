@@ -197,7 +197,7 @@ table(
 );
 
 /**
- * Batches of several accounts on one runner, by the rule of packages/server/src/jobs/turn.ts or first in first out.
+ * Batches of several accounts on one runner, by the rule of packages/server/src/data/jobs/turn.ts or first in first out.
  * Returns by account when its last job has started, in jobs from its arrival.
  */
 function serveBatches(batches, fair) {

@@ -192,7 +192,7 @@ describe('Kubernetes', () => {
     const scaled = objects.find(({ kind }) => kind === 'ScaledObject');
     expect(deployments.map(({ metadata }) => metadata.name)).toContain(scaled?.spec.scaleTargetRef.name);
     const [metric = ''] = /gen3d_\w+/.exec(scaled?.spec.triggers[0].metadata.query) ?? [];
-    expect(read('packages/server/src/metrics.ts')).toContain(`'${metric}'`);
+    expect(read('packages/server/src/web/http/metrics.ts')).toContain(`'${metric}'`);
     const { resources } = documents<{ resources: string[] }>('deploy/kubernetes/kustomization.yaml')[0]!;
     for (const name of resources) expect(manifests).toContain(`deploy/kubernetes/${name}`);
   });
@@ -202,7 +202,7 @@ describe('Kubernetes', () => {
       [startupProbe, livenessProbe, readinessProbe].filter(Boolean).map(({ httpGet }) => httpGet.path),
     );
     expect(probes).toEqual(['/healthz', '/openapi.json', '/readyz']);
-    for (const path of probes) expect(read('packages/server/src/http/app.ts')).toContain(`'${path}'`);
+    for (const path of probes) expect(read('packages/server/src/web/app.ts')).toContain(`'${path}'`);
   });
 });
 

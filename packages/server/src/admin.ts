@@ -1,16 +1,17 @@
-import { createAccount, findAccount } from './accounts/accounts.js';
-import { revokeKey } from './accounts/api-keys.js';
-import { balanceOf, credit } from './accounts/ledger.js';
-import { toMicroUsd, toUsd } from './accounts/money.js';
+import { AdminError } from './base/errors.js';
+import { toMicroUsd, toUsd } from './base/money.js';
 import type { Config } from './config.js';
-import { DashboardTokens, signInPath } from './dashboard/tokens.js';
-import type { Queryable } from './db/open.js';
-import type { OutboxRow } from './db/tables.js';
-import { currentTime } from './db/time.js';
-import { transaction } from './db/transaction.js';
-import { cancel } from './jobs/lifecycle.js';
-import { openStore } from './store.js';
-import { listDeadLetters, replayDeadLetters } from './webhooks/dead-letters.js';
+import { createAccount, findAccount } from './data/accounts/accounts.js';
+import { revokeKey } from './data/accounts/api-keys.js';
+import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
+import { balanceOf, credit } from './data/accounts/ledger.js';
+import type { Queryable } from './data/db/open.js';
+import type { OutboxRow } from './data/db/tables.js';
+import { currentTime } from './data/db/time.js';
+import { transaction } from './data/db/transaction.js';
+import { openStore } from './data/installation/open-stores.js';
+import { cancel } from './data/jobs/lifecycle.js';
+import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
 
 export interface AdminAccount {
   account_id: string;
@@ -38,11 +39,6 @@ export interface AdminDeadLetter {
   last_failure: string | null;
   created_at: string;
   dead_at: string;
-}
-
-/** An operator asked for something that is not there or cannot be done. */
-export class AdminError extends Error {
-  override readonly name = 'AdminError';
 }
 
 /** What `gen3d admin` does, on the database itself: the server may run meanwhile and sees every change at once. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { writeDurably } from './durable-file.js';
+import { writeDurably } from './base/durable-file.js';
 
 /** The models that `gen3d models use` made this data directory's defaults. */
 const ChosenModels = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });

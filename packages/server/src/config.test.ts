@@ -2,8 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../test/kit.js';
+import { ConfigError } from './base/errors.js';
 import { chooseModels } from './chosen-models.js';
-import { ConfigError, defaultDataDir, loadConfig, settings } from './config.js';
+import { defaultDataDir, loadConfig, settings } from './config.js';
 
 describe('settings', () => {
   test('have the defaults that the design names', () => {

@@ -3,8 +3,9 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
+import { ConfigError } from './base/errors.js';
+import { isS3Url, parseS3Url } from './base/s3-url.js';
 import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
-import { isS3Url, parseS3Url } from './s3/location.js';
 
 /** Where gen3d keeps its data unless told otherwise: the platform's own place for an application's data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
@@ -244,11 +245,6 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
     ...(schema instanceof z.ZodDefault && { defaultValue: schema.def.defaultValue }),
   };
 });
-
-/** A setting that cannot be used. The message lists every problem and where it was set. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
 
 function readConfigFile(path: string): Record<string, unknown> {
   const problem = (why: string) => new ConfigError(`Cannot use the config file ${path}: ${why}`);

@@ -2,15 +2,15 @@ export {
   type Admin,
   type AdminAccount,
   type AdminDeadLetter,
-  AdminError,
   type AdminKey,
   openAdmin,
 } from './admin.js';
+export { AdminError, ConfigError } from './base/errors.js';
+export { createLog } from './base/log.js';
 export { type ChosenModels, chooseModels } from './chosen-models.js';
-export { type Config, ConfigError, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
-export { createLog } from './log.js';
-export { modelDirs, pulledModelsDir } from './model-dirs.js';
-export { type Backup, backup } from './moving/backup.js';
-export { type Move, type MoveReport, migrateTo } from './moving/migrate-to.js';
-export { RunnerStartError } from './runner/supervisor.js';
+export { type Config, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
+export { type Backup, backup } from './data/moving/backup.js';
+export { type Move, type MoveReport, migrateTo } from './data/moving/migrate-to.js';
 export { type ServeOptions, type Server, serve, worker } from './serve.js';
+export { RunnerStartError } from './work/processes/supervisor.js';
+export { modelDirs, pulledModelsDir } from './work/runner/model-dirs.js';

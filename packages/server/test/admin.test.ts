@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../src/admin.js';
 import { loadConfig } from '../src/config.js';
-import { openDatabase } from '../src/db/open.js';
+import { openDatabase } from '../src/data/db/open.js';
 import { newInstallation, onPostgres, startServer } from './kit.js';
 
 async function newAdmin() {

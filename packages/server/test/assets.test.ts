@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { FolderAssetStore } from '../src/assets/folder-store.js';
+import { FolderAssetStore } from '../src/data/assets/folder-store.js';
 import { startServer } from './kit.js';
 
 async function withAsset() {

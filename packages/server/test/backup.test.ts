@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/db/open.js';
-import { backup } from '../src/moving/backup.js';
+import { openDatabase } from '../src/data/db/open.js';
+import { backup } from '../src/data/moving/backup.js';
 import { photoJob } from './contract/kit.js';
 import { startServer, type TestServer, temporaryFolder } from './kit.js';
 

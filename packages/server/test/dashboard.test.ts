@@ -1,12 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { CreateJobResponse, ListJobsResponse, publicTestKey } from '@gen3d/schema';
 import { describe, expect, test } from 'vitest';
-import { openDataDir } from '../src/data-dir.js';
-import { type Db, openDatabase } from '../src/db/open.js';
-import { currentTime } from '../src/db/time.js';
-import { announce } from '../src/runner/registry.js';
-import { version } from '../src/version.js';
-import { recordTaskUpdated } from '../src/webhooks/outbox.js';
+import { version } from '../src/base/version.js';
+import { type Db, openDatabase } from '../src/data/db/open.js';
+import { currentTime } from '../src/data/db/time.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
+import { announce } from '../src/data/runners/registry.js';
+import { recordTaskUpdated } from '../src/data/webhooks/outbox.js';
 import { photoJob, sharedServer } from './contract/kit.js';
 import { type Browser, browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
 import { until } from './kit.js';

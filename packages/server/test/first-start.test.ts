@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { migrate, openDatabase } from '../src/db/open.js';
+import { migrate, openDatabase } from '../src/data/db/open.js';
 import { ConfigError, loadConfig, openAdmin, serve } from '../src/index.js';
 import { silent, startServer, temporaryFolder } from './kit.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { openDataDir } from '../src/data-dir.js';
-import { openDatabase } from '../src/db/open.js';
+import { openDatabase } from '../src/data/db/open.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
 import { startServer, until } from './kit.js';
 
 test('a key is stored nowhere in clear', async () => {

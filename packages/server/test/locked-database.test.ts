@@ -7,7 +7,7 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/db/open.js';
+import { openDatabase } from '../src/data/db/open.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { photoJob } from './contract/kit.js';
 import { startServer, temporaryDatabase, temporaryFolder, until } from './kit.js';

@@ -3,7 +3,7 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/db/open.js';
+import { openDatabase } from '../src/data/db/open.js';
 import { worker } from '../src/serve.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, silent, startServer, until } from './kit.js';

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../src/admin.js';
-import { hashPassword, verifyPassword } from '../src/dashboard/operator-password.js';
-import { openDataDir } from '../src/data-dir.js';
-import { openDatabase } from '../src/db/open.js';
+import { hashPassword, verifyPassword } from '../src/data/accounts/operator-password.js';
+import { openDatabase } from '../src/data/db/open.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
 import { browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
 import { startServer } from './kit.js';
 

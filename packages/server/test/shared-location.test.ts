@@ -1,8 +1,8 @@
 // Two SQLite installations in one bucket or folder would delete each other's files.
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { ConfigError } from '../src/config.js';
-import { newUlid } from '../src/ids.js';
+import { ConfigError } from '../src/base/errors.js';
+import { newUlid } from '../src/base/ids.js';
 import { startServer, temporaryFolder } from './kit.js';
 import { bucketName, sharedS3 } from './s3/kit.js';
 

@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDataDir } from '../../src/data-dir.js';
-import { openDatabase } from '../../src/db/open.js';
+import { openDatabase } from '../../src/data/db/open.js';
+import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { startServer, type TestServer, temporaryFolder } from '../kit.js';
 
 function sampleFolder(): string {

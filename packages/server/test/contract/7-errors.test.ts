@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { openDataDir } from '../../src/data-dir.js';
-import { openDatabase } from '../../src/db/open.js';
+import { openDatabase } from '../../src/data/db/open.js';
+import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { startServer } from '../kit.js';
 import { photoJob, refused, sharedServer } from './kit.js';
 

@@ -2,10 +2,10 @@ import { limits, publicTestKey } from '@gen3d/schema';
 import { encodeTime, ulid } from 'ulid';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../../src/admin.js';
-import { FolderAssetStore } from '../../src/assets/folder-store.js';
-import { openDataDir } from '../../src/data-dir.js';
-import { openDatabase } from '../../src/db/open.js';
-import { insertJob } from '../../src/jobs/store.js';
+import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
+import { openDatabase } from '../../src/data/db/open.js';
+import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { insertJob } from '../../src/data/jobs/job-store.js';
 import { newInstallation, newJob, startServer, until } from '../kit.js';
 import { photoJob } from './kit.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody, isTerminal, Task } from '@gen3d/schema';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
-import type { JobRow } from '../../src/db/tables.js';
+import type { JobRow } from '../../src/data/db/tables.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { site, temporaryFolder, until } from '../kit.js';
 import { spawnServer } from './server-process.js';

@@ -1,9 +1,9 @@
 import { isTerminal, type TaskUpdatedEvent } from '@gen3d/schema';
 import type { Selectable } from 'kysely';
 import { expect } from 'vitest';
-import type { Db } from '../../src/db/open.js';
-import type { JobRow, Tables } from '../../src/db/tables.js';
-import { maxAttempts } from '../../src/jobs/lifecycle.js';
+import type { Db } from '../../src/data/db/open.js';
+import type { JobRow, Tables } from '../../src/data/db/tables.js';
+import { maxAttempts } from '../../src/data/jobs/lifecycle.js';
 import type { Delivered } from './receiver.js';
 import { stepsBack } from './steps-back.js';
 

@@ -3,11 +3,12 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { FolderAssetStore } from '../../src/assets/folder-store.js';
-import { ConfigError, loadConfig } from '../../src/config.js';
-import { openDatabase } from '../../src/db/open.js';
-import { withoutPassword } from '../../src/db/postgres.js';
-import { newUlid } from '../../src/ids.js';
+import { ConfigError } from '../../src/base/errors.js';
+import { newUlid } from '../../src/base/ids.js';
+import { loadConfig } from '../../src/config.js';
+import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
+import { openDatabase } from '../../src/data/db/open.js';
+import { withoutPassword } from '../../src/data/db/postgres.js';
 import { worker } from '../../src/serve.js';
 import {
   newAccount,

@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../../src/admin.js';
-import { ConfigError, loadConfig } from '../../src/config.js';
-import { Listener, type News, Notifier } from '../../src/db/notifications.js';
-import { migrate, openDatabase } from '../../src/db/open.js';
-import { newUlid } from '../../src/ids.js';
+import { ConfigError } from '../../src/base/errors.js';
+import { newUlid } from '../../src/base/ids.js';
+import { loadConfig } from '../../src/config.js';
+import { Listener, type News, Notifier } from '../../src/data/db/notifications.js';
+import { migrate, openDatabase } from '../../src/data/db/open.js';
 import { photoJob } from '../contract/kit.js';
 import {
   newAccount,

@@ -1,9 +1,9 @@
 // Machines whose clocks differ by hours.
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { currentTime } from '../../src/db/time.js';
-import { claim, renew } from '../../src/jobs/claim.js';
-import { nextDue, recordPing } from '../../src/webhooks/outbox.js';
+import { currentTime } from '../../src/data/db/time.js';
+import { claim, renew } from '../../src/data/jobs/claim.js';
+import { nextDue, recordPing } from '../../src/data/webhooks/outbox.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { spawnServer } from '../faults/server-process.js';
 import { newAccount, newInstallation, newJob, startServer, temporaryDatabase, until, withEndpoint } from '../kit.js';

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { isReadableOnTheWay } from '../../src/db/postgres.js';
+import { isReadableOnTheWay } from '../../src/data/db/postgres.js';
 import { newPostgresDatabase, startServer, temporaryFolder } from '../kit.js';
 
 test.each([

@@ -1,5 +1,5 @@
 import type { TestProject } from 'vitest/node';
-import { migrate, openDatabase } from '../../src/db/open.js';
+import { migrate, openDatabase } from '../../src/data/db/open.js';
 import { startCluster } from './cluster.js';
 import { createDatabase, template, urlOfDatabase } from './databases.js';
 

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/db/open.js';
+import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, startServer, temporaryFolder, until } from '../kit.js';
 import { losingProxy } from './losing-proxy.js';

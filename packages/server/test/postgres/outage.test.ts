@@ -2,7 +2,7 @@
 import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/db/open.js';
+import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { startServer, temporaryFolder, until } from '../kit.js';
 import { startCluster } from './cluster.js';

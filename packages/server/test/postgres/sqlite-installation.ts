@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { type Config, loadConfig } from '../../src/config.js';
-import { type Db, openDatabase } from '../../src/db/open.js';
+import { type Db, openDatabase } from '../../src/data/db/open.js';
 import { type Server, serve } from '../../src/serve.js';
 import { type Answer, callServer, silent } from '../kit.js';
 

@@ -2,20 +2,20 @@
 import { CreateJobResponse, ListJobsResponse, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { balanceOf, credit } from '../../src/accounts/ledger.js';
 import { openAdmin } from '../../src/admin.js';
+import { guardedAgent } from '../../src/base/net/guarded-agent.js';
 import { loadConfig } from '../../src/config.js';
-import { type Db, openDatabase } from '../../src/db/open.js';
-import { currentTime } from '../../src/db/time.js';
-import { transaction } from '../../src/db/transaction.js';
-import { claim } from '../../src/jobs/claim.js';
-import { advance, cancel, maxAttempts, reap } from '../../src/jobs/lifecycle.js';
-import { guardedAgent } from '../../src/net/guarded-agent.js';
+import { balanceOf, credit } from '../../src/data/accounts/ledger.js';
+import { type Db, openDatabase } from '../../src/data/db/open.js';
+import { currentTime } from '../../src/data/db/time.js';
+import { transaction } from '../../src/data/db/transaction.js';
+import { claim } from '../../src/data/jobs/claim.js';
+import { advance, cancel, maxAttempts, reap } from '../../src/data/jobs/lifecycle.js';
+import { Endpoints } from '../../src/data/webhooks/endpoints.js';
+import { recordTaskUpdated } from '../../src/data/webhooks/outbox.js';
+import { SecretBox } from '../../src/data/webhooks/secret-box.js';
 import { worker } from '../../src/serve.js';
-import { Delivery } from '../../src/webhooks/delivery.js';
-import { Endpoints } from '../../src/webhooks/endpoints.js';
-import { recordTaskUpdated } from '../../src/webhooks/outbox.js';
-import { SecretBox } from '../../src/webhooks/secret-box.js';
+import { Delivery } from '../../src/work/webhooks/delivery.js';
 import { photoJob } from '../contract/kit.js';
 import {
   callServer,

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
-import { newUlid } from '../../src/ids.js';
-import { Bucket, type BucketOptions } from '../../src/s3/bucket.js';
+import { newUlid } from '../../src/base/ids.js';
+import { Bucket, type BucketOptions } from '../../src/data/s3/bucket.js';
 import { temporaryFolder } from '../kit.js';
 import { FaultyProxy } from './faulty-proxy.js';
 

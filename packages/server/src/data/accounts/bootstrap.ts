@@ -1,0 +1,32 @@
+import { toMicroUsd } from '../../base/money.js';
+import type { Config } from '../../config.js';
+import { oneAtATime } from '../db/locks.js';
+import type { Db } from '../db/open.js';
+import type { Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import { createAccount } from './accounts.js';
+import type { ApiKeys } from './api-keys.js';
+import { credit } from './ledger.js';
+
+export interface Bootstrap {
+  accountId: string;
+  apiKey: string;
+  /** False when the key was given in the settings: whoever gave it knows it, so it is not printed. */
+  generated: boolean;
+}
+
+/** On an empty database makes the account `default` with a key and a balance; otherwise does nothing. */
+export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: Time): Promise<Bootstrap | undefined> {
+  return transaction(db, async (trx) => {
+    await oneAtATime(trx, 'bootstrap');
+    const any = await trx.selectFrom('accounts').select('id').where('sandbox', '=', 0).limit(1).executeTakeFirst();
+    if (any) return undefined;
+    const account = await createAccount(trx, 'default', now);
+    await credit(trx, account.id, toMicroUsd(config.bootstrapBalanceUsd), now);
+    const { apiKey } = await keys.create(trx, account.id, now, {
+      name: 'first start',
+      apiKey: config.bootstrapApiKey,
+    });
+    return { accountId: account.id, apiKey, generated: config.bootstrapApiKey === undefined };
+  });
+}

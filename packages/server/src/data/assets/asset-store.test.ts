@@ -1,0 +1,162 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { temporaryFolder } from '../../../test/kit.js';
+import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
+import { newUlid } from '../../base/ids.js';
+import type { AssetStore, Outcome } from './asset-store.js';
+import { FolderAssetStore } from './folder-store.js';
+import { S3AssetStore } from './s3-store.js';
+
+const model = Buffer.from('glTF');
+const thumbnail = Buffer.from('jpeg');
+const later = () => Date.now() + 60_000;
+const s3 = sharedS3();
+
+interface EmptyStore {
+  store: AssetStore;
+  has: (key: string) => Promise<boolean>;
+  unsettled: () => Promise<string[]>;
+}
+
+function emptyFolder(): EmptyStore {
+  const store = new FolderAssetStore(temporaryFolder());
+  return {
+    store,
+    has: async (key) => existsSync(join(store.folder, key)),
+    unsettled: () => readdir(join(store.folder, '.unsettled')),
+  };
+}
+
+function emptyBucket(): EmptyStore {
+  const { bucket, url } = s3.emptyBucket({ pageSize: 2 });
+  return {
+    store: new S3AssetStore(bucket),
+    has: async (key) => (await fetch(`${url}assets/${key}`)).ok,
+    unsettled: () => keysIn(bucket, 'unsettled/'),
+  };
+}
+
+describe.each([
+  { name: 'a folder', emptyStore: emptyFolder },
+  { name: 'S3', emptyStore: emptyBucket },
+])('in $name', ({ emptyStore }) => {
+  describe('an attempt', () => {
+    test('that lost the job removes what it stored, and nothing of the attempt that won', async () => {
+      const { store, has, unsettled } = emptyStore();
+      const job = newUlid();
+      const loser = await store.put(job, model, thumbnail);
+      const winner = await store.put(job, model, thumbnail);
+      await store.keep(winner);
+      await store.discard(loser);
+      expect(await Promise.all([winner.modelKey, winner.thumbnailKey].map(has))).toEqual([true, true]);
+      expect(await Promise.all([loser.modelKey, loser.thumbnailKey].map(has))).toEqual([false, false]);
+      expect(await unsettled()).toEqual([]);
+    });
+
+    test('has keys below its job that nobody can guess', async () => {
+      const { store } = emptyStore();
+      const { modelKey, thumbnailKey } = await store.put('01ARZ3NDEKTSV4RRFFQ69G5FAV', model, thumbnail);
+      expect(modelKey).toMatch(/^01ARZ3NDEKTSV4RRFFQ69G5FAV\/[\w-]{22}\/model\.glb$/);
+      expect(thumbnailKey).toBe(modelKey.replace('model.glb', 'thumbnail.jpg'));
+    });
+  });
+
+  test('the sample keeps its address as long as it is the same', async () => {
+    const { store, has } = emptyStore();
+    const first = await store.putSample(model, thumbnail);
+    expect(await store.putSample(model, thumbnail)).toEqual(first);
+    const other = await store.putSample(Buffer.from('glTF 2'), thumbnail);
+    expect(other.modelKey).not.toBe(first.modelKey);
+    expect(await Promise.all([first, other].map(({ modelKey }) => has(modelKey)))).toEqual([true, true]);
+  });
+
+  describe('the sweep', () => {
+    test('removes what is not recorded with a finished job, and keeps what is', async () => {
+      const { store, has, unsettled } = emptyStore();
+      const [done, failed] = [newUlid(), newUlid()];
+      const crashed = await store.put(done, model, thumbnail);
+      const recorded = await store.put(done, model, thumbnail);
+      const useless = await store.put(failed, model, thumbnail);
+      const outcomes: Record<string, Outcome> = {
+        [done]: { finished: true, modelKey: recorded.modelKey },
+        [failed]: { finished: true, modelKey: null },
+      };
+      await store.sweep(later(), async (id) => outcomes[id]);
+      const left = await Promise.all([crashed, recorded, useless].map(({ modelKey }) => has(modelKey)));
+      expect(left).toEqual([false, true, false]);
+      expect(await unsettled()).toEqual([]);
+    });
+
+    test('leaves alone what is young, what may still be recorded, and what a deleted record may have named', async () => {
+      const { store, has, unsettled } = emptyStore();
+      const [open, deleted] = [newUlid(), newUlid()];
+      const running = await store.put(open, model, thumbnail);
+      const old = await store.put(deleted, model, thumbnail);
+      const outcomeOf = async (id: string) => (id === open ? { finished: false, modelKey: null } : undefined);
+      await store.sweep(Date.now() - 60_000, async () => ({ finished: true, modelKey: null }));
+      expect(await unsettled()).toHaveLength(2);
+      await store.sweep(later(), outcomeOf);
+      expect(await Promise.all([running, old].map(({ modelKey }) => has(modelKey)))).toEqual([true, true]);
+      expect(await unsettled()).toHaveLength(1);
+    });
+
+    test('finds nothing where nothing was ever stored', async () => {
+      await emptyStore().store.sweep(later(), async () => undefined);
+    });
+
+    test('settles more than one page', async () => {
+      const { store, unsettled } = emptyStore();
+      for (let i = 0; i < 5; i++) await store.put(newUlid(), model, thumbnail);
+      await store.sweep(later(), async () => ({ finished: true, modelKey: null }));
+      expect(await unsettled()).toEqual([]);
+    });
+  });
+});
+
+describe('in S3', () => {
+  const job = newUlid();
+
+  test('an object carries its type, and that it never changes; its digest went with it', async () => {
+    const { bucket, url } = s3.emptyBucket();
+    const { modelKey, thumbnailKey } = await new S3AssetStore(bucket).put(job, model, thumbnail);
+    const answer = await fetch(`${url}assets/${modelKey}`);
+    expect(answer.headers.get('content-type')).toBe('model/gltf-binary');
+    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect((await fetch(`${url}assets/${thumbnailKey}`)).headers.get('content-type')).toBe('image/jpeg');
+    const { headers } = s3.proxy().seen.find(({ what }) => what.includes(modelKey))!;
+    // SHA-256 of "glTF": once for the store to keep, once under the signature; in the head, where every server reads it.
+    const digest = 'x0+RlDl5JYKqTwsYjsKpKGdc2zunJ5d4HOtt+qhrMT8=';
+    expect(headers['x-amz-checksum-sha256']).toBe(digest);
+    expect(Buffer.from(String(headers['x-amz-content-sha256']), 'hex').toString('base64')).toBe(digest);
+    expect(headers['x-amz-trailer']).toBeUndefined();
+  });
+
+  test('an attempt that could not be stored whole is found by the sweep, once its job is over', async () => {
+    const { bucket } = s3.emptyBucket();
+    const store = new S3AssetStore(bucket);
+    s3.proxy().plan(/thumbnail/, { status: 403, code: 'AccessDenied' });
+    await expect(store.put(job, model, thumbnail)).rejects.toThrow('do not permit writing (s3:PutObject)');
+    expect(await keysIn(bucket)).toHaveLength(2);
+    await store.sweep(later(), async () => ({ finished: false, modelKey: null }));
+    expect(await keysIn(bucket)).toHaveLength(2);
+    await store.sweep(later(), async () => ({ finished: true, modelKey: null }));
+    expect(await keysIn(bucket)).toEqual([]);
+  });
+
+  test('what cannot be settled while the store is away is settled by the sweep, which says when it cannot', async () => {
+    const { bucket } = s3.emptyBucket();
+    const store = new S3AssetStore(bucket);
+    const kept = await store.put(job, model, thumbnail);
+    const discarded = await store.put(job, model, thumbnail);
+    s3.proxy().plan(/^DELETE/, ...Array(3).fill({ status: 403, code: 'AccessDenied' }));
+    await store.keep(kept);
+    await store.discard(discarded);
+    expect(await keysIn(bucket)).toHaveLength(6);
+    const outcomeOf = async () => ({ finished: true, modelKey: kept.modelKey });
+    await expect(store.sweep(later(), outcomeOf)).rejects.toThrow('do not permit deleting (s3:DeleteObject)');
+    await store.sweep(later(), outcomeOf);
+    expect((await keysIn(bucket)).sort()).toEqual([`assets/${kept.modelKey}`, `assets/${kept.thumbnailKey}`]);
+  });
+});

@@ -1,0 +1,50 @@
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { temporaryFolder } from '../../../test/kit.js';
+import { ConfigError } from '../../base/errors.js';
+import { openDataDir } from './data-dir.js';
+
+test.each([
+  ['the data directory', (data: string) => data],
+  ['the folder above it', (data: string) => dirname(data)],
+  ['the root of the disk', () => '/'],
+  ['the images of the jobs', (data: string) => join(data, 'inputs')],
+  ['another folder in it', (data: string) => join(data, 'public', 'models')],
+  ['a path back into it', (data: string) => join(data, 'assets', '..', 'inputs')],
+])('assets in %s are refused, and both folders are named', (_place, place) => {
+  const dataDir = join(temporaryFolder(), 'data');
+  const assets = place(dataDir);
+  expect(() => openDataDir({ dataDir, assets })).toThrow(ConfigError);
+  expect(() => openDataDir({ dataDir, assets })).toThrow(
+    `--assets (${assets}) must not contain the data directory (${dataDir})`,
+  );
+  expect(existsSync(join(dataDir, 'public'))).toBe(false);
+});
+
+test('a symbolic link does not hide where the assets are', () => {
+  const folder = temporaryFolder();
+  const dataDir = join(folder, 'data');
+  openDataDir({ dataDir, assets: undefined });
+  for (const [name, target] of [
+    ['same', dataDir],
+    ['above', folder],
+    ['inputs', join(dataDir, 'inputs')],
+  ] as const) {
+    symlinkSync(target, join(folder, name));
+    expect(() => openDataDir({ dataDir, assets: join(folder, name) }), name).toThrow('must not contain');
+  }
+  symlinkSync(dataDir, join(folder, 'link'));
+  expect(() => openDataDir({ dataDir: join(folder, 'link'), assets: dataDir })).toThrow('must not contain');
+});
+
+test('assets in the default folder, in a folder elsewhere and behind a link to one are accepted', () => {
+  const folder = temporaryFolder();
+  const dataDir = join(folder, 'data');
+  for (const assets of [undefined, join(dataDir, 'assets'), join(folder, 'data-assets'), join(folder, 'a', 'b')]) {
+    expect(existsSync(openDataDir({ dataDir, assets }).assets)).toBe(true);
+  }
+  mkdirSync(join(folder, 'big'));
+  symlinkSync(join(folder, 'big'), join(folder, 'link'));
+  expect(openDataDir({ dataDir, assets: join(folder, 'link') }).assets).toBe(join(folder, 'link'));
+});

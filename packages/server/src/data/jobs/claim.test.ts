@@ -1,0 +1,319 @@
+import { CompiledQuery } from 'kysely';
+import { describe, expect, test } from 'vitest';
+import { newAccount, newJob, onPostgres, temporaryDatabase } from '../../../test/kit.js';
+import type { Db } from '../db/open.js';
+import { claim, claimForPreparation, expireLeasesOf, handBack, renew } from './claim.js';
+import { JobFailure } from './failures.js';
+import { enqueueJob } from './job-store.js';
+import { advance, cancel, fail, finishPreparation, LeaseLostError } from './lifecycle.js';
+
+const leaseMs = 30_000;
+const by = (runner: string, now: number) => ({ runner, now, leaseMs });
+
+async function withJobs(count: number) {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push(await newJob(db, account));
+  return { db, account, ids };
+}
+
+describe('a claim', () => {
+  test('takes the oldest job first, and nothing when nothing is left', async () => {
+    const { db, ids } = await withJobs(2);
+    expect((await claim(db, by('a', 0)))?.id).toBe(ids[0]);
+    expect((await claim(db, by('a', 0)))?.id).toBe(ids[1]);
+    expect(await claim(db, by('a', 0))).toBeUndefined();
+  });
+
+  test('keeps a job from other runners until its lease has run out', async () => {
+    const { db, ids } = await withJobs(1);
+    expect(await claim(db, by('a', 0))).toMatchObject({ id: ids[0], attempt: 1 });
+    expect(await claim(db, by('b', leaseMs - 1))).toBeUndefined();
+    expect(await claim(db, by('b', leaseMs))).toMatchObject({ id: ids[0], attempt: 2 });
+  });
+
+  test('tells a job taken over from a silent runner from one that was given back or is new', async () => {
+    const { db } = await withJobs(1);
+    const first = await claim(db, by('a', 0));
+    expect(first).toMatchObject({ taken_over: 0, waitedMs: 0 });
+    expect(await claim(db, by('b', leaseMs))).toMatchObject({ taken_over: 1, waitedMs: leaseMs });
+    const third = await claim(db, by('c', 2 * leaseMs));
+    await handBack(db, third!.lease);
+    expect(await claim(db, by('d', 2 * leaseMs))).toMatchObject({ taken_over: 0, waitedMs: 2 * leaseMs });
+  });
+
+  test('never gives one job to two runners that ask at once', async () => {
+    const { db } = await withJobs(5);
+    const claims = await Promise.all(Array.from({ length: 20 }, (_, i) => claim(db, by(`runner ${i}`, 0))));
+    const taken = claims.flatMap((job) => job?.id ?? []);
+    expect(taken).toHaveLength(5);
+    expect(new Set(taken).size).toBe(5);
+  });
+
+  test('is refused after three attempts', async () => {
+    const { db } = await withJobs(1);
+    for (const attempt of [1, 2, 3]) {
+      expect(await claim(db, by('a', attempt * leaseMs))).toMatchObject({ attempt });
+    }
+    expect(await claim(db, by('a', 4 * leaseMs))).toBeUndefined();
+  });
+});
+
+/** Claims the next job and starts its inference, as a runner does. */
+async function serve(db: Db, now = 0) {
+  const job = (await claim(db, by('a', now)))!;
+  for (const to of [
+    { status: 'QUEUED', progress: 25 },
+    { status: 'IN_PROGRESS', progress: 30 },
+  ] as const) {
+    await advance(db, job.lease, to, now);
+  }
+  return job;
+}
+
+const finish = (db: Db, { lease }: Awaited<ReturnType<typeof serve>>) =>
+  fail(db, lease, new JobFailure('no_foreground', 'There is nothing in the foreground'), 0);
+
+/** Accounts of the given names with as many jobs each, one account after the other. */
+async function withQueue(counts: Readonly<Record<string, number>>) {
+  const db = await temporaryDatabase();
+  const accounts = new Map<string, string>();
+  const add = async (name: string, count = 1) => {
+    if (!accounts.has(name)) accounts.set(name, await newAccount(db, name));
+    for (let i = 0; i < count; i++) await newJob(db, accounts.get(name)!);
+  };
+  for (const [name, count] of Object.entries(counts)) await add(name, count);
+  const nameOf = (id: string) => [...accounts].find(([, account]) => account === id)?.[0] ?? '';
+  /** The accounts of the next jobs; each job is done before the next is claimed. */
+  const served = async (count: number) => {
+    let names = '';
+    for (let i = 0; i < count; i++) {
+      const job = await serve(db);
+      await finish(db, job);
+      names += nameOf(job.account_id);
+    }
+    return names;
+  };
+  return { db, accounts, add, nameOf, served };
+}
+
+describe('the queue', () => {
+  test('gives each account one job a round, and an account its jobs in the order it created them', async () => {
+    const { db, served } = await withQueue({ A: 50, B: 1, C: 3 });
+    expect(await served(54)).toBe(`ABCACAC${'A'.repeat(47)}`);
+    const jobs = await db.selectFrom('jobs').select(['id', 'account_id']).orderBy('turn').execute();
+    const ofA = jobs.filter(({ account_id }) => account_id === jobs[0]!.account_id).map(({ id }) => id);
+    expect(ofA).toEqual(ofA.toSorted());
+  });
+
+  test('gives an account that comes late its share from then on, and none of what it has missed', async () => {
+    const { add, served } = await withQueue({ A: 50 });
+    expect(await served(20)).toBe('A'.repeat(20));
+    await add('B', 10);
+    expect(await served(8)).toBe('BABABABA');
+    await add('C');
+    expect(await served(4)).toMatch(/^(?=.*C.*)(?=.*A.*)(?=.*B.*)/);
+  });
+
+  test('does not let accounts that submit again after every finished job delay a batch', async () => {
+    const { add, served } = await withQueue({ A: 20, D: 1, E: 1 });
+    let names = '';
+    for (let i = 0; i < 30; i++) {
+      const name = await served(1);
+      names += name;
+      if (name !== 'A') await add(name);
+    }
+    expect(names.replace(/[^A]/g, '')).toHaveLength(10);
+    expect(names).not.toMatch(/[DE]{3}/);
+  });
+
+  test('does not let an account with a job in inference have another one before its turn', async () => {
+    const { db, add, nameOf } = await withQueue({ A: 3, B: 1 });
+    const names: string[] = [];
+    for (let i = 0; i < 6; i++) {
+      const job = await serve(db);
+      names.push(nameOf(job.account_id));
+      if (names.at(-1) === 'B') await add('B');
+    }
+    expect(names.join('')).toBe('ABABAB');
+  });
+
+  test('does not set an account back for jobs that had no inference', async () => {
+    const { db, accounts, add, served } = await withQueue({ A: 30, B: 10 });
+    const ofB = await db.selectFrom('jobs').select('id').where('account_id', '=', accounts.get('B')!).execute();
+    for (const { id } of ofB) expect(await cancel(db, id, 0)).toBe('canceled');
+    await add('B', 3);
+    expect(await served(6)).toBe('ABABAB');
+  });
+
+  test('does not set anyone back when a turn starts early, because jobs before it were unusable', async () => {
+    const { db, accounts, add, served } = await withQueue({ A: 50 });
+    expect(await served(5)).toBe('AAAAA');
+    await add('F', 30);
+    const ofF = await db
+      .selectFrom('jobs')
+      .select('id')
+      .where('account_id', '=', accounts.get('F')!)
+      .orderBy('turn', 'desc')
+      .execute();
+    // Of the jobs of F all but the last fail, and none of A's next ones is prepared when that one is.
+    const setPrepared = (prepared: number) =>
+      db.updateTable('jobs').set({ prepared }).where('account_id', '=', accounts.get('A')!).execute();
+    await setPrepared(0);
+    for (const { id } of ofF.slice(1)) expect(await cancel(db, id, 0)).toBe('canceled');
+    expect(await served(1)).toBe('F');
+    await add('B', 2);
+    await setPrepared(1);
+    await add('C', 2);
+    expect(await served(9)).toBe('ABCABCAAA');
+  });
+
+  test('keeps a job in its turn when it is handed back, taken over, or given up by a runner that has ended', async () => {
+    const { db, add, nameOf } = await withQueue({ A: 3 });
+    const first = (await claim(db, by('a', 0)))!;
+    await add('B');
+    expect(nameOf((await claim(db, by('b', 0)))!.account_id)).toBe('B');
+    await handBack(db, first.lease);
+    const again = (await claim(db, by('c', 0)))!;
+    expect(again.id).toBe(first.id);
+    expect((await claim(db, by('d', leaseMs)))!.id).toBe(first.id);
+    await expireLeasesOf(db, 'd', leaseMs);
+    expect((await claim(db, by('e', leaseMs)))!.id).toBe(first.id);
+  });
+
+  test('finds the next job and the next turn by an index, however many wait', async () => {
+    const { db, ids, account } = await withJobs(1);
+    const queries: CompiledQuery[] = [];
+    const watched = new Proxy(db, {
+      get(target, name) {
+        if (name === 'executeQuery') {
+          return (query: CompiledQuery) => {
+            queries.push(query);
+            return target.executeQuery(query);
+          };
+        }
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const plan = async ({ sql, parameters }: CompiledQuery) => {
+      const statement = `explain ${onPostgres ? '(costs off)' : 'query plan'} ${sql}`;
+      const rows = await db.transaction().execute(async (trx) => {
+        // Of a table with one row, PostgreSQL would read that.
+        const settings = onPostgres ? ['enable_seqscan', 'enable_bitmapscan', 'enable_sort'] : [];
+        for (const name of settings) await trx.executeQuery(CompiledQuery.raw(`set local ${name} = off`));
+        return (await trx.executeQuery(CompiledQuery.raw(statement, [...parameters]))).rows;
+      });
+      return JSON.stringify(rows);
+    };
+    expect((await claim(watched, by('a', 0)))?.id).toBe(ids[0]);
+    const claimPlan = await plan(queries.at(-1)!);
+    expect(claimPlan).toContain('jobs_to_infer');
+    const unindexed = /SCAN (jobs|accounts)"|Seq Scan|TEMP B-TREE|Sort/;
+    expect(claimPlan).not.toMatch(unindexed);
+
+    const job = { id: 'b', account_id: account, type: 'image-to-3d', idempotency_key: null, image_url: null };
+    expect(await enqueueJob(watched, { ...job, created_at: 0 }, 1_000)).toMatchObject({ turn: 2 });
+    const insertPlan = await plan(queries.at(-1)!);
+    for (const index of ['jobs_open_of_account', 'accounts_turn', 'jobs_to_prepare', 'jobs_to_infer'])
+      expect(insertPlan).toContain(index);
+    expect(insertPlan).not.toMatch(unindexed);
+  });
+});
+
+describe('a lease', () => {
+  test('that is renewed holds on', async () => {
+    const { db } = await withJobs(1);
+    const job = (await claim(db, by('a', 0)))!;
+    expect(await renew(db, [job.lease], { now: leaseMs - 1, leaseMs })).toEqual(new Set([job.lease.token]));
+    expect(await claim(db, by('b', 2 * leaseMs - 2))).toBeUndefined();
+  });
+
+  test('that somebody else has taken over is renewed no more, and its holder can write nothing', async () => {
+    const { db } = await withJobs(1);
+    const late = (await claim(db, by('a', 0)))!;
+    const present = (await claim(db, by('b', leaseMs)))!;
+    expect(await renew(db, [late.lease, present.lease], { now: leaseMs, leaseMs })).toEqual(
+      new Set([present.lease.token]),
+    );
+    const to = { status: 'QUEUED', progress: 25 } as const;
+    await expect(advance(db, late.lease, to, leaseMs)).rejects.toThrow(LeaseLostError);
+    await advance(db, present.lease, to, leaseMs);
+  });
+
+  test('that is handed back does not count as an attempt', async () => {
+    const { db } = await withJobs(1);
+    for (let i = 0; i < 5; i++) {
+      const job = (await claim(db, by('a', 0)))!;
+      expect(job.attempt).toBe(1);
+      await handBack(db, job.lease);
+    }
+  });
+
+  test('of a runner that died ends at once and counts as an attempt', async () => {
+    const { db } = await withJobs(2);
+    await claim(db, by('a', 0));
+    await claim(db, by('b', 0));
+    await expireLeasesOf(db, 'a', 1);
+    expect(await claim(db, by('c', 1))).toMatchObject({ attempt: 2 });
+    expect(await claim(db, by('c', 1))).toBeUndefined();
+  });
+});
+
+describe('a claim for preparation', () => {
+  const ask = { ...by('preparer', 0), except: [] as string[], maxPrepared: 100 };
+  const toPrepare = { prepared: 0 };
+
+  test('takes jobs that are not prepared, and a claim for inference those that are', async () => {
+    const { db, account, ids } = await withJobs(1);
+    const id = await newJob(db, account, toPrepare);
+    expect((await claimForPreparation(db, ask))?.id).toBe(id);
+    expect((await claim(db, by('a', 0)))?.id).toBe(ids[0]);
+    expect(await claimForPreparation(db, ask)).toBeUndefined();
+    expect(await claim(db, by('a', 0))).toBeUndefined();
+  });
+
+  test('lets accounts take turns, and leaves out those it is told to', async () => {
+    const { db, account } = await withJobs(0);
+    const other = await newAccount(db, 'other');
+    const [first, second] = [await newJob(db, account, toPrepare), await newJob(db, account, toPrepare)];
+    const ofOther = await newJob(db, other, toPrepare);
+    expect((await claimForPreparation(db, ask))?.id).toBe(first);
+    expect((await claimForPreparation(db, { ...ask, except: [account] }))?.id).toBe(ofOther);
+    expect(await claimForPreparation(db, { ...ask, except: [account] })).toBeUndefined();
+    expect((await claimForPreparation(db, ask))?.id).toBe(second);
+  });
+
+  test('stops when enough prepared jobs wait, except for a job whose inference comes before them', async () => {
+    const { db, account } = await withJobs(3);
+    await newJob(db, account, toPrepare);
+    expect(await claimForPreparation(db, { ...ask, maxPrepared: 3 })).toBeUndefined();
+    const early = await newJob(db, await newAccount(db, 'other'), toPrepare);
+    expect((await claimForPreparation(db, { ...ask, maxPrepared: 3 }))?.id).toBe(early);
+    // A runner takes one of the three.
+    await claim(db, by('a', 0));
+    expect(await claimForPreparation(db, { ...ask, maxPrepared: 3 })).toMatchObject({ account_id: account });
+  });
+
+  test('does not count prepared jobs that cannot be claimed for a while', async () => {
+    const { db, account, ids } = await withJobs(1);
+    const { lease } = (await claim(db, by('a', 0)))!;
+    await handBack(db, lease, 15_000);
+    const id = await newJob(db, account, toPrepare);
+    expect((await claimForPreparation(db, { ...ask, maxPrepared: 1 }))?.id).toBe(id);
+    expect(ids).not.toContain(id);
+  });
+
+  test('counts its attempts apart from those at inference', async () => {
+    const { db } = await withJobs(0);
+    const account = await newAccount(db, 'other');
+    const id = await newJob(db, account, toPrepare);
+    await claimForPreparation(db, ask);
+    await expireLeasesOf(db, 'preparer', 0);
+    const second = (await claimForPreparation(db, ask))!;
+    expect(second).toMatchObject({ id, attempt: 2, prepareMs: 0 });
+    await finishPreparation(db, second.lease, 120, 0);
+    expect(await claim(db, by('a', 0))).toMatchObject({ id, attempt: 1, prepareMs: 120 });
+  });
+});

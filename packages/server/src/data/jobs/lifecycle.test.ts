@@ -1,0 +1,220 @@
+import { describe, expect, test } from 'vitest';
+import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
+import { toMicroUsd } from '../../base/money.js';
+import { balanceOf } from '../accounts/ledger.js';
+import type { Db } from '../db/open.js';
+import { claim, claimForPreparation } from './claim.js';
+import { JobFailure } from './failures.js';
+import type { NewJob } from './job-store.js';
+import {
+  advance,
+  breakOff,
+  cancel,
+  fail,
+  finishPreparation,
+  LeaseLostError,
+  maxAttempts,
+  reap,
+  succeed,
+} from './lifecycle.js';
+
+const leaseMs = 30_000;
+
+const success = {
+  modelKey: 'm/model.glb',
+  thumbnailKey: 'm/thumbnail.jpg',
+  inferenceMs: 2_500,
+  stageTimes: { prepare: 12, matte: 1_300, store: 4 },
+  instance: 'cpu',
+  rateUsdPerSecond: 0.002,
+};
+
+async function setUp(fields: Partial<NewJob> = {}) {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  await withEndpoint(db, account);
+  const id = await newJob(db, account, fields);
+  return { db, account, id };
+}
+
+const claimed = async (db: Db, now = 0) => (await claim(db, { runner: 'a', now, leaseMs }))!;
+const jobOf = (db: Db, id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+
+/** Takes a job as far as inference. */
+async function infer(db: Db, now = 0) {
+  const { lease } = await claimed(db, now);
+  await advance(db, lease, { status: 'PENDING', progress: 5 }, now);
+  await advance(db, lease, { status: 'QUEUED', progress: 25 }, now);
+  await advance(db, lease, { status: 'IN_PROGRESS', progress: 30 }, now);
+  return lease;
+}
+
+describe('a job', () => {
+  test('passes through its statuses with one event for each change', async () => {
+    const { db, account } = await setUp();
+    const lease = await infer(db);
+    await advance(db, lease, { status: 'IN_PROGRESS', progress: 90 }, 0);
+    await succeed(db, lease, success, 0);
+    expect(await eventsOf(db, account)).toEqual([
+      ['PENDING', 5],
+      ['QUEUED', 25],
+      ['IN_PROGRESS', 30],
+      ['IN_PROGRESS', 90],
+      ['SUCCEEDED', 100],
+    ]);
+  });
+
+  test('never goes back, in status or in progress, when a second attempt starts over', async () => {
+    const { db, account, id } = await setUp();
+    const first = await infer(db);
+    await advance(db, first, { status: 'IN_PROGRESS', progress: 70 }, 0);
+    await infer(db, leaseMs);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 70, attempt: 2 });
+    expect(await eventsOf(db, account)).toHaveLength(4);
+  });
+
+  test('that is prepared is QUEUED, waits without a lease, and its preparer can write nothing more', async () => {
+    const { db, account, id } = await setUp({ prepared: 0 });
+    const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
+    const { lease } = (await claimForPreparation(db, ask))!;
+    await advance(db, lease, { status: 'PENDING', progress: 5 }, 0);
+    await finishPreparation(db, lease, 12, 0);
+    const job = { status: 'QUEUED', progress: 25, prepared: 1, attempt: 0, lease_token: null, runner: null };
+    expect(await jobOf(db, id)).toMatchObject({ ...job, lease_expires_at: null });
+    await expect(finishPreparation(db, lease, 12, 0)).rejects.toThrow(LeaseLostError);
+    expect(await eventsOf(db, account)).toEqual([
+      ['PENDING', 5],
+      ['QUEUED', 25],
+    ]);
+  });
+
+  test('whose inference had begun before an upgrade keeps its status and progress when it is prepared', async () => {
+    const { db, account, id } = await setUp({ prepared: 0, status: 'IN_PROGRESS', progress: 70 });
+    const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
+    const { lease } = (await claimForPreparation(db, ask))!;
+    await advance(db, lease, { status: 'PENDING', progress: 5 }, 0);
+    await finishPreparation(db, lease, 12, 0);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 70, prepared: 1, lease_token: null });
+    expect(await eventsOf(db, account)).toEqual([]);
+  });
+
+  test('that succeeded has its assets, its time and no lease', async () => {
+    const { db, id } = await setUp();
+    await succeed(db, await infer(db), success, 123);
+    expect(await jobOf(db, id)).toMatchObject({
+      status: 'SUCCEEDED',
+      progress: 100,
+      model_key: success.modelKey,
+      thumbnail_key: success.thumbnailKey,
+      finished_at: 123,
+      lease_token: null,
+    });
+  });
+
+  test('that succeeded is charged its inference seconds at the rate, once', async () => {
+    const { db, account } = await setUp();
+    const lease = await infer(db);
+    await succeed(db, lease, success, 0);
+    expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
+    await expect(succeed(db, lease, { ...success, modelKey: 'other/model.glb' }, 0)).rejects.toThrow(LeaseLostError);
+    expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
+  });
+
+  test('that succeeded is so once, when the answer to that was lost and it is said again', async () => {
+    const { db, account, id } = await setUp();
+    const lease = await infer(db);
+    await succeed(db, lease, success, 5);
+    await succeed(db, lease, success, 6);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'SUCCEEDED', finished_at: 5 });
+    expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
+    expect(await eventsOf(db, account)).toHaveLength(4);
+  });
+
+  test('that failed costs nothing and keeps its progress', async () => {
+    const { db, account, id } = await setUp();
+    await fail(db, await infer(db), new JobFailure('no_foreground', 'Nothing stands out'), 5);
+    expect(await jobOf(db, id)).toMatchObject({
+      status: 'FAILED',
+      progress: 30,
+      error_code: 'no_foreground',
+      error_message: 'Nothing stands out',
+      finished_at: 5,
+    });
+    expect(await balanceOf(db, account)).toBe(toMicroUsd(10));
+  });
+
+  test('is not finished when the charge cannot be made: both happen or neither does', async () => {
+    const { db, account, id } = await setUp();
+    const lease = await infer(db);
+    await db
+      .insertInto('ledger')
+      .values({
+        id: 'earlier',
+        account_id: account,
+        amount_microusd: -1,
+        kind: 'charge',
+        job_id: id,
+        instance: null,
+        inference_ms: null,
+        created_at: 0,
+      })
+      .execute();
+    await expect(succeed(db, lease, success, 0)).rejects.toThrow(/unique/i);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 30 });
+    expect(await eventsOf(db, account)).toHaveLength(3);
+  });
+
+  test('without a webhook endpoint records no events', async () => {
+    const db = await temporaryDatabase();
+    const account = await newAccount(db);
+    await newJob(db, account);
+    await infer(db);
+    expect(await eventsOf(db, account)).toEqual([]);
+  });
+});
+
+describe('an attempt that breaks off', () => {
+  test('is followed by another after a pause, and the third by FAILED with internal_error', async () => {
+    const { db, id } = await setUp();
+    let now = 0;
+    for (let attempt = 1; attempt < maxAttempts; attempt++) {
+      const { lease } = await claimed(db, now);
+      expect(await breakOff(db, lease, 1_000, now)).toBe(true);
+      expect(await claim(db, { runner: 'a', now: now + 999, leaseMs })).toBeUndefined();
+      now += 1_000;
+    }
+    const { lease } = await claimed(db, now);
+    expect(await breakOff(db, lease, 1_000, now)).toBe(false);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'FAILED', error_code: 'internal_error' });
+  });
+
+  test('without a word for the third time is reaped once its lease has run out', async () => {
+    const { db, account, id } = await setUp();
+    for (const attempt of [0, 1, 2]) await claimed(db, attempt * leaseMs);
+    expect(await reap(db, 3 * leaseMs - 1)).toBe(0);
+    expect(await reap(db, 3 * leaseMs)).toBe(1);
+    expect(await reap(db, 3 * leaseMs)).toBe(0);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'FAILED', error_code: 'internal_error' });
+    expect(await eventsOf(db, account)).toEqual([['FAILED', 0]]);
+  });
+});
+
+describe('cancel', () => {
+  test('ends a job that inference has not started on, and takes it from the runner that prepares it', async () => {
+    const { db, account, id } = await setUp();
+    const { lease } = await claimed(db);
+    expect(await cancel(db, id, 7)).toBe('canceled');
+    expect(await jobOf(db, id)).toMatchObject({ status: 'CANCELED', finished_at: 7 });
+    await expect(advance(db, lease, { status: 'QUEUED', progress: 25 }, 8)).rejects.toThrow(LeaseLostError);
+    expect(await eventsOf(db, account)).toEqual([['CANCELED', 0]]);
+  });
+
+  test('comes too late once inference has started, and for a finished job', async () => {
+    const { db, id } = await setUp();
+    const lease = await infer(db);
+    expect(await cancel(db, id, 0)).toBe('too_late');
+    await succeed(db, lease, success, 0);
+    expect(await cancel(db, id, 0)).toBe('too_late');
+    expect(await cancel(db, 'nobody', 0)).toBe('unknown');
+  });
+});

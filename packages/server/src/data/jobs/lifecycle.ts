@@ -1,0 +1,231 @@
+import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/schema';
+import { priceOf } from '../../base/money.js';
+import { charge } from '../accounts/ledger.js';
+import { forUpdate, forUpdateSkipLocked } from '../db/locks.js';
+import type { Db, Queryable } from '../db/open.js';
+import type { JobRow } from '../db/tables.js';
+import { after, type Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import { recordTaskUpdated } from '../webhooks/outbox.js';
+import { type JobFailure, outOfAttempts } from './failures.js';
+import type { StageTimes } from './stage-times.js';
+import { startTurn } from './turn.js';
+
+/** The right to work on one job for one attempt. */
+export interface Lease {
+  jobId: string;
+  token: string;
+}
+
+/** The lease is no longer ours: it ran out and somebody else took the job, or the job was canceled. Stop working on it. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+  constructor(jobId: string) {
+    super(`the lease on job ${jobId} was lost`);
+  }
+}
+
+/** A job is claimed at most this often for its preparation, and as often for its inference. */
+export const maxAttempts = 3;
+
+/** Reads the job for writing under its lease. Must run in the transaction that writes. */
+async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> {
+  const job = await trx
+    .selectFrom('jobs')
+    .selectAll()
+    .where('id', '=', jobId)
+    .where('lease_token', '=', token)
+    .where('finished_at', 'is', null)
+    .$call(forUpdate(trx))
+    .executeTakeFirst();
+  if (!job) throw new LeaseLostError(jobId);
+  return job;
+}
+
+const unleased = { lease_token: null, lease_expires_at: null, runner: null };
+
+type Change = Partial<
+  Pick<
+    JobRow,
+    | 'status'
+    | 'progress'
+    | 'error_code'
+    | 'error_message'
+    | 'model_key'
+    | 'thumbnail_key'
+    | 'lease_token'
+    | 'runner'
+    | 'attempt'
+    | 'prepared'
+    | 'stage_ms'
+  > & { finished_at: Time; lease_expires_at: Time | null }
+>;
+
+/** The one place where a job's status or progress is written: the event goes out in the same transaction. */
+async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Promise<void> {
+  const status = change.status ?? job.status;
+  if (status !== job.status && !canMove(job.status, status)) {
+    throw new Error(`job ${job.id} cannot move from ${job.status} to ${status}`);
+  }
+  await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+  await recordTaskUpdated(trx, { ...job, ...change }, now);
+}
+
+const finished = (now: Time) => ({ finished_at: now, ...unleased });
+
+const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }, now: Time): Change => ({
+  status: 'FAILED',
+  error_code: code,
+  error_message: message,
+  ...finished(now),
+});
+
+/**
+ * Moves a job forward. A second attempt passes stages that the first has already reported; there the status stays where
+ * it is and the progress does not fall, and if nothing is left to change no event is sent.
+ * @throws {LeaseLostError}
+ */
+export async function advance(
+  db: Db,
+  lease: Lease,
+  to: { status: Extract<JobStatus, 'PENDING' | 'QUEUED' | 'IN_PROGRESS'>; progress: number },
+  now: Time,
+): Promise<void> {
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease);
+    const change = {
+      status: canMove(job.status, to.status) ? to.status : job.status,
+      progress: Math.max(job.progress, to.progress),
+    };
+    if (change.status === 'IN_PROGRESS' && job.status !== 'IN_PROGRESS') await startTurn(trx, job);
+    if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
+  });
+}
+
+/**
+ * Ends the preparation of a job, which then waits for its inference without a lease and with all its attempts. A job whose
+ * inference had begun before it was prepared keeps its status and progress; no such job comes from this version.
+ * @throws {LeaseLostError}
+ */
+export async function finishPreparation(db: Db, lease: Lease, prepareMs: number, now: Time): Promise<void> {
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease);
+    const change: Change = {
+      status: canMove(job.status, 'QUEUED') ? 'QUEUED' : job.status,
+      progress: Math.max(job.progress, progress.queued),
+      prepared: 1,
+      attempt: 0,
+      stage_ms: JSON.stringify({ prepare: prepareMs } satisfies StageTimes),
+      ...unleased,
+    };
+    if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
+    else await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+  });
+}
+
+/** Each attempt's model has a key of its own. */
+async function hasSucceededWith(trx: Queryable, jobId: string, modelKey: string): Promise<boolean> {
+  const query = trx.selectFrom('jobs').select('id').where('id', '=', jobId).where('model_key', '=', modelKey);
+  return (await query.executeTakeFirst()) !== undefined;
+}
+
+export interface Success {
+  modelKey: string;
+  thumbnailKey: string;
+  inferenceMs: number;
+  stageTimes: StageTimes;
+  instance: string;
+  rateUsdPerSecond: number;
+}
+
+/**
+ * Finishes a job with its model and charges for it, both or neither. May be asked again when the answer was lost: what was
+ * done already with these very assets is not done twice.
+ * @throws {LeaseLostError}
+ */
+export async function succeed(db: Db, lease: Lease, success: Success, now: Time): Promise<void> {
+  const { modelKey, thumbnailKey, inferenceMs, instance } = success;
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease).catch(async (error: unknown) => {
+      if (!(error instanceof LeaseLostError && (await hasSucceededWith(trx, lease.jobId, modelKey)))) throw error;
+    });
+    if (!job) return;
+    const change: Change = {
+      status: 'SUCCEEDED',
+      progress: progress.done,
+      model_key: modelKey,
+      thumbnail_key: thumbnailKey,
+      stage_ms: JSON.stringify(success.stageTimes),
+      ...finished(now),
+    };
+    await write(trx, job, change, now);
+    const price = priceOf(inferenceMs, success.rateUsdPerSecond);
+    await charge(trx, { accountId: job.account_id, jobId: job.id, price, instance, inferenceMs }, now);
+  });
+}
+
+/**
+ * Finishes a job that cannot succeed.
+ * @throws {LeaseLostError}
+ */
+export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time): Promise<void> {
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease);
+    await write(trx, job, failedWith(failure, now), now);
+  });
+}
+
+/**
+ * Ends an attempt that broke off unexpectedly: the job may be claimed again after `pauseMs`, or fails when this was its
+ * last attempt. Returns whether another attempt will follow.
+ * @throws {LeaseLostError}
+ */
+export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<boolean> {
+  return transaction(db, async (trx) => {
+    const job = await leased(trx, lease);
+    const again = job.attempt < maxAttempts;
+    if (again) {
+      const change = { ...unleased, lease_expires_at: after(now, pauseMs) };
+      await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+    } else {
+      await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
+    }
+    return again;
+  });
+}
+
+/** Fails the jobs whose last attempt ended without a word: their runner is gone and so is their lease. Returns how many. */
+export async function reap(db: Db, now: Time): Promise<number> {
+  return transaction(db, async (trx) => {
+    const jobs = await trx
+      .selectFrom('jobs')
+      .selectAll()
+      .where('finished_at', 'is', null)
+      .where('attempt', '>=', maxAttempts)
+      .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
+      .limit(100)
+      // Another server is at it with those that are left out.
+      .$call(forUpdateSkipLocked(trx))
+      .execute();
+    for (const job of jobs) await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
+    return jobs.length;
+  });
+}
+
+export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
+
+/** Cancels a job that inference has not started on. A runner that was preparing it loses its lease. */
+export async function cancel(db: Db, jobId: string, now: Time): Promise<CancelOutcome> {
+  return transaction(db, async (trx) => {
+    const job = await trx
+      .selectFrom('jobs')
+      .selectAll()
+      .where('id', '=', jobId)
+      .$call(forUpdate(trx))
+      .executeTakeFirst();
+    if (!job) return 'unknown';
+    if (!canMove(job.status, 'CANCELED')) return 'too_late';
+    await write(trx, job, { status: 'CANCELED', ...finished(now) }, now);
+    return 'canceled';
+  });
+}

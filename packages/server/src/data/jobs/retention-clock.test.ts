@@ -1,0 +1,62 @@
+import pino from 'pino';
+import { afterEach, expect, test, vi } from 'vitest';
+import { newAccount, newJob, onPostgres, temporaryDatabase } from '../../../test/kit.js';
+import { deleteOldJobs } from './retention.js';
+import { retentionTime } from './retention-clock.js';
+
+const day = 24 * 60 * 60 * 1_000;
+
+async function setUp() {
+  const db = await temporaryDatabase();
+  const warnings: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) });
+  return { db, log, warnings, at: (time: number) => retentionTime(db, log, async () => time) };
+}
+
+afterEach(() => void vi.useRealTimers());
+
+test('a machine whose clock is 91 days ahead deletes no record', async () => {
+  const { db, log, warnings } = await setUp();
+  await newJob(db, await newAccount(db), { status: 'SUCCEEDED', finished_at: Date.now() });
+  const real = Date.now();
+  vi.useFakeTimers({ toFake: ['Date'], now: real + 91 * day });
+  const now = await retentionTime(db, log);
+  if (onPostgres) {
+    // The database has a clock of its own.
+    expect(Math.abs(now! - real)).toBeLessThan(day);
+    expect(await deleteOldJobs(db, now!)).toBe(0);
+    expect(warnings).toEqual([]);
+  } else {
+    expect(now).toBeUndefined();
+    expect(warnings).toEqual([expect.stringContaining('check the date of this machine')]);
+  }
+});
+
+test('a clock that jumped by days is doubted with one warning, and trusted at once when it is back', async () => {
+  const { at, warnings } = await setUp();
+  const start = 1_000 * day;
+  expect(await at(start)).toBe(start);
+  expect(await at(start + 2 * day)).toBe(start + 2 * day);
+  for (const hours of [0, 1, 2]) expect(await at(start + 90 * day + (hours * day) / 24)).toBeUndefined();
+  expect(warnings).toHaveLength(1);
+  expect(await at(start + 2.1 * day)).toBe(start + 2.1 * day);
+  expect(await at(start - 90 * day)).toBeUndefined();
+  expect(warnings).toHaveLength(2);
+});
+
+test('after 100 days switched off records are deleted again once another day has passed', async () => {
+  const { at } = await setUp();
+  const start = 1_000 * day;
+  await at(start);
+  const back = start + 100 * day;
+  expect(await at(back)).toBeUndefined();
+  expect(await at(back + day - 1)).toBeUndefined();
+  expect(await at(back + day)).toBe(back + day);
+  expect(await at(back + 1.1 * day)).toBe(back + 1.1 * day);
+});
+
+test('a database without a note of the last deletion goes by its newest job', async () => {
+  const { db, at } = await setUp();
+  await newJob(db, await newAccount(db));
+  expect(await at(Date.now() + 90 * day)).toBeUndefined();
+});

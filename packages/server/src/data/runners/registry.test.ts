@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
+import { claim } from '../jobs/claim.js';
+import { advance } from '../jobs/lifecycle.js';
+import { announce, anyRunner, forget, liveRunners, sweepRunners } from './registry.js';
+
+const aliveMs = 30_000;
+
+const runner = (id: string) => ({
+  id,
+  host: 'gpu-1',
+  pid: 4_711,
+  version: '0.1.0',
+  instance: 'g6e',
+  bundle: 'gen3d-base',
+  device: 'cuda',
+  adapter: 'NVIDIA L40S',
+});
+
+test('a runner is alive until its last heartbeat is too old, and again after another', async () => {
+  const db = await temporaryDatabase();
+  const idsAt = async (now: number) => (await liveRunners(db, now)).map(({ id }) => id);
+  expect(await anyRunner(db, 0)).toBe(false);
+  await announce(db, runner('a'), aliveMs, 1_000);
+  await announce(db, runner('b'), aliveMs, 2_000);
+  expect(await liveRunners(db, 2_000)).toEqual([
+    { ...runner('a'), started_at: 1_000, heartbeat_at: 1_000, alive_until: 31_000, job_id: null },
+    { ...runner('b'), started_at: 2_000, heartbeat_at: 2_000, alive_until: 32_000, job_id: null },
+  ]);
+  expect(await idsAt(30_999)).toEqual(['a', 'b']);
+  expect(await idsAt(31_000)).toEqual(['b']);
+  expect(await anyRunner(db, 32_000)).toBe(false);
+  await announce(db, runner('a'), aliveMs, 40_000);
+  expect(await liveRunners(db, 40_000)).toMatchObject([{ id: 'a', started_at: 1_000, heartbeat_at: 40_000 }]);
+});
+
+test('a runner that leaves is gone at once, and one that ended without a word is swept away', async () => {
+  const db = await temporaryDatabase();
+  for (const id of ['a', 'b', 'c']) await announce(db, runner(id), aliveMs, 0);
+  await announce(db, runner('c'), aliveMs, 10_000);
+  await forget(db, 'a');
+  expect((await liveRunners(db, 0)).map(({ id }) => id)).toEqual(['b', 'c']);
+  await sweepRunners(db, 30_001);
+  const rows = await db.selectFrom('runners').select('id').execute();
+  expect(rows).toEqual([{ id: 'c' }]);
+});
+
+test('a runner is busy with the job in its inference', async () => {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  const id = await newJob(db, account, { status: 'QUEUED', progress: 25 });
+  await announce(db, runner('a'), aliveMs, 0);
+  await announce(db, runner('b'), aliveMs, 0);
+  const busyWith = async () => (await liveRunners(db, 0)).map(({ job_id }) => job_id);
+  const { lease } = (await claim(db, { runner: 'a', now: 0, leaseMs: aliveMs }))!;
+  expect(await busyWith()).toEqual([null, null]);
+  await advance(db, lease, { status: 'IN_PROGRESS', progress: 30 }, 0);
+  expect(await busyWith()).toEqual([id, null]);
+});

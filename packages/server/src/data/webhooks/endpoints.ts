@@ -1,0 +1,78 @@
+import { webhookSecretPrefix } from '@gen3d/schema';
+import { randomToken } from '../../base/ids.js';
+import type { Db } from '../db/open.js';
+import type { OutboxRow } from '../db/tables.js';
+import type { Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import { dropWaiting } from './outbox.js';
+import type { SecretBox } from './secret-box.js';
+
+export interface Endpoint {
+  url: string;
+  secret: string;
+}
+
+const newSecret = () => webhookSecretPrefix + randomToken(40);
+
+/** The one webhook endpoint an account may have. */
+export class Endpoints {
+  constructor(
+    private readonly db: Db,
+    private readonly box: SecretBox,
+  ) {}
+
+  async find(accountId: string): Promise<Endpoint | undefined> {
+    const row = await this.db
+      .selectFrom('webhook_endpoints')
+      .select(['url', 'sealed_secret'])
+      .where('account_id', '=', accountId)
+      .executeTakeFirst();
+    return row && { url: row.url, secret: this.box.open(row.sealed_secret, accountId) };
+  }
+
+  /** Where to make a delivery that was claimed, or undefined when its event or the endpoint has been dropped meanwhile. */
+  async ofDelivery({ seq, lease_token, account_id }: OutboxRow): Promise<Endpoint | undefined> {
+    const row = await this.db
+      .selectFrom('webhook_endpoints')
+      .innerJoin('outbox', 'outbox.account_id', 'webhook_endpoints.account_id')
+      .select(['url', 'sealed_secret'])
+      .where('outbox.seq', '=', seq)
+      .where('outbox.lease_token', '=', lease_token)
+      .executeTakeFirst();
+    return row && { url: row.url, secret: this.box.open(row.sealed_secret, account_id) };
+  }
+
+  /** Sets the URL. The secret comes back only when this is the account's first endpoint, or the first since a DELETE. */
+  async put(accountId: string, url: string, now: Time): Promise<{ url: string; secret?: string }> {
+    const secret = newSecret();
+    return transaction(this.db, async (trx) => {
+      const { numInsertedOrUpdatedRows } = await trx
+        .insertInto('webhook_endpoints')
+        .values({ account_id: accountId, url, sealed_secret: this.box.seal(secret, accountId), created_at: now })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirstOrThrow();
+      if (numInsertedOrUpdatedRows === 1n) return { url, secret };
+      await trx.updateTable('webhook_endpoints').set({ url }).where('account_id', '=', accountId).execute();
+      return { url };
+    });
+  }
+
+  /** Forgets the endpoint with everything still waiting for it. Does nothing when there is none. */
+  async remove(accountId: string): Promise<void> {
+    await transaction(this.db, async (trx) => {
+      await trx.deleteFrom('webhook_endpoints').where('account_id', '=', accountId).execute();
+      await dropWaiting(trx, accountId);
+    });
+  }
+
+  /** Replaces the secret; deliveries from now on are signed with the new one. Undefined when there is no endpoint. */
+  async rotate(accountId: string): Promise<string | undefined> {
+    const secret = newSecret();
+    const { numUpdatedRows } = await this.db
+      .updateTable('webhook_endpoints')
+      .set({ sealed_secret: this.box.seal(secret, accountId) })
+      .where('account_id', '=', accountId)
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows === 1n ? secret : undefined;
+  }
+}

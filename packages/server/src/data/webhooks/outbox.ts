@@ -1,0 +1,209 @@
+import { sql } from 'kysely';
+import { newUlid, randomToken } from '../../base/ids.js';
+import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
+import type { Db, Queryable } from '../db/open.js';
+import { prepared } from '../db/prepared.js';
+import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
+import { after, type Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+
+type JobState = Pick<
+  JobRow,
+  | 'id'
+  | 'account_id'
+  | 'status'
+  | 'progress'
+  | 'error_code'
+  | 'error_message'
+  | 'model_key'
+  | 'thumbnail_key'
+  | 'trace_id'
+>;
+
+const blank = {
+  job_id: null,
+  status: null,
+  progress: null,
+  error_code: null,
+  error_message: null,
+  model_key: null,
+  thumbnail_key: null,
+  attempts: 0,
+  lease_token: null,
+  lease_expires_at: null,
+  last_failure: null,
+  dead_at: null,
+} satisfies Partial<NewOutboxRow>;
+
+/** Held until the event is committed: a DELETE of the endpoint comes before it, or drops it. */
+const endpointOf = prepared((db, accountId: string) =>
+  db.selectFrom('webhook_endpoints').select('account_id').where('account_id', '=', accountId).$call(forKeyShare(db)),
+);
+
+const hasEndpoint = async (db: Queryable, accountId: string) => (await endpointOf(db, accountId)) !== undefined;
+
+/**
+ * Records that a job's status or progress changed, as the event that will be delivered. Must run in the transaction that
+ * makes the change. Without an endpoint there is nobody to tell, and nothing is recorded.
+ */
+export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time): Promise<void> {
+  if (!(await hasEndpoint(trx, job.account_id))) return;
+  const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key, trace_id } = job;
+  await trx
+    .insertInto('outbox')
+    .values({
+      ...blank,
+      event_id: newUlid(),
+      account_id,
+      event: 'task.updated',
+      job_id: id,
+      status,
+      progress,
+      error_code,
+      error_message,
+      model_key,
+      thumbnail_key,
+      trace_id,
+      created_at: now,
+      due_at: now,
+    })
+    .execute();
+}
+
+/** Queues one ping. Returns false when the account has no endpoint. */
+export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
+  return transaction(db, async (trx) => {
+    if (!(await hasEndpoint(trx, accountId))) return false;
+    await trx
+      .insertInto('outbox')
+      .values({
+        ...blank,
+        event_id: newUlid(),
+        account_id: accountId,
+        event: 'ping',
+        created_at: now,
+        due_at: after(now, delayMs),
+      })
+      .execute();
+    return true;
+  });
+}
+
+/** Due, and in nobody's hands. */
+const claimable = (now: Time) =>
+  sql<boolean>`dead_at is null and due_at <= ${now} and (lease_expires_at is null or lease_expires_at <= ${now})`;
+
+/**
+ * The next delivery of every account that has one due, the longest waiting first. A job's event waits until every earlier
+ * event of that job has had its first attempt, so first attempts arrive in order; retries do not hold up what follows.
+ *
+ * Walks from account to account in the index: what a dead receiver has piled up is not read to find the next.
+ */
+export async function nextDue(db: Db, now: Time): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
+  const { rows } = await sql<Pick<OutboxRow, 'seq' | 'account_id'>>`
+    with recursive waiting(account_id) as (
+      select min(account_id) from outbox where dead_at is null
+      union all
+      select (select min(account_id) from outbox where dead_at is null and account_id > waiting.account_id)
+      from waiting where waiting.account_id is not null
+    )
+    select seq, account_id from outbox where seq in (
+      select (
+        select seq from outbox as event
+        where account_id = waiting.account_id and ${claimable(now)} and (
+          attempts > 0 or job_id is null or not exists (
+            select seq from outbox as earlier
+            where earlier.job_id = event.job_id and earlier.seq < event.seq
+              and earlier.attempts = 0 and earlier.dead_at is null
+          )
+        )
+        order by due_at, seq limit 1
+      )
+      from waiting
+    )
+    order by due_at, seq`.execute(db);
+  return rows;
+}
+
+/** Claims deliveries for `leaseMs`, longer than one can take. Returns those that nobody else was quicker to claim. */
+export async function claimDeliveries(
+  db: Db,
+  seqs: readonly number[],
+  leaseMs: number,
+  now: Time,
+): Promise<OutboxRow[]> {
+  return db
+    .updateTable('outbox')
+    .set({ lease_token: randomToken(22), lease_expires_at: after(now, leaseMs) })
+    .where('seq', 'in', (eb) =>
+      eb
+        .selectFrom('outbox')
+        .select('seq')
+        .where('seq', 'in', seqs)
+        .where(claimable(now))
+        // Who waited for several, while another held them in another order, might wait for ever.
+        .$call(forUpdateSkipLocked(db)),
+    )
+    .returningAll()
+    .execute();
+}
+
+/** The accounts whose last delivery of something that still waits has failed. */
+export async function accountsWithFailures(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select('account_id')
+    .distinct()
+    .where('dead_at', 'is', null)
+    .where('attempts', '>', 0)
+    .execute();
+  return rows.map(({ account_id }) => account_id);
+}
+
+/** The delivery succeeded: the event has done its work. */
+export async function settle(db: Queryable, { seq, lease_token }: OutboxRow): Promise<void> {
+  await db.deleteFrom('outbox').where('seq', '=', seq).where('lease_token', '=', lease_token).execute();
+}
+
+/**
+ * The delivery failed: it is due again at `retryAt`, or a dead letter when that is undefined. An event that a DELETE of the
+ * endpoint has dropped meanwhile stays dropped.
+ */
+export async function postpone(
+  db: Queryable,
+  { seq, lease_token, attempts }: OutboxRow,
+  failure: string,
+  retryAt: Time | undefined,
+  now: Time,
+): Promise<void> {
+  await db
+    .updateTable('outbox')
+    .set({
+      attempts: attempts + 1,
+      last_failure: failure,
+      lease_token: null,
+      lease_expires_at: null,
+      ...(retryAt === undefined ? { dead_at: now } : { due_at: retryAt }),
+    })
+    .where('seq', '=', seq)
+    .where('lease_token', '=', lease_token)
+    .execute();
+}
+
+/** Drops everything still waiting for an account's endpoint. Dead letters stay, for an operator to look at. */
+export async function dropWaiting(trx: Queryable, accountId: string): Promise<void> {
+  await trx.deleteFrom('outbox').where('account_id', '=', accountId).where('dead_at', 'is', null).execute();
+}
+
+/** How many events wait for delivery, and how many are dead letters. */
+export async function outboxCounts(db: Queryable): Promise<{ waiting: number; dead: number }> {
+  const count = async (isDead: boolean) => {
+    const row = await db
+      .selectFrom('outbox')
+      .select((eb) => eb.fn.countAll<number>().as('count'))
+      .where('dead_at', isDead ? 'is not' : 'is', null)
+      .executeTakeFirstOrThrow();
+    return row.count;
+  };
+  return { waiting: await count(false), dead: await count(true) };
+}

@@ -1,0 +1,83 @@
+import { Router } from 'express';
+import { sql } from 'kysely';
+import { isoTime } from '../../base/iso-time.js';
+import { toUsd } from '../../base/money.js';
+import { callerOf } from '../http/auth.js';
+import { HttpError } from '../http/errors.js';
+import { onlyMethods } from '../http/only-methods.js';
+import { sendJson } from '../http/send-json.js';
+import type { Services } from '../http/services.js';
+
+const pageSize = 50;
+const dayMs = 24 * 60 * 60 * 1_000;
+const spendDays = 30;
+
+/** `/dashboard/api/ledger`: every movement of the account's balance, newest first, and what each day has cost. */
+export function ledgerRoutes({ db, cursors }: Services): Router {
+  const router = Router();
+
+  router
+    .route('/')
+    .get(async (request, response) => {
+      const { accountId } = callerOf(response);
+      const { cursor } = request.query;
+      const before = typeof cursor === 'string' ? cursors.read(accountId, cursor) : undefined;
+      if (cursor !== undefined && before === undefined) {
+        throw new HttpError(400, 'invalid_cursor', 'cursor: not a token this service issued; start again without it');
+      }
+      let query = db
+        .selectFrom('ledger')
+        .select(['id', 'kind', 'amount_microusd', 'job_id', 'instance', 'inference_ms', 'created_at'])
+        .where('account_id', '=', accountId)
+        .orderBy('id', 'desc')
+        .limit(pageSize + 1);
+      if (before !== undefined) query = query.where('id', '<', before);
+      const rows = await query.execute();
+      const page = rows.slice(0, pageSize);
+      const last = page.at(-1);
+      sendJson(response, 200, {
+        entries: page.map((row) => ({
+          entry_id: row.id,
+          kind: row.kind,
+          amount_usd: toUsd(row.amount_microusd),
+          task_id: row.job_id,
+          instance: row.instance,
+          inference_seconds: row.inference_ms === null ? null : row.inference_ms / 1_000,
+          created_at: isoTime(row.created_at),
+        })),
+        ...(rows.length > pageSize && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+      });
+    })
+    .all(onlyMethods('GET'));
+
+  router
+    .route('/days')
+    .get(async (_request, response) => {
+      const today = Math.floor(Date.now() / dayMs);
+      // Whole numbers on both databases, so `/` drops the rest.
+      const day = sql<number>`created_at / ${sql.lit(dayMs)}`;
+      const rows = await db
+        .selectFrom('ledger')
+        .select([day.as('day'), sql<number>`sum(amount_microusd)`.as('amount'), sql<number>`count(*)`.as('jobs')])
+        .where('account_id', '=', callerOf(response).accountId)
+        .where('kind', '=', 'charge')
+        .where('created_at', '>=', (today - spendDays + 1) * dayMs)
+        .groupBy(day)
+        .execute();
+      // PostgreSQL sums whole numbers to a numeric, which its driver gives as text.
+      const byDay = new Map(rows.map((row) => [Number(row.day), row]));
+      sendJson(response, 200, {
+        days: Array.from({ length: spendDays }, (_, index) => {
+          const number = today - spendDays + 1 + index;
+          const row = byDay.get(number);
+          return {
+            date: isoTime(number * dayMs).slice(0, 10),
+            spent_usd: toUsd(-Number(row?.amount ?? 0) || 0),
+            jobs: Number(row?.jobs ?? 0),
+          };
+        }),
+      });
+    })
+    .all(onlyMethods('GET'));
+  return router;
+}

@@ -1,0 +1,38 @@
+import { Router } from 'express';
+import { z } from 'zod';
+import { OperatorPassword } from '../../data/accounts/operator-password.js';
+import { invalidRequest } from '../http/errors.js';
+import { jsonBody } from '../http/json-body.js';
+import { onlyMethods } from '../http/only-methods.js';
+import type { Services } from '../http/services.js';
+import { sessionTokenOf } from './session-cookie.js';
+
+const NewPassword = z.object({
+  password: z
+    .string({ error: 'must be text' })
+    .min(12, 'must have at least 12 characters')
+    .max(200, 'must have at most 200 characters'),
+});
+
+/** `/dashboard/api/operator-password`: set by whoever is signed in as the operator. Every other operator's session ends. */
+export function operatorPasswordRoutes(services: Services): Router {
+  const { db, dashboardTokens: tokens } = services;
+  const password = new OperatorPassword(db);
+  const router = Router();
+  router
+    .route('/')
+    .put(jsonBody(services), async (request, response) => {
+      const parsed = NewPassword.safeParse(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      await password.set(parsed.data.password);
+      await tokens.endOtherOperators(sessionTokenOf(request) ?? '');
+      response.status(204).end();
+    })
+    .delete(async (request, response) => {
+      await password.remove();
+      await tokens.endOtherOperators(sessionTokenOf(request) ?? '');
+      response.status(204).end();
+    })
+    .all(onlyMethods('PUT', 'DELETE'));
+  return router;
+}

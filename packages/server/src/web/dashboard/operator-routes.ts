@@ -1,0 +1,145 @@
+import { isTerminal, jobStatuses, limits } from '@gen3d/schema';
+import { Router } from 'express';
+import { z } from 'zod';
+import { cached, counting } from '../../base/cached.js';
+import { isoTime } from '../../base/iso-time.js';
+import { toMicroUsd, toUsd } from '../../base/money.js';
+import { version } from '../../base/version.js';
+import { createAccount, findAccount } from '../../data/accounts/accounts.js';
+import { balanceOf, credit } from '../../data/accounts/ledger.js';
+import { isPostgres } from '../../data/db/dialect.js';
+import { currentTime } from '../../data/db/time.js';
+import { transaction } from '../../data/db/transaction.js';
+import { finishedJobsByStatus, openJobsByStatus } from '../../data/jobs/counts.js';
+import { liveRunners } from '../../data/runners/registry.js';
+import { outboxCounts } from '../../data/webhooks/outbox.js';
+import { HttpError, invalidRequest } from '../http/errors.js';
+import { jsonBody } from '../http/json-body.js';
+import { onlyMethods } from '../http/only-methods.js';
+import { sendJson } from '../http/send-json.js';
+import type { Services } from '../http/services.js';
+
+const dayMs = 24 * 60 * 60 * 1_000;
+const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
+
+const usd = z.number({ error: 'must be an amount in USD' }).min(-1_000_000).max(1_000_000);
+const NewAccount = z.object({
+  name: z.string().trim().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
+  balance_usd: usd.min(0).default(10 * limits.minBalanceUsd),
+});
+const Credit = z.object({ usd });
+
+/** `/dashboard/api/operator`: the whole server, for who runs it. */
+export function operatorRoutes(services: Services): Router {
+  const { config, db, rates } = services;
+  const router = Router();
+  const counts = cached(async () => {
+    const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
+    const jobs = Object.fromEntries(byStatus.map(({ status, count }) => [status, count]));
+    return { jobs, events: await outboxCounts(db) };
+  }, counting);
+
+  router
+    .route('/overview')
+    .get(async (_request, response) => {
+      const { jobs, events } = await counts();
+      const oldest = await db
+        .selectFrom('jobs')
+        .select('created_at')
+        .where('finished_at', 'is', null)
+        .orderBy('id')
+        .limit(1)
+        .executeTakeFirst();
+      const runners = await liveRunners(db, currentTime(db));
+      sendJson(response, 200, {
+        jobs,
+        oldest_open_at: oldest ? isoTime(oldest.created_at) : null,
+        events,
+        runners: runners.map((runner) => ({
+          runner_id: runner.id,
+          host: runner.host,
+          version: runner.version,
+          instance: runner.instance,
+          bundle: runner.bundle,
+          device: runner.device,
+          adapter: runner.adapter,
+          task_id: runner.job_id,
+          started_at: isoTime(runner.started_at),
+          heartbeat_at: isoTime(runner.heartbeat_at),
+        })),
+        rates: { ...rates() },
+        bundle: config.bundle,
+        matte: config.matte,
+        database: isPostgres(db) ? 'PostgreSQL' : 'SQLite',
+        version,
+        node: process.version,
+        platform: `${process.platform} ${process.arch}`,
+        uptime_seconds: Math.round(process.uptime()),
+        memory_bytes: process.memoryUsage.rss(),
+      });
+    })
+    .all(onlyMethods('GET'));
+
+  router
+    .route('/accounts')
+    .get(async (_request, response) => {
+      const rows = await db
+        .selectFrom('accounts')
+        .select((eb) => [
+          'id',
+          'name',
+          'sandbox',
+          'balance_microusd',
+          'created_at',
+          eb
+            .selectFrom('jobs')
+            .select(eb.fn.countAll<number>().as('open_jobs'))
+            .whereRef('account_id', '=', 'accounts.id')
+            // By status, as an index has them. An account may have millions of finished jobs.
+            .where('status', 'in', openStatuses)
+            .as('open_jobs'),
+        ])
+        .orderBy('sandbox')
+        .orderBy('id')
+        .execute();
+      sendJson(response, 200, {
+        accounts: rows.map((row) => ({
+          account_id: row.id,
+          name: row.name,
+          sandbox: row.sandbox === 1,
+          balance_usd: toUsd(row.balance_microusd),
+          open_jobs: Number(row.open_jobs),
+          created_at: isoTime(row.created_at),
+        })),
+      });
+    })
+    .post(jsonBody(services), async (request, response) => {
+      const parsed = NewAccount.safeParse(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { name, balance_usd } = parsed.data;
+      const account = await transaction(db, async (trx) => {
+        const { id } = await createAccount(trx, name, currentTime(db));
+        const amount = toMicroUsd(balance_usd);
+        if (amount !== 0) await credit(trx, id, amount, currentTime(db));
+        return { account_id: id, name, balance_usd };
+      });
+      sendJson(response, 201, account);
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  router
+    .route('/accounts/:id/credit')
+    .post(jsonBody(services), async (request, response) => {
+      const parsed = Credit.safeParse(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { id } = request.params;
+      const balance = await transaction(db, async (trx) => {
+        if (!(await findAccount(trx, id))) throw new HttpError(404, 'not_found', 'No such account');
+        await credit(trx, id, toMicroUsd(parsed.data.usd), currentTime(db));
+        return balanceOf(trx, id);
+      });
+      sendJson(response, 200, { account_id: id, balance_usd: toUsd(balance) });
+    })
+    .all(onlyMethods('POST'));
+  return router;
+}

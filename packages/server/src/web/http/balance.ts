@@ -1,0 +1,25 @@
+import { type Balance, limits } from '@gen3d/schema';
+import { Router } from 'express';
+import { toUsd } from '../../base/money.js';
+import { balanceOf } from '../../data/accounts/ledger.js';
+import { callerOf } from './auth.js';
+import { onlyMethods } from './only-methods.js';
+import { sendJson } from './send-json.js';
+import type { Services } from './services.js';
+
+/** `/v1/balance`: docs/contract.md section 4.4. */
+export function balanceRoutes({ db, rates }: Services): Router {
+  const router = Router();
+  router
+    .route('/')
+    .get(async (_request, response) => {
+      const balance = await balanceOf(db, callerOf(response).accountId);
+      sendJson(response, 200, {
+        balance_usd: toUsd(balance),
+        min_balance_usd: limits.minBalanceUsd,
+        rates: { ...rates() },
+      } satisfies Balance);
+    })
+    .all(onlyMethods('GET'));
+  return router;
+}

@@ -1,0 +1,85 @@
+import {
+  type CreateJobResponse,
+  isTerminal,
+  ListJobsQuery,
+  type ListJobsResponse,
+  limits,
+  parseCreateJobRequest,
+} from '@gen3d/schema';
+import { Router } from 'express';
+import { GroupCommit } from '../../data/db/group-commit.js';
+import { currentTime } from '../../data/db/time.js';
+import { createJob, createSandboxJob } from '../../data/jobs/create.js';
+import { findTask, listTasks } from '../../data/jobs/job-store.js';
+import { toTask } from '../../data/jobs/task.js';
+import { callerOf } from './auth.js';
+import { HttpError, invalidRequest } from './errors.js';
+import { jsonBody } from './json-body.js';
+import { onlyMethods } from './only-methods.js';
+import { sendJson } from './send-json.js';
+import type { Services } from './services.js';
+
+const invalidCursor = () =>
+  new HttpError(400, 'invalid_cursor', 'cursor: not a token this service issued; start again without it');
+
+/** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
+export function jobRoutes(services: Services): Router {
+  const { config, db, inputs, cursors, assetsUrl, sandbox, onJobCreated } = services;
+  const commits = new GroupCommit(db);
+  const router = Router();
+
+  router
+    .route('/')
+    .post(jsonBody(services), async (request, response) => {
+      const parsed = parseCreateJobRequest(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const caller = callerOf(response);
+      let jobId: string;
+      if (caller.sandbox && sandbox) {
+        jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
+      } else {
+        const { traceId } = response.locals;
+        const job = await createJob(
+          { db, inputs, commits, maxOpenJobs: config.maxOpenJobs },
+          caller.accountId,
+          parsed.data,
+          currentTime(db),
+          traceId,
+        );
+        if (job.created) onJobCreated();
+        jobId = job.id;
+      }
+      response.locals.jobId = jobId;
+      sendJson(response, 202, { job_id: jobId } satisfies CreateJobResponse);
+    })
+    .get(async (request, response) => {
+      const parsed = ListJobsQuery.safeParse(request.query);
+      if (!parsed.success) {
+        if (parsed.error.issues.every(({ path }) => path[0] === 'cursor')) throw invalidCursor();
+        throw invalidRequest(parsed.error, 'query');
+      }
+      const { accountId } = callerOf(response);
+      const { status, limit, cursor } = parsed.data;
+      const before = cursor === undefined ? undefined : cursors.read(accountId, cursor);
+      if (cursor !== undefined && before === undefined) throw invalidCursor();
+      const { tasks, more } = await listTasks(db, accountId, { status, limit, before });
+      const last = tasks.at(-1);
+      sendJson(response, 200, {
+        jobs: tasks.map((task) => toTask(task, assetsUrl())),
+        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+      } satisfies ListJobsResponse);
+    })
+    .all(onlyMethods('GET', 'POST'));
+
+  router
+    .route('/:id')
+    .get(async (request, response) => {
+      const task = await findTask(db, callerOf(response).accountId, request.params.id);
+      if (!task) throw new HttpError(404, 'not_found', 'No such job');
+      if (!isTerminal(task.status)) response.set('retry-after', String(limits.pollMs.min / 1_000));
+      sendJson(response, 200, toTask(task, assetsUrl()));
+    })
+    .all(onlyMethods('GET'));
+
+  return router;
+}

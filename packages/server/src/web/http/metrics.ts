@@ -1,0 +1,189 @@
+import type { StatsFs } from 'node:fs';
+import { statfs } from 'node:fs/promises';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { cached, counting } from '../../base/cached.js';
+import { version } from '../../base/version.js';
+import { accountsBelowZero } from '../../data/accounts/accounts.js';
+import { answers } from '../../data/db/answers.js';
+import type { Db } from '../../data/db/open.js';
+import { currentTime } from '../../data/db/time.js';
+import { isUnavailable } from '../../data/db/unavailable.js';
+import { openJobsByStatus } from '../../data/jobs/counts.js';
+import { liveRunners } from '../../data/runners/registry.js';
+import { outboxCounts } from '../../data/webhooks/outbox.js';
+import type { RunnerNews } from '../../work/processes/messages.js';
+
+/** What `/metrics` shows, in Prometheus' text format. One registry per server, so that two in one process do not mix. */
+export class Metrics {
+  readonly registry = new Registry();
+
+  readonly requestDuration = new Histogram({
+    name: 'gen3d_http_request_duration_seconds',
+    help: 'Time from the request to the end of its response',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+    registers: [this.registry],
+  });
+
+  readonly jobsFinished = new Counter({
+    name: 'gen3d_jobs_finished_total',
+    help: 'Jobs that the runners of this process finished',
+    labelNames: ['status'],
+    registers: [this.registry],
+  });
+
+  readonly inferenceDuration = new Histogram({
+    name: 'gen3d_inference_duration_seconds',
+    help: 'Time a job took in the engine',
+    buckets: [0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320],
+    registers: [this.registry],
+  });
+
+  readonly stageDuration = new Histogram({
+    name: 'gen3d_stage_duration_seconds',
+    help: 'Time that each stage of a job took, of jobs that succeeded',
+    labelNames: ['stage'],
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
+    registers: [this.registry],
+  });
+
+  readonly queueWait = new Histogram({
+    name: 'gen3d_queue_wait_seconds',
+    help: 'Time from the creation of a job to the beginning of its first inference',
+    buckets: [0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600],
+    registers: [this.registry],
+  });
+
+  readonly leaseTakeovers = new Counter({
+    name: 'gen3d_lease_takeovers_total',
+    help: 'Jobs that this process and its children took over from a runner or preparer whose lease had run out',
+    registers: [this.registry],
+  });
+
+  readonly runnerCrashes = new Counter({
+    name: 'gen3d_runner_crashes_total',
+    help: 'Runner and preparer processes of this process that ended by themselves, or were killed because they hung',
+    labelNames: ['how'],
+    registers: [this.registry],
+  });
+
+  readonly deliveries = new Counter({
+    name: 'gen3d_webhook_deliveries_total',
+    help: 'Webhook delivery attempts of this process',
+    labelNames: ['outcome'],
+    registers: [this.registry],
+  });
+
+  /** Notes what a runner of this process says of its jobs. */
+  noteRunnerNews(news: RunnerNews): void {
+    if (news.type === 'claimed' && news.takenOver) this.leaseTakeovers.inc();
+    if (news.type === 'inferring' && news.attempt === 1) this.queueWait.observe(news.waitedMs / 1_000);
+    if (news.type !== 'finished') return;
+    this.jobsFinished.inc({ status: news.status });
+    if (news.status !== 'SUCCEEDED') return;
+    this.inferenceDuration.observe(news.inferenceMs / 1_000);
+    for (const [stage, ms] of Object.entries(news.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
+  }
+
+  /**
+   * The response of `/metrics`, at most a second old, however many clients ask: some of it is counted in the database.
+   */
+  readonly text = cached(() => this.registry.metrics());
+
+  /** `dataDir`: the folder whose disk is watched. */
+  constructor(db: Db, dataDir: string) {
+    collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });
+    const build = new Gauge({
+      name: 'gen3d_build_info',
+      help: 'Always 1; what runs is in the labels',
+      labelNames: ['version', 'node'],
+      registers: [this.registry],
+    });
+    build.set({ version, node: process.version }, 1);
+    // A rate can be taken of a counter that was there before it counted.
+    for (const status of ['SUCCEEDED', 'FAILED'] as const) this.jobsFinished.inc({ status }, 0);
+    for (const outcome of ['delivered', 'failed', 'dead', 'dropped'] as const) this.deliveries.inc({ outcome }, 0);
+    for (const how of ['crashed', 'hung'] as const) this.runnerCrashes.inc({ how }, 0);
+    const disk = (name: string, help: string, bytes: (found: StatsFs) => number) =>
+      new Gauge({
+        name,
+        help,
+        registers: [this.registry],
+        async collect() {
+          this.set(bytes(await statfs(dataDir)));
+        },
+      });
+    disk(
+      'gen3d_data_dir_size_bytes',
+      'Size of the disk that holds the data directory',
+      ({ blocks, bsize }) => blocks * bsize,
+    );
+    disk(
+      'gen3d_data_dir_free_bytes',
+      'Free space, for who is not root, on the disk that holds the data directory',
+      ({ bavail, bsize }) => bavail * bsize,
+    );
+    // Read when asked for, each from an index that holds what is counted and nothing else (migration 0014).
+    new Gauge({
+      name: 'gen3d_database_up',
+      help: 'Whether the database answers: 1 or 0',
+      registers: [this.registry],
+      async collect() {
+        this.set(Number(await answers(db).catch(() => false)));
+      },
+    });
+    const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => Promise<void>) =>
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [this.registry],
+        async collect() {
+          this.reset();
+          try {
+            await read(this);
+          } catch (error) {
+            // What is known of the process is worth most when the database is away.
+            if (!isUnavailable(error)) throw error;
+            this.remove({});
+          }
+        },
+      });
+    const openJobs = cached(() => openJobsByStatus(db), { ...counting, keptMs: 0 });
+    const outbox = cached(() => outboxCounts(db), { ...counting, keptMs: 0 });
+    gauge('gen3d_open_jobs', 'Jobs that are not finished', ['status'], async (open) => {
+      for (const { status, count } of await openJobs()) open.set({ status }, count);
+    });
+    gauge('gen3d_oldest_open_job_seconds', 'Time since the oldest open job was created', ['status'], async (oldest) => {
+      for (const { status, seconds } of await openJobs()) oldest.set({ status }, seconds);
+    });
+    gauge(
+      'gen3d_runners',
+      'Runners of all machines that are alive: busy with an inference, or idle',
+      ['device', 'serving_instance', 'state'],
+      async (runners) => {
+        for (const { device, instance, job_id } of await liveRunners(db, currentTime(db))) {
+          runners.inc({ device, serving_instance: instance, state: job_id === null ? 'idle' : 'busy' });
+        }
+      },
+    );
+    gauge(
+      'gen3d_outbox_events',
+      'Webhook events that wait for delivery or are dead letters',
+      ['state'],
+      async (events) => {
+        const { waiting, dead } = await outbox();
+        events.set({ state: 'waiting' }, waiting);
+        events.set({ state: 'dead' }, dead);
+      },
+    );
+    gauge(
+      'gen3d_accounts_below_zero',
+      'Accounts that owe money: jobs that were running at once may spend more than was left',
+      [],
+      async (below) => {
+        below.set(await accountsBelowZero(db));
+      },
+    );
+  }
+}

@@ -1,0 +1,65 @@
+import { request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import pino from 'pino';
+import { expect, test } from 'vitest';
+import { startServer } from '../../../test/kit.js';
+
+/** The status of `GET path` with this Host, and the message of a refusal. */
+function statusFor(
+  port: number,
+  host: string,
+  path = '/openapi.json',
+): Promise<{ status?: number | undefined; message?: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, path, headers: { host } });
+    sent.on('response', async (response) => {
+      const body = (await json(response)) as { error?: { message: string } };
+      resolve({ status: response.statusCode, message: body.error?.message });
+    });
+    sent.on('error', reject).end();
+  });
+}
+
+test('a server on loopback refuses a page that points its own name at it, on every route', async () => {
+  const { port } = await startServer();
+  for (const host of ['localhost', 'LOCALHOST:1', '127.0.0.1', `127.0.0.1:${port}`, '[::1]:8787']) {
+    expect(await statusFor(port, host), host).toEqual({ status: 200 });
+  }
+  for (const path of ['/openapi.json', '/metrics', '/dashboard/api/session', '/v1/jobs', '/assets/a/b/model.glb']) {
+    for (const host of [`evil.example:${port}`, '127.0.0.1.evil.example', '192.168.1.5', 'a b', 'x'.repeat(5_000)]) {
+      const { status, message } = await statusFor(port, host, path);
+      expect([host, status]).toEqual([host, 421]);
+      expect(message).toContain('--public-url');
+      expect(message?.length).toBeLessThan(400);
+    }
+  }
+});
+
+test('a proxy may pass on the host of the public URL, and of the URL of the assets', async () => {
+  const settings = { publicUrl: 'https://gen3d.example.com', assetsUrl: 'https://cdn.example.com/models' };
+  const { port } = await startServer(settings);
+  for (const host of ['gen3d.example.com', 'gen3d.example.com:443', 'cdn.example.com', 'localhost']) {
+    expect((await statusFor(port, host)).status, host).toBe(200);
+  }
+  expect((await statusFor(port, 'example.com')).status).toBe(421);
+});
+
+test('a server on all addresses accepts any host name, and warns when only its own machine could open its models', async () => {
+  let lines = '';
+  const log = pino({ level: 'warn' }, { write: (line: string) => (lines += line) });
+  const { port } = await startServer({ host: '0.0.0.0' }, { log });
+  expect((await statusFor(port, 'gpu-box')).status).toBe(200);
+  expect(lines).toContain(`http://127.0.0.1:${port}/assets`);
+  expect(lines).toContain('--public-url');
+
+  lines = '';
+  await startServer({ host: '0.0.0.0', publicUrl: 'http://gpu-box:8787' }, { log });
+  await startServer({ host: '127.0.0.1' }, { log });
+  expect(lines).toBe('');
+});
+
+test('Strict-Transport-Security is for this host alone', async () => {
+  const { url } = await startServer();
+  const response = await fetch(`${url}/openapi.json`);
+  expect(response.headers.get('strict-transport-security')).toMatch(/^max-age=\d+$/);
+});

@@ -1,0 +1,31 @@
+import { quoted } from '@gen3d/schema';
+import type { RequestHandler } from 'express';
+import { isLoopback } from '../../base/net/address.js';
+import type { Config } from '../../config.js';
+import { HttpError } from './errors.js';
+
+/** The host in a Host header, as URLs write it, without the port. Undefined if there cannot be such a host. */
+const hostnameOf = (header: string): string | undefined =>
+  URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined;
+
+/**
+ * On a server that listens on loopback, refuses requests for a host that is not one of its own names. Otherwise a web page
+ * could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything that
+ * needs no key.
+ */
+export function ownNamesOnly({ host, publicUrl, assetsUrl }: Config): RequestHandler {
+  if (!isLoopback(host)) return (_request, _response, next) => next();
+  const addresses = [publicUrl, assetsUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).hostname]));
+  const bound = hostnameOf(host.includes(':') ? `[${host}]` : host);
+  const names = new Set<string | undefined>(['localhost', '127.0.0.1', '[::1]', bound, ...addresses]);
+  return (request, _response, next) => {
+    const { host } = request.headers;
+    // HTTP/1.0 needs no Host, and no browser speaks it.
+    if (host === undefined || names.has(hostnameOf(host))) return next();
+    throw new HttpError(
+      421,
+      'invalid_request',
+      `This server does not accept the host name "${quoted(host)}". If a proxy or your own DNS name leads here, start the server with --public-url`,
+    );
+  };
+}

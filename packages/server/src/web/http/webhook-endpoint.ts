@@ -1,0 +1,73 @@
+import {
+  PutWebhookEndpointRequest,
+  type PutWebhookEndpointResponse,
+  type RotateSecretResponse,
+  type TestWebhookResponse,
+  type WebhookEndpoint,
+} from '@gen3d/schema';
+import { Router } from 'express';
+import { isPublicAddress, literalAddress } from '../../base/net/address.js';
+import { currentTime } from '../../data/db/time.js';
+import { recordPing } from '../../data/webhooks/outbox.js';
+import { callerOf, refuseSandbox } from './auth.js';
+import { HttpError, invalidRequest } from './errors.js';
+import { jsonBody } from './json-body.js';
+import { onlyMethods } from './only-methods.js';
+import { sendJson } from './send-json.js';
+import type { Services } from './services.js';
+
+const notConfigured = (status: 404 | 409) =>
+  new HttpError(status, 'not_configured', 'No webhook endpoint is configured; set one with PUT /v1/webhook-endpoint');
+
+/** `/v1/webhook-endpoint`: docs/contract.md sections 4.5 to 4.9. */
+export function webhookEndpointRoutes(services: Services): Router {
+  const { db, endpoints, config } = services;
+  const router = Router();
+  router.use(refuseSandbox);
+
+  router
+    .route('/')
+    .put(jsonBody(services), async (request, response) => {
+      const parsed = PutWebhookEndpointRequest.safeParse(request.body);
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { url } = parsed.data;
+      // Names are judged at each delivery, when they resolve; an address can be judged now, while somebody is looking.
+      const literal = literalAddress(new URL(url).hostname);
+      if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal)) {
+        throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');
+      }
+      const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db));
+      sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
+    })
+    .get(async (_request, response) => {
+      const endpoint = await endpoints.find(callerOf(response).accountId);
+      if (!endpoint) throw notConfigured(404);
+      sendJson(response, 200, endpoint satisfies WebhookEndpoint);
+    })
+    .delete(async (_request, response) => {
+      await endpoints.remove(callerOf(response).accountId);
+      response.status(204).end();
+    })
+    .all(onlyMethods('GET', 'PUT', 'DELETE'));
+
+  router
+    .route('/rotate')
+    .post(async (_request, response) => {
+      const secret = await endpoints.rotate(callerOf(response).accountId);
+      if (secret === undefined) throw notConfigured(404);
+      sendJson(response, 200, { secret } satisfies RotateSecretResponse);
+    })
+    .all(onlyMethods('POST'));
+
+  router
+    .route('/test')
+    .post(async (_request, response) => {
+      const delayMs = config.webhookPingDelay * 1_000;
+      const queued = await recordPing(db, callerOf(response).accountId, delayMs, currentTime(db));
+      if (!queued) throw notConfigured(409);
+      sendJson(response, 202, { queued } satisfies TestWebhookResponse);
+    })
+    .all(onlyMethods('POST'));
+
+  return router;
+}

@@ -1,0 +1,75 @@
+import type { Logger } from 'pino';
+import type { AssetStore, Outcome } from '../data/assets/asset-store.js';
+import type { Db } from '../data/db/open.js';
+import { after, currentTime } from '../data/db/time.js';
+import { isUnavailable } from '../data/db/unavailable.js';
+import type { InputStore } from '../data/inputs/input-store.js';
+import { reap } from '../data/jobs/lifecycle.js';
+import { deleteOldJobs } from '../data/jobs/retention.js';
+import { retentionTime } from '../data/jobs/retention-clock.js';
+import { sweepRunners } from '../data/runners/registry.js';
+import { deleteOldDeadLetters } from '../data/webhooks/dead-letters.js';
+import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
+
+const reapEveryMs = 1_000;
+const cleanEveryMs = 60 * 60 * 1_000;
+/** A file is younger than what the database says about it for a moment; after this the database has had its say. */
+const strayMs = 60 * 60 * 1_000;
+/** Runners that ended without a word have long been passed over by then. */
+const keptRunnerMs = 60 * 60 * 1_000;
+
+/** Reaps every second and cleans up every hour, from now on. Returns a function that stops it. */
+export function startHousekeeping(
+  { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
+  log: Logger,
+): () => void {
+  const outcomeOf = async (jobId: string): Promise<Outcome | undefined> => {
+    const row = await db
+      .selectFrom('jobs')
+      .select(['finished_at', 'model_key'])
+      .where('id', '=', jobId)
+      .executeTakeFirst();
+    return row && { finished: row.finished_at !== null, modelKey: row.model_key };
+  };
+  const isOpen = async (jobId: string) => (await outcomeOf(jobId))?.finished === false;
+  const clean = async () => {
+    const now = await retentionTime(db, log);
+    if (now === undefined) return;
+    // The age of a file is by the clock of the disk that it is on, most often this machine's.
+    const strayBefore = Math.min(now, Date.now()) - strayMs;
+    await eachStep({
+      jobs: async () => {
+        const deleted = await deleteOldJobs(db, now);
+        if (deleted > 0) log.info({ deleted }, 'deleted job records past their retention time');
+      },
+      deadLetters: () => deleteOldDeadLetters(db, now),
+      deliveries: () => deleteOldDeliveries(db, now),
+      runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
+      inputs: () => inputs.sweep(strayBefore, isOpen),
+      assets: () => assets.sweep(strayBefore, outcomeOf),
+    });
+  };
+  const failed = (error: unknown, step?: string) => {
+    // An unavailable database has been logged.
+    if (!isUnavailable(error)) log.error({ step, err: error }, 'housekeeping failed');
+  };
+  /** A step that fails does not keep the following ones from running. */
+  const eachStep = async (steps: Record<string, () => Promise<void>>) => {
+    for (const [step, run] of Object.entries(steps)) await run().catch((error: unknown) => failed(error, step));
+  };
+  const regularly = (task: () => Promise<unknown>, everyMs: number) => {
+    const run = () => task().catch((error: unknown) => failed(error));
+    void run();
+    return setInterval(run, everyMs);
+  };
+  const timers = [
+    regularly(async () => {
+      const count = await reap(db, currentTime(db));
+      if (count > 0) log.warn({ count }, 'failed jobs that broke off too often');
+    }, reapEveryMs),
+    regularly(clean, cleanEveryMs),
+  ];
+  return () => {
+    for (const timer of timers) clearInterval(timer);
+  };
+}

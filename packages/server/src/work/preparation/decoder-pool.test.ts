@@ -1,0 +1,166 @@
+import { fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { expect, onTestFinished, test } from 'vitest';
+import { worstEncodings } from '../../../../engine/src/photo/worst-images.fixture.js';
+import { ballPhoto } from '../../../test/ball-photo.js';
+import { until } from '../../../test/kit.js';
+import { DecoderPool } from './decoder-pool.js';
+
+const mebibyte = 1024 * 1024;
+const never = new AbortController().signal;
+
+function openPool(lanes?: ConstructorParameters<typeof DecoderPool>[0]): DecoderPool {
+  const pool = new DecoderPool(lanes);
+  onTestFinished(() => pool.stop());
+  return pool;
+}
+
+/** Waits until the pool has a process other than these. */
+async function nextPid(pool: DecoderPool, seen: readonly number[] = []): Promise<number> {
+  for (;;) {
+    const next = pool.pids.find((pid) => !seen.includes(pid));
+    if (next !== undefined) return next;
+    // Before it can have decoded its image.
+    await new Promise(setImmediate);
+  }
+}
+
+const isPng = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1', 1, 4) === 'PNG';
+
+test('one process decodes image after image', async () => {
+  const pool = openPool();
+  expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
+  const { pids } = pool;
+  expect(pids).toHaveLength(1);
+  await pool.decode(ballPhoto(), never);
+  expect(pool.pids).toEqual(pids);
+});
+
+test('several images are decoded concurrently, and more wait', async () => {
+  const pool = openPool({ ordinary: { size: 2 } });
+  const images = await Promise.all(Array.from({ length: 5 }, () => pool.decode(ballPhoto(), never)));
+  expect(images.every(isPng)).toBe(true);
+  expect(pool.pids).toHaveLength(2);
+});
+
+test('a file that is not an image is image_invalid, and the process decodes the next one', async () => {
+  const pool = openPool();
+  await expect(pool.decode(Buffer.from('<!doctype html>'), never)).rejects.toMatchObject({
+    code: 'image_invalid',
+    message: expect.stringContaining('an HTML page'),
+  });
+  const { pids } = pool;
+  await pool.decode(ballPhoto(), never);
+  expect(pool.pids).toEqual(pids);
+});
+
+test('an image that crashes its process twice is image_invalid, and another image is decoded meanwhile', async () => {
+  const pool = openPool({ ordinary: { size: 2 } });
+  const crashing = pool.decode(ballPhoto(), never);
+  const refused = expect(crashing).rejects.toMatchObject({
+    code: 'image_invalid',
+    message: expect.stringContaining('crashed'),
+  });
+  const first = await nextPid(pool);
+  const other = pool.decode(ballPhoto(), never);
+  const pids = [...pool.pids];
+  process.kill(first, 'SIGSEGV');
+  process.kill(await nextPid(pool, pids), 'SIGSEGV');
+  await refused;
+  expect(isPng(await other)).toBe(true);
+});
+
+test('an image whose process was killed once is decoded by another', async () => {
+  const pool = openPool();
+  const decoded = pool.decode(ballPhoto(), never);
+  process.kill(await nextPid(pool), 'SIGKILL');
+  expect(isPng(await decoded)).toBe(true);
+});
+
+test('an idle process that was killed costs nothing', async () => {
+  const pool = openPool();
+  await pool.decode(ballPhoto(), never);
+  process.kill(pool.pids[0]!, 'SIGKILL');
+  expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
+});
+
+test('an image that takes too much CPU time is image_invalid', async () => {
+  const limits = { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 1 };
+  const pool = openPool({ ordinary: { limits } });
+  const image = await worstEncodings['an interlaced PNG of 16 bits'](3_000);
+  await expect(pool.decode(image, never)).rejects.toMatchObject({
+    code: 'image_invalid',
+    message: expect.stringContaining('more than 0.001 s of CPU time'),
+  });
+});
+
+test('a process that does not respond is replaced, and that is not blamed on the image', async () => {
+  const pool = openPool({ ordinary: { timeoutMs: 500 } });
+  const decoded = pool.decode(ballPhoto(), never);
+  const broken = expect(decoded).rejects.toThrow('did not respond for 0.5 s');
+  const pid = await nextPid(pool);
+  process.kill(pid, 'SIGSTOP');
+  await broken;
+  await until(async () => !isAlive(pid));
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+// 6 megapixels, with a limit in proportion.
+test.each(Object.entries(worstEncodings))('%s beyond the memory limit is image_too_large', async (_, encode) => {
+  const limits = { maxPixels: 100e6, maxMemoryBytes: 20 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 };
+  const pool = openPool({ ordinary: { limits }, large: { limits } });
+  await expect(pool.decode(await encode(2_500), never)).rejects.toMatchObject({
+    code: 'image_too_large',
+    message: expect.stringContaining('more than 20 MiB of memory'),
+  });
+});
+
+test('the memory limit also holds for an image that takes more than its header suggests', async () => {
+  const limits = { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 110 * mebibyte, maxCpuMs: 60_000 };
+  const pool = openPool({ ordinary: { limits }, large: { limits } });
+  const image = await worstEncodings['an interlaced PNG of 16 bits'](3_000);
+  await expect(pool.decode(image, never)).rejects.toMatchObject({
+    code: 'image_too_large',
+    message: expect.stringContaining('memory'),
+  });
+});
+
+test('an image too large for the ordinary limits is decoded under the higher ones, and its process ends', async () => {
+  const limits = { maxPixels: 1_000, maxMemoryBytes: mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 };
+  const pool = openPool({ ordinary: { limits } });
+  expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
+  expect(pool.pids).toHaveLength(1);
+});
+
+test('a decoder process whose parent ends while it starts ends too', async () => {
+  const file = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
+  const limits = { maxPixels: 1, maxMemoryBytes: 1, maxRssBytes: 1024 * mebibyte, maxCpuMs: 60_000 };
+  const child = fork(file, [JSON.stringify(limits)], { execArgv: [] });
+  child.disconnect();
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await until(async () => child.exitCode !== null);
+});
+
+test.runIf(process.platform === 'linux')('a decoder process has no secrets in its environment', async () => {
+  process.env.GEN3D_SERVER_KEY = 'secret';
+  process.env.AWS_SECRET_ACCESS_KEY = 'secret';
+  onTestFinished(() => {
+    delete process.env.GEN3D_SERVER_KEY;
+    delete process.env.AWS_SECRET_ACCESS_KEY;
+  });
+  const pool = openPool();
+  await pool.decode(ballPhoto(), never);
+  const environment = readFileSync(`/proc/${pool.pids[0]}/environ`, 'latin1').split('\0').filter(Boolean);
+  const names = environment.map((entry) => entry.split('=')[0]);
+  expect(names).toContain('PATH');
+  const allowed = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'LD_LIBRARY_PATH', 'NODE_CHANNEL_FD'];
+  expect(names.filter((name) => !allowed.includes(name!) && !name!.startsWith('NODE_CHANNEL'))).toEqual([]);
+});

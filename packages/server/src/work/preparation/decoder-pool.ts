@@ -1,0 +1,194 @@
+import { availableParallelism } from 'node:os';
+import { needsTooMuchMemory } from '@gen3d/engine/images';
+import { JobFailure } from '../../data/jobs/failures.js';
+import { TemporaryFailure } from '../stages/temporary-failure.js';
+import { type DecodeOutcome, Decoder } from './decoder.js';
+import type { DecodeLimits } from './messages.js';
+
+const mebibyte = 1024 * 1024;
+/** An unused decoder process ends after this time, except for one: starting one takes longer than decoding a photo. */
+const idleMs = 30_000;
+
+export interface LaneOptions {
+  limits: DecodeLimits;
+  /** Maximum number of images that are decoded concurrently. */
+  size: number;
+  /** For a process that does not respond. Much longer than an image takes, also on a busy machine. */
+  timeoutMs: number;
+  niceness: number;
+  /** Whether a process decodes another image afterwards; otherwise it ends, which returns all its memory. */
+  reuse: boolean;
+}
+
+/**
+ * Images of up to 32 megapixels, several at a time: together at most 128 megapixels. Inference has priority 10 as well, so
+ * on a busy machine the photo of a phone is decoded within a second.
+ */
+const ordinary: LaneOptions = {
+  limits: { maxPixels: 32e6, maxMemoryBytes: 128 * mebibyte, maxRssBytes: 384 * mebibyte, maxCpuMs: 30_000 },
+  size: Math.min(4, Math.max(2, availableParallelism())),
+  timeoutMs: 5 * 60_000,
+  niceness: 10,
+  reuse: true,
+};
+
+/** Images that need more than that, one at a time, so that they do not delay ordinary ones. */
+const large: LaneOptions = {
+  // The estimate for a WebP or GIF of 100 megapixels is 400 or 500 MB. The process itself takes 70 MB, copies of the file
+  // up to 75 MB.
+  limits: { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 },
+  size: 1,
+  timeoutMs: 5 * 60_000,
+  niceness: 15,
+  reuse: false,
+};
+
+/** Decodes untrusted images in child processes, each with limits on memory and time. */
+export class DecoderPool {
+  readonly #ordinary: Lane;
+  readonly #large: Lane;
+
+  constructor(lanes: { ordinary?: Partial<LaneOptions>; large?: Partial<LaneOptions> } = {}) {
+    this.#ordinary = new Lane({ ...ordinary, ...lanes.ordinary });
+    this.#large = new Lane({ ...large, ...lanes.large });
+  }
+
+  /**
+   * Resolves with the image as `normalizeImage` makes it.
+   * @throws {JobFailure} image_invalid or image_too_large
+   * @throws {TemporaryFailure} when no process can be started
+   */
+  async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    try {
+      return await decodeIn(this.#ordinary, image, signal);
+    } catch (error) {
+      if (!(error instanceof JobFailure && error.code === 'image_too_large')) throw error;
+      return decodeIn(this.#large, image, signal);
+    }
+  }
+
+  /** Starts the process that the first image will need. */
+  warmUp(): void {
+    this.#ordinary.warmUp();
+  }
+
+  /** The processes that exist at the moment. */
+  get pids(): number[] {
+    return [...this.#ordinary.pids, ...this.#large.pids];
+  }
+
+  /** Ends all processes. */
+  stop(): void {
+    this.#ordinary.stop();
+    this.#large.stop();
+  }
+}
+
+async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+  const { limits, timeoutMs } = lane.options;
+  for (let isRetry = false; ; isRetry = true) {
+    const outcome = await lane.decode(image, signal);
+    if (outcome.type === 'decoded') return outcome.png;
+    if (outcome.type === 'refused') throw new JobFailure(outcome.code, outcome.message);
+    if (outcome.type === 'failed') throw new Error(`the image decoder failed: ${outcome.problem}`);
+    const advice = 'Save it again, for example as a PNG or JPEG.';
+    switch (outcome.why) {
+      case 'memory exceeded':
+        throw new JobFailure('image_too_large', needsTooMuchMemory(limits.maxMemoryBytes));
+      case 'CPU time exceeded':
+        // CPU time, because how long an image takes by the clock depends on the load of the machine.
+        throw new JobFailure(
+          'image_invalid',
+          `Decoding the image took more than ${limits.maxCpuMs / 1_000} s of CPU time. ${advice}`,
+        );
+      case 'timed out':
+        throw new Error(`the image decoder did not respond for ${timeoutMs / 1_000} s`);
+      case 'not started':
+        throw new TemporaryFailure('no image decoder process can be started');
+      case 'crashed':
+        if (isRetry) throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
+        break;
+      case 'killed':
+        // By the operator, or by the kernel because memory is short. That is not necessarily because of this image.
+        if (isRetry) throw new Error('the image decoder was killed twice');
+    }
+  }
+}
+
+/** Decoder processes with the same limits. Images wait in the order they came. */
+class Lane {
+  readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
+  readonly #waiting: (() => void)[] = [];
+  #busy = 0;
+
+  constructor(readonly options: LaneOptions) {}
+
+  get pids(): number[] {
+    return [...this.#decoders.keys()].flatMap(({ pid }) => pid ?? []);
+  }
+
+  async decode(image: Uint8Array, signal: AbortSignal): Promise<DecodeOutcome> {
+    const { size, timeoutMs } = this.options;
+    if (this.#busy >= size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#busy++;
+    try {
+      signal.throwIfAborted();
+      const decoder = this.#take();
+      if (!decoder) return { type: 'ended', why: 'not started' };
+      const outcome = await decoder.decode(image, timeoutMs);
+      this.#giveBack(decoder);
+      return outcome;
+    } finally {
+      // The next one takes this place; without one, it becomes free.
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#busy--;
+    }
+  }
+
+  warmUp(): void {
+    const decoder = this.#take();
+    if (decoder) this.#giveBack(decoder);
+  }
+
+  stop(): void {
+    for (const decoder of this.#decoders.keys()) this.#stop(decoder);
+  }
+
+  #take(): Decoder | undefined {
+    for (const [decoder, idleTimer] of this.#decoders) {
+      if (idleTimer === undefined) continue;
+      clearTimeout(idleTimer);
+      if (decoder.hasEnded) {
+        this.#decoders.delete(decoder);
+        continue;
+      }
+      this.#decoders.set(decoder, undefined);
+      return decoder;
+    }
+    try {
+      const decoder = new Decoder(this.options.limits, this.options.niceness);
+      this.#decoders.set(decoder, undefined);
+      return decoder;
+    } catch {
+      return undefined;
+    }
+  }
+
+  #giveBack(decoder: Decoder): void {
+    if (decoder.hasEnded) this.#decoders.delete(decoder);
+    else if (this.options.reuse) this.#keepWhileIdle(decoder);
+    else this.#stop(decoder);
+  }
+
+  #keepWhileIdle(decoder: Decoder): void {
+    const check = () => (this.#decoders.size > 1 ? this.#stop(decoder) : this.#keepWhileIdle(decoder));
+    this.#decoders.set(decoder, setTimeout(check, idleMs).unref());
+  }
+
+  #stop(decoder: Decoder): void {
+    clearTimeout(this.#decoders.get(decoder));
+    this.#decoders.delete(decoder);
+    decoder.stop();
+  }
+}

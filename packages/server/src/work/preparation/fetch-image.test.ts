@@ -1,0 +1,106 @@
+import { limits } from '@gen3d/schema';
+import type { Agent } from 'undici';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { site } from '../../../test/kit.js';
+import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { type FetchOptions, fetchImage } from './fetch-image.js';
+
+function agent(allowPrivateNetwork: boolean): Agent {
+  const made = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 30_000 });
+  onTestFinished(() => made.destroy());
+  return made;
+}
+
+const never = new AbortController().signal;
+const get = (url: string, options: Partial<FetchOptions> = {}) =>
+  fetchImage(url, { dispatcher: agent(true), signal: never, onLength: () => {}, ...options });
+
+describe('a remote photo', () => {
+  test('is fetched whole', async () => {
+    const photo = Buffer.alloc(300_000, 7);
+    expect(Buffer.from(await get(await site((_request, response) => response.end(photo))))).toEqual(photo);
+  });
+
+  test('of exactly 25 MiB is fetched, and one byte more is too large, announced or not', async () => {
+    const size = limits.remoteImageBytes;
+    const url = await site((request, response) => {
+      const length = size + Number(request.url === '/exact' ? 0 : 1);
+      if (request.url !== '/unannounced') response.setHeader('content-length', length);
+      response.end(Buffer.alloc(length));
+    });
+    expect((await get(`${url}/exact`)).length).toBe(size);
+    await expect(get(`${url}/announced`)).rejects.toMatchObject({ code: 'image_too_large' });
+    await expect(get(`${url}/unannounced`)).rejects.toMatchObject({ code: 'image_too_large' });
+  });
+
+  test('has its length reported if the host announces it', async () => {
+    const url = await site((request, response) => {
+      if (request.url === '/announced') response.setHeader('content-length', 5);
+      response.write('pho');
+      response.end('to');
+    });
+    const lengths: number[] = [];
+    const onLength = (bytes: number) => void lengths.push(bytes);
+    await get(`${url}/announced`, { onLength });
+    await get(`${url}/unannounced`, { onLength });
+    expect(lengths).toEqual([5]);
+  });
+
+  test('that is not there says so with its status', async () => {
+    const url = await site((_request, response) => response.writeHead(404).end('<html>'));
+    await expect(get(url)).rejects.toMatchObject({
+      code: 'image_fetch_failed',
+      message: expect.stringContaining('HTTP 404'),
+    });
+  });
+
+  test('is followed through three redirects and no more', async () => {
+    const url = await site((request, response) => {
+      const left = Number(request.url?.slice(1));
+      if (left === 0) response.end('photo');
+      else response.writeHead(302, { location: `/${left - 1}` }).end();
+    });
+    expect(Buffer.from(await get(`${url}/3`)).toString()).toBe('photo');
+    await expect(get(`${url}/4`)).rejects.toThrow('redirects more than 3 times');
+  });
+
+  test('must not lead to another scheme', async () => {
+    const url = await site((_request, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end());
+    await expect(get(url)).rejects.toMatchObject({ code: 'image_fetch_failed' });
+  });
+
+  test('whose host is unknown, silent or cut off fails with image_fetch_failed', async () => {
+    const cut = await site((_request, response) => response.socket?.destroy());
+    for (const url of [cut, 'http://127.0.0.1:1/', 'http://no-such-host.invalid/']) {
+      await expect(get(url)).rejects.toMatchObject({ code: 'image_fetch_failed' });
+    }
+  });
+
+  test('is let go when the work is aborted', async () => {
+    const url = await site(() => {});
+    const abort = new AbortController();
+    const reason = new Error('the lease is lost');
+    setTimeout(() => abort.abort(reason), 50);
+    await expect(get(url, { signal: abort.signal })).rejects.toBe(reason);
+  });
+});
+
+describe('the guard', () => {
+  const guarded = (url: string) => get(url, { dispatcher: agent(false) });
+
+  test('refuses a private address, however it is written, and a name that resolves to one', async () => {
+    let asked = 0;
+    const url = await site((_request, response) => {
+      asked++;
+      response.end('photo');
+    });
+    const { port } = new URL(url);
+    for (const host of ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', '169.254.169.254']) {
+      await expect(guarded(`http://${host}:${port}/`)).rejects.toMatchObject({
+        code: 'image_fetch_failed',
+        message: expect.stringContaining('no public address'),
+      });
+    }
+    expect(asked).toBe(0);
+  });
+});

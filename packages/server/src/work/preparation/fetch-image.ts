@@ -1,0 +1,111 @@
+import { limits } from '@gen3d/schema';
+import { type Dispatcher, request } from 'undici';
+import { JobFailure } from '../../data/jobs/failures.js';
+
+const maxRedirects = 3;
+const timeoutMs = 30_000;
+const redirects = new Set([301, 302, 303, 307, 308]);
+
+const mib = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
+const fetchFailed = (message: string, cause?: unknown) => new JobFailure('image_fetch_failed', message, { cause });
+const tooLarge = () =>
+  new JobFailure('image_too_large', `The image at the URL is larger than ${mib(limits.remoteImageBytes)}`);
+
+/** What went wrong on the way, in words that help the caller and tell nothing about this server's network. */
+function transportProblem(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  switch (code) {
+    case 'GEN3D_FORBIDDEN_ADDRESS':
+      return 'its host has no public address';
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return 'its host name does not resolve';
+    case 'ECONNREFUSED':
+      return 'its host refused the connection';
+    case 'UND_ERR_CONNECT_TIMEOUT':
+    case 'ETIMEDOUT':
+      return 'its host did not answer in time';
+    default:
+      return typeof code === 'string' && /CERT|TLS|SSL/.test(code)
+        ? 'its certificate is not valid'
+        : 'the connection broke off';
+  }
+}
+
+export interface FetchOptions {
+  /** A guarded agent: it checks every address before it connects, also after a redirect. */
+  dispatcher: Dispatcher;
+  signal: AbortSignal;
+  /** Called with the length of the body, if the host announces one. */
+  onLength: (bytes: number) => void;
+}
+
+/**
+ * Fetches a remote image: http(s) only, at most 3 redirects, 30 s and 25 MiB, counted as the bytes arrive.
+ * @throws {JobFailure} image_fetch_failed, image_too_large; and the signal's reason when `signal` aborts
+ */
+export async function fetchImage(url: string, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
+  const timeout = AbortSignal.timeout(timeoutMs);
+  try {
+    return await follow(new URL(url), { dispatcher, signal: AbortSignal.any([signal, timeout]), onLength });
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof JobFailure) throw error;
+    if (timeout.aborted) throw fetchFailed(`The image URL did not deliver within ${timeoutMs / 1_000} s`, error);
+    throw fetchFailed(`The image URL cannot be fetched: ${transportProblem(error)}`, error);
+  }
+}
+
+async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
+  let url = start;
+  for (let hop = 0; hop <= maxRedirects; hop++) {
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+      throw fetchFailed(`The image URL redirects to the scheme ${url.protocol} but must stay http(s)`);
+    }
+    const { statusCode, headers, body } = await request(url, {
+      dispatcher,
+      signal,
+      headers: { accept: 'image/*', 'accept-encoding': 'identity', 'user-agent': 'gen3d' },
+    });
+    // Leaving early destroys the body; the error that makes is ours and already reported.
+    body.on('error', () => {});
+    const { location } = headers;
+    if (redirects.has(statusCode) && typeof location === 'string') {
+      body.destroy();
+      if (!URL.canParse(location, url.href)) throw fetchFailed('The image URL redirects to an address that is no URL');
+      url = new URL(location, url);
+      continue;
+    }
+    if (statusCode !== 200) {
+      body.destroy();
+      throw fetchFailed(`The image URL answered HTTP ${statusCode}`);
+    }
+    return collect(body, Number(headers['content-length']), onLength);
+  }
+  throw fetchFailed(`The image URL redirects more than ${maxRedirects} times`);
+}
+
+/**
+ * Reads the body without waiting for anything else: undici 7 ends the process if a connection closes while its body is
+ * paused. https://github.com/nodejs/undici/issues/5360
+ */
+async function collect(
+  body: Dispatcher.ResponseData['body'],
+  announced: number,
+  onLength: FetchOptions['onLength'],
+): Promise<Uint8Array> {
+  if (announced > limits.remoteImageBytes) {
+    body.destroy();
+    throw tooLarge();
+  }
+  if (announced >= 0) onLength(announced);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Leaving the loop by an exception destroys the stream.
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    size += chunk.length;
+    if (size > limits.remoteImageBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, size);
+}

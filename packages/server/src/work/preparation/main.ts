@@ -1,0 +1,42 @@
+/** The preparer process: started by the supervisor, controlled over IPC, and ended when its parent exits. */
+
+import { createLog } from '../../base/log.js';
+import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { openDatabase } from '../../data/db/open.js';
+import { openDataDir } from '../../data/installation/data-dir.js';
+import { openFileStores } from '../../data/installation/file-stores.js';
+import { notifyParent, onStart } from '../processes/child-process.js';
+import type { ToRunner } from '../processes/messages.js';
+import { defaultStageTimeoutMs } from '../stages/stage-timeout.js';
+import { DecoderPool } from './decoder-pool.js';
+import { Preparer } from './preparer.js';
+
+onStart(async ({ runner: name, config, logLevel }) => {
+  const log = createLog(config, logLevel).child({ preparer: name });
+  const dirs = openDataDir(config);
+  const db = openDatabase(dirs.database, { connections: 3, log });
+  const { inputs } = openFileStores(dirs, config);
+  const decoders = new DecoderPool();
+  decoders.warmUp();
+  const preparer = new Preparer({
+    name,
+    db,
+    inputs,
+    dispatcher: guardedAgent({ allowPrivateNetwork: config.allowPrivateNetwork, connectTimeoutMs: 10_000 }),
+    decoders,
+    slots: config.preparations,
+    leaseMs: config.leaseSeconds * 1_000,
+    stageTimeoutMs: defaultStageTimeoutMs,
+    notify: notifyParent,
+    log,
+  });
+  process.on('message', (message: ToRunner) => {
+    if (message.type === 'wake') preparer.wake();
+    if (message.type === 'drain') preparer.drain();
+  });
+  notifyParent({ type: 'ready' });
+  await preparer.run();
+  decoders.stop();
+  await db.destroy();
+  process.exit(0);
+});

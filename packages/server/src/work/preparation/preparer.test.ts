@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { decode } from '@gen3d/engine';
+import { expect, onTestFinished, test } from 'vitest';
+import { ballPhoto } from '../../../test/ball-photo.js';
+import { newAccount, newJob, silent, site, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
+import { newUlid } from '../../base/ids.js';
+import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { FolderInputStore } from '../../data/inputs/folder-store.js';
+import type { FromRunner } from '../processes/messages.js';
+import { DecoderPool } from './decoder-pool.js';
+import { Preparer } from './preparer.js';
+
+async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
+  const db = await temporaryDatabase();
+  const inputs = new FolderInputStore(temporaryFolder());
+  const decoders = new DecoderPool();
+  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
+  const messages: FromRunner[] = [];
+  const preparer = new Preparer({
+    name: 'preparer',
+    db,
+    inputs,
+    dispatcher,
+    decoders,
+    slots,
+    leaseMs: 30_000,
+    stageTimeoutMs,
+    notify: (message) => messages.push(message),
+    log: silent,
+  });
+  const run = preparer.run();
+  onTestFinished(async () => {
+    preparer.drain();
+    await run;
+    decoders.stop();
+    await dispatcher.destroy();
+  });
+  const account = await newAccount(db);
+  /** A job with a stored image, or with a URL. */
+  const create = async (image: Uint8Array | string, of = account) => {
+    if (typeof image === 'string') return newJob(db, of, { prepared: 0, image_url: image });
+    const id = newUlid();
+    await inputs.put(id, image);
+    return newJob(db, of, { id, prepared: 0, image_url: null });
+  };
+  const job = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const prepared = (id: string) => until(async () => (await job(id)).prepared === 1);
+  const preparing = async () => {
+    const rows = await db
+      .selectFrom('jobs')
+      .select('account_id')
+      .where('progress', '=', 5)
+      // A job whose host has not responded in time has no lease while it waits for its next attempt.
+      .where('lease_token', 'is not', null)
+      .execute();
+    return rows.map(({ account_id }) => account_id);
+  };
+  return { db, inputs, preparer, run, account, create, job, prepared, preparing, messages };
+}
+
+test('a job is prepared when the image it was sent with, or that its URL gives, is stored as decoded', async () => {
+  const { inputs, create, prepared, job, messages } = await setUp();
+  const url = await site((_request, response) => response.end(ballPhoto()));
+  const expected = await decode(ballPhoto());
+  for (const id of [await create(ballPhoto()), await create(url)]) {
+    await prepared(id);
+    expect(await job(id)).toMatchObject({ status: 'QUEUED', progress: 25, attempt: 0, lease_token: null });
+    expect(await decode(await inputs.read(id))).toEqual(expected);
+  }
+  expect(messages.filter(({ type }) => type === 'prepared')).toHaveLength(2);
+});
+
+test('an account whose hosts never respond leaves half of the slots to others', async () => {
+  const { db, account, create, prepared, preparing } = await setUp();
+  const silentHost = await site(() => {});
+  for (let count = 0; count < 20; count++) await create(silentHost);
+  await until(async () => (await preparing()).length === 4);
+  const other = await newAccount(db, 'other');
+  await prepared(await create(ballPhoto(), other));
+  for (let count = 0; count < 20; count++) await create(silentHost, other);
+  await until(async () => (await preparing()).length === 6);
+  await prepared(await create(ballPhoto(), await newAccount(db, 'third')));
+  expect((await preparing()).filter((id) => id === account).length).toBeLessThanOrEqual(4);
+});
+
+// undici 7 ends the process if a host closes the connection while the response waits to be read.
+test('an image is requested once there is memory for it, so that no response waits to be read', async () => {
+  const { db, account, create, prepared, preparing, job } = await setUp({ slots: 16 });
+  const unfinished: ServerResponse[] = [];
+  let requests = 0;
+  const url = await site((_request, response) => {
+    response.setHeader('connection', 'close');
+    if (requests++ < 4) {
+      response.flushHeaders();
+      unfinished.push(response);
+    } else {
+      response.write(Buffer.alloc(200_000));
+      response.end();
+    }
+  });
+  const ids: string[] = [];
+  for (let count = 0; count < 8; count++) ids.push(await create(url));
+  await until(async () => unfinished.length === 4 && (await preparing()).length === 8);
+  await prepared(await create(ballPhoto(), await newAccount(db, 'other')));
+  expect(requests).toBe(4);
+  expect(await preparing()).toEqual(Array(8).fill(account));
+
+  for (const response of unfinished) response.end(ballPhoto());
+  const statuses = async () => (await Promise.all(ids.map(async (id) => (await job(id)).status))).sort();
+  const expected = [...Array(4).fill('FAILED'), ...Array(4).fill('QUEUED')];
+  await until(async () => isDeepStrictEqual(await statuses(), expected));
+});
+
+test('no more jobs are prepared ahead than runners need', async () => {
+  const { db, account, create, job, prepared } = await setUp({ slots: 1 });
+  for (let count = 0; count < 2; count++) await prepared(await create(ballPhoto()));
+  const third = await create(ballPhoto());
+  // Of another account, the next job to be inferred; it is prepared all the same, and after the third has had its chance.
+  await prepared(await create(ballPhoto(), await newAccount(db, 'other')));
+  expect(await job(third)).toMatchObject({ prepared: 0, attempt: 0 });
+  await db.updateTable('jobs').set({ lease_expires_at: Number.MAX_SAFE_INTEGER }).where('prepared', '=', 1).execute();
+  await prepared(third);
+  expect((await job(third)).account_id).toBe(account);
+});
+
+test('a drain hands back what is being prepared without counting an attempt', async () => {
+  const { create, job, preparing, preparer, run } = await setUp();
+  const id = await create(await site(() => {}));
+  await until(async () => (await preparing()).length === 1);
+  preparer.drain();
+  await run;
+  expect(await job(id)).toMatchObject({ status: 'PENDING', attempt: 0, lease_token: null, runner: null });
+});
+
+test.skipIf(process.platform === 'win32')(
+  'a file system that does not respond holds no job, and the process asks to be replaced',
+  async () => {
+    const { db, account, inputs, create, job, messages, run } = await setUp({ stageTimeoutMs: 500 });
+    const fetching = await create(await site(() => {}));
+    const id = newUlid();
+    // Reading a pipe waits for a writer.
+    const path = join(inputs.folder, id);
+    execFileSync('mkfifo', [path]);
+    onTestFinished(() => closeSync(openSync(path, 'r+')));
+    await newJob(db, account, { id, prepared: 0, image_url: null, created_at: Date.now() });
+    await run;
+    await until(async () => messages.some(({ type }) => type === 'hung'));
+    expect(messages.at(-1)).toEqual({ type: 'hung', stage: 'reading the input' });
+    expect(await job(id)).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: expect.any(Number) });
+    expect(await job(fetching)).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: null });
+  },
+);

@@ -1,0 +1,109 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { newUlid } from '../../base/ids.js';
+import type { FromRunner, ToRunner } from './messages.js';
+
+/** A kind of child process that the supervisor keeps running. */
+export interface ChildKind {
+  /** In the log. */
+  readonly name: 'runner' | 'preparer';
+  /** The module that it runs. */
+  readonly file: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** The first message to a new process. */
+  readonly startMessage: (id: string) => ToRunner;
+  /** Gets all messages but `ready` and `failed`. */
+  readonly onMessage: (child: Child, message: Exclude<FromRunner, { type: 'ready' | 'failed' }>) => void;
+}
+
+/** How a process ended. */
+export interface ChildEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** One child process, from its fork to its end. */
+export class Child {
+  readonly id = newUlid();
+  readonly startedAt = Date.now();
+  /** Resolves when the process is gone, or could not be started. */
+  readonly ended: Promise<ChildEnd>;
+  ready = false;
+  /** The device it works on, once it is ready; a preparer has none. */
+  device: string | undefined;
+  /** Why it ended before it was ready. */
+  problem: string;
+  /** Whether it has done useful work. */
+  useful = false;
+  /** Whether it was killed because it exceeded a time limit. */
+  hung = false;
+  readonly #process: ChildProcess | undefined;
+  #limitTimer: NodeJS.Timeout | undefined;
+
+  constructor({ name, file, env, startMessage, onMessage }: ChildKind, onReady: (child: Child) => void) {
+    this.problem = `the ${name} process ended before it was ready`;
+    try {
+      this.#process = fork(file, [], { execArgv: [], env, stdio: ['ignore', 2, 2, 'ipc'] });
+    } catch (error) {
+      // Some failures are thrown, such as ENOMEM. Others are emitted, such as EAGAIN.
+      this.problem = whyNotStarted(name, error);
+      this.ended = Promise.resolve({ code: null, signal: null });
+      return;
+    }
+    const child = this.#process;
+    child.on('message', (message: FromRunner) => {
+      if (message.type === 'ready') {
+        this.ready = true;
+        this.device = message.device;
+        onReady(this);
+      } else if (message.type === 'failed') {
+        this.problem = message.message;
+      } else {
+        onMessage(this, message);
+      }
+    });
+    this.ended = new Promise((resolve) => {
+      const end = (code: number | null, signal: NodeJS.Signals | null) => {
+        this.clearLimit();
+        resolve({ code, signal });
+      };
+      child.once('exit', end);
+      child.on('error', (error) => {
+        // Without a process there is no `exit`; other errors are followed by one.
+        if (child.pid !== undefined) return;
+        this.problem = whyNotStarted(name, error);
+        end(null, null);
+      });
+    });
+    this.send(startMessage(this.id));
+  }
+
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  send(message: ToRunner): void {
+    // A message to a process that has just ended is lost; `ended` handles that.
+    if (this.#process?.connected) this.#process.send(message, () => {});
+  }
+
+  kill(): void {
+    this.#process?.kill('SIGKILL');
+  }
+
+  /** Kills the process unless `clearLimit` is called within `ms`. The timer runs outside the process that may hang. */
+  limit(ms: number, onHang: () => void): void {
+    this.clearLimit();
+    this.#limitTimer = setTimeout(() => {
+      this.hung = true;
+      onHang();
+      this.kill();
+    }, ms);
+  }
+
+  clearLimit(): void {
+    clearTimeout(this.#limitTimer);
+  }
+}
+
+const whyNotStarted = (name: string, error: unknown) =>
+  `the ${name} process cannot be started: ${error instanceof Error ? error.message : String(error)}`;

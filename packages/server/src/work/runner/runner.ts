@@ -1,0 +1,188 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type DecodedPhoto, decode, EngineError } from '@gen3d/engine';
+import { progress } from '@gen3d/schema';
+import type { Logger } from 'pino';
+import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
+import type { Db } from '../../data/db/open.js';
+import { currentTime } from '../../data/db/time.js';
+import { isUnavailable } from '../../data/db/unavailable.js';
+import type { InputStore } from '../../data/inputs/input-store.js';
+import { claim } from '../../data/jobs/claim.js';
+import { JobFailure } from '../../data/jobs/failures.js';
+import { succeed } from '../../data/jobs/lifecycle.js';
+import type { StageTimes } from '../../data/jobs/stage-times.js';
+import { isStorageUnavailable } from '../../data/s3/unavailable.js';
+import type { FromRunner } from '../processes/messages.js';
+import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
+import { Poll } from '../stages/poll.js';
+import { StageTimeoutError, withStageTimeout } from '../stages/stage-timeout.js';
+import type { ThreadedEngine } from './threaded-engine.js';
+
+/** Interval between tries to store a model while the object store is unavailable. */
+const retryMs = 1_000;
+/** Longer than requests to S3 are tried, of which each of the two files of a model may take five minutes. */
+const storeTimeoutMs = 11 * 60_000;
+/** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
+const progressStep = 10;
+
+export interface RunnerOptions {
+  /** Name of this runner in the leases it takes. */
+  name: string;
+  db: Db;
+  engine: ThreadedEngine;
+  inputs: InputStore;
+  assets: AssetStore;
+  leaseMs: number;
+  /** For reading an image. */
+  stageTimeoutMs: number;
+  /** The serving instance that computes now, and what a second of its inference costs in USD when a job is done. */
+  instance: () => string;
+  rate: () => Promise<number>;
+  /** Asked after every job: true ends the run, so that a fresh process takes over. */
+  isWornOut: () => boolean;
+  notify: (message: FromRunner) => void;
+  log: Logger;
+}
+
+const millisecondsSince = (start: number) => Math.round(performance.now() - start);
+
+const rounded = (times: StageTimes): StageTimes =>
+  Object.fromEntries(Object.entries(times).map(([stage, ms]) => [stage, Math.round(ms)]));
+
+/** An `EngineError` as the end of a job. */
+function throwAsFailure(error: unknown): never {
+  if (error instanceof EngineError) throw new JobFailure(error.code, error.message, { cause: error });
+  throw error;
+}
+
+/** Works through the prepared jobs one by one: runs the engine, stores the model, finishes the job. */
+export class Runner {
+  readonly #options: RunnerOptions;
+  readonly #jobs: HeldJobs;
+  readonly #poll = new Poll();
+  #endGrace: () => void = () => {};
+  readonly #graceOver = new Promise<void>((resolve) => {
+    this.#endGrace = resolve;
+  });
+
+  constructor(options: RunnerOptions) {
+    this.#options = options;
+    this.#jobs = new HeldJobs(options);
+  }
+
+  /** Whether it holds no job. */
+  get idle(): boolean {
+    return this.#jobs.idle;
+  }
+
+  /** Looks for a job now. */
+  wake(): void {
+    this.#poll.wake();
+  }
+
+  /** Works until `drain` is called or the process is worn out. Returns whether the engine is idle then. */
+  async run(): Promise<boolean> {
+    const stopKeepingLeases = this.#jobs.keepLeases();
+    try {
+      return await Promise.race([this.#workThroughQueue().then(() => true), this.#graceOver.then(() => false)]);
+    } finally {
+      stopKeepingLeases();
+    }
+  }
+
+  /** Claims nothing more, gives the inference under way `graceMs` to finish, and hands it back otherwise. */
+  drain(graceMs: number): void {
+    this.#jobs.stopClaiming();
+    this.#poll.wake();
+    setTimeout(() => this.#jobs.handBackAll().finally(this.#endGrace), graceMs).unref();
+  }
+
+  async #workThroughQueue(): Promise<void> {
+    const { db, name, leaseMs, notify, isWornOut } = this.#options;
+    while (!this.#jobs.draining) {
+      const held = await this.#jobs.claim(() => claim(db, { runner: name, now: currentTime(db), leaseMs }));
+      if (!held) {
+        await this.#poll.wait();
+        continue;
+      }
+      const error = await this.#jobs.work(held, () => this.#infer(held));
+      if (error instanceof StageTimeoutError) {
+        this.#jobs.stopClaiming();
+        notify({ type: 'hung', stage: error.stage });
+      }
+      if (isWornOut()) this.#jobs.stopClaiming();
+    }
+  }
+
+  async #read({ job, abort }: HeldJob): Promise<DecodedPhoto> {
+    const { inputs, stageTimeoutMs } = this.#options;
+    const image = await withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
+    const photo = await decode(image).catch(throwAsFailure);
+    abort.signal.throwIfAborted();
+    return photo;
+  }
+
+  async #infer(held: HeldJob): Promise<void> {
+    const { db, engine, inputs, assets, instance, rate, stageTimeoutMs, notify, log } = this.#options;
+    const { job, abort, claimedAt } = held;
+    const readStart = performance.now();
+    const photo = await this.#read(held);
+    const prepare = job.prepareMs + millisecondsSince(readStart);
+    await this.#jobs.advance(job, 'IN_PROGRESS', progress.inferring);
+
+    let reported: number = progress.inferring;
+    let writing: Promise<void> = Promise.resolve();
+    const report = (fraction: number) => {
+      const span = progress.inferred - progress.inferring;
+      const now = progress.inferring + Math.floor((fraction * span) / progressStep) * progressStep;
+      if (now <= reported || now > progress.inferred) return;
+      reported = now;
+      writing = writing
+        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', now))
+        .catch((error: unknown) => abort.abort(error));
+    };
+    const started = performance.now();
+    const waitedMs = job.waitedMs + millisecondsSince(claimedAt);
+    notify({ type: 'inferring', jobId: job.id, waitedMs, attempt: job.attempt });
+    const { glb, thumbnail, stats } = await engine
+      .generate(photo, { onProgress: report, signal: abort.signal })
+      .catch(throwAsFailure)
+      .finally(() => notify({ type: 'idle' }));
+    const inferenceMs = millisecondsSince(started);
+    report(1);
+    await writing;
+    abort.signal.throwIfAborted();
+
+    const stored = performance.now();
+    const keys = await this.#store(held, glb, thumbnail);
+    const stageTimes = { prepare, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
+    try {
+      const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
+      const success = { ...keys, inferenceMs, stageTimes, instance: instance(), rateUsdPerSecond };
+      await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
+    } catch (error) {
+      // Whether the job has succeeded after all is not known then; the files are settled later.
+      if (!isUnavailable(error)) await assets.discard(keys);
+      throw error;
+    }
+    notify({ type: 'finished', status: 'SUCCEEDED', inferenceMs, stageTimes });
+    log.info({ ...aboutJob(job), inferenceMs }, 'job succeeded');
+    // After the message: clients need not wait until a slow store is cleaned up.
+    await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));
+    await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
+  }
+
+  /** Tries again while the object store is away and the job is ours: the inference is the dear part of it. */
+  async #store({ job, abort }: HeldJob, glb: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+    const { assets, log } = this.#options;
+    for (;;) {
+      try {
+        return await withStageTimeout('storing the model', storeTimeoutMs, assets.put(job.id, glb, thumbnail));
+      } catch (error) {
+        if (!isStorageUnavailable(error) || this.#jobs.draining || abort.signal.aborted) throw error;
+        log.warn(aboutJob(job), error.message);
+        await pause(retryMs);
+      }
+    }
+  }
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder } from '../../../test/kit.js';
+import { FolderInputStore } from '../../data/inputs/folder-store.js';
+import { claim } from '../../data/jobs/claim.js';
+import { HeldJobs } from './held-jobs.js';
+
+const leaseMs = 30_000;
+
+async function setUp() {
+  const db = await temporaryDatabase();
+  const id = await newJob(db, await newAccount(db));
+  const inputs = new FolderInputStore(temporaryFolder());
+  const jobs = new HeldJobs({ name: 'a', db, inputs, leaseMs, stageTimeoutMs: 60_000, notify: () => {}, log: silent });
+  const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  return { db, jobs, row };
+}
+
+test('a claim that is under way when a drain starts is handed back without counting', async () => {
+  const { db, jobs, row } = await setUp();
+  const held = await jobs.claim(async () => {
+    const job = await claim(db, { runner: 'a', now: 0, leaseMs });
+    jobs.stopClaiming();
+    return job;
+  });
+  expect(held).toBeUndefined();
+  expect(await row()).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: null, finished_at: null });
+});
+
+test('work that continues after its job was handed back changes nothing', async () => {
+  const { db, jobs, row } = await setUp();
+  const held = (await jobs.claim(() => claim(db, { runner: 'a', now: 0, leaseMs })))!;
+  let stop = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    stop = resolve;
+  });
+  const work = jobs.work(held, () => stopped.then(() => jobs.advance(held.job, 'IN_PROGRESS', 30)));
+  await jobs.handBackAll();
+  expect(held.abort.signal.aborted).toBe(true);
+  stop();
+  await work;
+  expect(await row()).toMatchObject({ status: 'PENDING', attempt: 0, lease_token: null });
+});

@@ -1,0 +1,390 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { newAccount, newJob, onPostgres, silent, site, temporaryDatabase, UnderWay, until } from '../../../test/kit.js';
+import { guardedAgent } from '../../base/net/guarded-agent.js';
+import type { Db } from '../../data/db/open.js';
+import { claim } from '../../data/jobs/claim.js';
+import { advance } from '../../data/jobs/lifecycle.js';
+import { deleteOldDeadLetters, listDeadLetters, replayDeadLetters } from '../../data/webhooks/dead-letters.js';
+import { Endpoints } from '../../data/webhooks/endpoints.js';
+import { claimDeliveries, nextDue, recordPing } from '../../data/webhooks/outbox.js';
+import { SecretBox } from '../../data/webhooks/secret-box.js';
+import { Delivery, type DeliveryOptions } from './delivery.js';
+import { Places } from './places.js';
+import { sign } from './signature.js';
+
+interface Received {
+  path: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  event: WebhookEvent;
+}
+
+/** A receiver on loopback that keeps what it gets and answers as told, 200 by default. */
+async function receiver(answer: (response: ServerResponse, received: Received) => void = (response) => response.end()) {
+  const received: Received[] = [];
+  const address = await site(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const event = WebhookEvent.parse(JSON.parse(body.toString()));
+    const one = { path: request.url, headers: request.headers, body, event };
+    received.push(one);
+    answer(response, one);
+  });
+  return { received, url: `${address}/hook` };
+}
+
+/** A receiver that never answers, until it hangs up on everybody. */
+async function hanging() {
+  const responses = new Set<ServerResponse>();
+  const { url } = await receiver((response) => {
+    responses.add(response);
+    response.on('close', () => responses.delete(response));
+  });
+  const hangUp = () => {
+    for (const response of responses) response.destroy();
+  };
+  return { url, hangUp, open: () => responses.size };
+}
+
+async function setUp(options: Partial<DeliveryOptions> = {}) {
+  const db = await temporaryDatabase();
+  const endpoints = new Endpoints(db, new SecretBox(randomBytes(32)));
+  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
+  const delivery = new Delivery({
+    db,
+    endpoints,
+    dispatcher,
+    assetsUrl: () => 'https://cdn.example.com',
+    retryDelays: [0, 0],
+    log: silent,
+    onOutcome: () => {},
+    ...options,
+  });
+  onTestFinished(async () => {
+    await delivery.stop();
+    await dispatcher.destroy();
+  });
+  return { db, endpoints, delivery, account: await newAccount(db) };
+}
+
+const waiting = async (db: Db) =>
+  (await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).execute()).length;
+const outboxIsEmpty = (db: Db) => until(async () => (await waiting(db)) === 0);
+
+describe('a delivery', () => {
+  test('is signed over the bytes it carries with the secret that is current when it goes out', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    const { received, url } = await receiver();
+    const { secret: old } = await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    const secret = (await endpoints.rotate(account))!;
+    expect(secret).not.toBe(old);
+    await delivery.start();
+    await outboxIsEmpty(db);
+    const [{ headers, body, event }] = received as [Received];
+    expect(event).toMatchObject({ event: 'ping', user_id: account });
+    expect(headers['content-type']).toBe('application/json');
+    expect(headers[signatureHeader]).toBe(sign(secret, String(headers[timestampHeader]), body));
+  });
+
+  test('that fails is retried with the same event id and body, then dead, then delivered when replayed', async () => {
+    let healthy = false;
+    const { db, endpoints, delivery, account } = await setUp();
+    const { received, url } = await receiver((response) => response.writeHead(healthy ? 204 : 500).end());
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    await delivery.start();
+    const [dead] = await until(async () => {
+      const letters = await listDeadLetters(db);
+      return letters.length > 0 && letters;
+    });
+    expect(received).toHaveLength(3);
+    expect(new Set(received.map(({ body }) => body.toString())).size).toBe(1);
+    expect(dead).toMatchObject({ attempts: 3, last_failure: 'HTTP 500' });
+
+    healthy = true;
+    expect(await replayDeadLetters(db, { eventId: dead!.event_id }, Date.now())).toBe(1);
+    delivery.wake();
+    await outboxIsEmpty(db);
+    expect(await listDeadLetters(db)).toEqual([]);
+    expect(received.at(-1)?.event.event_id).toBe(dead!.event_id);
+  });
+
+  test('does not follow a redirect, which counts as a failure', async () => {
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [] });
+    const { received, url } = await receiver((response) => response.writeHead(302, { location: '/other' }).end());
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    await delivery.start();
+    await until(async () => (await listDeadLetters(db)).length === 1);
+    expect(received.map(({ path }) => path)).toEqual(['/hook']);
+  });
+
+  test('is not made to a private address unless the server allows it', async () => {
+    const guarded = guardedAgent({ allowPrivateNetwork: false, connectTimeoutMs: 1_000 });
+    onTestFinished(() => guarded.destroy());
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [], dispatcher: guarded });
+    const { received, url } = await receiver();
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    await delivery.start();
+    const [dead] = await until(async () => {
+      const letters = await listDeadLetters(db);
+      return letters.length > 0 && letters;
+    });
+    expect(dead?.last_failure).toContain('not a public address');
+    expect(received).toEqual([]);
+  });
+
+  test('waits for its time', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    let cameAt = 0;
+    const { received, url } = await receiver((response) => {
+      cameAt = Date.now();
+      response.end();
+    });
+    await endpoints.put(account, url, 0);
+    const toldAt = Date.now();
+    await recordPing(db, account, 1_000, toldAt);
+    await delivery.start();
+    await outboxIsEmpty(db);
+    expect(received).toHaveLength(1);
+    expect(cameAt - toldAt).toBeGreaterThanOrEqual(1_000);
+  });
+});
+
+describe('the events of a job', () => {
+  test('arrive in order at the first attempt, also when one of them fails', async () => {
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [1, 1] });
+    const firsts = new Map<string, unknown>();
+    const underWay = new UnderWay();
+    const { received, url } = await receiver((response, { event }) => {
+      if (firsts.has(event.event_id)) return void response.end();
+      const progress = 'progress' in event ? event.progress : undefined;
+      firsts.set(event.event_id, progress);
+      underWay.begin();
+      // Slow enough for the next event to begin meanwhile, if it did not wait.
+      setTimeout(() => {
+        underWay.end();
+        response.writeHead(progress === 25 ? 503 : 200).end();
+      }, 50);
+    });
+    await endpoints.put(account, url, 0);
+    const id = await newJob(db, account);
+    const { lease } = (await claim(db, { runner: 'a', now: 0, leaseMs: 60_000 }))!;
+    await advance(db, lease, { status: 'PENDING', progress: 5 }, Date.now());
+    await advance(db, lease, { status: 'QUEUED', progress: 25 }, Date.now());
+    for (const progress of [30, 60, 90]) await advance(db, lease, { status: 'IN_PROGRESS', progress }, Date.now());
+    await delivery.start();
+    await outboxIsEmpty(db);
+    expect([...firsts.values()]).toEqual([5, 25, 30, 60, 90]);
+    expect(underWay.most).toBe(1);
+    // The one that failed has come again, whenever that was.
+    expect(received).toHaveLength(6);
+    expect(received.every(({ event }) => event.event === 'task.updated' && event.task_id === id)).toBe(true);
+  });
+});
+
+describe('DELETE of the endpoint', () => {
+  test('and another one made since get nothing that was claimed for the first', async () => {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'https://first.example/', 0);
+    await recordPing(db, account, 0, 0);
+    const [due] = await nextDue(db, 0);
+    const [claimed] = await claimDeliveries(db, [due!.seq], 30_000, 0);
+    expect(await endpoints.ofDelivery(claimed!)).toMatchObject({ url: 'https://first.example/' });
+    await endpoints.remove(account);
+    await endpoints.put(account, 'https://second.example/', 0);
+    expect(await endpoints.ofDelivery(claimed!)).toBeUndefined();
+  });
+
+  test('drops what waits, and what is in flight is not retried', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    let answerLate: (() => void) | undefined;
+    const { received, url } = await receiver((response) => {
+      answerLate = () => response.writeHead(500).end();
+    });
+    await endpoints.put(account, url, 0);
+    await recordPing(db, account, 0, Date.now());
+    await recordPing(db, account, 60_000, Date.now());
+    await delivery.start();
+    await until(async () => answerLate !== undefined);
+    await endpoints.remove(account);
+    expect(await waiting(db)).toBe(0);
+    answerLate?.();
+    await delivery.stop();
+    expect(received).toHaveLength(1);
+    expect(await waiting(db)).toBe(0);
+  });
+});
+
+describe('a slow receiver', () => {
+  test('holds up its own account and nobody else', async () => {
+    const { db, endpoints, delivery, account } = await setUp();
+    const dead = await hanging();
+    const quick = await receiver();
+    const other = await newAccount(db, 'other');
+    await endpoints.put(account, dead.url, 0);
+    await endpoints.put(other, quick.url, 0);
+    for (let i = 0; i < 100; i++) await recordPing(db, account, 0, Date.now() - 1_000);
+    await recordPing(db, other, 0, Date.now());
+    await delivery.start();
+    await until(async () => quick.received.length === 1 && dead.open() === 1);
+    await endpoints.remove(account);
+    dead.hangUp();
+  });
+
+  test('does not get the same event twice at once from two servers', async () => {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    for (let i = 0; i < 10; i++) await recordPing(db, account, 0, 0);
+    const claim = async () => {
+      const due = await nextDue(db, 1);
+      return claimDeliveries(
+        db,
+        due.map(({ seq }) => seq),
+        30_000,
+        1,
+      );
+    };
+    const claimed = (await Promise.all([claim(), claim()])).flat().sort((a, b) => a.seq - b.seq);
+    expect(new Set(claimed.map(({ seq }) => seq)).size).toBe(claimed.length);
+    const [one] = claimed;
+    // A server that dies leaves its deliveries to the others once its lease is over.
+    expect(await nextDue(db, 30_000)).not.toContainEqual({ seq: one!.seq, account_id: account });
+    expect(await nextDue(db, 30_001)).toEqual([{ seq: one!.seq, account_id: account }]);
+  });
+});
+
+describe('many dead receivers', () => {
+  test('delay nobody whose receiver answers, also when they take every place they may have', async () => {
+    const { db, endpoints, delivery, account: well } = await setUp({ places: new Places(16) });
+    const dead = await hanging();
+    let hungWhenDelivered: number | undefined;
+    const { received, url } = await receiver((response) => {
+      hungWhenDelivered = dead.open();
+      response.end();
+    });
+    await endpoints.put(well, url, 0);
+    await recordPing(db, well, 0, Date.now());
+    await delivery.start();
+    await until(async () => received.length === 1);
+    // An hour late, so that all of them come first.
+    const anHourAgo = Date.now() - 3_600_000;
+    for (let i = 0; i < 30; i++) {
+      const account = await newAccount(db, `dead ${i}`);
+      await endpoints.put(account, dead.url, 0);
+      for (let j = 0; j < 3; j++) await recordPing(db, account, 0, anHourAgo);
+    }
+    delivery.wake();
+    await until(async () => dead.open() === 12);
+    await recordPing(db, well, 0, Date.now());
+    delivery.wake();
+    await until(async () => received.length === 2);
+    expect(hungWhenDelivered).toBe(12);
+    await db.deleteFrom('outbox').execute();
+    dead.hangUp();
+  });
+
+  test('of an earlier process are known, and leave room for accounts that are new', async () => {
+    const { db, endpoints, delivery, account: fresh } = await setUp({ places: new Places(4) });
+    const dead = await hanging();
+    const { received, url } = await receiver();
+    for (let i = 0; i < 10; i++) {
+      const account = await newAccount(db, `dead ${i}`);
+      await endpoints.put(account, dead.url, 0);
+      await recordPing(db, account, 0, 0);
+    }
+    await db.updateTable('outbox').set({ attempts: 1, last_failure: 'no response within 10 s' }).execute();
+    await endpoints.put(fresh, url, 0);
+    await delivery.start();
+    await until(async () => dead.open() === 2);
+    await recordPing(db, fresh, 0, Date.now());
+    delivery.wake();
+    await until(async () => received.length === 1);
+    expect(dead.open()).toBe(2);
+    await db.deleteFrom('outbox').execute();
+    dead.hangUp();
+  });
+});
+
+describe('the outbox', () => {
+  test('gives the next delivery of each account, the longest waiting first, past what is in flight, dead or not due', async () => {
+    const { db, endpoints, account: later } = await setUp();
+    const names = ['sooner', 'leased', 'future', 'dead', 'silent'];
+    const others = await Promise.all(names.map((name) => newAccount(db, name)));
+    const [sooner, leased, future, dead] = others as [string, string, string, string, string];
+    for (const account of [later, ...others]) await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    await recordPing(db, leased, 0, 1);
+    await claimDeliveries(
+      db,
+      (await nextDue(db, 1)).map(({ seq }) => seq),
+      30_000,
+      1,
+    );
+    await recordPing(db, dead, 0, 1);
+    await db.updateTable('outbox').set({ dead_at: 2 }).where('account_id', '=', dead).execute();
+    await recordPing(db, future, 0, 5_000);
+    await recordPing(db, later, 0, 20);
+    await recordPing(db, sooner, 0, 30);
+    await recordPing(db, sooner, 0, 10);
+    expect((await nextDue(db, 100)).map(({ account_id }) => account_id)).toEqual([sooner, later]);
+    await recordPing(db, leased, 0, 5);
+    expect((await nextDue(db, 100)).map(({ account_id }) => account_id)).toEqual([leased, sooner, later]);
+  });
+});
+
+test('a dead letter is kept for 14 days', async () => {
+  const { db, endpoints, account } = await setUp();
+  await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+  await recordPing(db, account, 0, 0);
+  await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+  const fortnight = 14 * 24 * 60 * 60 * 1_000;
+  await deleteOldDeadLetters(db, fortnight + 1_000);
+  expect(await listDeadLetters(db)).toHaveLength(1);
+  await deleteOldDeadLetters(db, fortnight + 1_001);
+  expect(await listDeadLetters(db)).toHaveLength(0);
+});
+
+test.runIf(onPostgres)(
+  'a dead letter that is just being replayed does not hold up the deletion of others',
+  async () => {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    for (let index = 0; index < 2; index++) await recordPing(db, account, 0, 0);
+    await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+    const [first] = await listDeadLetters(db);
+    await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('outbox').select('seq').where('seq', '=', first!.seq).forUpdate().execute();
+      await deleteOldDeadLetters(db, 15 * 24 * 60 * 60 * 1_000);
+    });
+    expect((await listDeadLetters(db)).map(({ seq }) => seq)).toEqual([first!.seq]);
+  },
+);
+
+test.runIf(onPostgres)('events that another transaction holds are not looked for again and again', async () => {
+  let looks = 0;
+  class CountedPlaces extends Places {
+    override take(accountId: string, now: number) {
+      looks++;
+      return super.take(accountId, now);
+    }
+  }
+  const { db, endpoints, delivery, account } = await setUp({ places: new CountedPlaces() });
+  const { url, received } = await receiver();
+  await endpoints.put(account, url, 0);
+  await recordPing(db, account, 0, 0);
+  await db.transaction().execute(async (trx) => {
+    await trx.selectFrom('outbox').select('seq').forUpdate().execute();
+    const began = performance.now();
+    await delivery.start();
+    await until(async () => looks >= 4);
+    // Three pauses of half a second, less what timers bunch up; without them, milliseconds.
+    expect(performance.now() - began).toBeGreaterThan(900);
+  });
+  await until(async () => received.length === 1);
+});
