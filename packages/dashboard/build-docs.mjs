@@ -1,26 +1,26 @@
-// Makes the pages below /docs of the server from the Markdown in docs/: plain HTML, no script, nothing from elsewhere.
+// Renders the Markdown in docs/ as the pages that the server serves below /docs: plain HTML without scripts.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import GithubSlugger from 'github-slugger';
 import { Marked, Renderer } from 'marked';
 
-/** Those that a user of a server needs; the others are for who runs or changes it. Each at /docs/NAME, the first at /docs. */
+/** Pages for users of a server, not for its operators or developers. Each is at /docs/NAME, the first at /docs. */
 const names = ['api', 'errors', 'webhooks', 'sdk', 'cli', 'configuration'];
 
 const sources = new URL('../../docs/', import.meta.url);
 const target = new URL('dist/docs/', import.meta.url);
 
-const textOf = (name) => readFileSync(new URL(`${name}.md`, sources), 'utf8');
-const titleOf = (name) => /^# (.+)$/m.exec(textOf(name))?.[1] ?? name;
+const markdownOf = (name) => readFileSync(new URL(`${name}.md`, sources), 'utf8');
+const titleOf = (name) => /^# (.+)$/m.exec(markdownOf(name))?.[1] ?? name;
 
-const addressOf = (name) => (name === names[0] ? '/docs' : `/docs/${name}`);
+const urlOf = (name) => (name === names[0] ? '/docs' : `/docs/${name}`);
 
-/** Where a link of the Markdown leads on the server; undefined if it leads to what only the repository has. */
-function served(href) {
+/** The server's URL for a link in the Markdown. Undefined for files that only the repository has. */
+function servedUrl(href) {
   if (/^(https?:|#)/.test(href)) return href;
   const [path, anchor] = href.split('#');
   if (path === 'openapi.json') return '/openapi.json';
   const name = path.replace(/\.md$/, '');
-  return names.includes(name) ? addressOf(name) + (anchor ? `#${anchor}` : '') : undefined;
+  return names.includes(name) ? urlOf(name) + (anchor ? `#${anchor}` : '') : undefined;
 }
 
 class Page extends Renderer {
@@ -36,14 +36,14 @@ class Page extends Renderer {
   }
 
   link(token) {
-    const href = served(token.href);
+    const href = servedUrl(token.href);
     if (href === undefined) return this.parser.parseInline(token.tokens);
-    // Nobody has files here: a page is called what it is called.
+    // Replace file names with the titles of the pages.
     const [, name] = /^(\w+)\.md$/.exec(token.text) ?? [];
     return name ? `<a href="${href}">${titleOf(name)}</a>` : super.link({ ...token, href });
   }
 
-  // What is wider than a phone scrolls by itself, also by keyboard.
+  // Wide tables and code scroll; the tabindex lets the keyboard scroll them.
   table(token) {
     return `<div class="wide" tabindex="0" role="region" aria-label="Table">${super.table(token)}</div>\n`;
   }
@@ -52,7 +52,7 @@ class Page extends Renderer {
     return super.code(token).replace('<pre>', '<pre tabindex="0">');
   }
 
-  // The line that says what a page was made from.
+  // Drops the comment that names a page's source.
   html() {
     return '';
   }
@@ -60,14 +60,14 @@ class Page extends Renderer {
 
 function render(name) {
   const page = new Page();
-  const body = new Marked().parse(textOf(name), { renderer: page });
+  const body = new Marked().parse(markdownOf(name), { renderer: page });
   return { name, title: titleOf(name), contents: page.contents, body };
 }
 
 const linkTo = ({ name, title }, current) =>
-  `<a href="${addressOf(name)}"${name === current ? ' aria-current="page"' : ''}>${title}</a>`;
+  `<a href="${urlOf(name)}"${name === current ? ' aria-current="page"' : ''}>${title}</a>`;
 
-const html = ({ name, title, contents, body }, all) => `<!doctype html>
+const html = ({ name, title, contents, body }, pages) => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -79,7 +79,7 @@ const html = ({ name, title, contents, body }, all) => `<!doctype html>
 </head>
 <body>
 <header><a class="brand" href="/">gen3d</a>
-<nav aria-label="Pages">${all.map((one) => linkTo(one, name)).join('\n')}</nav></header>
+<nav aria-label="Pages">${pages.map((page) => linkTo(page, name)).join('\n')}</nav></header>
 <div class="columns">
 <nav class="contents" aria-label="On this page">${contents.map(({ id, plain }) => `<a href="#${id}">${plain}</a>`).join('\n')}</nav>
 <main>

@@ -6,10 +6,7 @@ import { defineConfig, type Plugin } from 'vite';
 
 const modelViewer = dirname(createRequire(import.meta.url).resolve('@google/model-viewer/package.json'));
 
-/**
- * model-viewer puts one style element into its shadow root. Its hash goes into the Content-Security-Policy, so that this one
- * is let in and no other: the server reads it from here.
- */
+/** Hashes model-viewer's only style element, which the server's Content-Security-Policy allows by this hash. */
 function styleHashes(): Plugin {
   return {
     name: 'style-hashes',
@@ -18,7 +15,7 @@ function styleHashes(): Plugin {
       const hashes = [...template.matchAll(/<style>(.*?)<\/style>/gs)].map(
         ([, text = '']) => `sha256-${createHash('sha256').update(text).digest('base64')}`,
       );
-      if (hashes.length !== 1) this.error('model-viewer has changed: its one style element was not found');
+      if (hashes.length !== 1) this.error(`expected one style element in model-viewer, found ${hashes.length}`);
       this.emitFile({ type: 'asset', fileName: 'style-hashes.json', source: JSON.stringify(hashes) });
     },
   };
@@ -37,9 +34,9 @@ export default defineConfig({
   },
   build: {
     assetsDir: 'files',
-    // A data URI would need a rule of its own in the Content-Security-Policy.
+    // The Content-Security-Policy does not allow data URIs.
     assetsInlineLimit: 0,
-    // The polyfill is an inline script's worth of code for browsers that cannot run the rest.
+    // Browsers that need the polyfill cannot run the rest.
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1_200,
   },

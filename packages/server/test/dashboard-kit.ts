@@ -11,11 +11,11 @@ export interface Browser {
 export const tokenOf = (link: string): string => link.slice(link.indexOf('#') + 1);
 export const codeOf = ({ body }: Answer): string | undefined => (body as { error?: { code: string } }).error?.code;
 
-/** What browsers on a server's pages do, without a browser. */
+/** The requests that browsers send from a server's pages, without a browser. */
 export function browsersOn(server: () => TestServer, admin: () => Admin) {
   const ownOrigin = () => ({ origin: server().url });
 
-  async function ask(
+  async function send(
     method: string,
     path: string,
     body: unknown,
@@ -35,22 +35,22 @@ export function browsersOn(server: () => TestServer, admin: () => Admin) {
     };
   }
 
-  /** A browser on one of the server's pages, signed in if the proof is good. */
-  async function signIn(proof: unknown, headers: Record<string, string> = {}): Promise<Browser> {
-    const { setCookie, ...signedIn } = await ask('POST', '/session', proof, { ...ownOrigin(), ...headers });
+  /** A browser on one of the server's pages, signed in if the credentials are valid. */
+  async function signIn(credentials: unknown, headers: Record<string, string> = {}): Promise<Browser> {
+    const { setCookie, ...signedIn } = await send('POST', '/session', credentials, { ...ownOrigin(), ...headers });
     const cookie = setCookie.split(';', 1)[0] || undefined;
     return {
       cookie,
       setCookie,
       signedIn,
       call: (method, path, body, extra = {}) =>
-        ask(method, path, body, { ...ownOrigin(), ...(cookie ? { cookie } : {}), ...extra }),
+        send(method, path, body, { ...ownOrigin(), ...(cookie ? { cookie } : {}), ...extra }),
     };
   }
 
   return {
     ownOrigin,
-    ask,
+    send,
     signIn,
     newOperator: async () => signIn({ link: tokenOf(await admin().signInLink()) }),
   };

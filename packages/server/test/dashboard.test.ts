@@ -1,5 +1,17 @@
 import { gzipSync } from 'node:zlib';
 import { CreateJobResponse, ListJobsResponse, publicTestKey } from '@gen3d/schema';
+import {
+  CreatedKey,
+  DeliveryList,
+  EventList,
+  JobDetails,
+  KeyList,
+  LedgerPage,
+  OperatorAccountList,
+  Overview,
+  Session,
+  SpendHistory,
+} from '@gen3d/schema/dashboard';
 import { describe, expect, test } from 'vitest';
 import { version } from '../src/base/version.js';
 import { type Db, openDatabase } from '../src/data/db/open.js';
@@ -13,7 +25,7 @@ import { until } from './kit.js';
 
 const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhookRetryDelays: [] });
 
-const { ownOrigin, ask, signIn, newOperator } = browsersOn(server, admin);
+const { ownOrigin, send, signIn, newOperator } = browsersOn(server, admin);
 
 async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
   const db = openDatabase(openDataDir(server().config).database);
@@ -27,7 +39,7 @@ async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
 describe('the pages', () => {
   const open = (path: string, accept = 'text/html,*/*;q=0.8') => fetch(server().url + path, { headers: { accept } });
 
-  test('are at / when a browser opens it, which stays 403 for a program without a key', async () => {
+  test('are served at / to a browser, and programs without a key get 403 there', async () => {
     const page = await open('/');
     expect(page.status).toBe(200);
     expect(page.headers.get('content-type')).toMatch(/^text\/html/);
@@ -39,7 +51,7 @@ describe('the pages', () => {
     expect((await open('/anything')).status).toBe(403);
   });
 
-  test('may run nothing inline and load nothing from elsewhere', async () => {
+  test('have no inline code and load nothing from other origins', async () => {
     for (const path of ['/', '/dashboard/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV']) {
       const page = await open(path);
       const policy = page.headers.get('content-security-policy') ?? '';
@@ -52,7 +64,7 @@ describe('the pages', () => {
     }
   });
 
-  test('name their files by content, so that these are kept for ever and the page itself never', async () => {
+  test('name their files by content, so that browsers cache the files but not the page', async () => {
     const page = await open('/');
     expect(page.headers.get('cache-control')).toBe('no-cache');
     const script = /src="(\/dashboard\/files\/[^"]+\.js)"/.exec(await page.text())?.[1];
@@ -61,7 +73,7 @@ describe('the pages', () => {
     expect(file.headers.get('cache-control')).toContain('immutable');
   });
 
-  test('are light: all script that they begin with is under 200 kB gzipped, and model-viewer is no part of it', async () => {
+  test('start with less than 200 kB of compressed script, which does not include model-viewer', async () => {
     const html = await (await open('/')).text();
     const files = [...html.matchAll(/(?:src|href)="(\/dashboard\/files\/[^"]+\.js)"/g)].map(([, path]) => path!);
     expect(files).toHaveLength(1);
@@ -80,7 +92,7 @@ describe('signing in', () => {
     expect((signedIn.body as { accounts: unknown[] }).accounts).toHaveLength(1);
   });
 
-  test('with the operator’s link shows every account, and works once', async () => {
+  test('with the operator’s link shows every account, and the link works once', async () => {
     const { accountId } = await newCaller();
     const link = tokenOf(await admin().signInLink());
     const { signedIn } = await signIn({ link });
@@ -91,13 +103,13 @@ describe('signing in', () => {
     expect(again.cookie).toBeUndefined();
   });
 
-  test('of twenty who use a link at once, one gets in', async () => {
+  test('with the same link twenty times concurrently succeeds once', async () => {
     const link = tokenOf(await admin().signInLink());
     const all = await Promise.all(Array.from({ length: 20 }, () => signIn({ link })));
     expect(all.filter(({ signedIn }) => signedIn.status === 200)).toHaveLength(1);
   });
 
-  test('sets a cookie that no script reads and no other site sends, and that needs https where the server has it', async () => {
+  test('sets a cookie that scripts cannot read, other sites do not send, and https servers restrict to https', async () => {
     const { apiKey } = await newCaller();
     const { setCookie } = await signIn({ api_key: apiKey });
     expect(setCookie).toMatch(/; Path=\/dashboard;.*HttpOnly; SameSite=Strict/);
@@ -107,29 +119,29 @@ describe('signing in', () => {
   });
 
   test.each([
-    ['a key nobody has', { api_key: 'gen3d_wrong' }, 403],
+    ['an unknown key', { api_key: 'gen3d_wrong' }, 403],
     ['the public test key', { api_key: publicTestKey }, 403],
-    ['a link nobody printed', { link: 'wrong' }, 403],
-    ['nothing', {}, 400],
-    ['a number', { api_key: 7 }, 400],
-    ['more than a proof needs', { api_key: 'x'.repeat(5_000) }, 400],
-  ])('with %s is refused', async (_, proof, status) => {
-    const { signedIn, cookie } = await signIn(proof);
+    ['an unknown link', { link: 'wrong' }, 403],
+    ['no credentials', {}, 400],
+    ['a number as key', { api_key: 7 }, 400],
+    ['a body of more than 4 KiB', { api_key: 'x'.repeat(5_000) }, 400],
+  ])('with %s is refused', async (_, credentials, status) => {
+    const { signedIn, cookie } = await signIn(credentials);
     expect(signedIn.status).toBe(status);
     expect(cookie).toBeUndefined();
   });
 
-  test('a session does not sign in as a link, nor a link as a session', async () => {
+  test('does not accept a session token as a link, nor a link token as a session', async () => {
     const { cookie } = await newOperator();
     expect((await signIn({ link: cookie?.split('=')[1] })).signedIn.status).toBe(403);
     const link = tokenOf(await admin().signInLink());
     const name = cookie?.split('=')[0];
-    expect((await ask('GET', '/balance', undefined, { cookie: `${name}=${link}` })).status).toBe(401);
+    expect((await send('GET', '/balance', undefined, { cookie: `${name}=${link}` })).status).toBe(401);
   });
 });
 
 describe('a session', () => {
-  test('ends when it is signed out, also for who kept the cookie', async () => {
+  test('ends on signing out, even for a client that kept the cookie', async () => {
     const { apiKey } = await newCaller();
     const browser = await signIn({ api_key: apiKey });
     expect((await browser.call('GET', '/balance')).status).toBe(200);
@@ -137,7 +149,7 @@ describe('a session', () => {
     expect(codeOf(await browser.call('GET', '/balance'))).toBe('not_signed_in');
   });
 
-  test('ends with the key that began it, and only with that', async () => {
+  test('ends when its key is revoked, and other sessions do not', async () => {
     const { accountId, apiKey } = await newCaller();
     const { key_id, api_key } = await admin().createKey(accountId);
     const first = await signIn({ api_key: apiKey });
@@ -147,13 +159,13 @@ describe('a session', () => {
     expect((await first.call('GET', '/balance')).status).toBe(200);
   });
 
-  test('ends after seven days, and a link after an hour', async () => {
+  test('expires after seven days, and a link after an hour', async () => {
     const browser = await newOperator();
     const link = tokenOf(await admin().signInLink());
-    const lives = await withDatabase((db) =>
+    const tokens = await withDatabase((db) =>
       db.selectFrom('dashboard_tokens').select(['kind', 'created_at', 'expires_at']).execute(),
     );
-    for (const { kind, created_at, expires_at } of lives) {
+    for (const { kind, created_at, expires_at } of tokens) {
       expect((expires_at - created_at) / 3_600_000).toBe(kind === 'link' ? 1 : 7 * 24);
     }
     await withDatabase((db) => db.updateTable('dashboard_tokens').set({ expires_at: 1 }).execute());
@@ -161,7 +173,7 @@ describe('a session', () => {
     expect((await signIn({ link })).signedIn.status).toBe(403);
   });
 
-  test('lies in the database in a form that signs nobody in', async () => {
+  test('is stored as a hash', async () => {
     const { cookie } = await newOperator();
     const token = cookie?.split('=')[1] ?? '';
     const rows = await withDatabase((db) => db.selectFrom('dashboard_tokens').selectAll().execute());
@@ -169,19 +181,19 @@ describe('a session', () => {
     expect(JSON.stringify(rows)).not.toContain(token);
   });
 
-  test('is nothing to the API, and an API key nothing to the dashboard', async () => {
+  test('does not work for the API, nor an API key for the dashboard', async () => {
     const { apiKey } = await newCaller();
     const { cookie } = await signIn({ api_key: apiKey });
     const v1 = await fetch(`${server().url}/v1/balance`, { headers: { cookie: cookie ?? '' } });
     expect(v1.status).toBe(403);
-    expect((await ask('GET', '/balance', undefined, { authorization: `Bearer ${apiKey}` })).status).toBe(401);
+    expect((await send('GET', '/balance', undefined, { authorization: `Bearer ${apiKey}` })).status).toBe(401);
   });
 
-  test('is forged by nobody: a made-up or empty cookie is nobody', async () => {
+  test('cannot be forged: an invented or empty cookie is refused', async () => {
     const { cookie } = await newOperator();
     const name = cookie?.split('=')[0];
     for (const value of ['', 'x', '%00', '../../etc']) {
-      expect((await ask('GET', '/balance', undefined, { cookie: `${name}=${value}` })).status).toBe(401);
+      expect((await send('GET', '/balance', undefined, { cookie: `${name}=${value}` })).status).toBe(401);
     }
   });
 });
@@ -203,12 +215,12 @@ const changes = [
   ['POST', '/operator/accounts'],
   ['POST', '/operator/accounts/01ARZ3NDEKTSV4RRFFQ69G5FAV/credit'],
 ] as const;
-/** Every route that only tells, of an account. */
+/** Every route that only reads data of an account. */
 const reads = ['/jobs', '/balance', '/ledger', '/ledger/days', '/keys', '/webhook-endpoint', '/events'] as const;
 const operatorReads = ['/operator/overview', '/operator/accounts'] as const;
 
 describe('a page of another site', () => {
-  test.each(changes)('cannot %s %s, whatever cookie the browser adds', async (method, path) => {
+  test.each(changes)('cannot %s %s, even with a valid cookie', async (method, path) => {
     const { cookie } = await newOperator();
     const account = (await newCaller()).accountId;
     for (const foreign of [
@@ -220,13 +232,13 @@ describe('a page of another site', () => {
       { origin: server().url, 'sec-fetch-site': 'none' },
       {},
     ]) {
-      const answer = await ask(method, path, {}, { cookie: cookie ?? '', 'x-gen3d-account': account, ...foreign });
-      expect(answer.status).toBe(403);
-      expect(codeOf(answer)).toBe('cross_origin');
+      const response = await send(method, path, {}, { cookie: cookie ?? '', 'x-gen3d-account': account, ...foreign });
+      expect(response.status).toBe(403);
+      expect(codeOf(response)).toBe('cross_origin');
     }
   });
 
-  test('reads nothing: no answer is opened to other origins', async () => {
+  test('cannot read responses', async () => {
     const { apiKey } = await newCaller();
     const browser = await signIn({ api_key: apiKey });
     const { headers } = await browser.call('GET', '/balance', undefined, { origin: 'https://evil.example' });
@@ -239,19 +251,19 @@ describe('without a session', () => {
   test.each([...reads, ...operatorReads].map((path) => ['GET', path] as const))(
     '%s %s is 401',
     async (method, path) => {
-      expect(codeOf(await ask(method, path, undefined, {}))).toBe('not_signed_in');
+      expect(codeOf(await send(method, path, undefined, {}))).toBe('not_signed_in');
     },
   );
   test.each(changes.filter(([, path]) => path !== '/session'))('%s %s is 401', async (method, path) => {
-    expect(codeOf(await ask(method, path, {}, ownOrigin()))).toBe('not_signed_in');
+    expect(codeOf(await send(method, path, {}, ownOrigin()))).toBe('not_signed_in');
   });
 });
 
 describe('a member', () => {
   /** Another account, with one of everything. */
-  async function richNeighbour() {
+  async function richNeighbor() {
     const caller = await newCaller();
-    await caller.call('PUT', '/v1/webhook-endpoint', { url: 'https://neighbour.invalid/hook' });
+    await caller.call('PUT', '/v1/webhook-endpoint', { url: 'https://neighbor.invalid/hook' });
     const jobId = await caller.create();
     const { key_id } = await admin().createKey(caller.accountId);
     const eventId = await withDatabase(async (db) => {
@@ -269,10 +281,10 @@ describe('a member', () => {
     return { ...caller, jobId, keyId: key_id, eventId };
   }
 
-  test('who names another account meets none, on any route', async () => {
-    const neighbour = await richNeighbour();
+  test('gets 404 on every route when naming another account', async () => {
+    const neighbor = await richNeighbor();
     const { call } = await signIn({ api_key: (await newCaller()).apiKey });
-    const named = { 'x-gen3d-account': neighbour.accountId };
+    const named = { 'x-gen3d-account': neighbor.accountId };
     for (const path of reads) {
       expect(await call('GET', path, undefined, named)).toMatchObject({ status: 404 });
     }
@@ -282,8 +294,8 @@ describe('a member', () => {
     }
   });
 
-  test('finds nothing of another account under its own name either', async () => {
-    const { jobId, keyId, eventId, accountId, apiKey } = await richNeighbour();
+  test('cannot reach data of another account by its id', async () => {
+    const { jobId, keyId, eventId, accountId, apiKey } = await richNeighbor();
     const { call } = await signIn({ api_key: (await newCaller()).apiKey });
     for (const path of reads) expect(JSON.stringify((await call('GET', path)).body)).not.toContain(accountId);
     expect(ListJobsResponse.parse((await call('GET', '/jobs')).body).jobs).toEqual([]);
@@ -300,19 +312,19 @@ describe('a member', () => {
     const own = await signIn({ api_key: apiKey });
     expect((await own.call('GET', `/jobs/${jobId}`)).status).toBe(200);
     expect((await own.call('GET', `/events/${eventId}/deliveries`)).status).toBe(200);
-    const { keys } = (await own.call('GET', '/keys')).body as { keys: { key_id: string; revoked_at: unknown }[] };
+    const { keys } = KeyList.parse((await own.call('GET', '/keys')).body);
     expect(keys.find(({ key_id }) => key_id === keyId)?.revoked_at).toBeNull();
   });
 
-  test.each(operatorReads)('is no operator: GET %s is 403', async (path) => {
+  test.each(operatorReads)('gets 403 for GET %s of the operator', async (path) => {
     const { call } = await signIn({ api_key: (await newCaller()).apiKey });
     expect(codeOf(await call('GET', path))).toBe('operator_only');
   });
 
-  test('can neither make accounts nor money, nor set the operator’s password', async () => {
+  test('cannot create accounts, give credit or set the operator’s password', async () => {
     const { accountId, apiKey } = await newCaller();
     const { call } = await signIn({ api_key: apiKey });
-    expect(codeOf(await call('PUT', '/operator-password', { password: 'long enough to be one' }))).toBe(
+    expect(codeOf(await call('PUT', '/operator-password', { password: 'a long enough password' }))).toBe(
       'operator_only',
     );
     expect(codeOf(await call('DELETE', '/operator-password'))).toBe('operator_only');
@@ -323,15 +335,15 @@ describe('a member', () => {
 });
 
 describe('jobs', () => {
-  test('are created as by the API, once per key, and are the same there', async () => {
+  test('are created as by the API, once per idempotency key, and appear in the API', async () => {
     const { apiKey, list } = await newCaller();
     const { call } = await signIn({ api_key: apiKey });
     const body = photoJob({ idempotency_key: 'dashboard-1' });
-    const answers = await Promise.all([call('POST', '/jobs', body), call('POST', '/jobs', body)]);
-    const ids = answers.map((answer) => CreateJobResponse.parse(answer.body).job_id);
+    const responses = await Promise.all([call('POST', '/jobs', body), call('POST', '/jobs', body)]);
+    const ids = responses.map((response) => CreateJobResponse.parse(response.body).job_id);
     expect(new Set(ids).size).toBe(1);
     expect((await list()).jobs.map(({ task_id }) => task_id)).toEqual([ids[0]]);
-    expect((await call('GET', `/job-details/${ids[0]}`)).body).toEqual({
+    expect(JobDetails.parse((await call('GET', `/job-details/${ids[0]}`)).body)).toEqual({
       image_url: 'https://example.com/photo.jpg',
       attempts: 0,
       cost_usd: null,
@@ -342,7 +354,7 @@ describe('jobs', () => {
     });
   });
 
-  test('show how long each stage took once they have succeeded, to their own account', async () => {
+  test('show how long each stage took, which the API does not', async () => {
     const { apiKey, create } = await newCaller();
     const id = await create();
     const stageTimes = { prepare: 12, matte: 1_300, encode: 240, store: 4 };
@@ -354,65 +366,59 @@ describe('jobs', () => {
         .execute(),
     );
     const { body } = await (await signIn({ api_key: apiKey })).call('GET', `/job-details/${id}`);
-    expect((body as { stages: unknown }).stages).toEqual([
+    expect(JobDetails.parse(body).stages).toEqual([
       { stage: 'prepare', ms: 12 },
       { stage: 'matte', ms: 1_300 },
       { stage: 'encode', ms: 240 },
       { stage: 'store', ms: 4 },
     ]);
-    const ofApi = await server().call('GET', `/v1/jobs/${id}`, undefined, apiKey);
-    expect(Object.keys(ofApi.body as object)).not.toContain('stages');
+    const fromApi = await server().call('GET', `/v1/jobs/${id}`, undefined, apiKey);
+    expect(Object.keys(fromApi.body as object)).not.toContain('stages');
   });
 
-  test('that the API refuses are refused here in the same words', async () => {
+  test('are refused with the same responses as by the API', async () => {
     const { apiKey } = await newCaller(0);
     const { call } = await signIn({ api_key: apiKey });
     for (const body of [{}, photoJob()]) {
-      const here = await call('POST', '/jobs', body);
-      const there = await server().call('POST', '/v1/jobs', body, apiKey);
-      expect([here.status, here.body]).toEqual([there.status, there.body]);
+      const fromDashboard = await call('POST', '/jobs', body);
+      const fromApi = await server().call('POST', '/v1/jobs', body, apiKey);
+      expect([fromDashboard.status, fromDashboard.body]).toEqual([fromApi.status, fromApi.body]);
     }
   });
 });
 
 describe('a key', () => {
-  interface Listed {
-    key_id: string;
-    name: string | null;
-    last_used_at: string | null;
-  }
-  const listed = async ({ call }: Browser) => ((await call('GET', '/keys')).body as { keys: Listed[] }).keys;
+  const listKeys = async ({ call }: Browser) => KeyList.parse((await call('GET', '/keys')).body).keys;
+  const createKey = async ({ call }: Browser, name: string) =>
+    CreatedKey.parse((await call('POST', '/keys', { name })).body);
 
-  test('is shown when it is made, works at once, and is refused once revoked', async () => {
+  test('is shown once, works immediately, and is refused once revoked', async () => {
     const browser = await signIn({ api_key: (await newCaller()).apiKey });
     const { call } = browser;
-    const made = (await call('POST', '/keys', { name: ' web shop ' })).body as { key_id: string; api_key: string };
-    expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(200);
-    const keys = await listed(browser);
-    expect(keys.find(({ key_id }) => key_id === made.key_id)?.name).toBe('web shop');
-    expect(JSON.stringify(keys)).not.toContain(made.api_key);
-    expect((await call('DELETE', `/keys/${made.key_id}`)).status).toBe(204);
-    expect((await server().call('GET', '/v1/balance', undefined, made.api_key)).status).toBe(403);
+    const created = await createKey(browser, ' web shop ');
+    expect((await server().call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(200);
+    const keys = await listKeys(browser);
+    expect(keys.find(({ key_id }) => key_id === created.key_id)?.name).toBe('web shop');
+    expect(JSON.stringify(keys)).not.toContain(created.api_key);
+    expect((await call('DELETE', `/keys/${created.key_id}`)).status).toBe(204);
+    expect((await server().call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(403);
   });
 
   test.each([
     ['no name', {}],
-    ['an empty one', { name: ' ' }],
-    ['one of 101 characters', { name: 'x'.repeat(101) }],
-    ['a number', { name: 7 }],
-  ])('with %s is not made', async (_, body) => {
+    ['an empty name', { name: ' ' }],
+    ['a name of 101 characters', { name: 'x'.repeat(101) }],
+    ['a number as name', { name: 7 }],
+  ])('with %s is not created', async (_, body) => {
     const browser = await signIn({ api_key: (await newCaller()).apiKey });
     expect(codeOf(await browser.call('POST', '/keys', body))).toBe('invalid_request');
-    expect(await listed(browser)).toHaveLength(1);
+    expect(await listKeys(browser)).toHaveLength(1);
   });
 
-  test('tells when it was last used, which is not written down again within a minute', async () => {
+  test('shows when it was last used, updated at most once a minute', async () => {
     const browser = await signIn({ api_key: (await newCaller()).apiKey });
-    const { key_id, api_key } = (await browser.call('POST', '/keys', { name: 'shop' })).body as {
-      key_id: string;
-      api_key: string;
-    };
-    const lastUsed = async () => (await listed(browser)).find((key) => key.key_id === key_id)?.last_used_at;
+    const { key_id, api_key } = await createKey(browser, 'shop');
+    const lastUsed = async () => (await listKeys(browser)).find((key) => key.key_id === key_id)?.last_used_at;
     expect(await lastUsed()).toBeNull();
     const use = () => server().call('GET', '/v1/balance', undefined, api_key);
     await use();
@@ -424,20 +430,19 @@ describe('a key', () => {
   });
 });
 
-test('the ledger has every movement, newest first, page by page', async () => {
+test('the ledger lists every entry, newest first, in pages', async () => {
   const { accountId, apiKey } = await newCaller();
   for (let number = 1; number <= 60; number++) await admin().creditAccount(accountId, number);
   const { call } = await signIn({ api_key: apiKey });
-  type Page = { entries: { amount_usd: number }[]; next_cursor?: string };
-  const first = (await call('GET', '/ledger')).body as Page;
-  const second = (await call('GET', `/ledger?cursor=${first.next_cursor}`)).body as Page;
+  const first = LedgerPage.parse((await call('GET', '/ledger')).body);
+  const second = LedgerPage.parse((await call('GET', `/ledger?cursor=${first.next_cursor}`)).body);
   const amounts = [...first.entries, ...second.entries].map(({ amount_usd }) => amount_usd);
   expect(amounts).toEqual([...Array.from({ length: 60 }, (_, index) => 60 - index), 10]);
   expect(second.next_cursor).toBeUndefined();
   expect(codeOf(await call('GET', '/ledger?cursor=made-up'))).toBe('invalid_cursor');
 });
 
-test('what a day has cost is the sum of its charges', async () => {
+test('the spend of a day is the sum of its charges', async () => {
   const { accountId, apiKey } = await newCaller();
   const jobs = ['01ARZ3NDEKTSV4RRFFQ69G5FA1', '01ARZ3NDEKTSV4RRFFQ69G5FA2'];
   await withDatabase((db) =>
@@ -458,34 +463,28 @@ test('what a day has cost is the sum of its charges', async () => {
       .execute(),
   );
   const { call } = await signIn({ api_key: apiKey });
-  const { days } = (await call('GET', '/ledger/days')).body as { days: { spent_usd: number; jobs: number }[] };
+  const { days } = SpendHistory.parse((await call('GET', '/ledger/days')).body);
   expect(days).toHaveLength(30);
   expect(days.at(-1)).toMatchObject({ spent_usd: 0.5, jobs: 2 });
   expect(days.slice(0, -1).every(({ jobs }) => jobs === 0)).toBe(true);
 });
 
-test('a ping that nobody takes is seen as a dead letter with its attempts, and replayed', async () => {
+test('a ping that cannot be delivered is listed as a dead letter with its attempts, and can be replayed', async () => {
   const { apiKey } = await newCaller();
   const { call } = await signIn({ api_key: apiKey });
   await call('PUT', '/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
   expect((await call('POST', '/webhook-endpoint/test')).status).toBe(202);
-  interface Event {
-    event_id: string;
-    state: string;
-    attempts: number;
-    last_result: string | null;
-  }
-  /** The ping, once so many attempts at it have failed. */
+  /** The ping, once it is a dead letter after this many attempts. */
   const deadAfter = (attempts: number, query = '') =>
     until(async () => {
-      const [event] = ((await call('GET', `/events${query}`)).body as { events: Event[] }).events;
+      const [event] = EventList.parse((await call('GET', `/events${query}`)).body).events;
       return event?.state === 'dead' && event.attempts === attempts && event;
     });
   const letter = await deadAfter(1);
   expect(letter.last_result).toBe('the host name is unknown');
   expect((await call('POST', `/events/${letter.event_id}/replay`)).status).toBe(202);
   expect((await deadAfter(2, '?undelivered=true')).event_id).toBe(letter.event_id);
-  const { deliveries } = (await call('GET', `/events/${letter.event_id}/deliveries`)).body as { deliveries: unknown[] };
+  const { deliveries } = DeliveryList.parse((await call('GET', `/events/${letter.event_id}/deliveries`)).body);
   const attempt = {
     request: expect.objectContaining({ url: 'https://nowhere.invalid/hook' }),
     response: null,
@@ -494,13 +493,13 @@ test('a ping that nobody takes is seen as a dead letter with its attempts, and r
   expect(deliveries).toEqual([expect.objectContaining(attempt), expect.objectContaining(attempt)]);
 });
 
-test('an event whose last attempt failed when the endpoint was removed counts as dropped', async () => {
+test('an event whose last attempt failed is listed as dropped after its endpoint was removed', async () => {
   const { apiKey, accountId, call } = await newCaller();
   await call('PUT', '/v1/webhook-endpoint', { url: 'https://nowhere.invalid/hook' });
   await call('POST', '/v1/webhook-endpoint/test');
   const browser = await signIn({ api_key: apiKey });
   const states = async () => {
-    const { events } = (await browser.call('GET', '/events')).body as { events: { state: string }[] };
+    const { events } = EventList.parse((await browser.call('GET', '/events')).body);
     return events.map(({ state }) => state);
   };
   await until(async () => (await states()).includes('dead'));
@@ -510,41 +509,41 @@ test('an event whose last attempt failed when the endpoint was removed counts as
 });
 
 describe('the operator', () => {
-  test('acts for any account, by naming it', async () => {
+  test('can act for any account by naming it', async () => {
     const { accountId, create } = await newCaller();
     const jobId = await create();
     const { call } = await newOperator();
     const named = { 'x-gen3d-account': accountId };
     expect((await call('GET', `/jobs/${jobId}`, undefined, named)).status).toBe(200);
     expect((await call('GET', '/jobs')).status).toBe(400);
-    expect((await call('GET', '/jobs', undefined, { 'x-gen3d-account': 'nobody' })).status).toBe(404);
+    expect((await call('GET', '/jobs', undefined, { 'x-gen3d-account': 'unknown' })).status).toBe(404);
   });
 
-  test('makes accounts and gives credit', async () => {
+  test('creates accounts and gives credit', async () => {
     const { call } = await newOperator();
-    const made = (await call('POST', '/operator/accounts', { name: 'ann', balance_usd: 2 })).body;
-    const { account_id } = made as { account_id: string };
+    const { body } = await call('POST', '/operator/accounts', { name: 'ann', balance_usd: 2 });
+    const { account_id } = body as { account_id: string };
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 3.5 })).body).toEqual({
       account_id,
       balance_usd: 5.5,
     });
-    const { accounts } = (await call('GET', '/operator/accounts')).body as { accounts: unknown[] };
+    const { accounts } = OperatorAccountList.parse((await call('GET', '/operator/accounts')).body);
     expect(accounts).toContainEqual(
       expect.objectContaining({ account_id, name: 'ann', balance_usd: 5.5, open_jobs: 0 }),
     );
-    expect((await call('POST', '/operator/accounts/nobody/credit', { usd: 1 })).status).toBe(404);
+    expect((await call('POST', '/operator/accounts/unknown/credit', { usd: 1 })).status).toBe(404);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
   });
 
-  test('sees what the server does', async () => {
+  test('sees the state of the server', async () => {
     await (await newCaller()).create();
     const { body } = await (await newOperator()).call('GET', '/operator/overview');
     expect(body).toMatchObject({ version, node: process.version, jobs: { PENDING: expect.any(Number) } });
-    expect((body as { runners: unknown }).runners).toEqual([]);
+    expect(Overview.parse(body).runners).toEqual([]);
   });
 
-  test('sees the workers of all machines, and what they do', async () => {
+  test('sees the runners of all machines and their jobs', async () => {
     const { create } = await newCaller();
     const id = await create();
     const runner = { pid: 1, version: '0.0.9', instance: 'g6e', bundle: 'gen3d-base', device: 'cuda' };
@@ -555,7 +554,7 @@ describe('the operator', () => {
     });
     const { body } = await (await newOperator()).call('GET', '/operator/overview');
     const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
-    expect((body as { runners: unknown }).runners).toEqual([
+    expect(Overview.parse(body).runners).toEqual([
       {
         runner_id: 'a',
         host: 'gpu-1',
@@ -571,9 +570,10 @@ describe('the operator', () => {
     ]);
   });
 
-  test('cannot use the sandbox to send events anywhere, nor to make keys for it', async () => {
+  test('cannot set a webhook for the sandbox or create keys for it', async () => {
     const { call, signedIn } = await newOperator();
-    const { accounts } = signedIn.body as { accounts: { account_id: string; sandbox: boolean }[] };
+    const session = Session.parse(signedIn.body);
+    const accounts = session.role === 'operator' ? session.accounts : [];
     const named = { 'x-gen3d-account': accounts.find(({ sandbox }) => sandbox)?.account_id ?? '' };
     expect((await call('PUT', '/webhook-endpoint', { url: 'https://example.com' }, named)).status).toBe(403);
     expect((await call('POST', '/keys', undefined, named)).status).toBe(403);

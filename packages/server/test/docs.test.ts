@@ -20,10 +20,10 @@ const read = async (path: string) => {
   return { status: response.status, headers: response.headers, text: await response.text() };
 };
 
-const linksIn = (html: string) => [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, address = '']) => address);
+const linksIn = (html: string) => [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, link = '']) => link);
 const idsIn = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
-test.each(pages)('%s is HTML for anybody, and may load nothing but its style sheet', async (path) => {
+test.each(pages)('%s needs no key, and may load only its style sheet', async (path) => {
   const { status, headers, text } = await read(path);
   expect(status).toBe(200);
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -34,17 +34,17 @@ test.each(pages)('%s is HTML for anybody, and may load nothing but its style she
   expect(text.match(/<h1/g)).toHaveLength(1);
 });
 
-test('every link of the pages leads to something that this server has, down to the heading, or out by https', async () => {
+test('every link leads to a page and heading on this server, or to an https URL', async () => {
   const texts = new Map<string, string>();
   for (const path of pages) texts.set(path, (await read(path)).text);
   const broken: string[] = [];
   for (const [path, text] of texts) {
-    for (const address of new Set(linksIn(text))) {
-      if (/^https?:/.test(address)) continue;
-      const [target = '', anchor] = address.split('#');
-      const there = target === '' ? text : (texts.get(target) ?? '');
-      const found = there !== '' || (await fetch(server.url + target, { headers: { accept: 'text/html' } })).ok;
-      if (!found || (anchor && !idsIn(there).has(anchor))) broken.push(`${path}: ${address}`);
+    for (const link of new Set(linksIn(text))) {
+      if (/^https?:/.test(link)) continue;
+      const [target = '', anchor] = link.split('#');
+      const page = target === '' ? text : (texts.get(target) ?? '');
+      const found = page !== '' || (await fetch(server.url + target, { headers: { accept: 'text/html' } })).ok;
+      if (!found || (anchor && !idsIn(page).has(anchor))) broken.push(`${path}: ${link}`);
     }
   }
   expect(broken).toEqual([]);
@@ -63,7 +63,7 @@ test('the API page has every route and event of /openapi.json', async () => {
   for (const heading of [...routes, ...Object.keys(document.webhooks)]) expect(text).toContain(`>${heading}</a></h`);
 });
 
-test('a page that is not there, and another method, meet the gateway as everywhere', async () => {
+test('an unknown page and another method get the 403 of all unknown routes', async () => {
   expect((await read('/docs/nothing')).status).toBe(403);
   expect((await fetch(`${server.url}/docs`, { method: 'POST' })).status).toBe(403);
 });
@@ -74,7 +74,9 @@ const chromiumPath = [
   '/usr/bin/google-chrome',
   '/usr/bin/chromium-browser',
 ].find((path) => path && existsSync(path));
-if (!chromiumPath) console.warn('SKIPPED: /docs in a browser, as no Chromium was found; say where with CHROMIUM=');
+if (!chromiumPath) {
+  console.warn('SKIPPED: /docs in a browser. No Chromium was found; set CHROMIUM=/path/to/chromium');
+}
 
 describe.skipIf(!chromiumPath)('in a browser', () => {
   let browser: Browser;
@@ -83,20 +85,20 @@ describe.skipIf(!chromiumPath)('in a browser', () => {
   });
   afterAll(() => browser?.close());
 
-  test('every page is styled and fits a phone, and nothing is refused by its own policy', async () => {
+  test('every page is styled, fits a phone, and keeps to its Content-Security-Policy', async () => {
     const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
-    const complaints: string[] = [];
-    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())));
+    const errors: string[] = [];
+    page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())));
     for (const path of pages) {
       await page.goto(server.url + path);
       expect(await page.evaluate<string>('getComputedStyle(document.querySelector("header")).display')).toBe('flex');
       expect(await page.evaluate<number>('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390);
     }
-    expect(complaints).toEqual([]);
+    expect(errors).toEqual([]);
     await page.close();
   });
 
-  // One template makes all of them: these two have every kind of content.
+  // All pages have one template, and these two have every kind of content.
   test.each([
     ['/docs/webhooks', 'light'],
     ['/docs/errors', 'dark'],

@@ -21,12 +21,12 @@ async function setUp() {
   return { server, admin, operator, ...browsers };
 }
 
-test('the operator sets a password after the first link, signs in by it, and out', async () => {
-  const { operator, ask, signIn } = await setUp();
-  expect((await ask('GET', '/session', undefined, {})).body).toEqual({ role: null, operator_password: false });
+test('the operator signs in with a link, sets a password, signs in with it, and signs out', async () => {
+  const { operator, send, signIn } = await setUp();
+  expect((await send('GET', '/session', undefined, {})).body).toEqual({ role: null, operator_password: false });
   expect(codeOf((await signIn({ password })).signedIn)).toBe('sign_in_failed');
   expect((await operator.call('PUT', '/operator-password', { password })).status).toBe(204);
-  expect((await ask('GET', '/session', undefined, {})).body).toEqual({ role: null, operator_password: true });
+  expect((await send('GET', '/session', undefined, {})).body).toEqual({ role: null, operator_password: true });
   const again = await signIn({ password });
   expect(again.signedIn).toMatchObject({ status: 200, body: { role: 'operator', operator_password: true } });
   expect(again.setCookie).toMatch(/HttpOnly; SameSite=Strict/);
@@ -35,7 +35,7 @@ test('the operator sets a password after the first link, signs in by it, and out
   expect((await again.call('GET', '/operator/overview')).status).toBe(401);
 });
 
-test('another password, or none, lets nobody in', async () => {
+test('a wrong or empty password is refused', async () => {
   const { operator, signIn } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
   for (const wrong of ['', `${password} `, password.toUpperCase(), password.slice(1)]) {
@@ -45,7 +45,7 @@ test('another password, or none, lets nobody in', async () => {
   }
 });
 
-test('a new password ends every other operator’s session and unused link, and no member’s', async () => {
+test('a new password ends all other operator sessions and unused links, but not the sessions of members', async () => {
   const { server, admin, operator, signIn, newOperator } = await setUp();
   const other = await newOperator();
   const member = await signIn({ api_key: server.apiKey });
@@ -57,13 +57,13 @@ test('a new password ends every other operator’s session and unused link, and 
   expect((await signIn({ link })).signedIn.status).toBe(403);
 });
 
-test('a password that was removed or changed no longer lets in', async () => {
+test('a removed or changed password stops working', async () => {
   const { operator, signIn } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
   await operator.call('PUT', '/operator-password', { password: `${password} staple` });
   expect((await signIn({ password })).signedIn.status).toBe(403);
   expect((await signIn({ password: `${password} staple` })).signedIn.status).toBe(200);
-  // Whoever signs in by password may change it as well.
+  // A session that began with the password may change it, too.
   const { call } = await signIn({ password: `${password} staple` });
   expect((await call('DELETE', '/operator-password')).status).toBe(204);
   expect((await signIn({ password: `${password} staple` })).signedIn.status).toBe(403);
@@ -72,31 +72,31 @@ test('a password that was removed or changed no longer lets in', async () => {
 test.each([
   ['of 11 characters', 'x'.repeat(11)],
   ['of 201 characters', 'x'.repeat(201)],
-  ['that is no text', 123_456_789_012],
+  ['that is a number', 123_456_789_012],
   ['that is missing', undefined],
-])('a password %s is refused in words, and the one before stays', async (_, refused) => {
+])('a password %s is refused, and the old one stays', async (_, refused) => {
   const { operator, signIn } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
-  const answer = await operator.call('PUT', '/operator-password', { password: refused });
-  expect(codeOf(answer)).toBe('invalid_request');
-  expect(JSON.stringify(answer.body)).toContain('password');
+  const response = await operator.call('PUT', '/operator-password', { password: refused });
+  expect(codeOf(response)).toBe('invalid_request');
+  expect(JSON.stringify(response.body)).toContain('password');
   expect((await signIn({ password })).signedIn.status).toBe(200);
 });
 
-test('who guesses is let try five times, then told to wait, while a link still signs in', async () => {
+test('after five wrong guesses a client has to wait, but a link still works', async () => {
   const { operator, signIn, newOperator } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
   const guesses = await Promise.all(Array.from({ length: 8 }, (_, index) => signIn({ password: `guess ${index}` })));
   const statuses = guesses.map(({ signedIn }) => signedIn.status).sort();
   expect(statuses).toEqual([403, 403, 403, 403, 403, 429, 429, 429]);
-  // The right one as well, or waiting would tell which one that is.
+  // The correct password has to wait, too: otherwise the response would reveal it.
   const late = await signIn({ password });
   expect(codeOf(late.signedIn)).toBe('too_many_tries');
   expect(Number(late.signedIn.headers.get('retry-after'))).toBeGreaterThan(0);
   expect((await newOperator()).signedIn.status).toBe(200);
 });
 
-test('a stranger who guesses does not lock the operator out, behind a proxy either', async () => {
+test('another client’s guesses do not lock the operator out, even behind a proxy', async () => {
   const { operator, signIn } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
   const from = (client: string, guess: string) =>
@@ -106,7 +106,7 @@ test('a stranger who guesses does not lock the operator out, behind a proxy eith
   expect((await from('1.1.1.1', password)).signedIn.status).toBe(200);
 });
 
-test('the database holds a password in a form that tells nothing of it', async () => {
+test('the database stores a salted hash of the password', async () => {
   const { server, operator } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
   const db = openDatabase(openDataDir(server.config).database);
@@ -116,7 +116,7 @@ test('the database holds a password in a form that tells nothing of it', async (
   expect(await hashPassword(password)).not.toBe(rows[0]?.hash);
 });
 
-test('a password is the same however a keyboard composes its letters, and nothing else is', async () => {
+test('a password matches however the keyboard composes its letters', async () => {
   const stored = await hashPassword('Zu\u0308rich am See');
   expect(await verifyPassword('Z\u00fcrich am See', stored)).toBe(true);
   expect(await verifyPassword('Zurich am See', stored)).toBe(false);
