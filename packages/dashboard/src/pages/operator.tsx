@@ -171,7 +171,7 @@ export function OperatorPage() {
         <dl>
           <dt>gen3d</dt>
           <dd>{overview.version}</dd>
-          <dt>Jobs, open or finished within 24 hours</dt>
+          <dt>Open and recent jobs</dt>
           <dd>
             {statuses
               .flatMap((status) =>
