@@ -1,6 +1,6 @@
-// node batch.mjs photos/ models/           makes what is missing, then ends
-// node batch.mjs photos/ models/ --watch   and goes on with what comes
-// `gen3d watch` does this without any code; here it is as a start for your own.
+// node batch.mjs photos/ models/           creates the missing models and exits
+// node batch.mjs photos/ models/ --watch   also watches for new photos
+// `gen3d watch` does the same. Use this as a starting point for a program of your own.
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join, parse } from 'node:path';
@@ -13,21 +13,21 @@ if (!photos || !models) {
   process.exit(2);
 }
 if (!(await stat(photos).catch(() => undefined))?.isDirectory()) {
-  console.error(`${photos} is no folder: give the one with the photos`);
+  console.error(`${photos} is not a folder. Pass the folder of the photos`);
   process.exit(1);
 }
 
 const gen3d = connect();
-const atOnce = 4;
-/** Photos that were tried in this run, by name and what was in them. */
-const tried = new Set();
+const concurrency = 4;
+/** The photos attempted in this run, by name and content. */
+const attempted = new Set();
 
 await mkdir(models, { recursive: true });
 for (;;) {
-  const waiting = (await missing()).values();
+  const queue = (await photosWithoutModel()).values();
   await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      for (const name of waiting) await make(name);
+    Array.from({ length: concurrency }, async () => {
+      for (const name of queue) await createModel(name);
     }),
   );
   if (watch !== '--watch') break;
@@ -43,27 +43,27 @@ function connect() {
   }
 }
 
-/** The photos that have no model, and have been left alone for a second: one that is being copied is not whole yet. */
-async function missing() {
-  const made = new Set((await readdir(models)).map((name) => parse(name).name));
+/** The photos without a model. When watching, skips photos that changed within the last second: a copy may be in progress. */
+async function photosWithoutModel() {
+  const finished = new Set((await readdir(models)).map((name) => parse(name).name));
   const names = (await readdir(photos)).filter((name) => /^[^.].*\.(jpe?g|png|webp)$/i.test(name));
-  const settled = [];
+  const found = [];
   for (const name of names) {
-    if (made.has(parse(name).name)) continue;
+    if (finished.has(parse(name).name)) continue;
     const { mtimeMs } = await stat(join(photos, name));
-    if (!watch || Date.now() - mtimeMs > 1000) settled.push(name);
+    if (!watch || Date.now() - mtimeMs > 1000) found.push(name);
   }
-  return settled;
+  return found;
 }
 
-async function make(name) {
+async function createModel(name) {
   const photo = await readFile(join(photos, name));
   const hash = createHash('sha256').update(photo).digest('hex');
-  if (tried.has(name + hash)) return;
-  tried.add(name + hash);
+  if (attempted.has(name + hash)) return;
+  attempted.add(name + hash);
   const model = join(models, `${parse(name).name}.glb`);
   try {
-    // The same photo is the same job, also when this program was ended in the middle and starts again.
+    // The same photo has the same job, even if this program was interrupted and restarted.
     const task = await gen3d.generate(photo, { idempotencyKey: `batch-${hash}` });
     await writeFile(`${model}.part`, await gen3d.download(task));
     await rename(`${model}.part`, model);

@@ -1,5 +1,5 @@
 // GEN3D_API_KEY=… PORT=3000 node server.mjs
-// The page speaks to this server, this server to gen3d: the key stays here, where visitors cannot read it.
+// The page calls this server, which calls gen3d. The API key stays on this server, hidden from visitors.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { Gen3d, InvalidRequestError, NotFoundError } from '@gen3d/sdk';
@@ -9,23 +9,23 @@ const page = await readFile(new URL('index.html', import.meta.url));
 const maxBytes = 4 * 1024 ** 2;
 
 const server = createServer(async (request, response) => {
-  // Strangers send anything: `//`, for one, is not a URL. Query strings are not used here.
+  // Not `new URL`, which throws for request targets such as `//`.
   const [pathname] = request.url.split('?');
-  const answer = (status, body) =>
+  const respond = (status, body) =>
     response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(body));
   try {
     if (request.method === 'GET' && pathname === '/') {
       return response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page);
     }
-    // An app for everybody would ask here who that is, and how many models they may make: each costs you inference.
+    // A public app would authenticate users here and limit how many models each may create.
     if (request.method === 'POST' && pathname === '/models') {
       const { job_id } = await gen3d.jobs.create({ image: await bodyOf(request) });
-      return answer(202, { id: job_id });
+      return respond(202, { id: job_id });
     }
     const [, id] = /^\/models\/(\w+)$/.exec(pathname) ?? [];
     if (request.method === 'GET' && id) {
       const { status, progress, model_urls, thumbnail_url, error } = await gen3d.jobs.retrieve(id);
-      return answer(200, {
+      return respond(200, {
         status,
         progress,
         model: model_urls?.glb,
@@ -33,15 +33,15 @@ const server = createServer(async (request, response) => {
         problem: error?.message,
       });
     }
-    answer(404, { problem: 'There is nothing here' });
+    respond(404, { problem: 'Not found' });
   } catch (error) {
-    // The visitor disconnected during the upload, so there is no one to respond to.
+    // The visitor disconnected during the upload.
     if (request.destroyed && !request.complete) return response.destroy();
-    // Only what the photo is to blame for is the visitor's business.
-    if (error instanceof InvalidRequestError) return answer(400, { problem: error.message });
-    if (error instanceof NotFoundError) return answer(404, { problem: 'There is no such model' });
+    // Visitors see only errors about their photo.
+    if (error instanceof InvalidRequestError) return respond(400, { problem: error.message });
+    if (error instanceof NotFoundError) return respond(404, { problem: 'This model does not exist' });
     console.error(error);
-    answer(502, { problem: 'The models are not being made at the moment, please try again later' });
+    respond(502, { problem: 'The service is temporarily unavailable. Please try again later' });
   }
 });
 
@@ -57,10 +57,10 @@ function connect() {
 async function bodyOf(request) {
   const parts = [];
   let size = 0;
-  // Leaving the loop would otherwise close the connection before the response.
+  // By default, leaving the loop would close the connection before the response.
   for await (const part of request.iterator({ destroyOnReturn: false })) {
     size += part.length;
-    if (size > maxBytes) throw new InvalidRequestError('invalid_request', 'The photo has more than 4 MiB');
+    if (size > maxBytes) throw new InvalidRequestError('invalid_request', 'The photo is larger than 4 MiB');
     parts.push(part);
   }
   return Buffer.concat(parts);

@@ -1,17 +1,17 @@
 // GEN3D_WEBHOOK_SECRET=whsec_… PORT=3000 node receiver.mjs
-// The server posts to https addresses: put a TLS proxy or a tunnel in front, and give its URL to `gen3d webhook set`.
+// gen3d delivers events to https URLs only. Run a TLS proxy or tunnel, and pass its URL to `gen3d webhook set`.
 import { verifyWebhook, WebhookVerificationError } from '@gen3d/sdk';
 import express from 'express';
 
 const secret = process.env.GEN3D_WEBHOOK_SECRET;
 if (!secret) {
-  console.error('Set GEN3D_WEBHOOK_SECRET: `gen3d webhook get` shows it');
+  console.error('Set GEN3D_WEBHOOK_SECRET to the secret that `gen3d webhook get` shows');
   process.exit(1);
 }
 
 const app = express();
 
-// The signature covers the bytes as they were sent, so this route must get them before any JSON parser does.
+// The signature covers the raw bytes, so this route must receive them before a JSON parser does.
 app.post('/gen3d', express.raw({ type: 'application/json', limit: '1mb' }), async (request, response) => {
   let event;
   try {
@@ -20,21 +20,21 @@ app.post('/gen3d', express.raw({ type: 'application/json', limit: '1mb' }), asyn
     if (!(error instanceof WebhookVerificationError)) throw error;
     return response.status(400).send(error.message);
   }
-  // Deliveries come at least once: after a lost answer the same event_id comes again.
+  // Events are delivered at least once. After a lost response, an event_id arrives again.
   if (isNew(event.event_id)) handle(event);
-  // Within 10 s, or it counts as failed: what takes longer belongs into a queue.
+  // The delivery fails without a response within 10 s. Put longer work into a queue.
   response.status(204).end();
 });
 
-// Below it, parse as you like.
+// Later routes may parse JSON.
 app.use(express.json());
 
-/** An app with a database makes this a table with a unique column, filled in the transaction that does the work. */
+/** With a database, use a table with a unique column instead, written in the transaction that handles the event. */
 const seen = new Set();
 function isNew(eventId) {
   if (seen.has(eventId)) return false;
   seen.add(eventId);
-  // Retries end after some 8 hours; ten thousand events are more than that for most.
+  // Retries end after about 8 hours. Most apps receive fewer than 10,000 events in that time.
   if (seen.size > 10_000) seen.delete(seen.values().next().value);
   return true;
 }

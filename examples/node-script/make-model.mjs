@@ -9,7 +9,7 @@ if (!photo) {
 }
 
 try {
-  // Without arguments: the key from GEN3D_API_KEY, the server from GEN3D_BASE_URL, or the one on this machine.
+  // Reads GEN3D_API_KEY, and GEN3D_BASE_URL if it is set.
   const gen3d = new Gen3d();
   const task = await gen3d.generate(photo, {
     onProgress: ({ status, progress }) => console.error(`${status} ${progress} %`),
@@ -18,7 +18,7 @@ try {
   console.log(model);
 } catch (error) {
   if (!(error instanceof Gen3dError)) throw error;
-  // The photo's fault, such as no_foreground, has a code to act on; the rest (no photo, no key, no server) is a sentence.
+  // The code of a failed job, such as no_foreground, says what is wrong with the photo.
   console.error(error instanceof JobFailedError ? `${error.code}: ${error.message}` : error.message);
   process.exitCode = 1;
 }

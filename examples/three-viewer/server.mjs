@@ -1,4 +1,4 @@
-// node server.mjs model.glb, then open the address that it prints
+// Run `node server.mjs model.glb` and open the printed URL.
 import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { dirname, join, normalize } from 'node:path';
@@ -10,7 +10,7 @@ if (!model) {
   process.exit(2);
 }
 if (!(await stat(model).catch(() => undefined))?.isFile()) {
-  console.error(`${model} is no file: give a model, such as \`gen3d create photo.jpg --wait\` writes`);
+  console.error(`${model} is not a file. Create a model with \`gen3d create photo.jpg --wait\``);
   process.exit(1);
 }
 const here = dirname(fileURLToPath(import.meta.url));

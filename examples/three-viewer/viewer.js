@@ -5,17 +5,17 @@ import { GLTFLoader } from 'three/addons/loaders/GLTFLoader.js';
 
 const canvas = document.querySelector('canvas');
 const renderer = new THREE.WebGLRenderer({ canvas, antialias: true });
-// Keeps a texture's colours where the light is bright, instead of cutting them off at white.
+// Keeps the texture's colors in bright light instead of clipping them to white.
 renderer.toneMapping = THREE.NeutralToneMapping;
 const camera = new THREE.PerspectiveCamera(35);
 const controls = new OrbitControls(camera, canvas);
 
 const scene = new THREE.Scene();
 scene.background = new THREE.Color('#f4f4f2');
-// The material is rough and not metallic: light from all around shows it best.
+// Light from all directions suits the rough, non-metallic material.
 scene.environment = new THREE.PMREMGenerator(renderer).fromScene(new RoomEnvironment()).texture;
 
-// A gen3d model is one metre long, stands on y = 0 and looks along +z. An asset's URL works as well: they allow any origin.
+// A gen3d model is one meter long, stands on y = 0 and faces +z. Asset URLs work too, because they allow any origin.
 const url = new URLSearchParams(location.search).get('model') ?? '/model.glb';
 const { scene: model } = await new GLTFLoader().loadAsync(url);
 scene.add(model);
@@ -28,7 +28,7 @@ camera.far = distance * 10;
 controls.target.copy(center);
 controls.update();
 
-// Drawn when something changes, not sixty times a second: a page with a model on it should not warm a phone.
+// Draws only on changes, to save power.
 const draw = () => {
   const { clientWidth, clientHeight } = canvas;
   renderer.setPixelRatio(devicePixelRatio);

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { openApiDocument } from '../../packages/schema/src/openapi.js';
 import { apiPage } from './api-page.js';
 import { cliPage } from './cli-page.js';
 import { configurationPage } from './configuration-page.js';
@@ -12,6 +13,7 @@ test.each([
   ['api.md', 'the OpenAPI document', apiPage],
   ['cli.md', 'the command line', cliPage],
   ['configuration.md', "the server's settings", configurationPage],
+  ['openapi.json', 'the contract', () => `${JSON.stringify(openApiDocument(), undefined, 2)}\n`],
   ['sdk.md', "the SDK's sources", sdkPage],
 ])(
   'docs/%s says what %s says; `npm run docs` writes it anew',

@@ -24,11 +24,11 @@ afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
 });
 
-/** Starts an example that serves, on a free port. */
-async function start(name: string, args: readonly string[], more: Record<string, string> = {}) {
+/** Starts an example server on a free port. */
+async function start(name: string, args: readonly string[], extraEnv: Record<string, string> = {}) {
   const child = spawn(process.execPath, [example(name), ...args], {
     cwd: path(),
-    env: { PATH: process.env.PATH, PORT: '0', ...env, ...more },
+    env: { PATH: process.env.PATH, PORT: '0', ...env, ...extraEnv },
   });
   children.push(child);
   const [url = ''] = /http:\S+/.exec(await says(child, /Listening on \S+\n/)) ?? [];
@@ -37,47 +37,47 @@ async function start(name: string, args: readonly string[], more: Record<string,
 
 const isGlb = async (file: string) => (await readFile(path(file))).toString('latin1', 0, 4) === 'glTF';
 
-test('node-script writes the model beside its photo, and says why there is none', async () => {
-  const made = await run(process.execPath, [example('node-script/make-model.mjs'), 'cup.png'], env);
-  expect(made).toEqual({ code: 0, stdout: 'cup.glb\n', stderr: 'SUCCEEDED 100 %\n' });
+test('node-script writes the model next to its photo', async () => {
+  const created = await run(process.execPath, [example('node-script/make-model.mjs'), 'cup.png'], env);
+  expect(created).toEqual({ code: 0, stdout: 'cup.glb\n', stderr: 'SUCCEEDED 100 %\n' });
   expect(await isGlb('cup.glb')).toBe(true);
   expect(await run(process.execPath, [example('node-script/make-model.mjs')], env)).toMatchObject({ code: 2 });
 });
 
-test('curl.sh gets a model with nothing but curl', async () => {
+test('curl.sh downloads a model with curl', async () => {
   const { code, stdout, stderr } = await run(example('curl.sh'), ['cup.png', 'by-curl.glb'], env);
   expect(stderr).toMatch(/^job \w{26}\nSUCCEEDED\n$/);
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'by-curl.glb\n' });
   expect(await isGlb('by-curl.glb')).toBe(true);
-  const refused = await run(example('curl.sh'), ['cup.png', 'no.glb'], { ...env, GEN3D_API_KEY: 'gen3d_wrong' });
-  expect(refused.code).not.toBe(0);
+  const rejected = await run(example('curl.sh'), ['cup.png', 'no.glb'], { ...env, GEN3D_API_KEY: 'gen3d_wrong' });
+  expect(rejected.code).not.toBe(0);
   expect(existsSync(path('no.glb'))).toBe(false);
 });
 
 test.each<[string, string, string[], Record<string, string>, RegExp]>([
-  ['curl.sh without its photo', 'curl.sh', ['nope.jpg', 'no.glb'], {}, /^nope\.jpg is no file that can be read\n$/],
-  ['curl.sh without a key', 'curl.sh', ['cup.png', 'no.glb'], { GEN3D_API_KEY: '' }, /^There is no API key: .*\n$/],
+  ['curl.sh without the photo', 'curl.sh', ['nope.jpg', 'no.glb'], {}, /^nope\.jpg is not a readable file\n$/],
+  ['curl.sh without a key', 'curl.sh', ['cup.png', 'no.glb'], { GEN3D_API_KEY: '' }, /^The API key is missing.*\n$/],
   [
     'curl.sh with a wrong key',
     'curl.sh',
     ['cup.png', 'no.glb'],
     { GEN3D_API_KEY: 'gen3d_no' },
-    /No job was made at .*Forbidden/,
+    /Could not create a job at .*Forbidden/,
   ],
-  ['node-script without its photo', 'node-script/make-model.mjs', ['nope.jpg'], {}, /^.*nope\.jpg.*\n$/],
+  ['node-script without the photo', 'node-script/make-model.mjs', ['nope.jpg'], {}, /^.*nope\.jpg.*\n$/],
   [
     'node-script without a key',
     'node-script/make-model.mjs',
     ['cup.png', 'no.glb'],
     { GEN3D_API_KEY: '' },
-    /^No API key: .*\n$/,
+    /^The API key is missing.*\n$/,
   ],
   [
     'node-script with a wrong key',
     'node-script/make-model.mjs',
     ['cup.png', 'no.glb'],
     { GEN3D_API_KEY: 'gen3d_no' },
-    /^The API key was refused.*\n$/,
+    /^The API key is missing, wrong or revoked.*\n$/,
   ],
   [
     'node-script without a server',
@@ -86,23 +86,35 @@ test.each<[string, string, string[], Record<string, string>, RegExp]>([
     { GEN3D_BASE_URL: 'http://127.0.0.1:1' },
     /^.*127\.0\.0\.1:1.*\n$/,
   ],
-  ['batch-folder without its folder', 'batch-folder/batch.mjs', ['nope', 'no.glb'], {}, /^nope is no folder.*\n$/],
-  ['batch-folder without a key', 'batch-folder/batch.mjs', ['.', 'no.glb'], { GEN3D_API_KEY: '' }, /^No API key.*\n$/],
-  ['browser-upload without a key', 'browser-upload/server.mjs', [], { GEN3D_API_KEY: '' }, /^No API key: .*\n$/],
+  ['batch-folder without the folder', 'batch-folder/batch.mjs', ['nope', 'no.glb'], {}, /^nope is not a folder.*\n$/],
+  [
+    'batch-folder without a key',
+    'batch-folder/batch.mjs',
+    ['.', 'no.glb'],
+    { GEN3D_API_KEY: '' },
+    /^The API key is missing.*\n$/,
+  ],
+  [
+    'browser-upload without a key',
+    'browser-upload/server.mjs',
+    [],
+    { GEN3D_API_KEY: '' },
+    /^The API key is missing.*\n$/,
+  ],
   ['express-webhooks without a secret', 'express-webhooks/receiver.mjs', [], {}, /^Set GEN3D_WEBHOOK_SECRET.*\n$/],
-  ['three-viewer without its model', 'three-viewer/server.mjs', ['nope.glb'], {}, /^nope\.glb is no file.*\n$/],
-])('%s ends with a sentence and no file', async (_, name, args, more, words) => {
+  ['three-viewer without the model', 'three-viewer/server.mjs', ['nope.glb'], {}, /^nope\.glb is not a file.*\n$/],
+])('%s prints an error and writes no file', async (_, name, args, extraEnv, message) => {
   const [program, first] = name.endsWith('.sh') ? [example(name), []] : [process.execPath, [example(name)]];
-  const { code, stdout, stderr } = await run(program, [...first, ...args], { ...env, ...more });
-  expect(stderr).toMatch(words);
+  const { code, stdout, stderr } = await run(program, [...first, ...args], { ...env, ...extraEnv });
+  expect(stderr).toMatch(message);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(existsSync(path('no.glb'))).toBe(false);
 });
 
-test('browser-upload survives what strangers send', async () => {
+test('browser-upload survives malformed requests', async () => {
   const { child, url } = await start('browser-upload/server.mjs', []);
   const { hostname, port } = new URL(url);
-  /** Sends bytes as they are. Resolves with the response, or with what had come when the connection was closed. */
+  /** Sends raw text. Resolves with everything received when the connection closes. */
   const send = (text: string, abort = false) =>
     new Promise<string>((resolve) => {
       let received = '';
@@ -124,26 +136,26 @@ test('browser-upload survives what strangers send', async () => {
   await send(`POST /models ${head}Content-Length: 1000\r\n\r\nhalf`, true);
   await send(`POST /models ${head}Transfer-Encoding: chunked\r\n\r\nnot a chunk`);
   const large = await fetch(`${url}/models`, { method: 'POST', body: new Uint8Array(4 * 1024 ** 2 + 1) });
-  expect(await large.json()).toEqual({ problem: 'The photo has more than 4 MiB' });
+  expect(await large.json()).toEqual({ problem: 'The photo is larger than 4 MiB' });
   expect((await fetch(url)).status).toBe(200);
   expect(child.exitCode).toBeNull();
 });
 
-test('curl.sh takes no job for an answer that names none', async () => {
-  // Asked for the job without an id, it answers as gen3d does: with the models of others.
-  const elsewhere = createServer((_, response) => {
+test('curl.sh fails if the response has no job id', async () => {
+  // Responds as gen3d does to a request without an id: with the list of jobs.
+  const otherServer = createServer((_, response) => {
     response.end(JSON.stringify({ jobs: [{ status: 'SUCCEEDED', model_urls: { glb: `${server.url}/healthz` } }] }));
   });
-  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void elsewhere.close());
-  const { port } = elsewhere.address() as AddressInfo;
-  const there = { ...env, GEN3D_BASE_URL: `http://127.0.0.1:${port}` };
-  const { code, stderr } = await run(example('curl.sh'), ['cup.png', 'no.glb'], there);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is no gen3d server') });
+  await new Promise<void>((resolve) => otherServer.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void otherServer.close());
+  const { port } = otherServer.address() as AddressInfo;
+  const otherEnv = { ...env, GEN3D_BASE_URL: `http://127.0.0.1:${port}` };
+  const { code, stderr } = await run(example('curl.sh'), ['cup.png', 'no.glb'], otherEnv);
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('is not a gen3d server') });
   expect(existsSync(path('no.glb'))).toBe(false);
 });
 
-test('batch-folder makes what is missing, again only what is new, and with --watch what comes', async () => {
+test('batch-folder creates missing models, and with --watch those of new photos', async () => {
   await mkdir(path('photos'));
   await writeFile(path('photos', 'a.png'), discPng(70));
   await writeFile(path('photos', 'b.png'), discPng(71));
@@ -162,7 +174,7 @@ test('batch-folder makes what is missing, again only what is new, and with --wat
   watching.kill();
 });
 
-test('express-webhooks takes what verifies, once, and refuses the rest', async () => {
+test('express-webhooks handles verified events once and rejects others', async () => {
   const secret = 'whsec_0123456789abcdef';
   const { child, url } = await start('express-webhooks/receiver.mjs', [], { GEN3D_WEBHOOK_SECRET: secret });
   const ended = result(child);
@@ -192,29 +204,29 @@ test('express-webhooks takes what verifies, once, and refuses the rest', async (
   expect((await ended).stdout).toBe('01J9ZC3W8Q4V5N6M7P8R9S0T1B is done: https://example.com/model.glb\n');
 });
 
-const places = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
-const executablePath = places.find((one) => one && existsSync(one));
-if (!executablePath) console.warn('SKIPPED: the examples in a browser, as no Chromium was found; CHROMIUM=/path/to/it');
+const browserPaths = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
+const executablePath = browserPaths.find((path) => path && existsSync(path));
+if (!executablePath) console.warn('SKIPPED: examples in a browser. No Chromium was found; set CHROMIUM to its path');
 
 describe.skipIf(!executablePath)('in a browser', () => {
   async function newPage() {
-    // No GPU is needed: SwiftShader draws on the processor.
+    // SwiftShader renders on the CPU.
     const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
     const browser = await chromium.launch({ executablePath: executablePath!, args });
     onTestFinished(() => browser.close());
     const page = await browser.newPage({ viewport: { width: 400, height: 300 } });
-    const complaints: string[] = [];
-    page.on('pageerror', (error) => complaints.push(error.message));
-    return { page, complaints };
+    const pageErrors: string[] = [];
+    page.on('pageerror', (error) => pageErrors.push(error.message));
+    return { page, pageErrors };
   }
 
-  test('browser-upload makes a model of a photo, tells a visitor what is wrong, and never shows the key', async () => {
+  test('browser-upload turns a photo into a model, explains errors, and never exposes the key', async () => {
     const { url } = await start('browser-upload/server.mjs', []);
-    const { page, complaints } = await newPage();
-    const seen: Promise<string>[] = [];
-    page.on('request', (request) => seen.push(request.allHeaders().then((headers) => JSON.stringify(headers))));
+    const { page, pageErrors } = await newPage();
+    const traffic: Promise<string>[] = [];
+    page.on('request', (request) => traffic.push(request.allHeaders().then((headers) => JSON.stringify(headers))));
     page.on('response', (response) => {
-      seen.push(
+      traffic.push(
         response.text().catch(() => ''),
         Promise.resolve(JSON.stringify(response.headers())),
       );
@@ -226,17 +238,17 @@ describe.skipIf(!executablePath)('in a browser', () => {
     const glb = await fetch((await link.getAttribute('href')) ?? '');
     expect(Buffer.from(await glb.arrayBuffer()).toString('latin1', 0, 4)).toBe('glTF');
     await page.setInputFiles('#photo', { name: 'notes.png', mimeType: 'image/png', buffer: Buffer.from('no photo') });
-    await page.getByText('send a PNG, JPEG or WebP').waitFor();
-    const everything = (await Promise.all(seen)).join('\n');
-    expect(everything).toContain('"status":"SUCCEEDED"');
-    expect(everything).not.toContain(publicTestKey);
-    expect(complaints).toEqual([]);
+    await page.getByText('Send a PNG, JPEG or WebP').waitFor();
+    const transmitted = (await Promise.all(traffic)).join('\n');
+    expect(transmitted).toContain('"status":"SUCCEEDED"');
+    expect(transmitted).not.toContain(publicTestKey);
+    expect(pageErrors).toEqual([]);
   });
 
-  test('three-viewer shows the model, and it turns', async () => {
+  test('three-viewer shows a model that can be rotated', async () => {
     await run(process.execPath, [example('node-script/make-model.mjs'), 'bowl.png'], env);
     const { url } = await start('three-viewer/server.mjs', [path('bowl.glb')]);
-    const { page, complaints } = await newPage();
+    const { page, pageErrors } = await newPage();
     await page.goto(url);
     await page.waitForSelector('body[data-state=shown]');
     const before = await page.screenshot();
@@ -245,8 +257,8 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.mouse.move(320, 150, { steps: 4 });
     await page.mouse.up();
     await expect.poll(async () => (await page.screenshot()).equals(before), { timeout: 30_000 }).toBe(false);
-    // The background alone would be one colour, and compress to next to nothing.
+    // A screenshot of the plain background alone would compress to far less.
     expect(before.length).toBeGreaterThan(4000);
-    expect(complaints).toEqual([]);
+    expect(pageErrors).toEqual([]);
   });
 });

@@ -128,7 +128,7 @@ describe('refused in words that an assistant can act on', () => {
     const { call } = await assistant('--base-url', 'http://127.0.0.1:1', '--api-key', 'gen3d_key');
     expect(words(await call('list', {}))).toContain('is the server running? Start it with `gen3d serve`');
     const stranger = await assistant('--api-key', 'gen3d_wrong');
-    expect(words(await stranger.call('list', {}))).toContain('key was refused');
+    expect(words(await stranger.call('list', {}))).toContain('API key is missing, wrong or revoked');
   });
 });
 

@@ -129,7 +129,7 @@ test('a server that goes away and comes back is waited for', async () => {
 test.each([
   ['a folder that is not there', ['watch', 'nowhere'], {}, 2, /nowhere is not there/],
   ['a photo', ['watch', 'inbox/there.png'], {}, 2, /is no folder/],
-  ['a wrong key', ['watch', 'inbox'], { GEN3D_API_KEY: 'gen3d_wrong' }, 4, /key was refused/],
+  ['a wrong key', ['watch', 'inbox'], { GEN3D_API_KEY: 'gen3d_wrong' }, 4, /missing, wrong or revoked/],
   ['no server', ['watch', 'inbox', '--base-url', 'http://127.0.0.1:1', '--api-key', 'x'], {}, 3, /cannot reach/],
 ])('%s ends it at once', async (_, args, env, code, words) => {
   expect(await gen3d(args, { env })).toMatchObject({ code, stdout: '', stderr: expect.stringMatching(words) });

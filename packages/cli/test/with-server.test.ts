@@ -99,13 +99,13 @@ describe('refused', () => {
     ]) {
       const { code, stdout, stderr } = await gen3d(args);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toMatch(new RegExp(`^error: There is no job ${id} .*\`gen3d list\`.*\\n$`));
+      expect(stderr).toMatch(new RegExp(`^error: Job ${id} does not exist.*\`gen3d list\`.*\\n$`));
     }
   });
 
   test('a wrong key ends with 4 and says what to do', async () => {
     const { code, stderr } = await gen3d(['create', 'cup.png'], { env: { GEN3D_API_KEY: 'gen3d_wrong' } });
-    expect(stderr).toMatch(/key was refused.*gen3d login/);
+    expect(stderr).toMatch(/missing, wrong or revoked.*gen3d login/);
     expect(code).toBe(4);
   });
 
@@ -319,7 +319,7 @@ describe('webhooks', () => {
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
     expect(stdout).toBe('2026-01-02T03:04:05.000Z  ping\n');
-    expect(stderr).toMatch(/refused POST .*signature does not fit/);
+    expect(stderr).toMatch(/refused POST .*signature does not match/);
     expect(stderr).toMatch(/refused POST .*the body is larger than 1 MiB/);
     expect(code).toBe(0);
   });

@@ -1,6 +1,9 @@
 import { z } from 'zod';
 
-/** The balance object (API.md section 2.3); `rates` maps a serving-instance key to USD per second of inference. */
+/**
+ * The balance object (docs/contract.md section 2.3). `rates` maps the key of a serving instance to USD per second of
+ * inference.
+ */
 export const Balance = z.object({
   balance_usd: z.number(),
   min_balance_usd: z.number(),

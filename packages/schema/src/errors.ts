@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** `error.code` of a refused request (API.md section 7). Clients match on the code; messages may be reworded. */
+/** `error.code` of a failed request (docs/contract.md section 7). Clients match on the code; messages may change. */
 export const ErrorCode = z.enum([
   'invalid_request',
   'invalid_cursor',
@@ -11,7 +11,7 @@ export const ErrorCode = z.enum([
 ]);
 export type ErrorCode = z.infer<typeof ErrorCode>;
 
-/** `error.code` inside a FAILED job. The contract leaves the set open; this is gen3d's. */
+/** `error.code` of a FAILED job. The contract leaves the set open; these are gen3d's codes. */
 export const TaskErrorCode = z.enum([
   'unsupported_type',
   'image_fetch_failed',
@@ -23,14 +23,14 @@ export const TaskErrorCode = z.enum([
 ]);
 export type TaskErrorCode = z.infer<typeof TaskErrorCode>;
 
-/** The standard error body. `code` stays an open string: a client must survive a server newer than itself. */
+/** The standard error body. `code` is any string, because a newer server may add codes. */
 export const ErrorBody = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
-/** The body of 402: the standard one with both figures beside it. */
+/** The body of a 402: the standard error body plus both amounts. */
 export const InsufficientBalanceBody = ErrorBody.extend({ balance_usd: z.number(), min_balance_usd: z.number() });
 export type InsufficientBalanceBody = z.infer<typeof InsufficientBalanceBody>;
 
-/** The gateway's bodies, which are not the standard shape (API.md section 5, rule 3, and section 7). */
+/** The gateway's error bodies, which do not have the standard shape (docs/contract.md sections 5.3 and 7). */
 export const forbiddenBody = { message: 'Forbidden' } as const;
 export const tooManyRequestsBody = { message: 'Too Many Requests' } as const;

@@ -4,7 +4,7 @@ import { jobType } from './lifecycle.js';
 
 const envelope = { event_id: Ulid, user_id: z.string(), timestamp: Timestamp };
 
-/** Sent on every change of a job's status or progress (API.md section 6.1). */
+/** Sent on every change of a job's status or progress (docs/contract.md section 6.1). */
 export const TaskUpdatedEvent = z.object({
   event: z.literal('task.updated'),
   ...envelope,
@@ -18,7 +18,7 @@ export const TaskUpdatedEvent = z.object({
 });
 export type TaskUpdatedEvent = z.infer<typeof TaskUpdatedEvent>;
 
-/** Sent by `POST /v1/webhook-endpoint/test` (API.md section 6.2). */
+/** Sent by `POST /v1/webhook-endpoint/test` (docs/contract.md section 6.2). */
 export const PingEvent = z.object({ event: z.literal('ping'), ...envelope });
 export type PingEvent = z.infer<typeof PingEvent>;
 

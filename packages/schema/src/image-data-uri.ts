@@ -1,31 +1,31 @@
 import { limits } from './limits.js';
 
-/** The media types an inline image may have (API.md section 4.1). */
+/** The media types of inline images (docs/contract.md section 4.1). */
 export const inlineImageTypes = ['image/png', 'image/jpeg', 'image/webp'] as const;
 
 const dataUri = /^data:(image\/(?:png|jpeg|webp));base64,/;
 
-/** Size in bytes of canonical base64 once decoded. */
+/** The decoded size of padded base64, in bytes. */
 const decodedBytes = (base64: string) =>
   (base64.length / 4) * 3 - (base64.endsWith('==') ? 2 : base64.endsWith('=') ? 1 : 0);
 
-/** Splits an inline image into its type and its base64 text, or says what is wrong with it. */
+/** Splits an inline image into its media type and base64 text. `problem` completes a sentence about the data URI. */
 export function parseImageDataUri(
   uri: string,
 ): { mediaType: string; base64: string; byteLength: number } | { problem: string } {
   const [prefix, mediaType] = dataUri.exec(uri) ?? [];
   if (prefix === undefined || mediaType === undefined) {
-    return { problem: 'must be a data URI of the form data:image/(png|jpeg|webp);base64,<data>' };
+    return { problem: 'must have the form data:image/(png|jpeg|webp);base64,<data>' };
   }
   const base64 = uri.slice(prefix.length);
-  // Length and alphabet are checked before anything is decoded: no allocation for what will be refused.
+  // Checked without decoding, to avoid allocating memory for an image that is refused.
   if (base64.length === 0 || base64.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) {
-    return { problem: 'holds no valid base64 data' };
+    return { problem: 'does not contain valid base64' };
   }
   const byteLength = decodedBytes(base64);
   if (byteLength > limits.inlineImageBytes) {
     return {
-      problem: `holds ${byteLength} bytes; an inline image may have ${limits.inlineImageBytes} (4 MiB). Send a URL instead`,
+      problem: `contains ${byteLength} bytes, more than the limit of ${limits.inlineImageBytes} (4 MiB) for inline images. Send a URL instead`,
     };
   }
   return { mediaType, base64, byteLength };

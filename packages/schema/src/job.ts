@@ -5,7 +5,7 @@ import { jobStatuses, jobType } from './lifecycle.js';
 import { limits } from './limits.js';
 import { characterCount, isWellFormed, notWellFormed } from './text.js';
 
-/** A ULID: 26 characters of Crockford's base 32 that sort by creation time. The first character never passes 7. */
+/** A ULID: 26 characters of Crockford's base 32, sortable by creation time. The first character is at most 7. */
 export const Ulid = z.string().regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, 'must be a ULID (26 characters)');
 
 /** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
@@ -19,7 +19,7 @@ export const ModelUrls = z.object({ glb: z.url() });
 export const TaskError = z.object({ code: z.string(), message: z.string() });
 export type TaskError = { code: TaskErrorCode; message: string };
 
-/** The task object (API.md section 2.1). */
+/** The task object (docs/contract.md section 2.1). */
 export const Task = z.object({
   task_id: Ulid,
   type: z.literal(jobType),
@@ -35,13 +35,13 @@ export type Task = z.infer<typeof Task>;
 
 /** `input` of an image-to-3d job. */
 export const ImageTo3dInput = z.object({
-  image_urls: z.array(ImageUrl).length(limits.imageUrls, `must hold exactly ${limits.imageUrls} image`),
+  image_urls: z.array(ImageUrl).length(limits.imageUrls, `must contain exactly ${limits.imageUrls} image`),
 });
 export type ImageTo3dInput = z.infer<typeof ImageTo3dInput>;
 
 const { min: minKeyLength, max: maxKeyLength } = limits.idempotencyKeyLength;
 
-/** Its length is counted in characters (code points), so 256 emoji are as good as 256 letters. */
+/** Length is counted in characters (code points): 256 emoji fit as well as 256 letters. */
 export const IdempotencyKey = z
   .string()
   .refine((key) => key.length >= minKeyLength && (key.length <= maxKeyLength || fitsInCharacters(key)), {
@@ -49,24 +49,23 @@ export const IdempotencyKey = z
   })
   .refine(isWellFormed, notWellFormed);
 
-/** A code point has at most two UTF-16 units, so a far longer key is refused without being counted. */
+/** Counts the characters only of keys that may fit. A code point has at most two UTF-16 units. */
 const fitsInCharacters = (key: string) => key.length <= 2 * maxKeyLength && characterCount(key) <= maxKeyLength;
 
-/**
- * Body of `POST /v1/jobs`. `input` is checked against its type's rules by `refineInput`: a type that is not
- * `image-to-3d` is accepted whatever its input holds, and fails during processing (API.md section 4.1).
- */
+/** Fields of the body of `POST /v1/jobs` that every job type has. */
 const jobRequestFields = {
   options: z.unknown().optional().describe('Accepted for forward compatibility; has no effect'),
   idempotency_key: IdempotencyKey.optional().describe(
-    'The same key again returns the original job instead of creating a second one',
+    'Repeating a key returns the original job instead of creating another one',
   ),
 };
 
 export const ImageTo3dRequest = z.object({ type: z.literal(jobType), input: ImageTo3dInput, ...jobRequestFields });
 export type ImageTo3dRequest = z.infer<typeof ImageTo3dRequest>;
 
-/** A job of a type that does not exist yet: accepted, and failed during processing. */
+/**
+ * A job of a reserved type. Any input is accepted, and the job fails during processing (docs/contract.md section 4.1).
+ */
 export const ReservedTypeRequest = z.object({
   type: z
     .string()
@@ -81,10 +80,10 @@ export const isImageTo3d = (request: CreateJobRequest): request is ImageTo3dRequ
 
 const typeOf = z.object({ type: z.string() });
 
-/** Parses the body of `POST /v1/jobs`; the issues' paths name the offending field. */
+/** Parses the body of `POST /v1/jobs`. The path of each issue names the invalid field. */
 export function parseCreateJobRequest(body: unknown): z.ZodSafeParseResult<CreateJobRequest> {
   const type = typeOf.safeParse(body);
-  // A union would report every branch's complaints; choosing the branch first keeps one message per mistake.
+  // A union would report the issues of both branches. Choosing the branch first gives one message per mistake.
   if (!type.success || type.data.type === jobType) return ImageTo3dRequest.safeParse(body);
   return ReservedTypeRequest.safeParse(body);
 }
@@ -92,7 +91,7 @@ export function parseCreateJobRequest(body: unknown): z.ZodSafeParseResult<Creat
 export const CreateJobResponse = z.object({ job_id: Ulid });
 export type CreateJobResponse = z.infer<typeof CreateJobResponse>;
 
-/** Query of `GET /v1/jobs`; numbers arrive as text. */
+/** Query of `GET /v1/jobs`. Numbers are text. */
 export const ListJobsQuery = z.object({
   status: JobStatus.optional(),
   limit: z

@@ -1,14 +1,14 @@
-/** The only type of job there is; others are reserved (API.md section 4.1). */
+/** The only supported job type. Others are reserved (docs/contract.md section 4.1). */
 export const jobType = 'image-to-3d';
 
-/** The statuses of a job (API.md section 3), in the order a job meets them. */
+/** The statuses of a job in the order of its life (docs/contract.md section 3). */
 export const jobStatuses = ['PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED'] as const;
 type JobStatus = (typeof jobStatuses)[number];
 
 const successors: Record<JobStatus, readonly JobStatus[]> = {
-  PENDING: ['QUEUED', 'SUCCEEDED', 'FAILED', 'CANCELED'], // straight to SUCCEEDED: the test key's sample
+  PENDING: ['QUEUED', 'SUCCEEDED', 'FAILED', 'CANCELED'], // directly to SUCCEEDED with the public test key
   QUEUED: ['IN_PROGRESS', 'FAILED', 'CANCELED'],
-  IN_PROGRESS: ['SUCCEEDED', 'FAILED'], // a second attempt stays here: status never goes back
+  IN_PROGRESS: ['SUCCEEDED', 'FAILED'], // a second attempt keeps this status
   SUCCEEDED: [],
   FAILED: [],
   CANCELED: [],
@@ -17,5 +17,5 @@ const successors: Record<JobStatus, readonly JobStatus[]> = {
 export const canMove = (from: JobStatus, to: JobStatus): boolean => successors[from].includes(to);
 export const isTerminal = (status: JobStatus): boolean => successors[status].length === 0;
 
-/** What each progress value means (API.md section 2.1). Advisory: `status` is the source of truth. */
+/** The progress values of a job (docs/contract.md section 2.1). Advisory: `status` is the source of truth. */
 export const progress = { accepted: 0, preparing: 5, queued: 25, inferring: 30, inferred: 90, done: 100 } as const;

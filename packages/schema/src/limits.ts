@@ -1,12 +1,12 @@
-const MIB = 1024 * 1024;
+const mebibyte = 1024 ** 2;
 
-/** Every limit of the contract (API.md section 8). Sizes in bytes, times in milliseconds unless the name says otherwise. */
+/** Every limit of the contract (docs/contract.md section 8). Names without a unit of time or size are counts. */
 export const limits = {
   requestsPerSecond: 50,
   requestBurst: 100,
   imageUrls: 1,
-  remoteImageBytes: 25 * MIB,
-  inlineImageBytes: 4 * MIB,
+  remoteImageBytes: 25 * mebibyte,
+  inlineImageBytes: 4 * mebibyte,
   idempotencyKeyLength: { min: 1, max: 256 },
   pageSize: { min: 1, max: 100, default: 20 },
   minBalanceUsd: 1,
@@ -14,6 +14,6 @@ export const limits = {
   webhookRetries: 5,
   deadLetterDays: 14,
   taskRetentionDays: 90,
-  /** Suggested pause between two reads of a running job. */
+  /** The suggested pause between two requests for a running job. */
   pollMs: { min: 2_000, max: 5_000 },
 } as const;

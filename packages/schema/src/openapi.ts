@@ -36,13 +36,13 @@ import {
   WebhookEndpoint,
 } from './webhook-endpoint.js';
 
-/** JSON, as far as a document needs it. */
+/** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 type JsonObject = { readonly [key: string]: Json };
 
-const MIB = 1024 * 1024;
+const mebibyte = 1024 ** 2;
 
-/** What the document calls each schema. */
+/** The name of each schema in the document. */
 const named = {
   Balance,
   CreateJobResponse,
@@ -68,12 +68,12 @@ const named = {
   WebhookEndpoint,
 } as const satisfies Record<string, z.ZodType>;
 
-/** What zod checks in code and so cannot write down itself. */
-const inWords: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
+/** Adds what zod cannot derive from the schemas: descriptions, examples, and rules that are checked in code. */
+const annotations: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
   [
     ImageUrl,
     {
-      description: `An http(s) URL of an image of at most ${limits.remoteImageBytes / MIB} MiB, which the server fetches, or a data URI (${inlineImageTypes.join(', ')}; base64) of at most ${limits.inlineImageBytes / MIB} MiB decoded.`,
+      description: `An http(s) URL of an image up to ${limits.remoteImageBytes / mebibyte} MiB, which the server fetches, or a base64 data URI (${inlineImageTypes.join(', ')}) up to ${limits.inlineImageBytes / mebibyte} MiB decoded.`,
       examples: ['https://example.com/mug.jpg'],
     },
   ],
@@ -83,15 +83,18 @@ const inWords: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
     PutWebhookEndpointRequest.shape.url,
     { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]:', examples: ['https://example.com/gen3d'] },
   ],
-  [TaskError, { description: `\`code\` is one of ${TaskErrorCode.options.join(', ')}, and may be a new one later.` }],
-  [Balance.shape.rates, { description: 'USD per second of inference by serving instance.' }],
+  [TaskError, { description: `\`code\` is one of ${TaskErrorCode.options.join(', ')}. More codes may be added.` }],
+  [Balance.shape.rates, { description: 'USD per second of inference, by serving instance.' }],
   [
     Task.shape.progress,
-    { description: 'Advisory: 0 accepted, 5 preparing, 25 queued, up to 90 inference, 100 done. `status` decides.' },
+    {
+      description:
+        'Advisory: 0 accepted, 5 preparing, 25 queued, 30 to 90 inference, 100 done. `status` is authoritative.',
+    },
   ],
-  [Task.shape.finished_at, { description: 'null until the job has ended.' }],
+  [Task.shape.finished_at, { description: 'null until the job ends.' }],
   [ListJobsResponse.shape.next_cursor, { description: 'Absent on the last page.' }],
-  [PutWebhookEndpointResponse.shape.secret, { description: 'Only when an endpoint is configured for the first time.' }],
+  [PutWebhookEndpointResponse.shape.secret, { description: 'Present only when an endpoint is first configured.' }],
 ]);
 
 function componentSchemas(): JsonObject {
@@ -99,10 +102,10 @@ function componentSchemas(): JsonObject {
   for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
   const { schemas } = z.toJSONSchema(registry, {
     target: 'draft-2020-12',
-    // As a client sends it; and what a client receives may gain fields, which 'output' would forbid.
+    // Requests as clients send them. 'output' would also forbid additional fields in responses.
     io: 'input',
     uri: (id) => `#/components/schemas/${id}`,
-    override: ({ zodSchema, jsonSchema }) => void Object.assign(jsonSchema, inWords.get(zodSchema)),
+    override: ({ zodSchema, jsonSchema }) => void Object.assign(jsonSchema, annotations.get(zodSchema)),
   });
   const bare = Object.entries(schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]);
   return Object.fromEntries(bare) as JsonObject;
@@ -113,20 +116,20 @@ const ref = (id: keyof typeof named | 'GatewayRefusal' | 'CreateJobRequest'): Js
 });
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } });
 const requestId: JsonObject = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
-const answer = (description: string, schema: JsonObject, headers: JsonObject = {}): JsonObject => ({
+const response = (description: string, schema: JsonObject, headers: JsonObject = {}): JsonObject => ({
   description,
   headers: { ...requestId, ...headers },
   content: json(schema),
 });
 
-/** A refusal in the standard shape with one of these codes. */
-const refusal = (description: string, ...codes: readonly ErrorCode[]): JsonObject =>
-  answer(description, {
+/** An error response of the standard shape with one of these codes. */
+const errorResponse = (description: string, ...codes: readonly ErrorCode[]): JsonObject =>
+  response(description, {
     allOf: [ref('ErrorBody'), { properties: { error: { properties: { code: { enum: codes } } } } }],
   });
 
-/** What every route may answer. */
-const always: JsonObject = {
+/** Error responses of every route. */
+const commonResponses: JsonObject = {
   '403': { $ref: '#/components/responses/Forbidden' },
   '429': { $ref: '#/components/responses/TooManyRequests' },
   '500': { $ref: '#/components/responses/InternalError' },
@@ -149,7 +152,7 @@ const operation = (tag: string, { id, summary, description, parameters, body, re
   ...(description ? { description } : {}),
   ...(parameters ? { parameters } : {}),
   ...(body ? { requestBody: { required: true, content: json(body) } } : {}),
-  responses: { ...responses, ...always },
+  responses: { ...responses, ...commonResponses },
 });
 
 const jobs = (details: Operation) => operation('jobs', details);
@@ -168,12 +171,12 @@ const paths: JsonObject = {
       id: 'createJob',
       summary: 'Create a job',
       description:
-        'Answers at once; poll the job, or receive `task.updated`. The same `idempotency_key` again answers with the first job, whatever else the body says.',
+        'Returns immediately. Poll the job, or receive `task.updated` events. Repeating an `idempotency_key` returns the original job, regardless of the rest of the body.',
       body: ref('CreateJobRequest'),
       responses: {
-        '202': answer('The job is accepted.', ref('CreateJobResponse')),
-        '400': refusal('Malformed JSON or a wrong field; the message names it.', 'invalid_request'),
-        '402': answer('The balance is below the minimum.', {
+        '202': response('The job is accepted.', ref('CreateJobResponse')),
+        '400': errorResponse('Malformed JSON, or an invalid field. The message names the field.', 'invalid_request'),
+        '402': response('The balance is below the minimum.', {
           allOf: [
             ref('InsufficientBalanceBody'),
             { properties: { error: { properties: { code: { const: 'insufficient_balance' } } } } },
@@ -186,18 +189,18 @@ const paths: JsonObject = {
       summary: 'List jobs, newest first',
       parameters: [
         inQuery('status', 'Only jobs with this status.', ref('JobStatus')),
-        inQuery('limit', 'Jobs a page.', {
+        inQuery('limit', 'The number of jobs per page.', {
           type: 'integer',
           minimum: limits.pageSize.min,
           maximum: limits.pageSize.max,
           default: limits.pageSize.default,
         }),
-        inQuery('cursor', '`next_cursor` of the page before.', { type: 'string', pattern: '^[A-Za-z0-9_-]+$' }),
+        inQuery('cursor', 'The `next_cursor` of the previous page.', { type: 'string', pattern: '^[A-Za-z0-9_-]+$' }),
       ],
       responses: {
-        '200': answer('A page of jobs.', ref('ListJobsResponse')),
-        '400': refusal(
-          'A parameter is wrong, or the cursor was not issued to this account.',
+        '200': response('A page of jobs.', ref('ListJobsResponse')),
+        '400': errorResponse(
+          'A parameter is invalid, or the cursor was not issued to this account.',
           'invalid_request',
           'invalid_cursor',
         ),
@@ -210,9 +213,9 @@ const paths: JsonObject = {
       summary: 'Retrieve a job',
       parameters: [{ name: 'id', in: 'path', required: true, description: 'The `job_id`.', schema: ref('Ulid') }],
       responses: {
-        '200': answer('The job.', ref('Task'), { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }),
-        '400': refusal('The path is not percent-encoded as a URL must be.', 'invalid_request'),
-        '404': refusal('There is no such job, or it belongs to another account.', 'not_found'),
+        '200': response('The job.', ref('Task'), { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }),
+        '400': errorResponse('The path is not validly percent-encoded.', 'invalid_request'),
+        '404': errorResponse('The job does not exist, or it belongs to another account.', 'not_found'),
       },
     }),
   },
@@ -220,50 +223,56 @@ const paths: JsonObject = {
     get: operation('balance', {
       id: 'getBalance',
       summary: 'Balance and prices',
-      responses: { '200': answer('The balance.', ref('Balance')) },
+      responses: { '200': response('The balance.', ref('Balance')) },
     }),
   },
   '/v1/webhook-endpoint': {
     put: endpoint({
       id: 'putWebhookEndpoint',
-      summary: 'Set the URL that events are delivered to',
+      summary: 'Set the URL for events',
       body: ref('PutWebhookEndpointRequest'),
       responses: {
-        '200': answer('The endpoint; with its secret the first time.', ref('PutWebhookEndpointResponse')),
-        '400': refusal('`url` is missing, not https, or points to a private address.', 'invalid_request'),
+        '200': response(
+          'The endpoint, with its secret when it is first configured.',
+          ref('PutWebhookEndpointResponse'),
+        ),
+        '400': errorResponse(
+          '`url` is missing, is not an https URL, or points to a private address.',
+          'invalid_request',
+        ),
       },
     }),
     get: endpoint({
       id: 'getWebhookEndpoint',
       summary: 'The endpoint and its current secret',
       responses: {
-        '200': answer('The endpoint.', ref('WebhookEndpoint')),
-        '404': refusal('No endpoint is configured.', 'not_configured'),
+        '200': response('The endpoint.', ref('WebhookEndpoint')),
+        '404': errorResponse('No endpoint is configured.', 'not_configured'),
       },
     }),
     delete: endpoint({
       id: 'deleteWebhookEndpoint',
       summary: 'Stop all deliveries',
-      responses: { '204': { description: 'There is no endpoint now.', headers: requestId } },
+      responses: { '204': { description: 'The account has no endpoint.', headers: requestId } },
     }),
   },
   '/v1/webhook-endpoint/rotate': {
     post: endpoint({
       id: 'rotateWebhookSecret',
-      summary: 'Replace the secret; the old one is worth nothing from now on',
+      summary: 'Replace the secret; the old one stops working immediately',
       responses: {
-        '200': answer('The new secret.', ref('RotateSecretResponse')),
-        '404': refusal('No endpoint is configured.', 'not_configured'),
+        '200': response('The new secret.', ref('RotateSecretResponse')),
+        '404': errorResponse('No endpoint is configured.', 'not_configured'),
       },
     }),
   },
   '/v1/webhook-endpoint/test': {
     post: endpoint({
       id: 'testWebhook',
-      summary: 'Send a ping, about 10 seconds from now',
+      summary: 'Send a ping in about 10 seconds',
       responses: {
-        '202': answer('The ping is queued.', ref('TestWebhookResponse')),
-        '409': refusal('No endpoint is configured.', 'not_configured'),
+        '202': response('The ping is queued.', ref('TestWebhookResponse')),
+        '409': errorResponse('No endpoint is configured.', 'not_configured'),
       },
     }),
   },
@@ -274,44 +283,44 @@ const delivery = (id: string, summary: string, event: JsonObject): JsonObject =>
     operationId: id,
     tags: ['events'],
     summary,
-    description: `Any 2xx within ${limits.webhookTimeoutMs / 1_000} seconds is success; otherwise the delivery is retried up to ${limits.webhookRetries} times with the same event_id. Verify the signature over the raw body, before any JSON parser.`,
-    // Not the API key: the signature is what tells a delivery from a forgery.
+    description: `A 2xx response within ${limits.webhookTimeoutMs / 1_000} seconds counts as success. Otherwise, the delivery is retried up to ${limits.webhookRetries} times with the same event_id. Verify the signature against the raw body, before parsing JSON.`,
+    // Deliveries are authenticated by their signature, not by an API key.
     security: [],
     parameters: [
       {
         name: timestampHeader,
         in: 'header',
         required: true,
-        description: 'When this delivery went out.',
+        description: 'The time of this delivery.',
         schema: ref('Timestamp'),
       },
       {
         name: signatureHeader,
         in: 'header',
         required: true,
-        description: `\`sha256=\` and the hexadecimal HMAC-SHA256 of \`<${timestampHeader}>.<raw body>\` under the endpoint's secret.`,
+        description: `\`sha256=\` and the hexadecimal HMAC-SHA256 of \`<${timestampHeader}>.<raw body>\`, keyed with the endpoint's secret.`,
         schema: { type: 'string', pattern: '^sha256=[0-9a-f]{64}$' },
       },
     ],
     requestBody: { required: true, content: json(event) },
     responses: {
       '2XX': { description: 'Received.' },
-      default: { description: 'Anything else, a redirect too, counts as a failure.' },
+      default: { description: 'Any other response, including a redirect, counts as a failure.' },
     },
   },
 });
 
-/** The contract as an OpenAPI 3.1 document: what `/openapi.json` answers and `docs/openapi.json` holds. */
+/** The contract as an OpenAPI 3.1 document, served at `/openapi.json` and stored in `docs/openapi.json`. */
 export function openApiDocument(): JsonObject {
   return {
     openapi: '3.1.1',
     info: {
       title: 'gen3d',
       version: 'v1',
-      description: `One photo in, one GLB out. The public test key \`${publicTestKey}\` makes jobs that succeed at once with a sample model. Model and thumbnail URLs are permanent and need no key.`,
+      description: `One photo in, one GLB out. The public test key \`${publicTestKey}\` creates jobs that succeed immediately with a sample model. Model and thumbnail URLs are permanent and require no key.`,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    servers: [{ url: '/', description: 'The server that this document came from' }],
+    servers: [{ url: '/', description: 'The server that served this document' }],
     security: [{ bearer: [] }, { apiKey: [] }],
     tags: [{ name: 'jobs' }, { name: 'balance' }, { name: 'webhook endpoint' }, { name: 'events' }],
     paths,
@@ -325,24 +334,24 @@ export function openApiDocument(): JsonObject {
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
       headers: {
-        RequestId: { description: 'Names this request in the server’s log.', schema: { type: 'string' } },
+        RequestId: { description: 'Identifies this request in the server’s log.', schema: { type: 'string' } },
         RetryAfter: {
-          description: 'Seconds to wait before asking again.',
+          description: 'Seconds to wait before the next request.',
           schema: { type: 'string', pattern: '^\\d+$' },
         },
       },
       responses: {
-        Forbidden: answer('The API key is missing, invalid or revoked, or may not be used here.', {
+        Forbidden: response('The API key is missing, invalid, revoked, or not allowed here.', {
           allOf: [ref('GatewayRefusal'), { properties: { message: { const: forbiddenBody.message } } }],
         }),
-        TooManyRequests: answer(
-          `More than ${limits.requestsPerSecond} requests a second, or ${limits.requestBurst} at once, over the whole API; or, on creating a job, as many unfinished jobs as the account may have.`,
+        TooManyRequests: response(
+          `More than ${limits.requestsPerSecond} requests per second, or a burst of more than ${limits.requestBurst}, across the whole API. On creating a job, also: the account has the maximum number of unfinished jobs.`,
           { allOf: [ref('GatewayRefusal'), { properties: { message: { const: tooManyRequestsBody.message } } }] },
           { 'retry-after': { $ref: '#/components/headers/RetryAfter' } },
         ),
-        InternalError: refusal('A failure on the service side; retry with backoff.', 'internal_error'),
-        Unavailable: answer(
-          'The server cannot take this now; retry with backoff.',
+        InternalError: errorResponse('An error on the server. Retry with backoff.', 'internal_error'),
+        Unavailable: response(
+          'Temporarily unavailable. Retry with backoff.',
           {
             allOf: [ref('ErrorBody'), { properties: { error: { properties: { code: { const: 'internal_error' } } } } }],
           },
@@ -353,7 +362,7 @@ export function openApiDocument(): JsonObject {
         ...componentSchemas(),
         CreateJobRequest: { oneOf: [ref('ImageTo3dRequest'), ref('ReservedTypeRequest')] },
         GatewayRefusal: {
-          description: 'A refusal before the request reached the API. Not the standard error shape.',
+          description: 'Rejected before reaching the API. Does not have the standard error shape.',
           type: 'object',
           properties: { message: { type: 'string' } },
           required: ['message'],

@@ -1,4 +1,4 @@
-// The part of the contract that needs no zod, for clients that count their bytes: the SDK in a browser.
+// The part of the contract that does not need zod, to keep the SDK small in browsers.
 
 export * from './credentials.js';
 export * from './image-data-uri.js';

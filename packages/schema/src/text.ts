@@ -1,26 +1,26 @@
-/** How much of a request an error message repeats, in characters. */
+/** How much of a request an error message may quote, in characters. */
 const maxQuotedLength = 200;
 
-/** The first `max` characters of a text. A character is a code point, so a pair of surrogates is never cut in two. */
+/** The first `max` characters (code points) of a text. Never splits a surrogate pair. */
 export function firstCharacters(text: string, max: number): string {
-  // A code point has one or two UTF-16 units, so this much is enough and a text of megabytes is not copied.
+  // A code point has one or two UTF-16 units. Slicing first avoids copying megabytes of text.
   return Array.from(text.slice(0, 2 * max))
     .slice(0, max)
     .join('');
 }
 
-/** The part of a request that an error message may repeat: its beginning. */
+/** The beginning of a text, for an error message. */
 export function quoted(text: string): string {
-  const beginning = firstCharacters(text, maxQuotedLength);
-  return beginning.length < text.length ? `${beginning}…` : text;
+  const start = firstCharacters(text, maxQuotedLength);
+  return start.length < text.length ? `${start}…` : text;
 }
 
-/** The number of characters (code points) in a text: an emoji counts as one, as it does for PostgreSQL and JSON Schema. */
+/** The number of characters (code points), as PostgreSQL and JSON Schema count them. */
 export const characterCount = (text: string): number => Array.from(text).length;
 
 /**
- * Whether UTF-8 can hold the text. It cannot hold half of a surrogate pair, such as `"\ud800"` in JSON: a database would
- * store U+FFFD instead, and two different idempotency keys would become one.
+ * Whether UTF-8 can represent the text. It cannot represent an unpaired surrogate, such as `"\ud800"` in JSON. A database
+ * would store U+FFFD instead, and two different idempotency keys would become equal.
  */
 export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
 

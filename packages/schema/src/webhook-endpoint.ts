@@ -11,7 +11,7 @@ export const PutWebhookEndpointRequest = z.object({
 });
 export type PutWebhookEndpointRequest = z.infer<typeof PutWebhookEndpointRequest>;
 
-/** `secret` is there the first time an endpoint is configured, and absent when a later PUT changes the URL. */
+/** `secret` is present when the endpoint is first configured, and absent when a later PUT changes the URL. */
 export const PutWebhookEndpointResponse = z.object({ url: z.string(), secret: z.string().optional() });
 export type PutWebhookEndpointResponse = z.infer<typeof PutWebhookEndpointResponse>;
 

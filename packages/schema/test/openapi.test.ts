@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, test } from 'vitest';
 import { openApiDocument } from '../src/openapi.js';
@@ -11,19 +10,14 @@ const document = openApiDocument() as ReturnType<typeof openApiDocument> & {
 };
 
 describe('the OpenAPI document', () => {
-  test('is valid OpenAPI 3.1, and every reference in it leads somewhere', async () => {
+  test('is valid OpenAPI 3.1 without dangling references', async () => {
     const validator = new Validator();
     expect(await validator.validate(structuredClone(document))).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
     expect(() => validator.resolveRefs()).not.toThrow();
   });
 
-  test('is what docs/openapi.json holds (npm run docs writes it)', () => {
-    const committed = readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8');
-    expect(JSON.parse(committed)).toEqual(document);
-  });
-
-  test('has every route of the contract, each with its statuses and those of the gateway', () => {
+  test('lists every route of the contract with its statuses and those of the gateway', () => {
     const routes = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { responses }]) => [
         `${method.toUpperCase()} ${path}`,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { IdempotencyKey, ImageUrl } from '../src/index.js';
 import { firstCharacters, isWellFormed, quoted } from '../src/text.js';
 
-test('a text is cut between characters and never inside of one', () => {
+test('firstCharacters never splits a character', () => {
   expect(firstCharacters('abc', 2)).toBe('ab');
   expect(firstCharacters('💡💡💡', 2)).toBe('💡💡');
   expect(firstCharacters('a💡', 9)).toBe('a💡');
@@ -13,19 +13,19 @@ test('an error message quotes at most 200 characters', () => {
   expect(quoted('x'.repeat(201))).toBe(`${'x'.repeat(200)}…`);
 });
 
-test('half of a surrogate pair is not well formed', () => {
+test('an unpaired surrogate is not well formed', () => {
   for (const text of ['', 'é', '💡', '\u0000']) expect(isWellFormed(text)).toBe(true);
   for (const text of ['\ud800', 'a\udc00', '\udca1\ud83d']) expect(isWellFormed(text)).toBe(false);
 });
 
-test('an idempotency key is counted in characters: 256 emoji are accepted and 257 are not', () => {
+test('an idempotency key may have up to 256 characters, counted as code points', () => {
   for (const key of ['k', 'k'.repeat(256), '💡'.repeat(256)]) expect(IdempotencyKey.safeParse(key).success).toBe(true);
   for (const key of ['', 'k'.repeat(257), '💡'.repeat(257), '\ud800']) {
     expect(IdempotencyKey.safeParse(key).success).toBe(false);
   }
 });
 
-test('an image URL has at most 8,192 characters, and what a refusal repeats of it is short', () => {
+test('an image URL may have up to 8,192 characters, and an error message quotes only its start', () => {
   const url = 'https://example.com/';
   expect(ImageUrl.safeParse(url.padEnd(8_192, 'a')).success).toBe(true);
   expect(ImageUrl.safeParse(url.padEnd(8_193, 'a')).success).toBe(false);

@@ -10,32 +10,32 @@ import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
 
 export interface Gen3dOptions {
-  /** Default: the variable GEN3D_API_KEY. */
+  /** Default: the environment variable GEN3D_API_KEY. */
   readonly apiKey?: string | undefined;
-  /** The server's address, without /v1. Default: the variable GEN3D_BASE_URL, then http://127.0.0.1:8787. */
+  /** The server's URL without /v1. Default: the environment variable GEN3D_BASE_URL, then http://127.0.0.1:8787. */
   readonly baseUrl?: string | undefined;
-  /** For each attempt, from its start to the last byte of the answer. Default 60 000. Every call also takes its own, in all. */
+  /** The limit for each attempt, until the last byte of the response. Default 60,000. Each call also accepts a total limit. */
   readonly timeoutMs?: number | undefined;
-  /** Further attempts after a 429, a 5xx or a broken connection. Default 3. */
+  /** The number of retries after a 429, a 5xx or a broken connection. Default 3. */
   readonly maxRetries?: number | undefined;
-  /** Another fetch, e.g. one that goes through a proxy. Default: the global one. */
+  /** A custom fetch, for example to use a proxy. Default: the global fetch. */
   readonly fetch?: Fetch | undefined;
 }
 
 export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey'> {
-  /** How long handing in and waiting may take in all. Default: until the job ends, however long the queue is. */
+  /** The total limit for creating the job and waiting for it. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
 export interface DownloadOptions extends RequestOptions {
-  /** The model, or its JPEG thumbnail. Default: the model. */
+  /** The GLB model, or its JPEG thumbnail. Default: the model. */
   readonly asset?: 'glb' | 'thumbnail' | undefined;
 }
 
 export const defaultBaseUrl = 'http://127.0.0.1:8787';
 
 /**
- * A client of one gen3d server, or of any service that keeps the same contract.
+ * A client for a gen3d server, or for any service that implements the same contract.
  *
  * @example
  * const gen3d = new Gen3d({ apiKey, baseUrl: 'http://gpu-box:8787' });
@@ -43,25 +43,29 @@ export const defaultBaseUrl = 'http://127.0.0.1:8787';
  * await writeFile('photo.glb', await gen3d.download(task));
  */
 export class Gen3d {
-  /** The server's address as it is used, without /v1 and a slash at its end. */
+  /** The server's URL without /v1 and trailing slashes. */
   readonly baseUrl: string;
   readonly jobs: Jobs;
   readonly webhookEndpoint: WebhookEndpointSettings;
   readonly balance: {
-    /** Balance, minimum and prices in USD. */
+    /** The balance, the minimum balance and the prices, in USD. */
     retrieve(options?: RequestOptions): Promise<Balance>;
   };
   readonly #transport: Transport;
 
-  /** @throws {AuthenticationError} if no key is given; @throws {InvalidRequestError} if `baseUrl` is no http(s) URL */
+  /**
+   * @throws {AuthenticationError} if the API key is missing
+   * @throws {InvalidRequestError} if `baseUrl` is not an http(s) URL
+   */
   constructor(options: Gen3dOptions = {}) {
     const apiKey = (options.apiKey ?? variable('GEN3D_API_KEY'))?.trim();
-    if (!apiKey) throw new AuthenticationError('forbidden', 'No API key: pass apiKey, or set GEN3D_API_KEY');
-    // A header takes nothing else, and fetch's own complaint would repeat the key in a log.
+    if (!apiKey) throw new AuthenticationError('forbidden', 'The API key is missing. Pass apiKey or set GEN3D_API_KEY');
+    // Headers accept only these characters, and fetch's own error would quote the key.
     if (!/^[\x21-\x7e]+$/.test(apiKey)) {
-      throw new AuthenticationError('forbidden', 'The API key holds characters that no key has: was it copied whole?');
+      const message = 'The API key contains invalid characters. Check that you copied the whole key';
+      throw new AuthenticationError('forbidden', message);
     }
-    this.baseUrl = address(options.baseUrl ?? variable('GEN3D_BASE_URL') ?? defaultBaseUrl);
+    this.baseUrl = normalizeBaseUrl(options.baseUrl ?? variable('GEN3D_BASE_URL') ?? defaultBaseUrl);
     const transport = new Transport({
       baseUrl: this.baseUrl,
       apiKey,
@@ -81,9 +85,9 @@ export class Gen3d {
   }
 
   /**
-   * `jobs.create` and `jobs.wait` in one: a photo in, the finished task out.
+   * Calls `jobs.create` and `jobs.wait`, and returns the finished task.
    *
-   * @throws {JobFailedError} if the job ends without a model, and whatever `create` and `wait` throw
+   * @throws {JobFailedError} if the job ends without a model. Also throws the errors of `create` and `wait`
    */
   async generate(image: ImageInput, { idempotencyKey, ...options }: GenerateOptions = {}): Promise<Task> {
     const { signal, timeoutMs } = options;
@@ -93,10 +97,10 @@ export class Gen3d {
   }
 
   /**
-   * The bytes of a finished job's model (GLB) or thumbnail (JPEG).
+   * Downloads the model (GLB) or the thumbnail (JPEG) of a finished job.
    *
    * @param source the task, its id, or the http(s) URL of a file
-   * @throws {InvalidRequestError} if the task has no such file (yet)
+   * @throws {InvalidRequestError} if the task does not have the file
    */
   async download(source: Task | string | URL, options: DownloadOptions = {}): Promise<Uint8Array> {
     const { asset = 'glb', signal, timeoutMs } = options;
@@ -106,17 +110,20 @@ export class Gen3d {
     const task = typeof source === 'string' ? await this.jobs.retrieve(source, { signal, timeoutMs }) : source;
     const url = asset === 'glb' ? task.model_urls?.glb : task.thumbnail_url;
     if (!url) {
-      const what = asset === 'glb' ? 'model' : 'thumbnail';
-      throw new InvalidRequestError('invalid_request', `Job ${task.task_id} is ${task.status} and has no ${what}`);
+      const name = asset === 'glb' ? 'model' : 'thumbnail';
+      throw new InvalidRequestError('invalid_request', `Job ${task.task_id} is ${task.status} and has no ${name}`);
     }
     return this.#transport.fetchBytes(url, { signal, timeoutMs: left() });
   }
 }
 
-function address(baseUrl: string): string {
+function normalizeBaseUrl(baseUrl: string): string {
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw new InvalidRequestError('invalid_request', `"${baseUrl}" is no base URL: it looks like ${defaultBaseUrl}`);
+    throw new InvalidRequestError(
+      'invalid_request',
+      `The base URL "${baseUrl}" is invalid. Use an http(s) URL such as ${defaultBaseUrl}`,
+    );
   }
-  // Other services' clients want /v1 in the base URL, and habits travel.
+  // Clients of other services expect /v1 in the base URL.
   return baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '');
 }

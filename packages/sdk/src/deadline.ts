@@ -1,49 +1,49 @@
-/** What every call takes. */
+/** Options of every call. */
 export interface RequestOptions {
-  /** Ends the call at once; it then rejects with the signal's own reason. */
+  /** Cancels the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * How long the call may take in all: with its retries, the pauses between them, and reading the image. Then it rejects
-   * with a `RequestTimeoutError`. Default: as long as the client's `timeoutMs` for each attempt and its `maxRetries` allow.
+   * The limit for the whole call, including its retries, the pauses between them, and reading the image. When it elapses,
+   * the call rejects with a `RequestTimeoutError`. Default: no limit beyond the client's `timeoutMs` and `maxRetries`.
    */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What a timer can hold, almost 25 days. Whoever allows more means no limit. */
-export const longestTimerMs = 2 ** 31 - 1;
+/** The maximum delay of a timer, almost 25 days. A longer timeout counts as no limit. */
+export const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Runs `work` with a signal that is aborted when the caller's is, or when the time has run out.
+ * Runs `work` with a signal that aborts with the caller's signal, or when the timeout elapses.
  *
- * @param overdue makes the error that the signal is then aborted with, and so what `work` rejects with
+ * @param timeoutError creates the reason with which the timeout aborts the signal
  */
 export async function withDeadline<T>(
   { signal, timeoutMs = Number.POSITIVE_INFINITY }: RequestOptions,
-  overdue: (timeoutMs: number) => Error,
+  timeoutError: (timeoutMs: number) => Error,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  // One controller for both: AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
-  const either = new AbortController();
-  const expire = () => either.abort(overdue(timeoutMs));
-  const cancel = () => either.abort(signal?.reason);
-  const timer = timeoutMs <= longestTimerMs ? setTimeout(expire, Math.max(0, timeoutMs)) : undefined;
+  // AbortSignal.any is missing in Safari before 17.4, Chrome before 116 and Firefox before 124.
+  const controller = new AbortController();
+  const expire = () => controller.abort(timeoutError(timeoutMs));
+  const cancel = () => controller.abort(signal?.reason);
+  const timer = timeoutMs <= maxTimerMs ? setTimeout(expire, Math.max(0, timeoutMs)) : undefined;
   signal?.addEventListener('abort', cancel, { once: true });
   if (signal?.aborted) cancel();
   try {
-    return await work(either.signal);
+    return await work(controller.signal);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', cancel);
   }
 }
 
-/** What is left of a limit as time goes by: for a call that is made of several. */
+/** Returns a function that gives the remaining time of a limit, for a call that consists of several requests. */
 export function timeLeft(timeoutMs: number = Number.POSITIVE_INFINITY): () => number {
   const end = Date.now() + timeoutMs;
   return () => Math.max(0, end - Date.now());
 }
 
-/** `work`, or the signal's reason as soon as it is aborted; for work that may not heed it: a stream, somebody's own fetch. */
+/** Rejects as soon as the signal aborts, for work that may ignore the signal, such as a stream or a custom fetch. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

@@ -8,15 +8,15 @@ interface Process {
   getBuiltinModule?(id: 'node:fs/promises'): FileSystem | undefined;
 }
 
-// Read at each use: bundlers and test runners may provide `process` late.
+// Read on each use, because bundlers and test runners may define `process` late.
 const currentProcess = () => (globalThis as { process?: Process }).process;
 
-/** An environment variable, where there are any; an empty one counts as unset. */
+/** An environment variable. Undefined if it is unset or empty, or if the platform has none. */
 export const variable = (name: string): string | undefined => currentProcess()?.env?.[name] || undefined;
 
 /**
- * Node's file functions in Node, Bun and Deno; undefined in browsers and at the edge.
+ * The file functions of Node, Bun and Deno. Undefined in browsers and on edge platforms.
  *
- * Not an `import()`: even a dynamic one of `node:fs` makes bundlers for browsers stop.
+ * Bundlers for browsers fail on any import of `node:fs`, even a dynamic one.
  */
 export const fileSystem = (): FileSystem | undefined => currentProcess()?.getBuiltinModule?.('node:fs/promises');

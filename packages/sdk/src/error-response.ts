@@ -11,30 +11,25 @@ import {
 } from './errors.js';
 import { isRecord } from './response-bodies.js';
 
-/** The error a refused request becomes: by `error.code` where the body has one, by HTTP status where it has none. */
+/** The error for a response with an error status: by its `error.code`, or by its status if the body has no code. */
 export async function errorFrom(response: Response, url: string): Promise<Gen3dError> {
-  const { status } = response;
-  const details = {
-    status,
-    requestId: requestId(response),
-    retryAfterMs: retryAfterMs(response.headers, Date.now()),
-  };
-  const body = await parsed(response);
+  const { status, headers } = response;
+  const details = { status, requestId: requestId(response), retryAfterMs: retryAfterMs(headers, Date.now()) };
+  // A proxy's HTML page is not JSON.
+  const body: unknown = await response.json().catch(() => undefined);
 
-  // The gateway's body, not the standard shape; any 403 is about the key (API.md section 5).
+  // These bodies do not have the standard shape (docs/contract.md sections 5.3 and 7).
   if (status === 403 || status === 401) {
-    return new AuthenticationError('forbidden', 'The API key was refused: it is wrong, revoked or missing', details);
+    return new AuthenticationError('forbidden', 'The API key is missing, wrong or revoked', details);
   }
-  if (status === 429)
-    return new RateLimitError(
-      'rate_limited',
-      'Too many requests, or too many unfinished jobs: try again later',
-      details,
-    );
+  if (status === 429) {
+    return new RateLimitError('rate_limited', 'Too many requests or unfinished jobs. Try again later', details);
+  }
   if (!isErrorBody(body)) {
-    const { origin } = new URL(url);
-    if (status >= 500) return new ServerError('internal_error', `${origin} answered ${status}`, details);
-    const message = `${url} answered ${status}, and not as a gen3d server does: is the base URL right?`;
+    if (status >= 500) {
+      return new ServerError('internal_error', `${new URL(url).origin} responded with status ${status}`, details);
+    }
+    const message = `${url} responded with status ${status}, but not as a gen3d server does. Check the base URL`;
     return status === 404
       ? new NotFoundError('not_found', message, details)
       : new Gen3dError('invalid_response', message, details);
@@ -50,14 +45,6 @@ export async function errorFrom(response: Response, url: string): Promise<Gen3dE
   return new InvalidRequestError(code, message, details);
 }
 
-async function parsed(response: Response): Promise<unknown> {
-  try {
-    return await response.json();
-  } catch {
-    return undefined; // A proxy's HTML page: the status is all it tells.
-  }
-}
-
 const isErrorBody = (body: unknown): body is ErrorBody =>
   isRecord(body) &&
   isRecord(body.error) &&
@@ -71,10 +58,10 @@ const isInsufficientBalance = (body: ErrorBody): body is InsufficientBalanceBody
   'min_balance_usd' in body &&
   typeof body.min_balance_usd === 'number';
 
-/** What the server's log calls this request. */
+/** Identifies the request in the server's log. */
 export const requestId = (response: Response): string | undefined => response.headers.get('x-request-id') ?? undefined;
 
-/** `Retry-After` in milliseconds, whether it gives seconds or a date; undefined where there is none that makes sense. */
+/** `Retry-After`, in seconds or as a date, converted to milliseconds. Undefined if it is missing or invalid. */
 export function retryAfterMs(headers: Headers, now: number): number | undefined {
   const value = headers.get('retry-after')?.trim();
   if (!value) return undefined;

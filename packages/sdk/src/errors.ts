@@ -1,6 +1,6 @@
 import type { ErrorCode, Task } from '@gen3d/schema';
 
-/** `error.code`: the API's own codes, those of this client, and whatever a newer server may add. */
+/** `error.code`: a code of the API, of this client, or of a newer server. */
 export type Gen3dErrorCode =
   | ErrorCode
   | 'forbidden'
@@ -11,22 +11,22 @@ export type Gen3dErrorCode =
   | 'job_failed'
   | 'wait_timeout'
   | 'webhook_unverified'
-  // Keeps the known codes in an editor's completion while any string is allowed.
+  // Allows any string while editors still suggest the known codes.
   | (string & Record<never, never>);
 
 export interface Gen3dErrorDetails {
-  /** HTTP status, where there was an answer. */
+  /** HTTP status, if there was a response. */
   readonly status?: number | undefined;
-  /** What the server's log calls this request. */
+  /** Identifies the request in the server's log. */
   readonly requestId?: string | undefined;
-  /** How long the server asked to stay away (`Retry-After`), where it did. */
+  /** The `Retry-After` of the response, if it had one. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * Everything this client throws, but two: an aborted `signal` rejects with its own reason, and a mistake in the
- * program (a webhook secret that is no string, say) is a TypeError.
+ * The base class of this client's errors. Two cases are different: an aborted `signal` rejects with its own reason, and a
+ * programming mistake, such as a webhook secret that is not a string, is a TypeError.
  */
 export class Gen3dError extends Error {
   override readonly name: string = 'Gen3dError';
@@ -46,17 +46,17 @@ export class Gen3dError extends Error {
   }
 }
 
-/** No key, a wrong key, a revoked key. */
+/** The API key is missing, wrong or revoked. */
 export class AuthenticationError extends Gen3dError {
   override readonly name = 'AuthenticationError';
 }
 
-/** The request was wrong, or the image was refused before it was sent. The message names the field. */
+/** The request is invalid, or the image was rejected before it was sent. The message names the field. */
 export class InvalidRequestError extends Gen3dError {
   override readonly name = 'InvalidRequestError';
 }
 
-/** The balance is below what a new job needs; both figures in USD. */
+/** The balance is below the minimum for a new job. Both amounts are in USD. */
 export class InsufficientBalanceError extends Gen3dError {
   override readonly name = 'InsufficientBalanceError';
 
@@ -70,7 +70,7 @@ export class InsufficientBalanceError extends Gen3dError {
   }
 }
 
-/** An unknown job, another account's job, or one older than 90 days. */
+/** The job does not exist, belongs to another account, or is older than 90 days. */
 export class NotFoundError extends Gen3dError {
   override readonly name = 'NotFoundError';
 }
@@ -80,44 +80,44 @@ export class NotConfiguredError extends Gen3dError {
   override readonly name = 'NotConfiguredError';
 }
 
-/** Still told to slow down after all retries, or told to stay away for more than a minute: see `retryAfterMs`. */
+/** Still rate limited after all retries, or `retryAfterMs` is more than a minute. */
 export class RateLimitError extends Gen3dError {
   override readonly name = 'RateLimitError';
 }
 
-/** The server failed, after all retries, or answered something that is no gen3d answer. */
+/** The server still failed after all retries, or its response was invalid. */
 export class ServerError extends Gen3dError {
   override readonly name = 'ServerError';
 }
 
-/** No whole answer arrived: nobody listens there, or the connection broke. */
+/** No complete response arrived: the server cannot be reached, or the connection broke. */
 export class ConnectionError extends Gen3dError {
   override readonly name: string = 'ConnectionError';
 }
 
 /**
- * No whole answer arrived in time; `code` is `timeout`. Whether the server has done its work is not known: a `create` is
- * safe to repeat with the same `idempotencyKey`.
+ * No complete response arrived in time. `code` is `timeout`. The server may have processed the request: `create` is safe
+ * to repeat with the same `idempotencyKey`.
  */
 export class RequestTimeoutError extends ConnectionError {
   override readonly name = 'RequestTimeoutError';
   readonly method: string;
-  /** The URL's path, such as `/v1/jobs`. */
+  /** The path of the URL, such as `/v1/jobs`. */
   readonly path: string;
-  /** The limit that was reached: the call's own `timeoutMs`, or that of the client for one attempt. */
+  /** The limit that was exceeded: the `timeoutMs` of the call, or that of the client for each attempt. */
   readonly timeoutMs: number;
 
   constructor(request: { readonly method: string; readonly url: string }, timeoutMs: number, cause?: unknown) {
     const method = request.method.toUpperCase();
     const { origin, pathname } = new URL(request.url);
-    super('timeout', `${origin} did not answer ${method} ${pathname} within ${timeoutMs / 1000} s`, { cause });
+    super('timeout', `${origin} did not respond to ${method} ${pathname} within ${timeoutMs / 1000} s`, { cause });
     this.method = method;
     this.path = pathname;
     this.timeoutMs = timeoutMs;
   }
 }
 
-/** The job ended without a model. `code` is the task's `error.code`, e.g. `no_foreground`. */
+/** The job ended without a model. `code` is the task's `error.code`, such as `no_foreground`. */
 export class JobFailedError extends Gen3dError {
   override readonly name = 'JobFailedError';
 
@@ -130,7 +130,7 @@ export class JobFailedError extends Gen3dError {
   }
 }
 
-/** The caller's `timeoutMs` is over; the job goes on. `task` is its last known state. */
+/** The `timeoutMs` of the call elapsed. The job continues. `task` is its last known state. */
 export class WaitTimeoutError extends Gen3dError {
   override readonly name = 'WaitTimeoutError';
 
@@ -141,7 +141,7 @@ export class WaitTimeoutError extends Gen3dError {
   ) {
     super(
       'wait_timeout',
-      `Job ${jobId} was not finished after ${timeoutMs} ms${task ? ` (${task.status}, ${task.progress} %)` : ''}. It goes on: wait for it again, or retrieve it later`,
+      `Job ${jobId} did not finish within ${timeoutMs / 1000} s${task ? ` (${task.status}, ${task.progress} %)` : ''}. It is still running: wait again, or retrieve it later`,
     );
   }
 }

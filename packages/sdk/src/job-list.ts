@@ -1,11 +1,11 @@
 import type { ListJobsResponse, Task } from '@gen3d/schema';
 
 /**
- * An account's jobs, newest first. Nothing is requested before it is used.
+ * An account's jobs, newest first. Pages are requested only when they are needed.
  *
  * @example
- * for await (const task of gen3d.jobs.list({ status: 'FAILED' })) console.log(task.task_id); // every job
- * const { jobs, next_cursor } = await gen3d.jobs.list({ limit: 20 }).page(); // one page, to page by hand
+ * for await (const task of gen3d.jobs.list({ status: 'FAILED' })) console.log(task.task_id); // all jobs
+ * const { jobs, next_cursor } = await gen3d.jobs.list({ limit: 20 }).page(); // one page
  */
 export class JobList implements AsyncIterable<Task> {
   readonly #fetchPage: (cursor: string | undefined) => Promise<ListJobsResponse>;
@@ -16,12 +16,12 @@ export class JobList implements AsyncIterable<Task> {
     this.#first = first;
   }
 
-  /** One page: the first, or the one that a `next_cursor` leads to. */
+  /** One page: the first one, or the one after a `next_cursor`. */
   page(cursor: string | undefined = this.#first): Promise<ListJobsResponse> {
     return this.#fetchPage(cursor);
   }
 
-  /** Page after page, each requested when the one before has been used up. */
+  /** All pages, each requested only after the previous one has been consumed. */
   async *pages(): AsyncGenerator<ListJobsResponse, void, undefined> {
     let cursor = this.#first;
     do {

@@ -4,22 +4,22 @@ import { abortable, type RequestOptions, withDeadline } from './deadline.js';
 import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, toImageUrl } from './image-input.js';
 import { JobList } from './job-list.js';
-import { expectBody, isCreated, isJobPage, isTask } from './response-bodies.js';
+import { expectBody, isCreatedJob, isJobPage, isTask } from './response-bodies.js';
 import type { Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
 
 export interface CreateJobParams {
   readonly image: ImageInput;
-  /** The same key again returns the first job instead of making a second. Default: a new one for every call. */
+  /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
 }
 
 export interface ListJobsParams {
   /** Only jobs with this status. Default: all. */
   readonly status?: JobStatus | undefined;
-  /** Jobs on one page, 1-100. Default 20. */
+  /** The number of jobs per page, 1 to 100. Default 20. */
   readonly limit?: number | undefined;
-  /** A `next_cursor` to begin after. */
+  /** The `next_cursor` of a page, to continue after it. */
   readonly cursor?: string | undefined;
 }
 
@@ -31,71 +31,65 @@ export class Jobs {
   }
 
   /**
-   * Hands in a photo; the model is made later (`wait`, or a webhook).
+   * Creates a job for a photo. To get the model, call `wait` or receive webhooks.
    *
-   * The idempotency key is made once here and goes with every retry, so that an answer lost on the way never makes a
-   * second job.
-   * @throws {InvalidRequestError} before anything is sent, if the image cannot be read or is too large
+   * All retries send the same idempotency key, so a lost response never creates a second job.
+   * @throws {InvalidRequestError} before sending anything, if the image cannot be read or is too large
    * @throws {InsufficientBalanceError} if the balance is below the minimum
-   * @throws {RequestTimeoutError} if `timeoutMs` runs out. The job may have been made: repeat it with an `idempotencyKey`
-   *   of your own, and there is one job
+   * @throws {RequestTimeoutError} if `timeoutMs` elapses. The job may exist: to be able to repeat the call without
+   *   creating a second job, pass an `idempotencyKey`
    */
   create(params: CreateJobParams, options: RequestOptions = {}): Promise<CreateJobResponse> {
     const request = { method: 'post', url: this.#transport.url('jobs') };
-    const overdue = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
-    return withDeadline(options, overdue, async (signal) => {
+    const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
+    return withDeadline(options, timeoutError, async (signal) => {
       const json: ImageTo3dRequest = {
         type: jobType,
         input: { image_urls: [await abortable(toImageUrl(params.image), signal)] },
         idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
       };
       const { body } = await this.#transport.call('post', 'jobs', { json, signal });
-      return expectBody(body, isCreated, 'created job');
+      return expectBody(body, isCreatedJob, 'created job');
     });
   }
 
-  /**
-   * The job as it is now.
-   *
-   * @throws {NotFoundError} if the account has no such job
-   */
+  /** The current state of a job. @throws {NotFoundError} if the account has no such job */
   async retrieve(id: string, options?: RequestOptions): Promise<Task> {
     return (await this.#read(id, options)).task;
   }
 
   /**
-   * The account's jobs, newest first, page by page.
+   * Lists the account's jobs, newest first.
    *
-   * @param options hold for each page: `timeoutMs` is the time that one may take
+   * @param options apply to each page
    */
   list({ cursor, ...query }: ListJobsParams = {}, options?: RequestOptions): JobList {
-    return new JobList(async (at) => {
-      const searchParams = { ...query, cursor: at };
+    return new JobList(async (pageCursor) => {
+      const searchParams = { ...query, cursor: pageCursor };
       const { body } = await this.#transport.call('get', 'jobs', { ...options, searchParams });
       return expectBody(body, isJobPage, 'list of jobs');
     }, cursor);
   }
 
   /**
-   * Reads the job every few seconds until it has its model.
+   * Polls the job every few seconds until it succeeds.
    *
-   * @throws {JobFailedError} with the task, if it ends without one
-   * @throws {WaitTimeoutError} if `timeoutMs` runs out; the job goes on
+   * @throws {JobFailedError} if the job ends without a model. The error contains the task
+   * @throws {WaitTimeoutError} if `timeoutMs` elapses. The job continues
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
     return waitForJob(id, (signal) => this.#read(id, { signal }), options);
   }
 
   async #read(id: string, options?: RequestOptions) {
-    // One with a slash would read another resource, and so would these, which a URL takes for steps in its path.
-    if (id === '') throw new InvalidRequestError('invalid_request', 'A job id is needed');
-    if (id === '.' || id === '..') throw new InvalidRequestError('invalid_request', `"${id}" is no job's id`);
+    // As a path segment, these would address another resource, even percent-encoded.
+    if (['', '.', '..'].includes(id)) throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
     const { body, retryAfterMs } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
     return { task: expectBody(body, isTask, 'task'), retryAfterMs };
   }
 }
 
-// Not randomUUID: browsers have it only on https and localhost, and gen3d often runs at http://some-box.
+// Browsers have randomUUID only on https and localhost, but gen3d often runs on plain http in a local network.
 function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

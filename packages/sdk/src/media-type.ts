@@ -1,13 +1,13 @@
 type Signature = readonly [name: string, offset: number, bytes: string];
 
-// Bytes as Latin-1 text, so that the tables read as the specifications write them.
-const accepted: readonly Signature[] = [
+// Bytes as Latin-1 text, as the specifications write them.
+const supported: readonly Signature[] = [
   ['image/png', 0, '\x89PNG\r\n\x1a\n'],
   ['image/jpeg', 0, '\xff\xd8\xff'],
   ['image/webp', 8, 'WEBP'],
 ];
 
-const refused: readonly Signature[] = [
+const unsupported: readonly Signature[] = [
   ['a GIF', 0, 'GIF8'],
   ['an AVIF', 4, 'ftypavif'],
   ['a HEIC photo', 4, 'ftyphe'],
@@ -20,10 +20,10 @@ const refused: readonly Signature[] = [
   ['an SVG or HTML', 0, '<'],
 ];
 
-/** The image's media type by its first bytes, or what it is instead, in words. Names of files are not believed. */
+/** Detects the media type of an image from its first bytes. `found` describes an unsupported type. */
 export function sniffMediaType(bytes: Uint8Array): { mediaType: string } | { found: string } {
   const head = String.fromCharCode(...bytes.subarray(0, 16));
   const matches = ([, offset, text]: Signature) => head.startsWith(text, offset);
-  const mediaType = accepted.find(matches)?.[0];
-  return mediaType ? { mediaType } : { found: refused.find(matches)?.[0] ?? 'no picture this client knows' };
+  const mediaType = supported.find(matches)?.[0];
+  return mediaType ? { mediaType } : { found: unsupported.find(matches)?.[0] ?? 'not a recognized image' };
 }

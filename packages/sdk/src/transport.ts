@@ -1,6 +1,6 @@
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
-import { abortable, longestTimerMs, type RequestOptions, withDeadline } from './deadline.js';
+import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
 import { errorFrom, requestId, retryAfterMs } from './error-response.js';
 import { ConnectionError, RequestTimeoutError, ServerError } from './errors.js';
 
@@ -17,7 +17,7 @@ export interface TransportOptions {
 export interface Call extends RequestOptions {
   readonly json?: unknown;
   readonly searchParams?: Record<string, string | number | undefined>;
-  /** False where doing it twice is not the same as doing it once: then only a 429 is tried again. */
+  /** False if the request is not idempotent. Then only a 429 is retried. */
   readonly repeatable?: boolean;
 }
 
@@ -30,12 +30,12 @@ export interface ApiResponse {
 
 type Method = 'get' | 'post' | 'put' | 'delete';
 
-// Every 5xx, as API.md section 7 asks: what stands in front of a server has codes of its own.
+// Every 5xx (docs/contract.md section 7), because proxies add their own status codes.
 const retriedStatuses = [429, ...Array.from({ length: 100 }, (_, index) => 500 + index)];
-// Longer than this no call should hang. It then fails with what the server asked for, and never comes back too early.
-const longestRetryAfterMs = 60_000;
+// A call that would have to wait longer fails immediately; it is never retried before the time that the server asked for.
+const maxRetryAfterMs = 60_000;
 
-/** One way to the server for every resource: key, retries, timeouts, and errors by their `code`. */
+/** Sends the requests of all resources: adds the API key, retries, applies timeouts, and turns failures into errors. */
 export class Transport {
   readonly #options: TransportOptions;
   readonly #ky: Options;
@@ -43,19 +43,19 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#ky = {
-      fetch: wholeAnswer(options.fetch),
-      timeout: options.timeoutMs <= longestTimerMs && options.timeoutMs,
+      fetch: withWholeBody(options.fetch),
+      timeout: options.timeoutMs <= maxTimerMs && options.timeoutMs,
       retry: {
         limit: options.maxRetries,
-        // POST too: a job's creation carries an idempotency key, and the others say when they are not repeatable.
+        // Includes POST: creating a job carries an idempotency key, and other calls set `repeatable`.
         methods: ['get', 'post', 'put', 'delete'],
         statusCodes: retriedStatuses,
         afterStatusCodes: retriedStatuses,
         retryOnTimeout: true,
-        shouldRetry: unlessAskedToStayAway,
+        shouldRetry: unlessRetryAfterTooLong,
         delay: (attempt) => 500 * 2 ** (attempt - 1),
         backoffLimit: 8_000,
-        // Spread, but never near zero: clients refused together must not come back together, nor at once.
+        // Spreads the retries of clients that were rejected at the same time, and never retries immediately.
         jitter: (delay) => delay * (0.5 + Math.random()),
       },
     };
@@ -71,7 +71,7 @@ export class Transport {
     const response = await this.#send(method, this.url(path), call, {
       ...content,
       headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
-      ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyWhenTurnedAway } }),
+      ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyAfterRateLimit } }),
     });
     const pause = retryAfterMs(response.headers, Date.now());
     if (response.status === 204) return { body: undefined, retryAfterMs: pause };
@@ -80,13 +80,13 @@ export class Transport {
     } catch (cause) {
       throw new ServerError(
         'invalid_response',
-        `${baseUrl} answered ${response.status} with something that is no JSON: is it a gen3d server?`,
+        `${baseUrl} responded with status ${response.status}, but the body is not JSON. Check that it is a gen3d server`,
         { status: response.status, requestId: requestId(response), cause },
       );
     }
   }
 
-  /** A file's bytes. Without the key: assets may live on another host, and they are public. */
+  /** The bytes of a file. Sends no API key: assets are public and may be on another host. */
   async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
     const response = await this.#send('get', url, limits);
     return new Uint8Array(await response.arrayBuffer());
@@ -98,14 +98,14 @@ export class Transport {
   }
 
   #send(method: Method, url: string, limits: RequestOptions, options?: Options): Promise<Response> {
-    const overdue = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
-    return withDeadline(limits, overdue, async (signal) => {
+    const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
+    return withDeadline(limits, timeoutError, async (signal) => {
       try {
         return await abortable(ky(url, { ...this.#ky, ...options, method, signal }), signal);
       } catch (error) {
         signal.throwIfAborted();
         if (error instanceof HTTPError) throw await errorFrom(error.response, url);
-        if (error instanceof TimeoutError) throw overdue(this.#options.timeoutMs);
+        if (error instanceof TimeoutError) throw timeoutError(this.#options.timeoutMs);
         const message = `Cannot reach ${new URL(url).origin}: ${reason(error)}`;
         throw new ConnectionError('connection_failed', message, { cause: error });
       }
@@ -114,10 +114,10 @@ export class Transport {
 }
 
 /**
- * A fetch that resolves only when the whole body is here. ky's timeout and retries end where fetch resolves, and by
- * default that is at the headers: a connection cut in the middle of a body would be neither.
+ * A fetch that resolves only after the whole body has arrived. ky's timeout and retries end when fetch resolves, which by
+ * default is when the headers arrive: they would not cover a connection that breaks in the middle of a body.
  */
-function wholeAnswer(fetch: Fetch): Fetch {
+function withWholeBody(fetch: Fetch): Fetch {
   return async (input, init) => {
     const response = await fetch(input, init);
     const { status, statusText, headers } = response;
@@ -128,16 +128,16 @@ function wholeAnswer(fetch: Fetch): Fetch {
 
 type RetryVerdict = (failed: { error: Error }) => false | undefined;
 
-// undefined leaves the rest to ky; with true it would not look at Retry-After any more.
-const unlessAskedToStayAway: RetryVerdict = ({ error }) =>
-  error instanceof HTTPError && (retryAfterMs(error.response.headers, Date.now()) ?? 0) > longestRetryAfterMs
+// undefined leaves the decision to ky. With true, ky would ignore Retry-After.
+const unlessRetryAfterTooLong: RetryVerdict = ({ error }) =>
+  error instanceof HTTPError && (retryAfterMs(error.response.headers, Date.now()) ?? 0) > maxRetryAfterMs
     ? false
     : undefined;
 
-const onlyWhenTurnedAway: RetryVerdict = (failed) =>
-  failed.error instanceof HTTPError && failed.error.response.status === 429 ? unlessAskedToStayAway(failed) : false;
+const onlyAfterRateLimit: RetryVerdict = (failed) =>
+  failed.error instanceof HTTPError && failed.error.response.status === 429 ? unlessRetryAfterTooLong(failed) : false;
 
-/** undici hides what happened one or two causes deep, under "fetch failed". */
+/** The innermost message: undici wraps the actual error in one or two others, such as "fetch failed". */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause instanceof Error) return reason(error.cause);

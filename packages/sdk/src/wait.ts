@@ -4,54 +4,55 @@ import { type RequestOptions, withDeadline } from './deadline.js';
 import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
 
 export interface WaitOptions extends RequestOptions {
-  /** Ends the waiting, not the job: the API cannot cancel one. */
+  /** Stops waiting. The job continues, because the API cannot cancel jobs. */
   readonly signal?: AbortSignal | undefined;
-  /** How long to wait in all, then a `WaitTimeoutError`. Default: until the job ends, however long the queue is. */
+  /** The maximum time to wait, after which the call rejects with a `WaitTimeoutError`. Default: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Called with the first state read and with every later change of status or progress. */
+  /** Called with the first state, and with every later change of status or progress. */
   readonly onProgress?: ((task: Task) => void) | undefined;
 }
 
-/** One read of the job; `retryAfterMs` where the server said when to come back. */
+/** Retrieves the job once. `retryAfterMs` is the `Retry-After` of the response, if it had one. */
 export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; retryAfterMs: number | undefined }>;
 
-// A server that restarts, or a laptop that slept, loses no job; this long we go on asking in spite of errors.
-const patienceMs = 60_000;
+// Long enough for a restart of the server or a short loss of the network.
+const errorToleranceMs = 60_000;
 
 /**
- * Reads a job until it ends.
+ * Polls a job until it ends.
  *
- * @throws {JobFailedError} if it ended without a model
- * @throws {WaitTimeoutError} if `timeoutMs` ran out
+ * @throws {JobFailedError} if it ends without a model
+ * @throws {WaitTimeoutError} if `timeoutMs` elapses
  */
 export async function waitForJob(id: string, read: ReadTask, options: WaitOptions = {}): Promise<Task> {
   const { onProgress } = options;
   const startedAt = Date.now();
-  let lastContactAt = startedAt;
-  let last: Task | undefined;
-  const overdue = (timeoutMs: number) => new WaitTimeoutError(id, last, timeoutMs);
-  return withDeadline(options, overdue, async (signal) => {
+  let lastSuccessAt = startedAt;
+  let lastTask: Task | undefined;
+  const timeoutError = (timeoutMs: number) => new WaitTimeoutError(id, lastTask, timeoutMs);
+  return withDeadline(options, timeoutError, async (signal) => {
     for (;;) {
-      let askedToWaitMs: number | undefined;
+      let requestedPauseMs: number | undefined;
       try {
         const { task, retryAfterMs } = await read(signal);
-        lastContactAt = Date.now();
-        if (task.status !== last?.status || task.progress !== last.progress) onProgress?.(task);
-        last = task;
+        lastSuccessAt = Date.now();
+        if (task.status !== lastTask?.status || task.progress !== lastTask.progress) onProgress?.(task);
+        lastTask = task;
         if (isTerminal(task.status)) return succeeded(task);
-        askedToWaitMs = retryAfterMs;
+        requestedPauseMs = retryAfterMs;
       } catch (error) {
-        if (!passes(error) || Date.now() - lastContactAt + (error.retryAfterMs ?? 0) > patienceMs) throw error;
-        askedToWaitMs = error.retryAfterMs;
+        if (!isTemporary(error) || Date.now() - lastSuccessAt + (error.retryAfterMs ?? 0) > errorToleranceMs)
+          throw error;
+        requestedPauseMs = error.retryAfterMs;
       }
-      await sleep(pollDelayMs(Date.now() - startedAt, askedToWaitMs, Math.random()), signal);
+      await sleep(pollDelayMs(Date.now() - startedAt, requestedPauseMs, Math.random()), signal);
     }
   });
 }
 
 /**
- * The pause before the next read. The contract suggests 2-5 s; a job takes seconds, so the first pause is shorter, and
- * who has waited for long may wait a little longer. `random` in 0..1 spreads clients that started together.
+ * The pause before the next request. The contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is
+ * shorter, and pauses grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.
  */
 export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
   const { min, max } = limits.pollMs;
@@ -64,7 +65,7 @@ function succeeded(task: Task): Task {
   throw new JobFailedError(task);
 }
 
-const passes = (error: unknown): error is ConnectionError | RateLimitError | ServerError =>
+const isTemporary = (error: unknown): error is ConnectionError | RateLimitError | ServerError =>
   error instanceof ConnectionError || error instanceof RateLimitError || error instanceof ServerError;
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -5,12 +5,12 @@ import type {
   WebhookEndpoint,
 } from '@gen3d/schema';
 import type { RequestOptions } from './deadline.js';
-import { expectBody, isEndpoint, isPutEndpoint, isQueued, isSecret } from './response-bodies.js';
+import { expectBody, isEndpoint, isNewSecret, isQueuedTest, isUpdatedEndpoint } from './response-bodies.js';
 import type { Transport } from './transport.js';
 
 const path = 'webhook-endpoint';
 
-/** Where the account's events go. One per account. */
+/** The account's webhook endpoint. An account has at most one. */
 export class WebhookEndpointSettings {
   readonly #transport: Transport;
 
@@ -18,32 +18,40 @@ export class WebhookEndpointSettings {
     this.#transport = transport;
   }
 
-  /** Registers or changes the https URL. The secret is in the answer only the first time; `get` always has it. */
+  /** Sets the https URL. The response contains the secret only when the endpoint is first configured; see `get`. */
   async set(url: string | URL, options?: RequestOptions): Promise<PutWebhookEndpointResponse> {
     const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url) } });
-    return expectBody(body, isPutEndpoint, 'webhook endpoint');
+    return expectBody(body, isUpdatedEndpoint, 'webhook endpoint');
   }
 
-  /** The URL and the current secret. @throws {NotConfiguredError} if there is none */
+  /** The URL and the current secret. @throws {NotConfiguredError} if the account has no endpoint */
   async get(options?: RequestOptions): Promise<WebhookEndpoint> {
     const { body } = await this.#transport.call('get', path, options);
     return expectBody(body, isEndpoint, 'webhook endpoint');
   }
 
-  /** Deliveries stop at once. */
+  /** Deletes the endpoint. Deliveries stop immediately. */
   async delete(options?: RequestOptions): Promise<void> {
     await this.#transport.call('delete', path, options);
   }
 
-  /** A new secret; the old one stops working at once. @throws {NotConfiguredError} if there is no endpoint */
+  /**
+   * Replaces the secret. The old one stops working immediately.
+   *
+   * @throws {NotConfiguredError} if the account has no endpoint
+   */
   async rotate(options?: RequestOptions): Promise<RotateSecretResponse> {
     const { body } = await this.#transport.call('post', `${path}/rotate`, { ...options, repeatable: false });
-    return expectBody(body, isSecret, 'secret');
+    return expectBody(body, isNewSecret, 'secret');
   }
 
-  /** A signed `ping` arrives about 10 seconds later. @throws {NotConfiguredError} if there is no endpoint */
+  /**
+   * Requests a signed `ping`, which arrives about 10 seconds later.
+   *
+   * @throws {NotConfiguredError} if the account has no endpoint
+   */
   async test(options?: RequestOptions): Promise<TestWebhookResponse> {
     const { body } = await this.#transport.call('post', `${path}/test`, { ...options, repeatable: false });
-    return expectBody(body, isQueued, 'queued test');
+    return expectBody(body, isQueuedTest, 'confirmation of the test');
   }
 }

@@ -8,17 +8,17 @@ import {
 
 export interface WebhookHandlerOptions extends Pick<VerifyWebhookOptions, 'secret' | 'toleranceSeconds'> {
   /**
-   * Called with every verified event. Deliveries are at least once: keep `event_id`s, or make doing it twice harmless.
-   * Be quick: the sender waits 10 s. If it throws, the answer is a 500 and the delivery comes again.
+   * Called with every verified event. Events are delivered at least once: remember each `event_id`, or make the handler
+   * idempotent. The sender times out after 10 s. If the handler throws, the response is a 500 and the delivery is retried.
    */
   readonly onEvent: (event: WebhookEvent) => void | Promise<void>;
 }
 
-const eatenBody =
-  'The body was read before it was verified: hand this handler the request untouched, before request.json() or a body parser';
+const consumedBody =
+  'The body was read before verification. Pass the request to this handler before request.json() or a body parser reads it';
 
 /**
- * A handler for servers that speak fetch: Hono, Next.js, Bun, Deno, Cloudflare Workers.
+ * A handler for servers with the Fetch API: Hono, Next.js, Bun, Deno, Cloudflare Workers.
  *
  * @example
  * export const POST = webhookHandler({ secret, onEvent: async (event) => { ... } }); // Next.js
@@ -28,8 +28,8 @@ export function webhookHandler({
   ...options
 }: WebhookHandlerOptions): (request: Request) => Promise<Response> {
   return async (request) => {
-    // A mistake of the app, not of the sender: the 500 that becomes of it shows in the app's log, and the event comes again.
-    if (request.bodyUsed) throw new WebhookVerificationError(eatenBody);
+    // A mistake in the app, not of the sender: throwing causes a 500, an entry in the app's log, and a retry.
+    if (request.bodyUsed) throw new WebhookVerificationError(consumedBody);
     let event: WebhookEvent;
     try {
       event = await verifyWebhook({ ...options, payload: await request.arrayBuffer(), headers: request.headers });
@@ -42,11 +42,11 @@ export function webhookHandler({
   };
 }
 
-/** What this handler uses of Express's request: also what Node's own http server gives. */
+/** The part of Express's request that the handler uses. Node's http.IncomingMessage has it too. */
 export interface WebhookRequest extends AsyncIterable<Uint8Array> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body?: unknown;
-  /** The bytes, where the platform keeps them beside a parsed body: Google's and Firebase's functions do. */
+  /** The raw bytes on platforms that parse the body but keep them, such as Google Cloud Functions and Firebase. */
   readonly rawBody?: unknown;
 }
 
@@ -56,9 +56,9 @@ export interface WebhookResponse {
 }
 
 /**
- * A handler for Express. It reads the body itself, or takes the one that `express.raw`, `express.text` or a platform (`rawBody`) left.
+ * A handler for Express. It reads the body, or uses the one from `express.raw`, `express.text` or the platform (`rawBody`).
  *
- * A body that a JSON parser has already eaten is an error of the app, not of the sender: it goes to `next`.
+ * If a JSON parser has consumed the body, the handler passes an error to `next`: the mistake is in the app.
  * @example
  * app.post('/gen3d', expressWebhookHandler({ secret, onEvent: async (event) => { ... } })); // above app.use(express.json())
  */
@@ -67,29 +67,29 @@ export function expressWebhookHandler({ onEvent, ...options }: WebhookHandlerOpt
     const { headers } = request;
     const body = request.rawBody instanceof Uint8Array ? request.rawBody : request.body;
     try {
-      // Whatever a parser left there: verifyWebhook looks at what it really is, and says what to do if it was parsed.
+      // The body may be anything. verifyWebhook checks its type.
       const payload = (body ?? (await read(request))) as WebhookPayload;
       await onEvent(await verifyWebhook({ ...options, payload, headers }));
       response.statusCode = 204;
       response.end();
     } catch (error) {
-      const untouched = body === undefined || body instanceof Uint8Array || typeof body === 'string';
-      if (!(error instanceof WebhookVerificationError && untouched)) return next(error);
+      const hasRawBody = body === undefined || body instanceof Uint8Array || typeof body === 'string';
+      if (!(error instanceof WebhookVerificationError && hasRawBody)) return next(error);
       response.statusCode = 400;
       response.end(error.message);
     }
   };
 }
 
-// More than any event needs; a stranger may post to this URL before anything is verified.
-const longestBody = 1024 ** 2;
+// Far larger than any event. Anyone can send requests to this URL.
+const maxBodyBytes = 1024 ** 2;
 
 async function read(chunks: AsyncIterable<Uint8Array>): Promise<ArrayBuffer> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   for await (const chunk of chunks) {
     size += chunk.length;
-    if (size > longestBody) throw new WebhookVerificationError('The body is too long for an event');
+    if (size > maxBodyBytes) throw new WebhookVerificationError('The body is too large for an event');
     parts.push(new Uint8Array(chunk));
   }
   return new Blob(parts).arrayBuffer();

@@ -3,7 +3,7 @@ import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
 import { Gen3dError } from './errors.js';
 import { isRecord } from './response-bodies.js';
 
-/** The raw body of a delivery: the bytes as they came, or their text. Never an object that a parser made of them. */
+/** The raw body of a delivery, as bytes or text. Never a parsed object. */
 export type WebhookPayload = string | Uint8Array | ArrayBuffer;
 
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -12,20 +12,20 @@ export interface VerifyWebhookOptions {
   readonly payload: WebhookPayload;
   readonly headers: WebhookHeaders;
   /**
-   * The endpoint's secret; a list of them while one is being replaced: a delivery that fits any of them is taken.
+   * The secret of the endpoint, or a list of secrets during a rotation. The signature must match one of them.
    *
-   * `webhookEndpoint.rotate()` makes the new secret and cuts the old one off at once, so what is retried from then on is
-   * signed with the new one. To miss nothing: rotate, add the answer's secret to this list beside the old one, and drop
-   * the old one when what was on its way has arrived, a minute later. A delivery refused in between is retried and fits then.
+   * `webhookEndpoint.rotate()` returns the new secret and invalidates the old one immediately: later deliveries and
+   * retries are signed with the new secret. To lose no event, rotate, add the new secret to this list, and remove the old
+   * one a minute later, when deliveries under way have arrived. A delivery rejected in between is retried.
    */
   readonly secret: string | readonly string[];
-  /** How far the delivery's timestamp may be from now. Default 300; `Infinity` switches the check off. */
+  /** The maximum difference between the delivery's timestamp and `now`. Default 300. `Infinity` disables the check. */
   readonly toleranceSeconds?: number | undefined;
-  /** Milliseconds since 1970. Default: the clock. */
+  /** Milliseconds since 1970. Default: the current time. */
   readonly now?: number | undefined;
 }
 
-/** The delivery must not be believed; `message` says what is wrong, and with whose configuration. */
+/** The delivery is not authentic. `message` describes the cause. */
 export class WebhookVerificationError extends Gen3dError {
   override readonly name = 'WebhookVerificationError';
 
@@ -35,11 +35,12 @@ export class WebhookVerificationError extends Gen3dError {
 }
 
 /**
- * Checks a delivery's signature and age, and gives its event.
+ * Verifies the signature and the age of a delivery, and returns its event.
  *
- * @throws {WebhookVerificationError} if a header is missing, no secret fits, the delivery is too old, or the body is no event
- * @throws {TypeError} if no secret is given
- * @see API.md section 6.3: HMAC-SHA256 over `<timestamp>.<raw_body>`
+ * @throws {WebhookVerificationError} if a header is missing, no secret matches, the delivery is too old, or the body is
+ *   not an event
+ * @throws {TypeError} if the secret is missing
+ * @see docs/contract.md section 6.3: HMAC-SHA256 over `<timestamp>.<raw_body>`
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { headers, secret, toleranceSeconds = 300, now = Date.now() } = options;
@@ -50,28 +51,28 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
   const signed = signedBytes(timestamp, body);
 
   let verified = false;
-  // Every secret is tried: how long it takes must not tell which one fitted.
+  // Tries all secrets: the time must not reveal which one matched.
   for (const candidate of secrets) {
     // WebCrypto compares in constant time.
     if (await crypto.subtle.verify('HMAC', await key(candidate, 'verify'), signature, signed)) verified = true;
   }
   if (!verified) {
     throw new WebhookVerificationError(
-      'The signature does not fit. Either the secret is another one (was it rotated?), or the body is not the one that was sent: it must be verified before any parser or middleware touches it',
+      'The signature does not match. Check that the secret is current, and that the body is verified before any parser or middleware changes it',
     );
   }
   const ageMs = Math.abs(now - Date.parse(timestamp));
-  // Written so that a timestamp that is no date (NaN) is refused too.
+  // Also rejects an invalid date (NaN).
   if (!(ageMs <= toleranceSeconds * 1000)) {
     throw new WebhookVerificationError(
-      `The delivery was signed at ${timestamp}, more than ${toleranceSeconds} s from now: a replay, or a clock that is wrong`,
+      `The delivery was signed at ${timestamp}, more than ${toleranceSeconds} s from now. It is a replay, or a clock is wrong`,
     );
   }
   return event(body);
 }
 
 /**
- * The headers that gen3d would send with this body, to test one's own handler with.
+ * Signs a body as gen3d does, for testing a webhook handler.
  *
  * @returns `x-generate-timestamp` and `x-generate-signature`
  */
@@ -90,23 +91,25 @@ export async function signWebhook(options: {
 }
 
 const parsedBody =
-  'The body was parsed before it was verified, and its original bytes are gone. Pass the raw body: in Express put express.raw({ type: "application/json" }) on this route, before express.json()';
+  'The body was parsed before verification, which needs its original bytes. Pass the raw body. In Express, use express.raw({ type: "application/json" }) on this route, before express.json()';
 
-// `unknown`: callers without types pass what their framework gave them, and that is the mistake made most.
+// `unknown`, because JavaScript callers often pass a parsed body.
 function rawBytes(payload: unknown): Uint8Array<ArrayBuffer> {
-  // What `String(body)` and template literals make of a parsed one.
+  // A parsed body converted to a string.
   if (payload === '[object Object]') throw new WebhookVerificationError(parsedBody);
   if (typeof payload === 'string') return new TextEncoder().encode(payload);
   if (payload instanceof ArrayBuffer) return new Uint8Array(payload);
   if (payload instanceof Uint8Array) return new Uint8Array(payload);
   throw new WebhookVerificationError(
-    payload === undefined || payload === null ? 'There is no body: pass the raw request body as payload' : parsedBody,
+    payload === undefined || payload === null
+      ? 'The body is missing. Pass the raw request body as payload'
+      : parsedBody,
   );
 }
 
 function header(headers: WebhookHeaders, name: string): string {
   const value = headers instanceof Headers ? headers.get(name) : lookUp(headers, name);
-  if (!value) throw new WebhookVerificationError(`The header ${name} is missing: this is no delivery of gen3d`);
+  if (!value) throw new WebhookVerificationError(`The header ${name} is missing. This is not a delivery from gen3d`);
   return value;
 }
 
@@ -117,7 +120,8 @@ function lookUp(headers: Exclude<WebhookHeaders, Headers>, name: string): string
 
 function signatureBytes(value: string): Uint8Array<ArrayBuffer> {
   const [, hex] = /^sha256=([0-9a-f]{64})$/i.exec(value) ?? [];
-  if (!hex) throw new WebhookVerificationError(`The header ${signatureHeader} is not sha256= and 64 hex digits`);
+  if (!hex)
+    throw new WebhookVerificationError(`The header ${signatureHeader} does not have the form sha256=<64 hex digits>`);
   return Uint8Array.from({ length: 32 }, (_, index) => Number.parseInt(hex.slice(2 * index, 2 * index + 2), 16));
 }
 
@@ -129,14 +133,14 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-// `unknown`: process.env gives undefined, whatever a caller's types say.
+// `unknown`, because JavaScript callers may pass an unset environment variable.
 function secretsOf(secret: unknown): [string, ...string[]] {
-  const given: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
-  const secrets = given.filter((one): one is string => typeof one === 'string' && one !== '');
+  const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
+  const secrets = list.filter((item): item is string => typeof item === 'string' && item !== '');
   const [first, ...others] = secrets;
-  // An unset variable would otherwise make every delivery fail as if it were forged.
-  if (first === undefined || secrets.length < given.length) {
-    throw new TypeError('The webhook secret is missing or empty: is the environment variable that holds it unset?');
+  // Otherwise, every delivery would look forged.
+  if (first === undefined || secrets.length < list.length) {
+    throw new TypeError('The webhook secret is missing or empty. Check that its environment variable is set');
   }
   return [first, ...others];
 }
@@ -149,10 +153,10 @@ function event(body: Uint8Array): WebhookEvent {
   try {
     parsed = JSON.parse(new TextDecoder().decode(body));
   } catch (cause) {
-    throw new WebhookVerificationError('The body is signed, but is no JSON', cause);
+    throw new WebhookVerificationError('The body is signed, but is not JSON', cause);
   }
   if (isEvent(parsed)) return parsed;
-  throw new WebhookVerificationError('The body is signed, but is no event that this version knows');
+  throw new WebhookVerificationError('The body is signed, but is not an event known to this version');
 }
 
 const isEvent = (value: unknown): value is WebhookEvent =>

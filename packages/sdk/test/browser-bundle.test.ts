@@ -28,16 +28,16 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test('the whole client is under 30 kB gzipped in a browser, and brings no zod', () => {
+test('the browser bundle is under 30 kB gzipped and does not contain zod', () => {
   const { length } = gzipSync(script);
   console.info(`@gen3d/sdk in a browser: ${(length / 1000).toFixed(1)} kB gzipped`);
   expect(length).toBeLessThan(30_000);
   expect(script).not.toContain('ZodError');
 });
 
-test('it works where there is nothing of Node: no process, no Buffer, no require', async () => {
+test('the client works without process, Buffer and require', async () => {
   const bodies: unknown[] = [];
-  const answer = async (request: Request) => {
+  const respond = async (request: Request) => {
     if (request.method === 'GET') return Response.json(succeeded);
     bodies.push(await request.json());
     return Response.json({ job_id: jobId }, { status: 202 });
@@ -54,12 +54,12 @@ test('it works where there is nothing of Node: no process, no Buffer, no require
     URLSearchParams,
   });
   runInContext(script, context);
-  Object.assign(context, { answer, photo: new Blob([jpeg]), origin });
-  const run = "new sdk.Gen3d({ apiKey: 'gen3d_key', baseUrl: origin, fetch: answer }).generate";
+  Object.assign(context, { respond, photo: new Blob([jpeg]), origin });
+  const run = "new sdk.Gen3d({ apiKey: 'gen3d_key', baseUrl: origin, fetch: respond }).generate";
   expect(await runInContext(`${run}(photo)`, context)).toEqual(succeeded);
   expect(bodies).toMatchObject([
     { type: 'image-to-3d', input: { image_urls: ['data:image/jpeg;base64,/9j/4AECAwQ='] } },
   ]);
 
-  await expect(runInContext(`${run}('photo.jpg')`, context)).rejects.toThrow(/there are no files here/);
+  await expect(runInContext(`${run}('photo.jpg')`, context)).rejects.toThrow(/has no file system/);
 });

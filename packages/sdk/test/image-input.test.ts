@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ImageInput, toImageUrl } from '../src/image-input.js';
 import { jpeg } from './server.js';
 
-const MIB = 1024 ** 2;
+const mebibyte = 1024 ** 2;
 const uri = `data:image/jpeg;base64,${Buffer.from(jpeg).toString('base64')}`;
 
 let folder: string;
@@ -24,7 +24,7 @@ const jpegOf = (size: number) => {
   return bytes;
 };
 
-describe('every way to give a photo leads to the same data URI', () => {
+describe('a photo is converted to the same data URI from', () => {
   test.each<[string, () => ImageInput]>([
     ['a path', () => join(folder, 'photo.jpg')],
     ['a file URL', () => pathToFileURL(join(folder, 'photo.jpg'))],
@@ -43,13 +43,13 @@ describe('every way to give a photo leads to the same data URI', () => {
 });
 
 test.each(['http://shop.example/cup.png', new URL('https://shop.example/cup.png')])(
-  'the URL %s is left to the server to fetch',
+  'the URL %s is passed on unchanged',
   async (url) => {
     expect(await toImageUrl(url)).toBe(String(url));
   },
 );
 
-test('base64 of many bytes is what Node makes of them', async () => {
+test('many bytes are encoded to the same base64 as in Node', async () => {
   const bytes = jpegOf(100_001).map((value, index) => value || index % 251);
   expect(await toImageUrl(bytes)).toBe(`data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`);
 });
@@ -57,29 +57,29 @@ test('base64 of many bytes is what Node makes of them', async () => {
 test.each([
   ['image/png', '\x89PNG\r\n\x1a\n'],
   ['image/webp', 'RIFF\x10\0\0\0WEBPVP8 '],
-])('%s is told by its first bytes', async (type, head) => {
+])('%s is detected from its first bytes', async (type, head) => {
   expect(await toImageUrl(Buffer.from(head, 'latin1'))).toMatch(new RegExp(`^data:${type};base64,`));
 });
 
-test('exactly 4 MiB may travel inline', async () => {
-  expect((await toImageUrl(jpegOf(4 * MIB))).length).toBeGreaterThan(5 * MIB);
+test('exactly 4 MiB fit into a request', async () => {
+  expect((await toImageUrl(jpegOf(4 * mebibyte))).length).toBeGreaterThan(5 * mebibyte);
 });
 
-describe('refused before anything is sent', () => {
+describe('these are rejected without a request:', () => {
   test.each<[string, () => ImageInput, RegExp]>([
-    ['one byte over 4 MiB', () => jpegOf(4 * MIB + 1), /4\.0 MiB.*may have 4 MiB.*http\(s\) URL/],
-    ['a Blob over 4 MiB', () => new Blob([jpegOf(5 * MIB)]), /5\.0 MiB/],
-    ['an endless stream', endless, /may have 4 MiB/],
-    ['a data URI over 4 MiB', () => `data:image/png;base64,${'A'.repeat(6 * MIB)}`, /4 MiB/],
-    ['a data URI of a GIF', () => 'data:image/gif;base64,AAAA', /data URI must be/],
+    ['one byte over 4 MiB', () => jpegOf(4 * mebibyte + 1), /4\.0 MiB.*more than the 4 MiB.*http\(s\) URL/],
+    ['a Blob over 4 MiB', () => new Blob([jpegOf(5 * mebibyte)]), /5\.0 MiB/],
+    ['an endless stream', endless, /more than the 4 MiB/],
+    ['a data URI over 4 MiB', () => `data:image/png;base64,${'A'.repeat(6 * mebibyte)}`, /4 MiB/],
+    ['a data URI of a GIF', () => 'data:image/gif;base64,AAAA', /data URI must have the form/],
     ['no bytes', () => new Uint8Array(), /is empty/],
-    ['a GIF', () => Buffer.from('GIF89a'), /is a GIF; send a PNG, JPEG or WebP/],
-    ['an SVG called .png', () => new File(['<svg></svg>'], 'logo.png'), /logo\.png is an SVG/],
-    ['text', () => Buffer.from('hello'), /no picture/],
-    ['a path that is not there', () => join(folder, 'phoot.jpg'), /phoot\.jpg does not exist/],
+    ['a GIF', () => Buffer.from('GIF89a'), /is a GIF\. Send a PNG, JPEG or WebP/],
+    ['an SVG named .png', () => new File(['<svg></svg>'], 'logo.png'), /logo\.png is an SVG/],
+    ['text', () => Buffer.from('hello'), /not a recognized image/],
+    ['a path that does not exist', () => join(folder, 'phoot.jpg'), /phoot\.jpg does not exist/],
     ['a folder', () => folder, /is not a file/],
-    ['another scheme', () => 'ftp://host/cup.png', /is no http\(s\) URL/],
-    ['nothing', () => undefined as unknown as string, /image must be/],
+    ['another scheme', () => 'ftp://host/cup.png', /is not an http\(s\) URL/],
+    ['undefined', () => undefined as unknown as string, /image must be/],
   ])('%s', async (_, image, message) => {
     await expect(toImageUrl(image())).rejects.toMatchObject({
       name: 'InvalidRequestError',
@@ -87,14 +87,14 @@ describe('refused before anything is sent', () => {
     });
   });
 
-  test('a film of 40 GB, without reading it', async () => {
-    const path = join(folder, 'film.mp4');
+  test('a video of 40 GB, without reading it', async () => {
+    const path = join(folder, 'video.mp4');
     await writeFile(path, '');
-    await truncate(path, 40e9); // sparse: it takes no room
-    await expect(toImageUrl(path)).rejects.toThrow(/film\.mp4 has 38147\.0 MiB/);
+    await truncate(path, 40e9); // sparse, so it uses no disk space
+    await expect(toImageUrl(path)).rejects.toThrow(/video\.mp4 has 38147\.0 MiB/);
   });
 });
 
 async function* endless() {
-  for (;;) yield jpegOf(MIB);
+  for (;;) yield jpegOf(mebibyte);
 }

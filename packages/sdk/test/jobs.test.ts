@@ -5,22 +5,22 @@ import { client, jobId, misbehavingServer, origin, succeeded, task } from './ser
 
 const server = misbehavingServer();
 
-test.each(['', '.', '..'])('the id "%s" is refused before it reads something else', async (id) => {
-  let asked = 0;
+test.each(['', '.', '..'])('the id "%s" is rejected without a request', async (id) => {
+  let requests = 0;
   server.use(
     http.get(`${origin}/*`, () => {
-      asked++;
+      requests++;
       return HttpResponse.json({ jobs: [] });
     }),
   );
   for (const read of [client().jobs.retrieve(id), client().jobs.wait(id)]) {
     await expect(read).rejects.toBeInstanceOf(InvalidRequestError);
   }
-  expect(asked).toBe(0);
+  expect(requests).toBe(0);
 });
 
 describe('list', () => {
-  /** Three pages of one job each; keeps the queries it saw. */
+  /** Serves three pages of one job each. @returns the queries it has received */
   function threePages() {
     const queries: string[] = [];
     server.use(
@@ -35,7 +35,7 @@ describe('list', () => {
     return queries;
   }
 
-  test('iterating gives every job of every page, and asks for no page before its turn', async () => {
+  test('iterates over all jobs of all pages, and requests each page only when it is needed', async () => {
     const queries = threePages();
     const seen: number[] = [];
     for await (const { progress } of client().jobs.list({ status: 'IN_PROGRESS', limit: 1 })) {
@@ -47,14 +47,14 @@ describe('list', () => {
     expect(queries[2]).toBe('?status=IN_PROGRESS&limit=1&cursor=2');
   });
 
-  test('page gives one page as the API sent it, and the one a cursor leads to', async () => {
+  test('page returns one page, the first or the one after a cursor', async () => {
     threePages();
     const list = client().jobs.list();
     expect(await list.page()).toEqual({ jobs: [task({ progress: 0 })], next_cursor: '1' });
     expect(await list.page('2')).toEqual({ jobs: [task({ progress: 2 })] });
   });
 
-  test('nothing is requested before it is used', () => {
+  test('requests nothing before it is used', () => {
     const queries = threePages();
     client().jobs.list();
     expect(queries).toEqual([]);
@@ -64,8 +64,8 @@ describe('list', () => {
 describe('download', () => {
   const glb = Uint8Array.of(0x67, 0x6c, 0x54, 0x46);
 
-  test('a finished task gives the bytes of its model, fetched without the key', async () => {
-    let authorization: string | null = 'not asked';
+  test('returns the bytes of the model of a finished task, fetched without the API key', async () => {
+    let authorization: string | null = 'not requested';
     server.use(
       http.get(`${origin}/assets/${jobId}/model.glb`, ({ request }) => {
         authorization = request.headers.get('authorization');
@@ -76,7 +76,7 @@ describe('download', () => {
     expect(authorization).toBeNull();
   });
 
-  test('an id is looked up first, and the thumbnail can be had instead', async () => {
+  test('also accepts an id, and returns the thumbnail on request', async () => {
     server.use(
       http.get(`${origin}/v1/jobs/${jobId}`, () => HttpResponse.json(succeeded)),
       http.get(`${origin}/assets/${jobId}/thumbnail.jpg`, () => HttpResponse.arrayBuffer(glb.slice().buffer)),
@@ -84,12 +84,12 @@ describe('download', () => {
     expect(await client().download(jobId, { asset: 'thumbnail' })).toEqual(glb);
   });
 
-  test('a job that has no model yet says so', async () => {
+  test('of a running job fails', async () => {
     await expect(client().download(task())).rejects.toThrow(`Job ${jobId} is IN_PROGRESS and has no model`);
   });
 });
 
-test('deleting the webhook endpoint takes the empty 204 for what it is', async () => {
+test('deleting the webhook endpoint accepts an empty 204', async () => {
   server.use(http.delete(`${origin}/v1/webhook-endpoint`, () => new HttpResponse(null, { status: 204 })));
   expect(await client().webhookEndpoint.delete()).toBeUndefined();
 });

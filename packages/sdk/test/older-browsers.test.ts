@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 
-// Before ky is loaded, which looks for it then.
+// Before the import of ky, which checks for it when it is loaded.
 Reflect.deleteProperty(AbortSignal, 'any');
 const { Gen3d, RequestTimeoutError } = await import('../src/index.js');
 const { jobId, jpeg, task } = await import('./server.js');
 
-test('calls work, can be aborted and time out where AbortSignal.any is missing', async () => {
+test('calls succeed, abort and time out without AbortSignal.any', async () => {
   let silent = false;
   const server = createServer((request, response) => {
     if (silent) return;
@@ -31,8 +31,8 @@ test('calls work, can be aborted and time out where AbortSignal.any is missing',
   silent = true;
   const abort = new AbortController();
   const waiting = gen3d.jobs.wait(jobId, { signal: abort.signal, timeoutMs: 60_000 });
-  abort.abort(new Error('enough'));
-  await expect(waiting).rejects.toThrow('enough');
-  await expect(gen3d.jobs.retrieve(jobId, { signal: abort.signal })).rejects.toThrow('enough');
+  abort.abort(new Error('canceled by the test'));
+  await expect(waiting).rejects.toThrow('canceled by the test');
+  await expect(gen3d.jobs.retrieve(jobId, { signal: abort.signal })).rejects.toThrow('canceled by the test');
   await expect(gen3d.jobs.retrieve(jobId, { signal, timeoutMs: 100 })).rejects.toBeInstanceOf(RequestTimeoutError);
 });

@@ -6,9 +6,17 @@ import { client, jobId, jpeg, misbehavingServer, origin, task } from './server.j
 const server = misbehavingServer();
 const jobs = `${origin}/v1/jobs`;
 const job = `${jobs}/${jobId}`;
+const rotate = `${origin}/v1/webhook-endpoint/rotate`;
 
-/** Answers the first requests with `failures`, the others well; keeps the bodies it saw. */
-function failsFirst(...failures: Array<() => Response>) {
+/** Serves a route. `respond` receives the number of the request, from 1. @returns the times of the requests */
+function serve(method: 'get' | 'post', url: string, respond: (request: number) => Response): number[] {
+  const times: number[] = [];
+  server.use(http[method](url, () => respond(times.push(performance.now()))));
+  return times;
+}
+
+/** Creates a job on each request after `failures`. @returns the idempotency keys of the requests */
+function createAfter(...failures: Array<() => Response>): string[] {
   const keys: string[] = [];
   server.use(
     http.post(jobs, async ({ request }) => {
@@ -20,160 +28,121 @@ function failsFirst(...failures: Array<() => Response>) {
   return keys;
 }
 
-const after = (status: number, seconds: string) => () =>
+const retryAfter = (status: number, seconds: string) => () =>
   new HttpResponse(null, { status, headers: { 'retry-after': seconds } });
 
-describe('creating a job', () => {
-  test('a create that is retried sends one idempotency key every time', async () => {
-    const keys = failsFirst(after(429, '0'), after(502, '0'), after(503, '0'));
+const errorOf = (call: Promise<unknown>) => call.catch((thrown: unknown) => thrown);
+
+describe('create', () => {
+  test('sends the same idempotency key with every retry', async () => {
+    const keys = createAfter(retryAfter(429, '0'), retryAfter(502, '0'), retryAfter(503, '0'));
     expect(await client().jobs.create({ image: jpeg })).toEqual({ job_id: jobId });
     expect(keys).toHaveLength(4);
     expect(new Set(keys).size).toBe(1);
     expect(keys[0]).toMatch(/^sdk-[0-9a-f]{32}$/);
   });
 
-  test('two creates have two idempotency keys', async () => {
-    const keys = failsFirst();
+  test('uses another idempotency key for each call', async () => {
+    const keys = createAfter();
     const gen3d = client();
     await gen3d.jobs.create({ image: jpeg });
     await gen3d.jobs.create({ image: jpeg });
     expect(new Set(keys).size).toBe(2);
   });
 
-  test("the caller's own idempotency key is sent as it is", async () => {
-    const keys = failsFirst(() => HttpResponse.error());
+  test("sends the caller's idempotency key", async () => {
+    const keys = createAfter(() => HttpResponse.error());
     await client().jobs.create({ image: jpeg, idempotencyKey: 'order-1' });
     expect(keys).toEqual(['order-1', 'order-1']);
   });
+
+  test('can be aborted while it reads the image', async () => {
+    const reason = new Error('the user left');
+    const stalled = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) });
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(reason), 20);
+    await expect(client().jobs.create({ image: stalled }, { signal: abort.signal })).rejects.toBe(reason);
+    await expect(client().jobs.create({ image: jpeg }, { signal: abort.signal })).rejects.toBe(reason);
+  });
 });
 
-test('an aborted signal ends a create that still reads its image', async () => {
-  const reason = new Error('the user left');
-  const stalled = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) });
-  const abort = new AbortController();
-  setTimeout(() => abort.abort(reason), 20);
-  await expect(client().jobs.create({ image: stalled }, { signal: abort.signal })).rejects.toBe(reason);
-  await expect(client().jobs.create({ image: jpeg }, { signal: abort.signal })).rejects.toBe(reason);
-});
-
-describe('reading a job', () => {
-  test('a 429 is tried again no sooner than Retry-After says', async () => {
-    const times: number[] = [];
-    server.use(
-      http.get(job, () => {
-        times.push(performance.now());
-        return times.length === 1 ? after(429, '1')() : HttpResponse.json(task());
-      }),
-    );
+describe('retrieve', () => {
+  test('retries a 429 after the time in Retry-After', async () => {
+    const times = serve('get', job, (n) => (n === 1 ? retryAfter(429, '1')() : HttpResponse.json(task())));
     await client().jobs.retrieve(jobId);
     expect(times[1]! - times[0]!).toBeGreaterThan(990);
   });
 
-  test.each([500, 501, 520, 599])('a %i is tried again, as every 5xx', async (status) => {
-    server.use(
-      http.get(job, after(status, '0'), { once: true }),
-      http.get(job, () => HttpResponse.json(task())),
-    );
+  test.each([500, 501, 520, 599])('retries a %i', async (status) => {
+    serve('get', job, (n) => (n === 1 ? retryAfter(status, '0')() : HttpResponse.json(task())));
     expect(await client().jobs.retrieve(jobId)).toEqual(task());
   });
 
-  test.each([400, 404, 409, 418])('a %i is not tried again', async (status) => {
-    let asked = 0;
-    server.use(
-      http.get(job, () => {
-        asked += 1;
-        return after(status, '0')();
-      }),
-    );
+  test.each([400, 404, 409, 418])('does not retry a %i', async (status) => {
+    const requests = serve('get', job, retryAfter(status, '0'));
     await expect(client().jobs.retrieve(jobId)).rejects.toMatchObject({ status });
-    expect(asked).toBe(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test('a server that asks to stay away for longer than a minute is not asked again before', async () => {
-    let asked = 0;
-    server.use(
-      http.get(job, () => {
-        asked += 1;
-        return after(503, '3600')();
-      }),
-    );
+  test('does not wait for a Retry-After of more than a minute', async () => {
+    const requests = serve('get', job, retryAfter(503, '3600'));
     await expect(client().jobs.retrieve(jobId)).rejects.toMatchObject({
       name: 'ServerError',
       status: 503,
       retryAfterMs: 3_600_000,
     });
-    expect(asked).toBe(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test('a 429 that never ends becomes a RateLimitError', async () => {
-    server.use(http.get(job, after(429, '0')));
-    const error = await client()
-      .jobs.retrieve(jobId)
-      .catch((thrown: unknown) => thrown);
+  test('rejects with a RateLimitError after repeated 429s', async () => {
+    serve('get', job, retryAfter(429, '0'));
+    const error = await errorOf(client().jobs.retrieve(jobId));
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error).toMatchObject({ status: 429, code: 'rate_limited' });
   });
 
-  test('maxRetries 0 asks once', async () => {
-    let asked = 0;
-    server.use(
-      http.get(job, () => {
-        asked += 1;
-        return after(503, '0')();
-      }),
-    );
+  test('makes one request with maxRetries 0', async () => {
+    const requests = serve('get', job, retryAfter(503, '0'));
     await expect(client({ maxRetries: 0 }).jobs.retrieve(jobId)).rejects.toBeInstanceOf(ServerError);
-    expect(asked).toBe(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test('an answer cut in the middle of its body is fetched again', async () => {
-    let asked = 0;
-    server.use(
-      http.get(job, () => {
-        asked += 1;
-        return asked === 1 ? new HttpResponse(brokenStream('{"task_id":')) : HttpResponse.json(task());
-      }),
+  test('retries a response that breaks off in its body', async () => {
+    const requests = serve('get', job, (n) =>
+      n === 1 ? new HttpResponse(brokenStream('{"task_id":')) : HttpResponse.json(task()),
     );
     expect(await client().jobs.retrieve(jobId)).toEqual(task());
-    expect(asked).toBe(2);
+    expect(requests).toHaveLength(2);
   });
 
-  test('an answer that stops in the middle of its body runs into the timeout', async () => {
-    server.use(http.get(job, () => new HttpResponse(new ReadableStream({ pull: () => new Promise(() => {}) }))));
-    const error = await client({ timeoutMs: 50, maxRetries: 0 })
-      .jobs.retrieve(jobId)
-      .catch((thrown: unknown) => thrown);
+  test('times out on a response that stalls in its body', async () => {
+    serve('get', job, () => new HttpResponse(new ReadableStream({ pull: () => new Promise(() => {}) })));
+    const error = await errorOf(client({ timeoutMs: 50, maxRetries: 0 }).jobs.retrieve(jobId));
     expect(error).toBeInstanceOf(RequestTimeoutError);
     expect(error).toMatchObject({ code: 'timeout', path: `/v1/jobs/${jobId}`, timeoutMs: 50 });
   });
 
-  test('a broken connection becomes a ConnectionError that names the server', async () => {
-    server.use(http.get(job, () => HttpResponse.error()));
-    const error = await client({ maxRetries: 0 })
-      .jobs.retrieve(jobId)
-      .catch((thrown: unknown) => thrown);
+  test('rejects with a ConnectionError that names the server if the connection breaks', async () => {
+    serve('get', job, () => HttpResponse.error());
+    const error = await errorOf(client({ maxRetries: 0 }).jobs.retrieve(jobId));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ code: 'connection_failed', message: expect.stringContaining(origin) });
   });
 
-  test('broken JSON becomes a ServerError and is not asked for again', async () => {
-    let asked = 0;
-    server.use(
-      http.get(job, () => {
-        asked += 1;
-        return new HttpResponse('{"task_id": "01J', { headers: { 'x-request-id': 'req-7' } });
-      }),
+  test('rejects invalid JSON with a ServerError, without a retry', async () => {
+    const requests = serve(
+      'get',
+      job,
+      () => new HttpResponse('{"task_id": "01J', { headers: { 'x-request-id': 'req-7' } }),
     );
-    const error = await client()
-      .jobs.retrieve(jobId)
-      .catch((thrown: unknown) => thrown);
+    const error = await errorOf(client().jobs.retrieve(jobId));
     expect(error).toBeInstanceOf(ServerError);
     expect(error).toMatchObject({ code: 'invalid_response', requestId: 'req-7' });
-    expect(asked).toBe(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test('an aborted signal rejects with its own reason, also between two tries', async () => {
-    server.use(http.get(job, after(503, '30')));
+  test("rejects with the signal's reason when aborted between two attempts", async () => {
+    serve('get', job, retryAfter(503, '30'));
     const abort = new AbortController();
     const reason = new Error('the user left');
     setTimeout(() => abort.abort(reason), 50);
@@ -181,26 +150,16 @@ describe('reading a job', () => {
   });
 });
 
-describe('what must not happen twice', () => {
-  test('a rotation whose answer was lost is not repeated', async () => {
-    let asked = 0;
-    server.use(
-      http.post(`${origin}/v1/webhook-endpoint/rotate`, () => {
-        asked += 1;
-        return HttpResponse.error();
-      }),
-    );
+describe('rotate, which is not idempotent,', () => {
+  test('is not retried after a lost response', async () => {
+    const requests = serve('post', rotate, () => HttpResponse.error());
     await expect(client().webhookEndpoint.rotate()).rejects.toBeInstanceOf(ConnectionError);
-    expect(asked).toBe(1);
+    expect(requests).toHaveLength(1);
   });
 
-  test('a rotation that was turned away with 429 is, no sooner than Retry-After says', async () => {
-    const times: number[] = [];
-    server.use(
-      http.post(`${origin}/v1/webhook-endpoint/rotate`, () => {
-        times.push(performance.now());
-        return times.length === 1 ? after(429, '1')() : HttpResponse.json({ secret: 'whsec_new' });
-      }),
+  test('is retried after a 429, after the time in Retry-After', async () => {
+    const times = serve('post', rotate, (n) =>
+      n === 1 ? retryAfter(429, '1')() : HttpResponse.json({ secret: 'whsec_new' }),
     );
     expect(await client().webhookEndpoint.rotate()).toEqual({ secret: 'whsec_new' });
     expect(times[1]! - times[0]!).toBeGreaterThan(990);

@@ -24,7 +24,7 @@ export const succeeded = task({
   finished_at: '2026-01-02T03:04:15.000Z',
 });
 
-/** A server that misbehaves on command. What a well-behaved one does is tested against the real one. */
+/** A fake server for failures. Normal responses are tested with the real server. */
 export function misbehavingServer() {
   const server = setupServer();
   beforeAll(() => server.listen({ onUnhandledRequest: 'error' }));
@@ -35,5 +35,5 @@ export function misbehavingServer() {
 
 export const client = (options: Gen3dOptions = {}) => new Gen3d({ apiKey: 'gen3d_key', baseUrl: origin, ...options });
 
-/** The smallest bytes that count as a JPEG here. */
+/** The signature of a JPEG and a few bytes. */
 export const jpeg = Uint8Array.of(0xff, 0xd8, 0xff, 0xe0, 1, 2, 3, 4);

@@ -9,9 +9,9 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-/** A client of a real server that does what it is told, on a socket of its own. */
-async function clientOf(answer: RequestListener, options: Gen3dOptions = {}): Promise<Gen3d> {
-  const server = createServer(answer);
+/** A client of an HTTP server with this listener. */
+async function clientOf(listener: RequestListener, options: Gen3dOptions = {}): Promise<Gen3d> {
+  const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   closers.push(() => {
     server.close();
@@ -21,11 +21,11 @@ async function clientOf(answer: RequestListener, options: Gen3dOptions = {}): Pr
   return new Gen3d({ apiKey: 'gen3d_key', baseUrl: `http://127.0.0.1:${port}`, ...options });
 }
 
-const never: RequestListener = () => {};
+const silent: RequestListener = () => {};
 const errorOf = (call: Promise<unknown>) => call.catch((thrown: unknown) => thrown);
 const timeoutMs = 100;
 
-describe('a server that never answers is given up after the timeoutMs of the call', () => {
+describe('without a response, the timeoutMs of the call ends', () => {
   test.each<[string, string, (gen3d: Gen3d) => Promise<unknown>]>([
     ['POST', '/v1/jobs', ({ jobs }) => jobs.create({ image: jpeg }, { timeoutMs })],
     ['GET', `/v1/jobs/${jobId}`, ({ jobs }) => jobs.retrieve(jobId, { timeoutMs })],
@@ -41,7 +41,7 @@ describe('a server that never answers is given up after the timeoutMs of the cal
     ['GET', '/cup.glb', (gen3d) => gen3d.download(`${gen3d.baseUrl}/cup.glb`, { timeoutMs })],
     ['GET', '/cup.glb', (gen3d) => gen3d.download(new URL(`${gen3d.baseUrl}/cup.glb`), { timeoutMs })],
   ])('%s %s', async (method, path, call) => {
-    const gen3d = await clientOf(never);
+    const gen3d = await clientOf(silent);
     const error = await errorOf(call(gen3d));
     expect(error).toBeInstanceOf(RequestTimeoutError);
     expect(error).toBeInstanceOf(ConnectionError);
@@ -51,24 +51,24 @@ describe('a server that never answers is given up after the timeoutMs of the cal
       method,
       path,
       timeoutMs,
-      message: `${gen3d.baseUrl} did not answer ${method} ${path} within 0.1 s`,
+      message: `${gen3d.baseUrl} did not respond to ${method} ${path} within 0.1 s`,
     });
   });
 });
 
-describe('timeoutMs is for the whole call', () => {
-  test('the pauses between its attempts included', async () => {
-    let asked = 0;
+describe('the timeoutMs of a call includes', () => {
+  test('the pauses between its attempts', async () => {
+    let requests = 0;
     const gen3d = await clientOf((_, response) => {
-      asked += 1;
+      requests += 1;
       response.writeHead(503, { 'retry-after': '50' }).end();
     });
     expect(await errorOf(gen3d.balance.retrieve({ timeoutMs: 1000 }))).toBeInstanceOf(RequestTimeoutError);
-    expect(asked).toBe(1);
+    expect(requests).toBe(1);
   });
 
-  test('an image that does not come included', async () => {
-    const gen3d = await clientOf(never);
+  test('reading the image', async () => {
+    const gen3d = await clientOf(silent);
     const stalled = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) });
     expect(await errorOf(gen3d.jobs.create({ image: stalled }, { timeoutMs }))).toMatchObject({
       name: 'RequestTimeoutError',
@@ -76,17 +76,17 @@ describe('timeoutMs is for the whole call', () => {
     });
   });
 
-  test('a body that stops in the middle included', async () => {
+  test('reading the body of the response', async () => {
     const gen3d = await clientOf((_, response) => void response.writeHead(200).write('{"balance_usd":'));
     expect(await errorOf(gen3d.balance.retrieve({ timeoutMs }))).toBeInstanceOf(RequestTimeoutError);
   });
 
-  test('a fetch that heeds no signal included', async () => {
-    const deaf = await clientOf(never, { fetch: () => new Promise(() => {}) });
-    expect(await errorOf(deaf.balance.retrieve({ timeoutMs }))).toBeInstanceOf(RequestTimeoutError);
+  test('a custom fetch that ignores its signal', async () => {
+    const gen3d = await clientOf(silent, { fetch: () => new Promise(() => {}) });
+    expect(await errorOf(gen3d.balance.retrieve({ timeoutMs }))).toBeInstanceOf(RequestTimeoutError);
   });
 
-  test('generate hands in and waits within it, and says which job goes on', async () => {
+  test('both steps of generate, whose error names the job that continues', async () => {
     const gen3d = await clientOf((request, response) => {
       response.end(JSON.stringify(request.method === 'POST' ? { job_id: jobId } : task()));
     });
@@ -95,7 +95,7 @@ describe('timeoutMs is for the whole call', () => {
     expect(error).toMatchObject({ code: 'wait_timeout', jobId });
   });
 
-  test('a model that does not come included, though its task does', async () => {
+  test('both steps of download', async () => {
     const gen3d = await clientOf((request, response) => {
       const glb = `http://${request.headers.host}/cup.glb`;
       if (request.url !== '/cup.glb') response.end(JSON.stringify({ ...succeeded, model_urls: { glb } }));
@@ -107,28 +107,28 @@ describe('timeoutMs is for the whole call', () => {
   });
 });
 
-test('the timeoutMs of the client is for each attempt: one that hangs is followed by another', async () => {
-  let asked = 0;
+test('the timeoutMs of the client applies to each attempt, and an attempt that times out is retried', async () => {
+  let requests = 0;
   const gen3d = await clientOf(
     (_, response) => {
-      asked += 1;
-      if (asked > 1) response.end(JSON.stringify(task()));
+      requests += 1;
+      if (requests > 1) response.end(JSON.stringify(task()));
     },
     { timeoutMs: 1000 },
   );
   expect(await gen3d.jobs.retrieve(jobId)).toEqual(task());
-  expect(asked).toBeGreaterThan(1);
+  expect(requests).toBeGreaterThan(1);
 });
 
-test('a limit longer than a timer can hold is none', async () => {
+test('a timeoutMs beyond the maximum of a timer means no limit', async () => {
   const gen3d = await clientOf((_, response) => void response.end(JSON.stringify(task())), {
     timeoutMs: Number.POSITIVE_INFINITY,
   });
   expect(await gen3d.jobs.retrieve(jobId, { timeoutMs: 2 ** 40 })).toEqual(task());
 });
 
-test("the caller's signal comes before the limit, and rejects with its own reason", async () => {
-  const gen3d = await clientOf(never);
+test('an aborted signal rejects with its reason, despite a timeoutMs', async () => {
+  const gen3d = await clientOf(silent);
   const reason = new Error('the user left');
   const call = gen3d.balance.retrieve({ signal: AbortSignal.abort(reason), timeoutMs: 60_000 });
   await expect(call).rejects.toBe(reason);

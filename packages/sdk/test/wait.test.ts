@@ -15,7 +15,7 @@ import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from 
 
 const server = misbehavingServer();
 
-/** Reads that come out as told, one after the other; the last one for ever. */
+/** Returns or throws one outcome per call, and repeats the last one. */
 function reads(...outcomes: Array<Task | Error>): ReadTask & { count(): number } {
   let count = 0;
   const read = async () => {
@@ -27,7 +27,7 @@ function reads(...outcomes: Array<Task | Error>): ReadTask & { count(): number }
   return Object.assign(read, { count: () => count });
 }
 
-describe('wait, on a clock that can be turned', () => {
+describe('wait, with fake timers,', () => {
   beforeEach(() => {
     vi.useFakeTimers();
   });
@@ -35,7 +35,7 @@ describe('wait, on a clock that can be turned', () => {
     vi.useRealTimers();
   });
 
-  test('each change is reported once', async () => {
+  test('reports each change once', async () => {
     const queued = task({ status: 'QUEUED', progress: 25 });
     const seen: string[] = [];
     const waiting = waitForJob(jobId, reads(queued, queued, task(), task(), succeeded), {
@@ -46,7 +46,7 @@ describe('wait, on a clock that can be turned', () => {
     expect(seen).toEqual(['QUEUED 25', 'IN_PROGRESS 30', 'SUCCEEDED 100']);
   });
 
-  test('a job that fails rejects with its task', async () => {
+  test('rejects with the task of a failed job', async () => {
     const failed = task({ status: 'FAILED', error: { code: 'no_foreground', message: 'No object in the photo' } });
     const error = await waitForJob(jobId, reads(failed)).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(JobFailedError);
@@ -57,11 +57,11 @@ describe('wait, on a clock that can be turned', () => {
     });
   });
 
-  test('a job that an operator canceled rejects too', async () => {
+  test('rejects for a job that an operator canceled', async () => {
     await expect(waitForJob(jobId, reads(task({ status: 'CANCELED' })))).rejects.toThrow('was canceled');
   });
 
-  test('timeoutMs ends the waiting with the last known state', async () => {
+  test('rejects with the last known state after timeoutMs', async () => {
     const read = reads(task());
     const waiting = waitForJob(jobId, read, { timeoutMs: 10_000 }).catch((thrown: unknown) => thrown);
     await vi.advanceTimersByTimeAsync(10_000);
@@ -71,21 +71,21 @@ describe('wait, on a clock that can be turned', () => {
     expect(read.count()).toBeLessThanOrEqual(6);
   });
 
-  test('a server that is away for half a minute is waited for', async () => {
-    const away = new ConnectionError('connection_failed', 'Cannot reach it');
-    const waiting = waitForJob(jobId, reads(task(), ...Array(12).fill(away), succeeded));
+  test('tolerates a server that is unavailable for half a minute', async () => {
+    const unavailable = new ConnectionError('connection_failed', 'Cannot reach the server');
+    const waiting = waitForJob(jobId, reads(task(), ...Array(12).fill(unavailable), succeeded));
     await vi.runAllTimersAsync();
     expect(await waiting).toEqual(succeeded);
   });
 
-  test('a server that stays away for more than a minute is given up', async () => {
-    const away = new ServerError('internal_error', 'Out of order');
-    const waiting = waitForJob(jobId, reads(task(), away)).catch((thrown: unknown) => thrown);
+  test('gives up on a server that is unavailable for more than a minute', async () => {
+    const unavailable = new ServerError('internal_error', 'Temporarily unavailable');
+    const waiting = waitForJob(jobId, reads(task(), unavailable)).catch((thrown: unknown) => thrown);
     await vi.runAllTimersAsync();
-    expect(await waiting).toBe(away);
+    expect(await waiting).toBe(unavailable);
   });
 
-  test('a server that asks to stay away is left alone for as long', async () => {
+  test('waits as long as Retry-After says', async () => {
     const busy = new RateLimitError('rate_limited', 'Too many requests', { status: 429, retryAfterMs: 30_000 });
     const read = reads(task(), busy, succeeded);
     const waiting = waitForJob(jobId, read);
@@ -95,18 +95,18 @@ describe('wait, on a clock that can be turned', () => {
     expect(await waiting).toEqual(succeeded);
   });
 
-  test('a server that asks to stay away for an hour is given up', async () => {
-    const closed = new ServerError('internal_error', 'Maintenance', { status: 503, retryAfterMs: 3_600_000 });
-    await expect(waitForJob(jobId, reads(closed))).rejects.toBe(closed);
+  test('gives up on a Retry-After of an hour', async () => {
+    const unavailable = new ServerError('internal_error', 'Maintenance', { status: 503, retryAfterMs: 3_600_000 });
+    await expect(waitForJob(jobId, reads(unavailable))).rejects.toBe(unavailable);
   });
 
-  test('a job that is not there is not waited for', async () => {
+  test('rejects immediately for an unknown job', async () => {
     const read = reads(new NotFoundError('not_found', 'No such job'));
     await expect(waitForJob(jobId, read)).rejects.toBeInstanceOf(NotFoundError);
     expect(read.count()).toBe(1);
   });
 
-  test('an aborted signal ends the pause at once with its own reason', async () => {
+  test("rejects immediately with the signal's reason when aborted during a pause", async () => {
     const abort = new AbortController();
     const waiting = waitForJob(jobId, reads(task()), { signal: abort.signal }).catch((thrown: unknown) => thrown);
     await vi.advanceTimersByTimeAsync(100);
@@ -117,19 +117,19 @@ describe('wait, on a clock that can be turned', () => {
   });
 });
 
-describe('the pause between two reads', () => {
-  test('is a second at first, then 2 s, and 5 s at most', () => {
+describe('the pause between two requests', () => {
+  test('is 1 s at first, then 2 s, and at most 5 s', () => {
     expect(pollDelayMs(0, undefined, 0)).toBe(1000);
     expect(pollDelayMs(1500, undefined, 0)).toBe(2000);
     expect(pollDelayMs(3_600_000, undefined, 1)).toBeCloseTo(5000);
   });
 
-  test('is never shorter than Retry-After', () => {
+  test('is at least Retry-After', () => {
     expect(pollDelayMs(0, 2000, 0)).toBe(2000);
     expect(pollDelayMs(0, 30_000, 0)).toBe(30_000);
   });
 
-  test('differs from client to client by up to 20 %', () => {
+  test('varies by up to 20 %', () => {
     expect(pollDelayMs(5000, undefined, 1)).toBeCloseTo(2400);
   });
 });
@@ -140,11 +140,11 @@ test.each([
   ['Thu, 01 Jan 1970 00:00:10 GMT', 9000],
   ['Thu, 01 Jan 1970 00:00:00 GMT', 0],
   ['soon', undefined],
-])('Retry-After: %s, read one second after 1970 began, is %s ms', (value, ms) => {
+])('Retry-After: %s, one second after the start of 1970, is %s ms', (value, ms) => {
   expect(retryAfterMs(new Headers({ 'retry-after': value }), 1000)).toBe(ms);
 });
 
-test('generate creates, waits through one bad gateway, and gives the finished task', async () => {
+test('generate returns the finished task despite a 502', async () => {
   const job = `${origin}/v1/jobs/${jobId}`;
   server.use(
     http.post(`${origin}/v1/jobs`, () => HttpResponse.json({ job_id: jobId }, { status: 202 })),

@@ -12,7 +12,7 @@ import {
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
-import { fetchModel, resumeCommand } from '../jobs/job.js';
+import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { isUrl, modelPath, planOutputs } from '../jobs/output-file.js';
 import { isDataUri, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
@@ -202,7 +202,7 @@ async function finish(
   item.openJob = job_id;
   try {
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
-    const size = await fetchModel(client, task, path, { force: options.force, signal });
+    const size = await downloadModel(client, task, path, { force: options.force, signal });
     item.openJob = undefined;
     const picture = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
     const line = `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`;

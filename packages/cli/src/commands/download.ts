@@ -2,7 +2,7 @@ import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed } from '../exit/failure.js';
-import { fetchModel, knownJob, resumeCommand } from '../jobs/job.js';
+import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
 import { planOutputs } from '../jobs/output-file.js';
 import { print } from '../terminal/terminal.js';
 
@@ -27,7 +27,7 @@ export function addDownload(program: Command): void {
 async function download(id: string, { thumbnail, ...options }: DownloadOptions): Promise<void> {
   const [path = id] = await planOutputs([`${id}.${thumbnail ? 'jpg' : 'glb'}`], options);
   await withClient(options, async (client, signal) => {
-    const task = await knownJob(client, id, signal);
+    const task = await retrieveJob(client, id, signal);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
       const later = resumeCommand(id, thumbnail ? undefined : path);
@@ -35,7 +35,7 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
     }
     if (task.status !== 'SUCCEEDED') throw new JobFailedError(task);
     const asset = thumbnail ? 'thumbnail' : 'glb';
-    await fetchModel(client, task, path, { asset, force: options.force, signal });
+    await downloadModel(client, task, path, { asset, force: options.force, signal });
     print(path);
   });
 }

@@ -2,7 +2,7 @@ import { isTerminal, JobFailedError, type Task } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
-import { fetchModel, knownJob, resumeCommand } from '../jobs/job.js';
+import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
 import { planOutputs } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
@@ -39,7 +39,7 @@ async function get(id: string, options: GetOptions): Promise<void> {
   if (options.preview) explainNoPreview();
   await withClient(options, async (client, signal) => {
     // Read once before waiting: `wait` is patient with a server that is away, and here nobody wants that.
-    let task = await knownJob(client, id, signal);
+    let task = await retrieveJob(client, id, signal);
     if (options.wait && task.status !== 'SUCCEEDED') {
       const display = await showProgress(1);
       try {
@@ -53,7 +53,7 @@ async function get(id: string, options: GetOptions): Promise<void> {
         display.stop();
       }
     }
-    if (path !== undefined) await fetchModel(client, task, path, { force: options.force, signal });
+    if (path !== undefined) await downloadModel(client, task, path, { force: options.force, signal });
     if (options.json) printJson(task);
     else print(path ?? describe(task));
     if (path !== undefined && options.json) say(path);

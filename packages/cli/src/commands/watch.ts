@@ -14,7 +14,7 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
 import { stopped } from '../exit/interruption.js';
-import { fetchModel } from '../jobs/job.js';
+import { downloadModel } from '../jobs/job.js';
 import { modelPath } from '../jobs/output-file.js';
 import { fitting } from '../jobs/photo-input.js';
 import { photoExtensions, watchFolder } from '../jobs/watched-folder.js';
@@ -148,7 +148,7 @@ class Photos {
     const { job_id } = await this.client.jobs.create({ image, idempotencyKey }, { signal: this.#signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     const task = await this.client.jobs.wait(job_id, { signal: this.#signal });
-    const size = await fetchModel(this.client, task, model, { signal: this.#signal });
+    const size = await downloadModel(this.client, task, model, { signal: this.#signal });
     say(`${tick()} ${name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);
     if (this.options.json) printJson(task);
     else print(model);

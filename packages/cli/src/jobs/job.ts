@@ -4,31 +4,31 @@ import { shellWord } from '../terminal/format.js';
 import { writeOutput } from './output-file.js';
 
 /**
- * The job that somebody named.
+ * Retrieves the job with the id that the user gave.
  *
- * @throws {Failed} if the account has no such job; the message says which, and where to look
+ * @throws {Failed} if the account has no such job, with a hint how to find it
  */
-export function knownJob(client: Gen3d, id: string, signal: AbortSignal): Promise<Task> {
+export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Promise<Task> {
   return client.jobs.retrieve(id, { signal }).catch((error: unknown) => {
-    // Without the API's own words, what answered is no gen3d server, and the message says that.
-    if (!(error instanceof NotFoundError) || error.message !== 'No such job') throw error;
-    throw new Failed(exitCode.failed, `There is no job ${id} in this account: \`gen3d list\` shows those there are`, {
+    // A 404 without a request id is not from a gen3d server. The SDK's message says so.
+    if (!(error instanceof NotFoundError) || error.requestId === undefined) throw error;
+    throw new Failed(exitCode.failed, `Job ${id} does not exist in this account. \`gen3d list\` shows your jobs`, {
       cause: error,
     });
   });
 }
 
-/** The command that waits for a job again and writes its model, ready to be pasted into a shell. */
+/** The shell command that waits for a job and writes its model. */
 export const resumeCommand = (jobId: string, path?: string): string =>
   `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}`}`;
 
 /**
- * Downloads a finished job's model (or thumbnail) into a file.
+ * Downloads the model or thumbnail of a finished job to a file.
  *
  * @returns its size in bytes
- * @throws {Failed} if the file cannot be written; the model is still on the server, and the message says how to get it
+ * @throws {Failed} if the file cannot be written, with the command that downloads it to another path
  */
-export async function fetchModel(
+export async function downloadModel(
   client: Gen3d,
   task: Task,
   path: string,
@@ -39,8 +39,8 @@ export async function fetchModel(
     await writeOutput(path, content, options.force);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const again = `The model is finished: \`gen3d download ${task.task_id} -o OTHER.glb\` fetches it again`;
-    throw new Failed(exitCode.failed, `${error.message}. ${again}`, { cause: error });
+    const hint = `The model is finished. To download it to another path: \`gen3d download ${task.task_id} -o OTHER.glb\``;
+    throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
   return content.length;
 }

@@ -5,7 +5,7 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf } from '../exit/failure.js';
-import { fetchModel } from '../jobs/job.js';
+import { downloadModel } from '../jobs/job.js';
 import { isUrl } from '../jobs/output-file.js';
 import { isDataUri, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
@@ -133,7 +133,7 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
       answer(options, signal, async (client, stop) => {
         const place = await folders.future(path ?? `${job_id}.${asset === 'glb' ? 'glb' : 'jpg'}`);
         const state = await client.jobs.retrieve(job_id, { signal: stop });
-        const size = await fetchModel(client, state, place, { asset, force: overwrite, signal: stop });
+        const size = await downloadModel(client, state, place, { asset, force: overwrite, signal: stop });
         return { structuredContent: { path: place, bytes: size }, content: [text(`${place}, ${size} bytes`)] };
       }),
   );
