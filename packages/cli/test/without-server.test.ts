@@ -47,7 +47,7 @@ describe('what cannot be done as it was typed ends with 2 and a sentence, before
     ['a photo that is not there', ['create', 'cupp.png'], /cupp\.png does not exist/],
     ['one of several that is not there', ['create', 'cup.png', 'cupp.png'], /cupp\.png does not exist/],
     ['a folder', ['create', '.'], /is not a file/],
-    ['a file that is no picture', ['create', 'notes.txt'], /notes\.txt is no picture/],
+    ['a file that is no picture', ['create', 'notes.txt'], /notes\.txt is not a recognized image/],
     ['a model that is there already', ['create', 'bowl.png', '--wait'], /bowl\.glb exists already.*--force/],
     ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force need --wait/],
     [
