@@ -8,9 +8,23 @@ const shellScripts = execFileSync('git', ['ls-files', '*.sh', '.ci'], { cwd: roo
   .trim()
   .split('\n');
 const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
+const depcruise = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
 
 const checks = [
   { name: 'biome', command: [process.execPath, biome, 'check', '--error-on-warnings'] },
+  {
+    name: 'dependency-cruiser',
+    command: [
+      process.execPath,
+      depcruise,
+      '--config',
+      '.dependency-cruiser.cjs',
+      'packages/*/src',
+      'packages/*/test',
+      'scripts',
+      'examples',
+    ],
+  },
   { name: 'bash -n', command: ['bash', '-n'], eachOf: shellScripts },
   { name: 'shellcheck', command: ['shellcheck', ...shellScripts], optional: true },
   { name: 'ruff check', command: ['ruff', 'check', '--quiet'], optional: true },

@@ -1,0 +1,138 @@
+// The direction of imports, checked by `npm run lint`. docs/architecture.md explains the layers.
+
+/** Tests may start whole servers and look into other packages, so only the rule against cycles binds them. */
+const tests = '\\.(test|fixture)\\.ts$|^packages/[^/]+/test/';
+
+/**
+ * One rule per layer of `folder`: it imports only from layers listed before it. Parts that share a layer do not import
+ * each other.
+ */
+function oneWay(folder, layers) {
+  const pattern = (parts) => `^${folder}/(${parts.join('|')})(/|\\.tsx?$)`;
+  const rules = [];
+  for (const [index, layer] of layers.entries()) {
+    const above = layers.slice(index + 1).flat();
+    const parts = [layer].flat();
+    for (const part of parts) {
+      const forbidden = [...parts.filter((other) => other !== part), ...above];
+      if (forbidden.length === 0) continue;
+      rules.push({
+        name: `${folder}/${part} imports only from layers below it`,
+        severity: 'error',
+        from: { path: pattern([part]), pathNot: tests },
+        to: { path: pattern(forbidden) },
+      });
+    }
+  }
+  return rules;
+}
+
+/** Matches a package as a folder, and by name in case it is not built and cannot be resolved. */
+const packages = (...names) => `^(packages|@gen3d)/(${names.join('|')})(/|$)`;
+
+function packageImportsOnly(name, allowed) {
+  const all = ['schema', 'sdk', 'engine', 'dashboard', 'server', 'cli'];
+  return {
+    name: `packages/${name} imports ${allowed.length === 0 ? 'no other package' : `only ${allowed.join(', ')}`}`,
+    severity: 'error',
+    from: { path: `^packages/${name}/`, pathNot: tests },
+    to: { path: packages(...all.filter((other) => other !== name && !allowed.includes(other))) },
+  };
+}
+
+const server = 'packages/server/src';
+
+module.exports = {
+  forbidden: [
+    { name: 'no cycles', severity: 'error', from: {}, to: { circular: true } },
+
+    packageImportsOnly('schema', []),
+    packageImportsOnly('sdk', ['schema']),
+    packageImportsOnly('engine', []),
+    packageImportsOnly('dashboard', ['schema']),
+    packageImportsOnly('server', ['schema', 'engine']),
+    packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine']),
+    {
+      name: 'another package is imported by its name',
+      severity: 'error',
+      from: { path: '^packages/([^/]+)/', pathNot: tests },
+      to: { path: '^packages/[^/]+/(src|test)/', pathNot: '^packages/$1/' },
+    },
+    {
+      name: 'packages do not import scripts',
+      severity: 'error',
+      from: { path: '^packages/' },
+      to: { path: '^scripts/' },
+    },
+    {
+      name: 'code does not import tests',
+      severity: 'error',
+      from: { path: '^packages/', pathNot: tests },
+      to: { path: tests },
+    },
+
+    // config.ts is just above base/: its type describes the settings that every layer gets as a value. Only the top reads
+    // and checks them.
+    ...oneWay(server, [
+      'base',
+      'chosen-models',
+      'config',
+      'data',
+      'work',
+      'web',
+      'unknown-variables',
+      ['serve', 'admin'],
+      'index',
+    ]),
+    {
+      name: `${server}: only the top loads the settings`,
+      severity: 'error',
+      from: { path: `^${server}/(base|data|work|web)/`, pathNot: tests },
+      to: { path: `^${server}/(config|chosen-models)\\.ts$`, dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: `${server}/data/db takes plain values, not settings`,
+      severity: 'error',
+      from: { path: `^${server}/data/db/`, pathNot: tests },
+      to: { path: `^${server}/(config|chosen-models)\\.ts$` },
+    },
+    {
+      name: `${server}: only web/ knows HTTP`,
+      severity: 'error',
+      from: { path: `^${server}/(base|data|work)/`, pathNot: tests },
+      to: { path: '(^|/)(express|helmet)(/|$)' },
+    },
+    ...oneWay(`${server}/data`, [
+      ['db', 's3'],
+      ['inputs', 'assets', 'accounts', 'webhooks', 'runners'],
+      'jobs',
+      'installation',
+      'moving',
+    ]),
+    ...oneWay(`${server}/work`, ['processes', 'stages', ['preparation', 'runner', 'webhooks', 'housekeeping']]),
+    ...oneWay(`${server}/web`, [['http', 'docs'], 'dashboard', 'app']),
+
+    ...oneWay('packages/engine/src', [
+      'base',
+      ['gltf', 'render'],
+      'checkpoint',
+      'bundle',
+      'network',
+      'photo',
+      'field',
+      'surface',
+      'texture',
+      'device',
+      'fit-camera',
+      'reconstructor',
+      ['engine', 'check-bundle'],
+      ['index', 'images'],
+    ]),
+  ],
+  options: {
+    tsPreCompilationDeps: 'specify',
+    tsConfig: { fileName: 'tsconfig.base.json' },
+    doNotFollow: { path: 'node_modules|^packages/[^/]+/dist/' },
+    enhancedResolveOptions: { conditionNames: ['types', 'import', 'default'], exportsFields: ['exports'] },
+  },
+};
