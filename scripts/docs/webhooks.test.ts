@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { signWebhook } from '../../packages/sdk/src/index.js';
-import { sign } from '../../packages/server/src/work/webhooks/signature.js';
+import { sign } from '../../packages/server/src/work/webhooks/post-event.js';
 import { freePort } from '../../packages/server/test/free-port.js';
 import { pages, root } from './markdown.js';
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
-import { sign } from '../../src/work/webhooks/signature.js';
+import { sign } from '../../src/work/webhooks/post-event.js';
 import type { PrivateCa } from './private-ca.js';
 
 export interface Delivered {

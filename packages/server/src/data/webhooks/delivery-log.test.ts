@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { newAccount, silent, site, temporaryDatabase, until } from '../../../test/kit.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { Delivery } from '../../work/webhooks/delivery.js';
-import { sign } from '../../work/webhooks/signature.js';
+import { sign } from '../../work/webhooks/post-event.js';
 import { deleteOldDeliveries, type Exchange, logDelivery, mostKept } from './delivery-log.js';
 import { Endpoints } from './endpoints.js';
 import { recordPing } from './outbox.js';
@@ -68,14 +68,14 @@ test('every attempt at an event is logged, and what went wrong', async () => {
   }, 3);
   expect(log.map(({ response_status, response_body, failure }) => [response_status, response_body, failure])).toEqual([
     [503, 'busy', 'HTTP 503'],
-    [null, null, 'the connection was closed before an answer came'],
+    [null, null, 'the connection was closed before a response arrived'],
     [200, '', null],
   ]);
 });
 
 test('an endpoint where nothing listens is said to be one', async () => {
   const { log } = await logOfPing('http://127.0.0.1:9/hook');
-  expect(log[0]).toMatchObject({ response_status: null, failure: 'connection refused: nothing listens there' });
+  expect(log[0]).toMatchObject({ response_status: null, failure: 'connection refused: no server is listening there' });
 });
 
 test('of an answer that does not end, what came is logged, and the delivery counts', async () => {

@@ -11,9 +11,9 @@ import { deleteOldDeadLetters, listDeadLetters, replayDeadLetters } from '../../
 import { Endpoints } from '../../data/webhooks/endpoints.js';
 import { claimDeliveries, nextDue, recordPing } from '../../data/webhooks/outbox.js';
 import { SecretBox } from '../../data/webhooks/secret-box.js';
-import { Delivery, type DeliveryOptions } from './delivery.js';
-import { Places } from './places.js';
-import { sign } from './signature.js';
+import { Delivery, type DeliveryOptions, retryAt } from './delivery.js';
+import { DeliverySlots } from './delivery-slots.js';
+import { sign } from './post-event.js';
 
 interface Received {
   path: string | undefined;
@@ -22,8 +22,10 @@ interface Received {
   event: WebhookEvent;
 }
 
-/** A receiver on loopback that keeps what it gets and answers as told, 200 by default. */
-async function receiver(answer: (response: ServerResponse, received: Received) => void = (response) => response.end()) {
+/** A receiver on loopback that records each delivery and calls `respond`, by default with status 200. */
+async function receiver(
+  respond: (response: ServerResponse, received: Received) => void = (response) => response.end(),
+) {
   const received: Received[] = [];
   const address = await site(async (request, response) => {
     const chunks: Buffer[] = [];
@@ -32,13 +34,13 @@ async function receiver(answer: (response: ServerResponse, received: Received) =
     const event = WebhookEvent.parse(JSON.parse(body.toString()));
     const one = { path: request.url, headers: request.headers, body, event };
     received.push(one);
-    answer(response, one);
+    respond(response, one);
   });
   return { received, url: `${address}/hook` };
 }
 
-/** A receiver that never answers, until it hangs up on everybody. */
-async function hanging() {
+/** A receiver that never responds, until `hangUp` closes all connections. */
+async function hangingReceiver() {
   const responses = new Set<ServerResponse>();
   const { url } = await receiver((response) => {
     responses.add(response);
@@ -76,13 +78,13 @@ const waiting = async (db: Db) =>
 const outboxIsEmpty = (db: Db) => until(async () => (await waiting(db)) === 0);
 
 describe('a delivery', () => {
-  test('is signed over the bytes it carries with the secret that is current when it goes out', async () => {
+  test('is signed over its exact bytes with the secret that is current when it is sent', async () => {
     const { db, endpoints, delivery, account } = await setUp();
     const { received, url } = await receiver();
-    const { secret: old } = await endpoints.put(account, url, 0);
+    const { secret: oldSecret } = await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
     const secret = (await endpoints.rotate(account))!;
-    expect(secret).not.toBe(old);
+    expect(secret).not.toBe(oldSecret);
     await delivery.start();
     await outboxIsEmpty(db);
     const [{ headers, body, event }] = received as [Received];
@@ -91,7 +93,7 @@ describe('a delivery', () => {
     expect(headers[signatureHeader]).toBe(sign(secret, String(headers[timestampHeader]), body));
   });
 
-  test('that fails is retried with the same event id and body, then dead, then delivered when replayed', async () => {
+  test('that fails is retried with the same event id and body, becomes a dead letter, and is delivered when replayed', async () => {
     let healthy = false;
     const { db, endpoints, delivery, account } = await setUp();
     const { received, url } = await receiver((response) => response.writeHead(healthy ? 204 : 500).end());
@@ -140,25 +142,25 @@ describe('a delivery', () => {
     expect(received).toEqual([]);
   });
 
-  test('waits for its time', async () => {
+  test('waits until it is due', async () => {
     const { db, endpoints, delivery, account } = await setUp();
-    let cameAt = 0;
+    let receivedAt = 0;
     const { received, url } = await receiver((response) => {
-      cameAt = Date.now();
+      receivedAt = Date.now();
       response.end();
     });
     await endpoints.put(account, url, 0);
-    const toldAt = Date.now();
-    await recordPing(db, account, 1_000, toldAt);
+    const recordedAt = Date.now();
+    await recordPing(db, account, 1_000, recordedAt);
     await delivery.start();
     await outboxIsEmpty(db);
     expect(received).toHaveLength(1);
-    expect(cameAt - toldAt).toBeGreaterThanOrEqual(1_000);
+    expect(receivedAt - recordedAt).toBeGreaterThanOrEqual(1_000);
   });
 });
 
 describe('the events of a job', () => {
-  test('arrive in order at the first attempt, also when one of them fails', async () => {
+  test('arrive in order at the first attempt, even when one of them fails', async () => {
     const { db, endpoints, delivery, account } = await setUp({ retryDelays: [1, 1] });
     const firsts = new Map<string, unknown>();
     const underWay = new UnderWay();
@@ -167,7 +169,7 @@ describe('the events of a job', () => {
       const progress = 'progress' in event ? event.progress : undefined;
       firsts.set(event.event_id, progress);
       underWay.begin();
-      // Slow enough for the next event to begin meanwhile, if it did not wait.
+      // Slow enough for the next delivery to start in the meantime if it did not wait.
       setTimeout(() => {
         underWay.end();
         response.writeHead(progress === 25 ? 503 : 200).end();
@@ -183,14 +185,14 @@ describe('the events of a job', () => {
     await outboxIsEmpty(db);
     expect([...firsts.values()]).toEqual([5, 25, 30, 60, 90]);
     expect(underWay.most).toBe(1);
-    // The one that failed has come again, whenever that was.
+    // Five events, one of them twice.
     expect(received).toHaveLength(6);
     expect(received.every(({ event }) => event.event === 'task.updated' && event.task_id === id)).toBe(true);
   });
 });
 
-describe('DELETE of the endpoint', () => {
-  test('and another one made since get nothing that was claimed for the first', async () => {
+describe('deleting the endpoint', () => {
+  test('keeps claimed events from an endpoint that is created afterwards', async () => {
     const { db, endpoints, account } = await setUp();
     await endpoints.put(account, 'https://first.example/', 0);
     await recordPing(db, account, 0, 0);
@@ -202,20 +204,20 @@ describe('DELETE of the endpoint', () => {
     expect(await endpoints.ofDelivery(claimed!)).toBeUndefined();
   });
 
-  test('drops what waits, and what is in flight is not retried', async () => {
+  test('drops waiting events, and a delivery in flight is not retried', async () => {
     const { db, endpoints, delivery, account } = await setUp();
-    let answerLate: (() => void) | undefined;
+    let respondLate: (() => void) | undefined;
     const { received, url } = await receiver((response) => {
-      answerLate = () => response.writeHead(500).end();
+      respondLate = () => response.writeHead(500).end();
     });
     await endpoints.put(account, url, 0);
     await recordPing(db, account, 0, Date.now());
     await recordPing(db, account, 60_000, Date.now());
     await delivery.start();
-    await until(async () => answerLate !== undefined);
+    await until(async () => respondLate !== undefined);
     await endpoints.remove(account);
     expect(await waiting(db)).toBe(0);
-    answerLate?.();
+    respondLate?.();
     await delivery.stop();
     expect(received).toHaveLength(1);
     expect(await waiting(db)).toBe(0);
@@ -223,9 +225,9 @@ describe('DELETE of the endpoint', () => {
 });
 
 describe('a slow receiver', () => {
-  test('holds up its own account and nobody else', async () => {
+  test('delays only its own account', async () => {
     const { db, endpoints, delivery, account } = await setUp();
-    const dead = await hanging();
+    const dead = await hangingReceiver();
     const quick = await receiver();
     const other = await newAccount(db, 'other');
     await endpoints.put(account, dead.url, 0);
@@ -238,7 +240,7 @@ describe('a slow receiver', () => {
     dead.hangUp();
   });
 
-  test('does not get the same event twice at once from two servers', async () => {
+  test('does not get the same event from two servers at the same time', async () => {
     const { db, endpoints, account } = await setUp();
     await endpoints.put(account, 'http://127.0.0.1:1/', 0);
     for (let i = 0; i < 10; i++) await recordPing(db, account, 0, 0);
@@ -254,26 +256,26 @@ describe('a slow receiver', () => {
     const claimed = (await Promise.all([claim(), claim()])).flat().sort((a, b) => a.seq - b.seq);
     expect(new Set(claimed.map(({ seq }) => seq)).size).toBe(claimed.length);
     const [one] = claimed;
-    // A server that dies leaves its deliveries to the others once its lease is over.
+    // Other servers take over the deliveries of a crashed server when its lease has expired.
     expect(await nextDue(db, 30_000)).not.toContainEqual({ seq: one!.seq, account_id: account });
     expect(await nextDue(db, 30_001)).toEqual([{ seq: one!.seq, account_id: account }]);
   });
 });
 
 describe('many dead receivers', () => {
-  test('delay nobody whose receiver answers, also when they take every place they may have', async () => {
-    const { db, endpoints, delivery, account: well } = await setUp({ places: new Places(16) });
-    const dead = await hanging();
+  test('do not delay prompt receivers, even when they hold all the slots they may have', async () => {
+    const { db, endpoints, delivery, account: prompt } = await setUp({ slots: new DeliverySlots(16) });
+    const dead = await hangingReceiver();
     let hungWhenDelivered: number | undefined;
     const { received, url } = await receiver((response) => {
       hungWhenDelivered = dead.open();
       response.end();
     });
-    await endpoints.put(well, url, 0);
-    await recordPing(db, well, 0, Date.now());
+    await endpoints.put(prompt, url, 0);
+    await recordPing(db, prompt, 0, Date.now());
     await delivery.start();
     await until(async () => received.length === 1);
-    // An hour late, so that all of them come first.
+    // Due an hour ago, which puts them all first.
     const anHourAgo = Date.now() - 3_600_000;
     for (let i = 0; i < 30; i++) {
       const account = await newAccount(db, `dead ${i}`);
@@ -282,7 +284,7 @@ describe('many dead receivers', () => {
     }
     delivery.wake();
     await until(async () => dead.open() === 12);
-    await recordPing(db, well, 0, Date.now());
+    await recordPing(db, prompt, 0, Date.now());
     delivery.wake();
     await until(async () => received.length === 2);
     expect(hungWhenDelivered).toBe(12);
@@ -290,9 +292,9 @@ describe('many dead receivers', () => {
     dead.hangUp();
   });
 
-  test('of an earlier process are known, and leave room for accounts that are new', async () => {
-    const { db, endpoints, delivery, account: fresh } = await setUp({ places: new Places(4) });
-    const dead = await hanging();
+  test('that failed before a restart leave slots for new accounts', async () => {
+    const { db, endpoints, delivery, account: fresh } = await setUp({ slots: new DeliverySlots(4) });
+    const dead = await hangingReceiver();
     const { received, url } = await receiver();
     for (let i = 0; i < 10; i++) {
       const account = await newAccount(db, `dead ${i}`);
@@ -313,7 +315,7 @@ describe('many dead receivers', () => {
 });
 
 describe('the outbox', () => {
-  test('gives the next delivery of each account, the longest waiting first, past what is in flight, dead or not due', async () => {
+  test('gives the next delivery of each account, oldest first, and skips those in flight, dead or not due', async () => {
     const { db, endpoints, account: later } = await setUp();
     const names = ['sooner', 'leased', 'future', 'dead', 'silent'];
     const others = await Promise.all(names.map((name) => newAccount(db, name)));
@@ -350,41 +352,57 @@ test('a dead letter is kept for 14 days', async () => {
   expect(await listDeadLetters(db)).toHaveLength(0);
 });
 
-test.runIf(onPostgres)(
-  'a dead letter that is just being replayed does not hold up the deletion of others',
-  async () => {
-    const { db, endpoints, account } = await setUp();
-    await endpoints.put(account, 'http://127.0.0.1:1/', 0);
-    for (let index = 0; index < 2; index++) await recordPing(db, account, 0, 0);
-    await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
-    const [first] = await listDeadLetters(db);
-    await db.transaction().execute(async (trx) => {
-      await trx.selectFrom('outbox').select('seq').where('seq', '=', first!.seq).forUpdate().execute();
-      await deleteOldDeadLetters(db, 15 * 24 * 60 * 60 * 1_000);
-    });
-    expect((await listDeadLetters(db)).map(({ seq }) => seq)).toEqual([first!.seq]);
-  },
-);
+test.runIf(onPostgres)('a dead letter that is being replayed does not block the deletion of others', async () => {
+  const { db, endpoints, account } = await setUp();
+  await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+  for (let index = 0; index < 2; index++) await recordPing(db, account, 0, 0);
+  await db.updateTable('outbox').set({ dead_at: 1_000 }).execute();
+  const [first] = await listDeadLetters(db);
+  await db.transaction().execute(async (trx) => {
+    await trx.selectFrom('outbox').select('seq').where('seq', '=', first!.seq).forUpdate().execute();
+    await deleteOldDeadLetters(db, 15 * 24 * 60 * 60 * 1_000);
+  });
+  expect((await listDeadLetters(db)).map(({ seq }) => seq)).toEqual([first!.seq]);
+});
 
-test.runIf(onPostgres)('events that another transaction holds are not looked for again and again', async () => {
-  let looks = 0;
-  class CountedPlaces extends Places {
+test.runIf(onPostgres)('events that another transaction holds do not cause a busy loop', async () => {
+  let polls = 0;
+  class CountingSlots extends DeliverySlots {
     override take(accountId: string, now: number) {
-      looks++;
+      polls++;
       return super.take(accountId, now);
     }
   }
-  const { db, endpoints, delivery, account } = await setUp({ places: new CountedPlaces() });
+  const { db, endpoints, delivery, account } = await setUp({ slots: new CountingSlots() });
   const { url, received } = await receiver();
   await endpoints.put(account, url, 0);
   await recordPing(db, account, 0, 0);
   await db.transaction().execute(async (trx) => {
     await trx.selectFrom('outbox').select('seq').forUpdate().execute();
-    const began = performance.now();
+    const start = performance.now();
     await delivery.start();
-    await until(async () => looks >= 4);
-    // Three pauses of half a second, less what timers bunch up; without them, milliseconds.
-    expect(performance.now() - began).toBeGreaterThan(900);
+    await until(async () => polls >= 4);
+    // Three pauses of half a second, less the imprecision of timers. Without them it takes milliseconds.
+    expect(performance.now() - start).toBeGreaterThan(900);
   });
   await until(async () => received.length === 1);
+});
+
+const delays = [5, 300, 1800, 7200, 18_000];
+
+test('a failed delivery is due after each retry delay in turn, and never after the last', () => {
+  const random = () => 0.5;
+  expect([1, 2, 3, 4, 5, 6].map((attempts) => retryAt(delays, attempts, 1_000, random))).toEqual([
+    6_000,
+    301_000,
+    1_801_000,
+    7_201_000,
+    18_001_000,
+    undefined,
+  ]);
+});
+
+test('each retry delay varies by at most 20 %', () => {
+  expect(retryAt(delays, 1, 0, () => 0)).toBe(4_000);
+  expect(retryAt(delays, 1, 0, () => 1)).toBe(6_000);
 });

@@ -1,29 +1,27 @@
-import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { limits, signatureHeader, timestampHeader } from '@gen3d/schema';
+import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Db } from '../../data/db/open.js';
 import type { OutboxRow } from '../../data/db/tables.js';
-import { currentTime } from '../../data/db/time.js';
+import { after, currentTime, type Time } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { isUnavailable, whyFailed } from '../../data/db/unavailable.js';
-import { type Exchange, logDelivery } from '../../data/webhooks/delivery-log.js';
-import type { Endpoint, Endpoints } from '../../data/webhooks/endpoints.js';
+import { logDelivery } from '../../data/webhooks/delivery-log.js';
+import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
-import { beginningOf } from './beginning-of-body.js';
-import { connectionFailure } from './connection-failure.js';
+import { DeliverySlots, type Outcome, type Slot } from './delivery-slots.js';
 import { eventBody } from './event-body.js';
-import { type Ending, type Place, Places } from './places.js';
-import { retryAt } from './retry-schedule.js';
-import { sign } from './signature.js';
+import { postEvent } from './post-event.js';
 
-/** A delivery takes at most the time to connect and to answer, 10 s each; one that is silent for longer died with its process. */
+/** A delivery takes at most 10 s to connect and 10 s for the response. After the lease, its process must have ended. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
-/** Looking holds up the event loop; after each look so much more time is left to others, however many accounts wait. */
-const restFactor = 4;
-/** Events that other processes record are seen at the latest after this. */
+/** Reading the outbox blocks the event loop; the pause after it is this many times as long as it took. */
+const pauseFactor = 4;
+/** Maximum delay until events that other processes record are seen. */
 const pollMs = 500;
+/** Each retry delay varies by this fraction, to spread the retries of deliveries that failed at the same time. */
+const jitter = 0.2;
 
 export interface DeliveryOptions {
   db: Db;
@@ -34,28 +32,28 @@ export interface DeliveryOptions {
   retryDelays: readonly number[];
   log: Logger;
   onOutcome: (outcome: 'delivered' | 'failed' | 'dead' | 'dropped') => void;
-  /** Who may have how many deliveries under way. Default: 512 in all. */
-  places?: Places;
+  /** Default: 512 in total. */
+  slots?: DeliverySlots;
 }
 
-/** Delivers the outbox: at least once, signed with the secret that is current when the delivery goes out. */
+/** Delivers the outbox: at least once, signed with the secret that is current at the time of each attempt. */
 export class Delivery {
   readonly #options: DeliveryOptions;
-  readonly #places: Places;
-  readonly #running = new Set<Promise<void>>();
+  readonly #slots: DeliverySlots;
+  readonly #inFlight = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
-  #again = false;
+  #polling: Promise<void> | undefined;
+  #pollAgain = false;
   #stopped = false;
 
   constructor(options: DeliveryOptions) {
     this.#options = options;
-    this.#places = options.places ?? new Places();
+    this.#slots = options.slots ?? new DeliverySlots();
   }
 
   async start(): Promise<void> {
-    // Receivers that were dead before this process began shall not all be given the benefit of the doubt at once.
-    for (const accountId of await accountsWithFailures(this.#options.db)) this.#places.distrust(accountId);
+    // Receivers that failed before this process started are probably still dead.
+    for (const accountId of await accountsWithFailures(this.#options.db)) this.#slots.assumeLate(accountId);
     this.#timer = setInterval(() => this.wake(), pollMs);
     this.wake();
   }
@@ -63,83 +61,81 @@ export class Delivery {
   /** Looks for due deliveries now. Cheap, and safe to call often. */
   wake(): void {
     if (this.#stopped) return;
-    if (this.#looking) {
-      this.#again = true;
+    if (this.#polling) {
+      this.#pollAgain = true;
       return;
     }
-    this.#again = false;
-    const began = performance.now();
-    this.#looking = this.#look()
+    this.#pollAgain = false;
+    const start = performance.now();
+    this.#polling = this.#poll()
       .catch((error: unknown) => {
-        // That the database is away has been logged.
+        // An unavailable database has been logged.
         if (!isUnavailable(error)) this.#options.log.error({ err: error }, 'cannot read the outbox');
       })
-      .then(() => pause(Math.min(restFactor * (performance.now() - began), pollMs)))
+      .then(() => pause(Math.min(pauseFactor * (performance.now() - start), pollMs)))
       .finally(() => {
-        this.#looking = undefined;
-        if (this.#again) this.wake();
+        this.#polling = undefined;
+        if (this.#pollAgain) this.wake();
       });
   }
 
-  /** Starts no more deliveries and waits for those under way. */
+  /** Starts no more deliveries and waits for those in flight. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
-    await this.#looking;
-    await Promise.allSettled(this.#running);
+    await this.#polling;
+    await Promise.allSettled(this.#inFlight);
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     const { db } = this.#options;
     while (!this.#stopped) {
       const now = Date.now();
-      // One of each account in turn, so that nobody's backlog takes the places before others have had one.
-      const chosen = new Map<number, Place>();
+      // One event per account in each round, to keep an account with a backlog from taking the slots of others.
+      const chosen = new Map<number, Slot>();
       for (const { seq, account_id } of await nextDue(db, currentTime(db))) {
-        if (this.#places.hasRoom(account_id, now)) chosen.set(seq, this.#places.take(account_id, now));
+        if (this.#slots.isAvailable(account_id, now)) chosen.set(seq, this.#slots.take(account_id, now));
       }
       if (chosen.size === 0) return;
       try {
         const claimed = await claimDeliveries(db, [...chosen.keys()], leaseMs, currentTime(db));
-        // Another transaction holds all of these. Looking again at once would find the same.
+        // Another transaction has locked all of them. The next round would find the same events.
         if (claimed.length === 0) return;
         for (const row of claimed) {
-          const place = chosen.get(row.seq);
-          if (!place) continue;
+          const slot = chosen.get(row.seq);
+          if (!slot) continue;
           chosen.delete(row.seq);
-          this.#launch(row, place);
+          this.#launch(row, slot);
         }
       } finally {
-        for (const place of chosen.values()) this.#places.release(place);
+        for (const slot of chosen.values()) this.#slots.release(slot);
       }
     }
   }
 
-  #launch(row: OutboxRow, place: Place): void {
-    let ending: Ending | undefined;
-    const running = this.#deliver(row)
-      .then((end) => {
-        ending = end;
+  #launch(row: OutboxRow, slot: Slot): void {
+    const delivery = this.#deliver(row)
+      .catch((error: unknown) => {
+        this.#options.log.error({ eventId: row.event_id, ...whyFailed(error) }, 'webhook delivery was interrupted');
+        return undefined;
       })
-      .catch((error: unknown) =>
-        this.#options.log.error({ eventId: row.event_id, ...whyFailed(error) }, 'delivery broke off'),
-      )
-      .finally(() => {
-        this.#running.delete(running);
-        this.#places.release(place, ending);
+      .then((outcome) => {
+        this.#inFlight.delete(delivery);
+        this.#slots.release(slot, outcome);
         this.wake();
       });
-    this.#running.add(running);
+    this.#inFlight.add(delivery);
   }
 
-  /** Makes one attempt. Returns how it ended, or undefined if there is no receiver any more. */
-  async #deliver(row: OutboxRow): Promise<Ending | undefined> {
+  /** Makes one attempt. Returns its outcome, or undefined if the endpoint was removed. */
+  async #deliver(row: OutboxRow): Promise<Outcome | undefined> {
     const { db, endpoints, dispatcher, assetsUrl, retryDelays, log, onOutcome } = this.#options;
-    const about = {
+    const attempt = row.attempts + 1;
+    const fields = {
       eventId: row.event_id,
       accountId: row.account_id,
       jobId: row.job_id ?? undefined,
-      attempt: row.attempts + 1,
+      attempt,
       trace_id: row.trace_id ?? undefined,
     };
     const endpoint = await endpoints.ofDelivery(row);
@@ -148,72 +144,33 @@ export class Delivery {
       onOutcome('dropped');
       return undefined;
     }
-    const exchange = await post(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
+    const exchange = await postEvent(endpoint, Buffer.from(JSON.stringify(eventBody(row, assetsUrl()))), dispatcher);
     const { failure, tookMs } = exchange;
     const now = currentTime(db);
-    const retry = failure === null ? undefined : retryAt(retryDelays, row.attempts + 1, now);
+    const retry = failure === null ? undefined : retryAt(retryDelays, attempt, now);
     await transaction(db, async (trx) => {
       if (failure === null) await settle(trx, row);
       else await postpone(trx, row, failure, retry, now);
       await logDelivery(trx, row, exchange);
     });
     if (failure === null) {
-      log.debug(about, 'webhook delivered');
+      log.debug(fields, 'webhook delivered');
       onOutcome('delivered');
-      return { succeeded: true, tookMs };
+    } else {
+      log.warn({ ...fields, failure }, 'webhook failed');
+      onOutcome(retry === undefined ? 'dead' : 'failed');
     }
-    onOutcome(retry === undefined ? 'dead' : 'failed');
-    log.warn({ ...about, failure }, 'webhook failed');
-    return { succeeded: false, tookMs };
+    return { succeeded: failure === null, tookMs };
   }
 }
 
-/** POSTs one signed delivery. Any 2xx is success. */
-async function post(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): Promise<Exchange> {
-  const startedAt = Date.now();
-  const began = performance.now();
-  const timestamp = new Date(startedAt).toISOString();
-  const headers = {
-    'content-type': 'application/json',
-    'content-length': String(body.length),
-    'user-agent': 'gen3d-webhooks',
-    [timestampHeader]: timestamp,
-    [signatureHeader]: sign(endpoint.secret, timestamp, body),
-  };
-  const sent = { url: endpoint.url, requestHeaders: headers, requestBody: body.toString(), startedAt };
-  const waiting = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  // Read when the connection stands: a slow handshake shall not eat into the receiver's time to answer.
-  function* sending(): Generator<Buffer> {
-    timer = setTimeout(() => waiting.abort(), limits.webhookTimeoutMs);
-    yield body;
-  }
-  try {
-    const { statusCode, body: answer } = await request(endpoint.url, {
-      dispatcher,
-      method: 'POST',
-      headers,
-      body: Readable.from(sending()),
-      signal: waiting.signal,
-      // A connection of its own: a kept one may be closed under the request, and skips the address check.
-      reset: true,
-    });
-    clearTimeout(timer);
-    const tookMs = performance.now() - began;
-    return {
-      ...sent,
-      tookMs,
-      responseStatus: statusCode,
-      // Only to be shown: the status is the whole answer, whatever becomes of the rest.
-      responseBody: await beginningOf(answer),
-      failure: statusCode >= 200 && statusCode < 300 ? null : `HTTP ${statusCode}`,
-    };
-  } catch (error) {
-    const failure = waiting.signal.aborted
-      ? `no response within ${limits.webhookTimeoutMs / 1_000} s`
-      : connectionFailure(error);
-    return { ...sent, tookMs: performance.now() - began, responseStatus: null, responseBody: null, failure };
-  } finally {
-    clearTimeout(timer);
-  }
+/** When to retry a delivery that has failed `attempts` times; undefined if no retries are left. `delays` are seconds. */
+export function retryAt(
+  delays: readonly number[],
+  attempts: number,
+  now: Time,
+  random: () => number = Math.random,
+): Time | undefined {
+  const delay = delays[attempts - 1];
+  return delay === undefined ? undefined : after(now, delay * 1_000 * (1 + jitter * (2 * random() - 1)));
 }

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { sign } from './signature.js';
+import { sign } from './post-event.js';
 
-test('the signature is the HMAC-SHA256 over timestamp, dot and raw body, in hexadecimal after sha256=', () => {
+test('the signature is sha256= and the hexadecimal HMAC-SHA256 of timestamp, dot and raw body', () => {
   const timestamp = '2026-01-02T03:04:05.678Z';
   const body = Buffer.from('{"event":"ping","text":"\u00fc"}');
   const expected = createHmac('sha256', 'whsec_x')
