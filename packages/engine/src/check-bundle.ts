@@ -3,7 +3,7 @@ import type { Bundle } from './bundle/load-bundle.js';
 import { bundleOfKind } from './bundle/load-bundle.js';
 import { ask } from './device/parity-run.js';
 import { ComputeDevice } from './network/compute-device.js';
-import { openMattingModel } from './photo/matte.js';
+import { openMattingNetwork } from './photo/matte.js';
 import { openReconstructor } from './reconstructor.js';
 
 /**
@@ -14,7 +14,7 @@ import { openReconstructor } from './reconstructor.js';
 export async function checkBundle(bundle: Bundle): Promise<void> {
   const model =
     bundle.manifest.kind === 'matte'
-      ? await openMattingModel(bundleOfKind(bundle, 'matte'))
+      ? await openMattingNetwork(bundleOfKind(bundle, 'matte'))
       : await openReconstructor(bundleOfKind(bundle, 'reconstruction'));
   await model.release();
 }

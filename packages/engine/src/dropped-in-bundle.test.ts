@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A grey ball, cut out. */
+/** A gray ball, cut out. */
 const photo = () =>
   sharp(
     Buffer.from(
@@ -65,7 +65,7 @@ describe.each(['points', 'planes'] as const)(
       }
     });
 
-    test('has the photo on the side the photo saw and the colours of the decoder behind it', () => {
+    test('has the photo on the side the photo saw and the colors of the decoder behind it', () => {
       const vertices = Array.from({ length: mesh.positions.length / 3 }, (_, vertex) => vertex);
       const nearest = (x: number, y: number, z: number) => {
         const distance = (v: number) =>

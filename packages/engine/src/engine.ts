@@ -11,7 +11,7 @@ import { ComputeDevice } from './network/compute-device.js';
 import type { SessionOptions } from './network/session.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
-import { type MattingModel, matte, openMattingModel } from './photo/matte.js';
+import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
 import { builtInBundle, inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { thumbnail } from './render/thumbnail.js';
 import { extractSurface } from './surface/extract-surface.js';
@@ -64,7 +64,7 @@ export interface GenerateStats {
 }
 
 export interface Generated {
-  /** A binary glTF 2.0 file: metres, Y up, the photographed side towards +Z, standing on y = 0. */
+  /** A binary glTF 2.0 file: meters, Y up, the photographed side towards +Z, standing on y = 0. */
   readonly glb: Uint8Array;
   /** A JPEG of 512 x 512 pixels. */
   readonly thumbnail: Uint8Array;
@@ -95,7 +95,7 @@ export class Engine {
   readonly #sessions: SessionOptions;
   readonly #reconstructor: Reconstructor;
   readonly #matteBundle: () => Promise<Bundle<MatteManifest>>;
-  #matting: Promise<MattingModel> | undefined;
+  #matting: Promise<MattingNetwork> | undefined;
 
   private constructor(
     reconstructor: Reconstructor,
@@ -121,7 +121,7 @@ export class Engine {
       bundle === builtInBundle ? undefined : bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
     const matteBundle = async () => bundleOfKind(await findBundle(options.matte, modelDirs), 'matte');
     // The network itself is loaded for the first photo that needs it, but that it is there is known at the start.
-    // A cut-out needs none, so `inflate` also works where no bundle is installed at all.
+    // A cutout needs none, so `inflate` also works where no bundle is installed at all.
     const matte = model ? await matteBundle() : await matteBundle().catch(() => undefined);
     const bundles = [model, matte].filter((found) => found !== undefined);
     const chosen = await chooseDevice(options.device, bundles, { cacheDir });
@@ -193,8 +193,8 @@ export class Engine {
     await (await this.#matting)?.release();
   }
 
-  async #predictMatte(image: Parameters<MattingModel['predict']>[0]) {
-    this.#matting ??= this.#matteBundle().then((bundle) => openMattingModel(bundle, this.#sessions));
+  async #predictMatte(image: Parameters<MattingNetwork['predict']>[0]) {
+    this.#matting ??= this.#matteBundle().then((bundle) => openMattingNetwork(bundle, this.#sessions));
     // A bundle that could not be opened may have been repaired by the time of the next photo.
     this.#matting.catch(() => {
       this.#matting = undefined;

@@ -3,20 +3,20 @@ import { sampleGrid } from './field/sample-grid.js';
 import { fieldOf } from './field/test-fields.fixture.js';
 import { fitCamera } from './fit-camera.js';
 import { paintCutout } from './photo/cutout.fixture.js';
-import { rasterise } from './render/rasterise.js';
+import { rasterize } from './render/rasterize.js';
 import { photoView } from './render/view.js';
 import { marchingCubes } from './surface/marching-cubes.js';
 
 const degree = Math.PI / 180;
 
-/** A low table in a space that stands upright: a plate on one leg, wider than deep. */
+/** A low table in upright space: a plate on one leg, wider than deep. */
 const table = fieldOf((x, y, z) => {
   const top = Math.min(0.5 - Math.abs(x), 0.05 - Math.abs(y - 0.2), 0.3 - Math.abs(z));
   const leg = Math.min(0.08 - Math.hypot(x - 0.1, z), 0.45 - Math.abs(y));
   return Math.max(top, leg);
 });
 
-/** The table's outline as a camera of 40 degrees sees it that looks down by `pitch`, aimed to the side of it. */
+/** The table's outline in a camera of 40 degrees that looks down by `pitch` and is aimed to the side. */
 async function photographed(pitch: number) {
   const { positions, indices } = marchingCubes(await sampleGrid(table, 72), table.threshold);
   const [sin, cos] = [Math.sin(pitch), Math.cos(pitch)];
@@ -27,7 +27,7 @@ async function photographed(pitch: number) {
     seen[i + 2] = sin * positions[i + 1]! + cos * positions[i + 2]!;
   }
   const camera = { distance: 2.4, halfTangent: Math.tan(20 * degree) };
-  const { depth } = rasterise({ positions: seen, indices }, photoView(camera, 256));
+  const { depth } = rasterize({ positions: seen, indices }, photoView(camera, 256));
   const covered = (u: number, v: number) =>
     depth[Math.floor((v / 2 + 0.5) * 256) * 256 + Math.floor((u / 2 + 0.5) * 256)]! < Infinity;
   return paintCutout(256, (u, v) => [128, 128, 128, covered(u, v) ? 255 : 0]);
@@ -45,11 +45,11 @@ test.each([0, 12, 35])('finds a camera that looked down by %i degrees', async (p
   expect(Math.abs(camera.distance - 2.4)).toBeLessThan(0.12);
 });
 
-test('the field it returns lies in the space of that camera: its outline is the photo’s', async () => {
+test('returns the field in the space of that camera: its outline is the photo’s', async () => {
   const cutout = await photographed(30 * degree);
   const field = await fitCamera(withoutCamera(), cutout);
   const mesh = marchingCubes(await sampleGrid(field, 96), field.threshold);
-  const { depth } = rasterise(mesh, photoView(field.camera, 256));
+  const { depth } = rasterize(mesh, photoView(field.camera, 256));
   let [both, either] = [0, 0];
   for (let i = 0; i < depth.length; i++) {
     const [seen, wanted] = [depth[i]! < Infinity, cutout.image.data[4 * i + 3]! > 127];
@@ -59,15 +59,15 @@ test('the field it returns lies in the space of that camera: its outline is the 
   expect(both / either).toBeGreaterThan(0.93);
 });
 
-test('takes the pitch that the reconstructor says, and asks for its colours in its own space', async () => {
+test('uses the pitch that the reconstructor estimates, and evaluates colors in the field’s own space', async () => {
   const cutout = await photographed(30 * degree);
-  const asked: number[] = [];
+  const evaluated: number[] = [];
   const field = await fitCamera(
     {
       ...withoutCamera(),
       elevation: { radians: 0.4, spreadRadians: 0.1 },
       evaluateColors: async (points) => {
-        asked.push(...points);
+        evaluated.push(...points);
       },
     },
     cutout,
@@ -75,14 +75,14 @@ test('takes the pitch that the reconstructor says, and asks for its colours in i
   expect(field.elevation!.radians).toBe(0.4);
   const top = new Float32Array([0, Math.cos(0.4), Math.sin(0.4)]);
   await field.evaluateColors!(top, new Float32Array(3));
-  const middle = [...asked];
+  const middle = [...evaluated];
   await field.evaluateColors!(new Float32Array(3), new Float32Array(3));
   // A step up along the object's own axis, whatever the shift.
-  const step = middle.map((value, i) => value - asked[3 + i]!);
+  const step = middle.map((value, i) => value - evaluated[3 + i]!);
   for (const [axis, value] of [0, 1, 0].entries()) expect(step[axis]).toBeCloseTo(value, 5);
 });
 
-test('a field without a surface gets a camera that sees its box', async () => {
+test('gives a field without a surface a camera that shows its box', async () => {
   const nothing = fieldOf(() => -1);
   const field = await fitCamera(nothing, await photographed(0));
   expect(field.camera.distance).toBeGreaterThan(1);

@@ -2,26 +2,26 @@ import type { Camera } from './base/camera.js';
 import type { Cutout } from './base/image.js';
 import type { TriangleMesh } from './base/mesh.js';
 import { type Box, type CameralessField, type DensityField, extentOf } from './field/density-field.js';
-import { mattePlane } from './field/matte-plane.js';
 import { sampleGrid } from './field/sample-grid.js';
-import { rasterise } from './render/rasterise.js';
+import { matteChannel } from './photo/frame.js';
+import { rasterize } from './render/rasterize.js';
 import { photoView } from './render/view.js';
 import { marchingCubes } from './surface/marching-cubes.js';
 import { tilt } from './surface/pose.js';
 
 const degree = Math.PI / 180;
 
-/** What a silhouette hardly tells from the distance; most of the field's models were trained on pictures of 40 degrees. */
+/** A silhouette hardly distinguishes focal length from distance. Most published networks are trained on 40 degrees. */
 const halfTangent = Math.tan(20 * degree);
 
-/** Cells and pixels: coarse, as only the outline counts. */
+/** Cells and pixels a side: coarse, since only the outline counts. */
 const resolution = 56;
-const pictureSize = 112;
+const imageSize = 112;
 
-/** Degrees that the camera may look down on the object, when the reconstructor does not say. */
-const pitches = { lowest: -10, highest: 60, step: 5 };
+/** Degrees by which the camera may look down on the object, if the reconstructor does not estimate them. */
+const pitches = { min: -10, max: 60, step: 5 };
 
-/** Where a camera is found to stand: the object turned by `pitch` about X, then moved by `shift`, in front of `camera`. */
+/** A candidate: the object rotated by `pitch` about X, then moved by `shift`, in front of `camera`. */
 interface Fit {
   readonly pitch: number;
   readonly shift: readonly [number, number];
@@ -31,53 +31,50 @@ interface Fit {
 }
 
 /**
- * Finds the camera of the photo for a field that was made without knowing one: how far above the object it was, how far
- * away, and aimed where, so that the outline of the field's surface agrees best with the matte.
+ * Finds the camera of the photo for a field without one: the pitch, distance and aim for which the outline of the field's
+ * surface best agrees with the matte.
  *
- * @returns the same field in the space of that camera. A field in which no surface is found gets a camera that sees its box
+ * @returns the same field in the space of that camera. A field without a surface gets a camera that shows its box
  */
 export async function fitCamera(field: CameralessField, cutout: Cutout): Promise<DensityField> {
   const surface = marchingCubes(await sampleGrid(field, resolution), field.threshold);
   const extent = extentOf(field.bounds);
   if (surface.indices.length === 0) return { ...field, camera: { distance: 3 * extent, halfTangent } };
-  const matte = mattePlane(cutout, pictureSize).map((coverage) => (coverage > 0.5 ? 1 : 0));
+  const matte = matteChannel(cutout, imageSize).map((coverage) => (coverage > 0.5 ? 1 : 0));
   const outline = boundsOf(matte);
 
   const fitted = (pitch: number): Fit => {
-    const leant = leaning(surface.positions, pitch);
-    const { camera, shift } = frameAs(leant, outline, extent);
-    const positions = moved(leant, shift);
+    const rotated = tilt(surface.positions, -pitch);
+    const { camera, shift } = frameTo(outline, rotated, extent);
+    const positions = moved(rotated, shift);
     return { pitch, shift, camera, agreement: agreementOf({ positions, indices: surface.indices }, camera, matte) };
   };
   const better = (a: Fit, b: Fit) => (b.agreement > a.agreement ? b : a);
-  if (field.elevation) return inFrontOf(field, fitted(field.elevation.radians));
+  if (field.elevation) return toCameraSpace(field, fitted(field.elevation.radians));
   let best = fitted(0);
-  for (let pitch = pitches.lowest; pitch <= pitches.highest; pitch += pitches.step) {
+  for (let pitch = pitches.min; pitch <= pitches.max; pitch += pitches.step) {
     best = better(best, fitted(pitch * degree));
   }
   for (let reach = pitches.step / 2; reach >= 0.5; reach /= 2) {
     const { pitch } = best;
     best = better(better(best, fitted(pitch - reach * degree)), fitted(pitch + reach * degree));
   }
-  return inFrontOf(field, best);
+  return toCameraSpace(field, best);
 }
 
-/** The field, turned and moved to where the camera sees it as the photo shows it. */
-function inFrontOf(field: CameralessField, { pitch, shift, camera }: Fit): DensityField {
+/** The field, rotated and moved so that the camera sees it as the photo shows it. */
+function toCameraSpace(field: CameralessField, { pitch, shift, camera }: Fit): DensityField {
   const back = (points: Float32Array) => tilt(moved(points, [-shift[0], -shift[1]]), pitch);
   const { evaluateColors } = field;
   return {
     ...field,
     camera,
     elevation: { radians: pitch, spreadRadians: 0 },
-    bounds: boundsAround(moved(leaning(cornersOf(field.bounds), pitch), shift)),
+    bounds: boundsAround(moved(tilt(cornersOf(field.bounds), -pitch), shift)),
     evaluate: (points, density) => field.evaluate(back(points), density),
     ...(evaluateColors && { evaluateColors: (points, colors) => evaluateColors(back(points), colors) }),
   };
 }
-
-/** Upright points as a camera sees them that looks down by `pitch`: the way back from `pose`. */
-const leaning = (points: Float32Array, pitch: number) => tilt(points, -pitch);
 
 function moved(points: Float32Array, [right, up]: readonly [number, number]): Float32Array {
   const result = points.slice();
@@ -88,8 +85,8 @@ function moved(points: Float32Array, [right, up]: readonly [number, number]): Fl
   return result;
 }
 
-/** -1..1 across the picture, v down. */
-interface PictureBounds {
+/** Bounds in the image, -1..1, v down. */
+interface ImageBounds {
   readonly left: number;
   readonly right: number;
   readonly top: number;
@@ -97,10 +94,10 @@ interface PictureBounds {
 }
 
 /**
- * The distance and the shift at which the points fill the same rectangle of the picture as the object in the photo.
- * Perspective makes it depend on itself; a few rounds settle it.
+ * The distance and the shift at which the points fill the wanted rectangle of the image. With perspective these depend on
+ * each other, so they are found by a few rounds of iteration.
  */
-function frameAs(points: Float32Array, wanted: PictureBounds, extent: number): Pick<Fit, 'camera' | 'shift'> {
+function frameTo(wanted: ImageBounds, points: Float32Array, extent: number): Pick<Fit, 'camera' | 'shift'> {
   const wantedSize = Math.max(wanted.right - wanted.left, wanted.bottom - wanted.top);
   let distance = (2 * extent) / (wantedSize * halfTangent);
   let [right, up] = [0, 0];
@@ -123,20 +120,20 @@ function frameAs(points: Float32Array, wanted: PictureBounds, extent: number): P
   return { camera: { distance, halfTangent }, shift: [right, up] };
 }
 
-function boundsOf(matte: Float32Array): PictureBounds {
-  let [left, right, top, bottom] = [pictureSize, 0, pictureSize, 0];
+function boundsOf(matte: Float32Array): ImageBounds {
+  let [left, right, top, bottom] = [imageSize, 0, imageSize, 0];
   matte.forEach((covered, i) => {
     if (!covered) return;
-    const [x, y] = [i % pictureSize, Math.floor(i / pictureSize)];
+    const [x, y] = [i % imageSize, Math.floor(i / imageSize)];
     [left, right] = [Math.min(left, x), Math.max(right, x + 1)];
     [top, bottom] = [Math.min(top, y), Math.max(bottom, y + 1)];
   });
-  const place = (pixel: number) => (2 * pixel) / pictureSize - 1;
-  return { left: place(left), right: place(right), top: place(top), bottom: place(bottom) };
+  const position = (pixel: number) => (2 * pixel) / imageSize - 1;
+  return { left: position(left), right: position(right), top: position(top), bottom: position(bottom) };
 }
 
 function agreementOf(mesh: TriangleMesh, camera: Camera, matte: Float32Array): number {
-  const { depth } = rasterise(mesh, photoView(camera, pictureSize));
+  const { depth } = rasterize(mesh, photoView(camera, imageSize));
   let [both, either] = [0, 0];
   for (let i = 0; i < matte.length; i++) {
     const seen = depth[i]! < Infinity;

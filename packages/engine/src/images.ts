@@ -1,9 +1,9 @@
-// The part of the engine that reads images. It loads no inference runtime, so a process that only decodes stays small.
+// Reading images. This entry point loads no inference runtime, so a process that only decodes stays small.
 import sharp from 'sharp';
 
 export { EngineError, type EngineErrorCode } from './base/errors.js';
 export { type DecodeOptions, type ImageHeader, needsTooMuchMemory, readHeader } from './photo/decode.js';
-export { normalizeImage } from './photo/normalize.js';
+export { normalizeImage } from './photo/encode.js';
 
 /** Configures the image library of this process for one untrusted image at a time: one thread, and no cache. */
 export function configureForOneImage(): void {

@@ -31,6 +31,6 @@ export {
 } from './engine.js';
 export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
-export { shrinkPhoto } from './photo/shrink.js';
+export { shrinkPhoto } from './photo/encode.js';
 export { builtInBundle } from './reconstructor.js';
 export { type RenderOptions, renderView } from './render/render-view.js';

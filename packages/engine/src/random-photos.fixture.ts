@@ -29,7 +29,7 @@ export async function randomPhoto(random: () => number): Promise<{ bytes: Uint8A
   const shapes = drawings[drawing]!(random);
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1000 1000" preserveAspectRatio="none" width="${width}" height="${height}">${ground}${shapes}</svg>`;
   const image = sharp(Buffer.from(svg)).resize(width, height, { fit: 'fill' });
-  const format = pick(random, ['png', 'png', 'webp', 'jpeg', 'png16', 'grey'] as const);
+  const format = pick(random, ['png', 'png', 'webp', 'jpeg', 'png16', 'gray'] as const);
   const bytes = await encode(image, format);
   const what = `${drawing}, ${width}x${height}, ${format}${ground ? ', no alpha' : ''}`;
   if (random() < 0.06)
@@ -37,11 +37,11 @@ export async function randomPhoto(random: () => number): Promise<{ bytes: Uint8A
   return { bytes, what };
 }
 
-function encode(image: Sharp, format: 'png' | 'webp' | 'jpeg' | 'png16' | 'grey'): Promise<Buffer> {
+function encode(image: Sharp, format: 'png' | 'webp' | 'jpeg' | 'png16' | 'gray'): Promise<Buffer> {
   if (format === 'webp') return image.webp().toBuffer();
   if (format === 'jpeg') return image.flatten({ background: '#f4f4f4' }).jpeg().toBuffer();
-  if (format === 'png16') return image.toColourspace('rgb16').png().toBuffer();
-  if (format === 'grey') return image.greyscale().png().toBuffer();
+  if (format === 'png16') return image.toColorspace('rgb16').png().toBuffer();
+  if (format === 'gray') return image.greyscale().png().toBuffer();
   return image.png().toBuffer();
 }
 

@@ -27,17 +27,17 @@ async function timed(name, work) {
 const { loadBundle, findBundle, bundleOfKind } = await load('bundle/load-bundle.ts');
 const { openEncoder, openDecoder } = await load('network/session.ts');
 const { decode } = await load('photo/decode.ts');
-const { matte, openMattingModel } = await load('photo/matte.ts');
+const { matte, openMattingNetwork } = await load('photo/matte.ts');
 const { frame, toInput } = await load('photo/frame.ts');
 const { boxedField } = await load('field/boxed-field.ts');
-const { planesDecoder } = await load('field/planes.ts');
+const { triplaneDecoder } = await load('field/triplane.ts');
 const { pointsDecoder } = await load('field/points.ts');
 const { sampleGrid } = await load('field/sample-grid.ts');
 const { marchingCubes } = await load('surface/marching-cubes.ts');
 
 const bundle = bundleOfKind(await loadBundle(directory), 'reconstruction');
 const { input, decoder } = bundle.manifest;
-const matting = await openMattingModel(
+const matting = await openMattingNetwork(
   bundleOfKind(await findBundle('isnet', [join(root, '../../../models')]), 'matte'),
 );
 const decoded = await decode(await readFile(photo));
@@ -54,7 +54,7 @@ await write('scene_codes.f32', sceneCodes);
 const session = await openDecoder(bundle, decoder, encoder);
 const ask =
   decoder.kind === 'planes'
-    ? planesDecoder(decoder, session, sceneCodes)
+    ? triplaneDecoder(decoder, session, sceneCodes)
     : pointsDecoder(decoder, session, { shape: encoder.shapeOf(decoder.sceneCodes), data: sceneCodes });
 const field = boxedField(bundle.manifest, ask, undefined);
 

@@ -1,4 +1,4 @@
-/** An array of unknown final length without a boxed number per element. */
+/** A typed array that grows, for results of unknown length. */
 abstract class Growing<A extends Float32Array | Uint32Array> {
   length = 0;
   protected abstract array: A;

@@ -1,7 +1,7 @@
 /**
  * A density sampled on a regular grid.
  *
- * Shape: `values` is Float32Array[nx·ny·nz], x fastest. Sample (i, j, k) lies at `origin + cell · (i, j, k)`.
+ * Shape: `values` is Float32Array[nx·ny·nz], x fastest. Sample (i, j, k) is at `origin + cell · (i, j, k)`.
  */
 export interface ScalarGrid {
   readonly values: Float32Array;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { byteOfLinear, linearOfByte } from './srgb.js';
+import { byteOfLinear, linearOfSrgb } from './srgb.js';
 
 test('every byte survives the way to linear light and back', () => {
-  for (let byte = 0; byte < 256; byte++) expect(byteOfLinear(linearOfByte[byte]!)).toBe(byte);
+  for (let byte = 0; byte < 256; byte++) expect(byteOfLinear(linearOfSrgb(byte / 255))).toBe(byte);
 });
 
 test('the middle of the linear scale is the byte 188, and what lies outside it is clamped', () => {

@@ -24,7 +24,7 @@ export interface BallOptions {
 }
 
 /**
- * Writes a bundle whose every object is a ball around the middle of the box, coloured by position: red, green, blue are
+ * Writes a bundle whose every object is a ball around the middle of the box, colored by position: red, green, blue are
  * 0.5 + 0.5·(x, y, z) / halfExtent along the box's own axes. The density is 25 at the ball's surface and falls by 100 a
  * unit of squared radius. Axes and threshold are TripoSR's.
  *
@@ -123,13 +123,13 @@ const ballEncoder = (dents: BallOptions['dents']): OnnxGraph => ({
   ],
 });
 
-/** What stands behind the sampled planes in both kinds: `features` [.., 6] to density and colour. */
+/** What stands behind the sampled planes in both kinds: `features` [.., 6] to density and color. */
 const ballNetwork = (radius: number): Pick<OnnxGraph, 'nodes'> & { weights: OnnxWeights[] } => ({
   nodes: [
     { op: 'MatMul', inputs: ['features', 'density_weight'], outputs: ['falling'] },
     { op: 'Add', inputs: ['falling', 'density_bias'], outputs: ['density'] },
     { op: 'MatMul', inputs: ['features', 'color_weight'], outputs: ['position'] },
-    { op: 'Add', inputs: ['position', 'grey'], outputs: ['color'] },
+    { op: 'Add', inputs: ['position', 'gray'], outputs: ['color'] },
   ],
   weights: [
     { name: 'density_weight', shape: [6, 1], data: new Float32Array([-100, 0, -100, 0, -100, 0]) },
@@ -142,7 +142,7 @@ const ballNetwork = (radius: number): Pick<OnnxGraph, 'nodes'> & { weights: Onnx
         (weight) => (0.5 / ballHalfExtent) * weight,
       ),
     },
-    { name: 'grey', shape: [], data: new Float32Array([0.5]) },
+    { name: 'gray', shape: [], data: new Float32Array([0.5]) },
   ],
 });
 

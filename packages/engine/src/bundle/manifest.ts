@@ -52,7 +52,7 @@ const ImageInput = z.strictObject({
 
 const ReconstructionInput = ImageInput.extend({
   channels: z.union([z.literal(3), z.literal(4)]).describe('RGB, or RGB and the matte in 0..1'),
-  background: z.number().min(0).max(1).describe('the grey, as sRGB value in 0..1, behind the cut-out'),
+  background: z.number().min(0).max(1).describe('the gray, as sRGB value in 0..1, behind the cutout'),
   foregroundRatio: z.number().min(0.1).max(1).describe("longer side of the object's box / side of the frame"),
 });
 

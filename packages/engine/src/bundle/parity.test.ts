@@ -16,7 +16,7 @@ const { photos } = JSON.parse(readFileSync(join(fixture, 'answers.json'), 'utf8'
   photos: Record<string, Sampled>[];
 };
 
-/** A cut-out with straight alpha as the network's input [1, 4, S, S]: on grey, then the matte. */
+/** A cutout with straight alpha as the network's input [1, 4, S, S]: on gray, then the matte. */
 async function networkInput(path: string): Promise<{ shape: number[]; data: Float32Array }> {
   const { data, info } = await sharp(path).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
   const count = info.width * info.height;

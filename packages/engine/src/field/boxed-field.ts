@@ -3,15 +3,11 @@ import type { CameralessField, Elevation } from './density-field.js';
 
 export type BoxManifest = ReconstructionManifest & { readonly decoder: BoxDecoder };
 
-/** A decoder with the scene codes of one photo at hand. */
+/** A decoder bound to the scene codes of one photo. */
 export interface PointDecoder {
-  /** Points a call takes at most. */
+  /** The maximum number of points per call. */
   readonly chunkSize: number;
-  /**
-   * Answers for N <= chunkSize points.
-   *
-   * @param points [3·N] in ±halfExtent, along the box's own axes; the array is used again for the next call
-   */
+  /** @param points [3·N] for N <= chunkSize, in ±halfExtent along the box's axes; the next call reuses the array */
   decode(points: Float32Array): Promise<Decoded>;
 }
 
@@ -23,9 +19,9 @@ export interface Decoded {
 }
 
 // exp() of a large logit is Infinity, and a vertex between two infinite samples would be NaN.
-const greatest = 3.4e38;
+const maxDensity = 3.4e38;
 
-/** The field of a decoder that knows densities and colours inside a box, upright, the side that the photo shows towards +Z. */
+/** The field of a decoder of densities and colors inside a box. */
 export function boxedField(
   { decoder, threshold }: BoxManifest,
   { chunkSize, decode }: PointDecoder,
@@ -34,20 +30,20 @@ export function boxedField(
   const { halfExtent } = decoder;
   const justBelow = threshold - 1e-3 * (Math.abs(threshold) || 1);
   const toBox = boxAxes(decoder);
-  // Outside it is as much too thin as the nearest place inside is too dense: the surface then runs along the wall, and no
-  // step down to nothing looks steep to whoever compares slopes.
+  // A point outside is as far below the threshold as the nearest point inside is above it. So the surface runs along the
+  // wall of the box, and the slope across the wall stays moderate for code that compares slopes.
   const outside = (density: number) => {
     if (density < threshold) return density;
     return Math.min(threshold > 0 ? (threshold * threshold) / density : 2 * threshold - density, justBelow);
   };
   const chunk = new Float32Array(3 * chunkSize);
 
-  async function inChunks(points: Float32Array, take: (decoded: Decoded, start: number, end: number) => void) {
+  async function inChunks(points: Float32Array, use: (decoded: Decoded, start: number, end: number) => void) {
     const count = points.length / 3;
     for (let start = 0; start < count; start += chunkSize) {
       const end = Math.min(start + chunkSize, count);
       toBox(points.subarray(3 * start, 3 * end), chunk);
-      take(await decode(chunk.subarray(0, 3 * (end - start))), start, end);
+      use(await decode(chunk.subarray(0, 3 * (end - start))), start, end);
     }
   }
 
@@ -60,7 +56,7 @@ export function boxedField(
       inChunks(points, (decoded, start, end) => {
         for (let i = start, p = 3 * start; i < end; i++, p += 3) {
           const reach = Math.max(Math.abs(points[p]!), Math.abs(points[p + 1]!), Math.abs(points[p + 2]!));
-          const value = Math.min(Math.max(decoded.density[i - start]!, -greatest), greatest);
+          const value = Math.min(Math.max(decoded.density[i - start]!, -maxDensity), maxDensity);
           density[i] = reach > halfExtent ? outside(value) : value;
         }
       }),
@@ -70,14 +66,14 @@ export function boxedField(
 }
 
 /**
- * The way from the camera's space (X right, Y up, the camera on +Z) to the box's own axes, the nearest point of the box
- * for one outside: `to` gets what `from` holds, both [3·N].
+ * Converts points [3·N] from the camera's space (X right, Y up, the camera on +Z) to the box's own axes. A point outside
+ * becomes the nearest one of the box.
  */
 function boxAxes({ up, front, halfExtent }: BoxDecoder): (from: Float32Array, to: Float32Array) => void {
   const [upAxis, upSign] = axisOf(up);
   const [frontAxis, frontSign] = axisOf(front);
   const rightAxis = 3 - upAxis - frontAxis;
-  // right = up x front, as X = Y x Z. In the order x, y, z, x two axes give the third, against it its opposite.
+  // right = up x front, as X = Y x Z: positive if front follows up in the cycle x, y, z, otherwise negative.
   const rightSign = upSign * frontSign * (frontAxis === (upAxis + 1) % 3 ? 1 : -1);
   const inside = (value: number) => Math.min(Math.max(value, -halfExtent), halfExtent);
   return (from, to) => {

@@ -7,14 +7,14 @@ import { type BallOptions, ballHalfExtent, writeBallBundle } from '../bundle/bun
 import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
-import { type BoxedModel, openBoxed } from './boxed.js';
+import { type BoxedNetworks, openBoxed } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
 import type { CameralessField } from './density-field.js';
 
 const photo = paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 255 : 0]);
 
 let folder: string;
-const opened: BoxedModel[] = [];
+const opened: BoxedNetworks[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-boxed-'));
 });
@@ -23,7 +23,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function open(options: BallOptions): Promise<BoxedModel> {
+async function open(options: BallOptions): Promise<BoxedNetworks> {
   const bundle = await loadBundle(await writeBallBundle(folder, 'ball', options));
   const model = await openBoxed({
     ...bundleOfKind(bundle, 'reconstruction'),
@@ -85,9 +85,9 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
     ['-y', '+z', [-1, -2, 3]],
     ['+x', '-z', [2, 1, -3]],
     ['-z', '-y', [-1, -3, -2]],
-  ] as const)('with %s up and %s to the front gives the colours of the right places', async (up, front, towards) => {
+  ] as const)('with %s up and %s to the front gives the colors of the right places', async (up, front, towards) => {
     const field = await ballField({ kind, decoder: { up, front } });
-    // The decoder tells the place along its own axes by its colour. `towards`: where the camera's X, Y and Z point in
+    // The decoder tells the place along its own axes by its color. `towards`: where the camera's X, Y and Z point in
     // the box, as numbers of its axes.
     const colors = new Float32Array(9);
     await field.evaluateColors!(new Float32Array([0.3, 0, 0, 0, 0.3, 0, 0, 0, 0.3]), colors);

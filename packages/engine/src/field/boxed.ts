@@ -6,29 +6,29 @@ import { openDecoder, openEncoder, type Session, type SessionOptions } from '../
 import { toInput } from '../photo/frame.js';
 import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
 import { type CameralessField, learnedElevation } from './density-field.js';
-import { planesDecoder } from './planes.js';
 import { pointsDecoder } from './points.js';
+import { triplaneDecoder } from './triplane.js';
 
-/** A model of the kind `points` or `planes`, its two graphs loaded. */
-export interface BoxedModel {
+/** The loaded networks of a bundle of the kind `points` or `planes`. */
+export interface BoxedNetworks {
   /** Runs the encoder once; the field runs the decoder. @throws {EngineError} inference_failed */
   encode(cutout: Cutout): Promise<CameralessField>;
   release(): Promise<void>;
 }
 
 /** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or the other graph */
-export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOptions): Promise<BoxedModel> {
+export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOptions): Promise<BoxedNetworks> {
   const { manifest } = bundle;
   const { input, elevation } = manifest;
   const encoder = await openEncoder(bundle, options);
   const decoder = await openDecoder(bundle, manifest.decoder, encoder, options);
-  const decoderOf = sampledBy(bundle, encoder, decoder);
+  const bindSceneCodes = decoderBinding(bundle, encoder, decoder);
   return {
     async encode(cutout) {
       const shape = [1, input.channels, input.size, input.size];
       const outputs = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
-      const guess = elevation === undefined ? undefined : learnedElevation(outputs.get(elevation)![0]!);
-      return boxedField(manifest, decoderOf(outputs.get(manifest.decoder.sceneCodes)!), guess);
+      const estimate = elevation === undefined ? undefined : learnedElevation(outputs.get(elevation)![0]!);
+      return boxedField(manifest, bindSceneCodes(outputs.get(manifest.decoder.sceneCodes)!), estimate);
     },
     async release() {
       await encoder.release();
@@ -37,22 +37,22 @@ export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOp
   };
 }
 
-function sampledBy(
+function decoderBinding(
   bundle: Bundle<BoxManifest>,
   encoder: Session,
   session: Session,
 ): (sceneCodes: Float32Array) => PointDecoder {
   const { decoder } = bundle.manifest;
-  if (decoder.kind === 'planes') return (sceneCodes) => planesDecoder(decoder, session, sceneCodes);
+  if (decoder.kind === 'planes') return (sceneCodes) => triplaneDecoder(decoder, session, sceneCodes);
   const shape = sceneCodesShape(bundle, encoder, session);
   return (data) => pointsDecoder(decoder, session, { shape, data });
 }
 
 /**
- * The shape in which a `points` graph is fed the scene codes. Its manifest does not say, so one of the graphs must;
- * exporters leave the batch open, which is 1 here.
+ * The shape of the scene codes as input of a `points` decoder. The manifest does not contain it, so one of the graphs
+ * has to state it. Exporters leave the batch size open, which is 1 here.
  *
- * @throws {BundleError} if both leave another size open
+ * @throws {BundleError} if both graphs leave another size open
  */
 export function sceneCodesShape(
   { directory, manifest }: Bundle<BoxManifest>,
@@ -60,9 +60,9 @@ export function sceneCodesShape(
   decoder: Session,
 ): number[] {
   const name = manifest.decoder.sceneCodes;
-  const [given, taken] = [encoder.shapeOf(name), decoder.shapeOf(name)];
-  return Array.from({ length: Math.max(given.length, taken.length, 1) }, (_, axis) => {
-    const size = given[axis] ?? taken[axis] ?? (axis === 0 && given.length + taken.length > 0 ? 1 : undefined);
+  const [output, input] = [encoder.shapeOf(name), decoder.shapeOf(name)];
+  return Array.from({ length: Math.max(output.length, input.length, 1) }, (_, axis) => {
+    const size = output[axis] ?? input[axis] ?? (axis === 0 && output.length + input.length > 0 ? 1 : undefined);
     if (size !== undefined) return size;
     throw new BundleError(
       `${join(directory, manifest.graph)}: output "${name}" leaves the size of axis ${axis} open, and so does the decoder: export it with fixed sizes`,

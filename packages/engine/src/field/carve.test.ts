@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
-import { rasterise } from '../render/rasterise.js';
+import { matteChannel } from '../photo/frame.js';
+import { rasterize } from '../render/rasterize.js';
 import { photoView } from '../render/view.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
-import { topologyProblems } from '../surface/topology.js';
+import { nonManifoldVertices } from '../surface/topology.js';
 import { carve } from './carve.js';
 import type { DensityField } from './density-field.js';
-import { mattePlane } from './matte-plane.js';
 import { sampleGrid } from './sample-grid.js';
 import { fieldOf } from './test-fields.fixture.js';
 
@@ -24,8 +24,8 @@ const surfaceOf = async (field: DensityField): Promise<TriangleMesh> =>
 
 /** The share of what either covers that both cover: the model seen from the photo's camera, and the matte. */
 function agreement(mesh: TriangleMesh, field: DensityField): number {
-  const { triangle } = rasterise(mesh as TexturedMesh, photoView(field.camera, size), { cullBackFaces: true });
-  const matte = mattePlane(mug, size);
+  const { triangle } = rasterize(mesh as TexturedMesh, photoView(field.camera, size), { cullBackFaces: true });
+  const matte = matteChannel(mug, size);
   let [both, either] = [0, 0];
   for (let i = 0; i < triangle.length; i++) {
     const [seen, wanted] = [triangle[i]! >= 0, matte[i]! > 0.5];
@@ -47,7 +47,7 @@ describe.each([
     const carved = await carve(field, mug);
     expect(agreement(await surfaceOf(field), field)).toBeLessThan(0.8);
     const mesh = await surfaceOf(carved);
-    expect(topologyProblems(mesh)).toEqual([]);
+    expect(nonManifoldVertices(mesh)).toHaveLength(0);
     expect(agreement(mesh, carved)).toBeGreaterThan(0.96);
   });
 

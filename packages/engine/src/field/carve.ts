@@ -1,35 +1,34 @@
 import type { Cutout } from '../base/image.js';
+import { sampleSquare, smoothMin } from '../base/interpolation.js';
+import { matteChannel } from '../photo/frame.js';
 import { type DensityField, extentOf } from './density-field.js';
 import { densityScale } from './density-scale.js';
 import { signedDistance } from './distance-transform.js';
-import { mattePlane } from './matte-plane.js';
-import { sampleBilinear } from './plane.js';
-import { smoothMin } from './smooth-min.js';
 
 /** Pixels a side of the outline. */
 const outlineSize = 256;
 
-/** Pixels around the outline in which what the photo shows and what the network says are blended. */
+/** Width in pixels of the band around the outline in which the photo's outline and the field are blended. */
 const softPixels = 2;
 
-/** Samples of the field along each axis by which its slope is judged. */
+/** Samples of the field along each axis, to estimate its slope. */
 const probes = 12;
 
 /**
- * Cuts away what the photo shows to be empty: whatever a field says outside the outline of the cut-out, seen from the
- * field's camera, so that the silhouette of the model is the photo's. It never adds anything.
+ * Removes everything outside the outline of the cutout, seen from the field's camera, so that the silhouette of the model
+ * is the photo's. It never adds anything.
  *
- * For fields that do not know the outline themselves (`points` and `planes`).
+ * For decoders that are not given the outline (`points` and `planes`).
  */
 export async function carve(field: DensityField, cutout: Cutout): Promise<DensityField> {
   const { camera, threshold, bounds } = field;
   const probed = await probe(field);
   const scale = densityScale(probed, threshold);
-  // The cut is as steep as the field is, about, or it would be a cliff beside it, or a haze.
+  // About as steep as the field itself, so that the cut neither forms a cliff nor blurs the outline.
   const meanDistance = probed.reduce((sum, density) => sum + Math.abs(scale.of(density)), 0) / probed.length;
   const slope = Math.max(meanDistance, Number.MIN_VALUE) / (extentOf(bounds) / 4);
   const pixel = (2 * camera.distance * camera.halfTangent) / outlineSize;
-  const outline = signedDistance(mattePlane(cutout, outlineSize), outlineSize);
+  const outline = signedDistance(matteChannel(cutout, outlineSize), outlineSize);
   const soft = softPixels * pixel * slope;
   return {
     ...field,
@@ -37,7 +36,7 @@ export async function carve(field: DensityField, cutout: Cutout): Promise<Densit
       await field.evaluate(points, density);
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {
         const across = 1 / ((camera.distance - points[p + 2]!) * camera.halfTangent);
-        const inside = sampleBilinear(outline, outlineSize, points[p]! * across, -points[p + 1]! * across);
+        const inside = sampleSquare(outline, outlineSize, points[p]! * across, -points[p + 1]! * across);
         const cut = inside * pixel * slope;
         const distance = scale.of(density[i]!);
         if (distance <= cut - soft) continue;

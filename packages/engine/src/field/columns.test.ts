@@ -80,7 +80,7 @@ describe('a columns field', () => {
     expect(await densityAt(field, 0, 0, -(expected + 1.5) * step)).toBeLessThan(0);
   });
 
-  test('may have fewer columns than the picture has pixels, and a colour for the side nobody saw', async () => {
+  test('may have fewer columns than the picture has pixels, and a color for the side nobody saw', async () => {
     const across = size / 2;
     const coarse = { ...columns, decoder: { ...columns.decoder, size: across, color: 'back' } };
     const disc = slabMatte(across);

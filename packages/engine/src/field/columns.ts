@@ -1,13 +1,11 @@
 import type { Cutout } from '../base/image.js';
+import { sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import type { Session } from '../network/session.js';
-import { toInput } from '../photo/frame.js';
+import { matteChannel, toInput } from '../photo/frame.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
-import { mattePlane } from './matte-plane.js';
-import { sampleBilinear } from './plane.js';
-import { smoothMin } from './smooth-min.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 export type ColumnsManifest = ReconstructionManifest & {
@@ -15,24 +13,24 @@ export type ColumnsManifest = ReconstructionManifest & {
   readonly camera: NonNullable<ReconstructionManifest['camera']>;
 };
 
-/** Pixels a side of the outline and of the front's depth: finer than any network's, so the silhouette is the photo's. */
+/** Pixels a side of the outline and of the front's depth: finer than any network's, so that the silhouette is the photo's. */
 const outlineSize = 256;
 
-/** What is seen is at least this many steps thick, or a thin part would break up wherever the network doubts it. */
+/** Visible parts are at least this many steps thick. Otherwise thin parts break up where the network is uncertain. */
 const minThicknessSteps = 1.5;
 
-/** The most that is added to logits for the sake of the volume: a step less probable than one in eight stays empty. */
-const mostBenefit = 2;
+/** At most this is added to logits to reach the expected volume: a step less probable than one in eight stays empty. */
+const maxLogitBonus = 2;
 
 /** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
 const seamRounding = 1.2;
 
 /**
- * Runs a `columns` encoder on a framed cut-out and composes its field: in front of the predicted front nothing, behind
- * it what the occupancy says, outside the matte nothing.
+ * Runs a `columns` encoder on a framed cutout and composes its field: empty in front of the predicted front and outside
+ * the matte, and as the occupancy says behind the front.
  *
- * The network is asked twice, once about the mirrored picture, and the answers are averaged: its errors are not
- * symmetric, the world nearly is.
+ * The network runs twice, on the image and on its mirror image, and the outputs are averaged: its errors are not
+ * symmetric, and most objects nearly are.
  */
 export async function encodeColumns(
   { manifest }: Bundle<ColumnsManifest>,
@@ -40,11 +38,10 @@ export async function encodeColumns(
   cutout: Cutout,
 ): Promise<DensityField> {
   const { input, decoder, elevation } = manifest;
-  const { size: pictureSize } = input;
   const size = columnsAcross(manifest);
   const run = async (data: Float32Array) => {
     const outputs = await session.run({
-      [input.tensor]: { shape: [1, input.channels, pictureSize, pictureSize], data },
+      [input.tensor]: { shape: [1, input.channels, input.size, input.size], data },
     });
     return {
       frontDepth: outputs.get(decoder.frontDepth)!,
@@ -54,8 +51,8 @@ export async function encodeColumns(
     };
   };
   const photo = toInput(cutout, input);
-  const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, pictureSize))];
-  return columnsField(manifest, mattePlane(cutout, size), mattePlane(cutout, outlineSize), {
+  const [seen, mirrored] = [await run(photo), await run(mirrorRows(photo, input.size))];
+  return columnsField(manifest, matteChannel(cutout, size), matteChannel(cutout, outlineSize), {
     frontDepth: mean(seen.frontDepth, mirrorRows(mirrored.frontDepth, size)),
     occupancy: mean(seen.occupancy, mirrorRows(mirrored.occupancy, size)),
     backColor: seen.backColor && mean(seen.backColor, mirrorRows(mirrored.backColor!, size)),
@@ -63,7 +60,7 @@ export async function encodeColumns(
   });
 }
 
-/** C: how many columns stand across the frame. */
+/** C: the number of columns across the frame. */
 const columnsAcross = ({ input, decoder }: ColumnsManifest): number => decoder.size ?? input.size;
 
 interface Columns {
@@ -76,7 +73,7 @@ interface Columns {
   readonly elevation: number | undefined;
 }
 
-/** The field of a network's answer. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
+/** The field of a network's outputs. `coarseMatte` is [C·C], `fineMatte` [outlineSize·outlineSize]. */
 export function columnsField(
   manifest: ColumnsManifest,
   coarseMatte: Float32Array,
@@ -95,29 +92,29 @@ export function columnsField(
   const front = upsampleInside(frontDepth, coarseMatte, size);
   const backColor = raw.backColor && smoothed(raw.backColor, weights, size);
   const outline = signedDistance(fineMatte, outlineSize);
-  // One logit a pixel of the network: the slope at which its own occupancy changes across an edge, about.
+  // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
   const outlineScale = size / outlineSize;
 
   const density = (x: number, y: number, z: number): number => {
     const scale = 1 / ((camera.distance - z) * halfTangent);
     const u = x * scale;
     const v = -y * scale;
-    const silhouette = clamp(sampleBilinear(outline, outlineSize, u, v) * outlineScale, -3, 3);
+    const silhouette = clamp(sampleSquare(outline, outlineSize, u, v) * outlineScale, -3, 3);
     if (silhouette <= -3) return -3;
-    const behind = ((-z / halfDepth - sampleBilinear(front, outlineSize, u, v)) * steps) / 2;
+    const behind = ((-z / halfDepth - sampleSquare(front, outlineSize, u, v)) * steps) / 2;
     const step = clamp(behind, 0, steps - 1);
     const k = Math.min(Math.floor(step), steps - 2);
-    const near = sampleBilinear(occupancy, size, u, v, k * count);
-    const far = sampleBilinear(occupancy, size, u, v, (k + 1) * count);
+    const near = sampleSquare(occupancy, size, u, v, k * count);
+    const far = sampleSquare(occupancy, size, u, v, (k + 1) * count);
     let inside = clamp(near + (far - near) * (step - k), -6, 6);
-    // By the seam's width or more, or its rounding would take a rim off what is seen.
+    // At least the seam's width, or its rounding would cut a rim off the visible surface.
     if (behind < minThicknessSteps) inside = Math.max(inside, seamRounding);
     return smoothMin(smoothMin(1.5 * clamp(behind, -4, 4), inside, seamRounding), silhouette, seamRounding);
   };
 
   const { near, far } = depthRange(frontDepth, occupancy, coarseMatte, size, steps);
   const [zMax, zMin] = [-near * halfDepth, -far * halfDepth];
-  const [uMax, vMax] = extentOf(coarseMatte, size);
+  const [uMax, vMax] = reachOf(coarseMatte, size);
   const widest = (camera.distance - zMin) * halfTangent;
   return {
     threshold,
@@ -135,7 +132,7 @@ export function columnsField(
         for (let p = 0; p < points.length; p += 3) {
           const scale = 1 / ((camera.distance - points[p + 2]!) * halfTangent);
           for (let c = 0; c < 3; c++) {
-            colors[p + c] = sampleBilinear(backColor, size, points[p]! * scale, -points[p + 1]! * scale, c * count);
+            colors[p + c] = sampleSquare(backColor, size, points[p]! * scale, -points[p + 1]! * scale, c * count);
           }
         }
       },
@@ -145,9 +142,9 @@ export function columnsField(
 
 const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
 
-/** Each row of each [size·size] plane from right to left. */
-function mirrorRows(planes: Float32Array, size: number): Float32Array {
-  const mirrored = planes.slice();
+/** Reverses each row of each [size·size] channel. */
+function mirrorRows(channels: Float32Array, size: number): Float32Array {
+  const mirrored = channels.slice();
   for (let row = 0; row < mirrored.length; row += size) mirrored.subarray(row, row + size).reverse();
   return mirrored;
 }
@@ -155,8 +152,8 @@ function mirrorRows(planes: Float32Array, size: number): Float32Array {
 const mean = (a: Float32Array, b: Float32Array) => a.map((value, i) => (value + b[i]!) / 2);
 
 /**
- * How much each pixel takes from its 3x3 neighbourhood, [9·S·S]: a bilateral filter whose range is a few voxels of depth.
- * It evens out the staircase that a network learns from voxels, and keeps the steps between parts.
+ * Weights of each pixel's 3x3 neighborhood, [9·S·S]: a bilateral filter whose range is a few voxels of depth. It evens
+ * out the staircase that a network learns from voxels, and keeps the steps between parts.
  */
 function smoothingWeights(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
   const range = 0.08;
@@ -164,7 +161,7 @@ function smoothingWeights(depth: Float32Array, matte: Float32Array, size: number
   for (let i = 0; i < depth.length; i++) {
     let total = 0;
     for (let n = 0; n < 9; n++) {
-      const j = neighbour(i, n, size);
+      const j = neighbor(i, n, size);
       const apart = (depth[j]! - depth[i]!) / range;
       weights[9 * i + n] = (0.02 + matte[j]!) * Math.exp(-apart * apart);
       total += weights[9 * i + n]!;
@@ -174,57 +171,57 @@ function smoothingWeights(depth: Float32Array, matte: Float32Array, size: number
   return weights;
 }
 
-/** The n-th pixel around i, itself among them; beyond the border, i again. */
-function neighbour(i: number, n: number, size: number): number {
+/** The n-th pixel of the 3x3 neighborhood of i, or i itself beyond the border. */
+function neighbor(i: number, n: number, size: number): number {
   const x = (i % size) + (n % 3) - 1;
   const y = Math.floor(i / size) + Math.floor(n / 3) - 1;
   return x < 0 || y < 0 || x >= size || y >= size ? i : y * size + x;
 }
 
-/** Each [S·S] plane filtered. Once: a second time would round what is meant to be sharp. */
-function smoothed(planes: Float32Array, weights: Float32Array, size: number): Float32Array {
+/** Filters each [S·S] channel, once: a second pass would round sharp edges. */
+function smoothed(channels: Float32Array, weights: Float32Array, size: number): Float32Array {
   const count = size * size;
-  const around = Int32Array.from({ length: 9 * count }, (_, k) => neighbour(Math.floor(k / 9), k % 9, size));
-  const filtered = new Float32Array(planes.length);
-  for (let plane = 0; plane < planes.length; plane += count) {
+  const around = Int32Array.from({ length: 9 * count }, (_, k) => neighbor(Math.floor(k / 9), k % 9, size));
+  const filtered = new Float32Array(channels.length);
+  for (let first = 0; first < channels.length; first += count) {
     for (let i = 0; i < count; i++) {
       let sum = 0;
-      for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * planes[plane + around[k]!]!;
-      filtered[plane + i] = sum;
+      for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * channels[first + around[k]!]!;
+      filtered[first + i] = sum;
     }
   }
   return filtered;
 }
 
 /**
- * Adds one number, 0 to `mostBenefit`, to all logits [steps·C·C], so that as many steps inside the matte are occupied as the
- * graph's own answer expects, which is the sum of their probabilities.
+ * Adds one number, 0 to `maxLogitBonus`, to all logits [steps·C·C], so that as many steps inside the matte are occupied
+ * as the network expects: the sum of their probabilities.
  *
- * Where nobody can know how deep a thing is, as behind a flat front, each step alone is likelier empty than full. Step by
- * step the likeliest answer is then a sheet, which is seldom the answer for the whole thing.
+ * Where the depth cannot be seen, as behind a flat front, each single step is more likely empty than occupied. Deciding
+ * step by step would then leave a sheet, although the object as a whole is hardly ever one.
  */
 function withExpectedVolume(occupancy: Float32Array, matte: Float32Array): Float32Array {
   let missing = 0;
-  const doubtful: number[] = [];
-  for (let plane = 0; plane < occupancy.length; plane += matte.length) {
+  const uncertain: number[] = [];
+  for (let first = 0; first < occupancy.length; first += matte.length) {
     for (let i = 0; i < matte.length; i++) {
       if (matte[i]! <= 0.5) continue;
-      const logit = occupancy[plane + i]!;
+      const logit = occupancy[first + i]!;
       missing += 1 / (1 + Math.exp(-logit));
       if (logit > 0) missing -= 1;
-      else if (logit > -mostBenefit) doubtful.push(logit);
+      else if (logit > -maxLogitBonus) uncertain.push(logit);
     }
   }
   const nth = Math.round(missing);
   if (!(nth > 0)) return occupancy;
-  const likeliest = Float32Array.from(doubtful).sort().reverse();
-  const benefit = -(likeliest[nth - 1] ?? -mostBenefit);
-  return occupancy.map((logit) => logit + benefit);
+  const likeliest = Float32Array.from(uncertain).sort().reverse();
+  const bonus = -(likeliest[nth - 1] ?? -maxLogitBonus);
+  return occupancy.map((logit) => logit + bonus);
 }
 
 /**
  * Scales a depth map up to `outlineSize`, mixing only pixels inside the matte: a network's depth outside the object is
- * arbitrary, and mixing it in pulls the rim of the surface into a rubber sheet.
+ * arbitrary, and mixing it in would stretch the rim of the surface.
  */
 function upsampleInside(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
   const weight = matte.map((coverage) => (coverage > 0.5 ? 1 : 1e-4 + 0.01 * coverage));
@@ -234,13 +231,13 @@ function upsampleInside(depth: Float32Array, matte: Float32Array, size: number):
     const v = ((y + 0.5) / outlineSize) * 2 - 1;
     for (let x = 0; x < outlineSize; x++) {
       const u = ((x + 0.5) / outlineSize) * 2 - 1;
-      scaled[y * outlineSize + x] = sampleBilinear(weighted, size, u, v) / sampleBilinear(weight, size, u, v);
+      scaled[y * outlineSize + x] = sampleSquare(weighted, size, u, v) / sampleSquare(weight, size, u, v);
     }
   }
   return scaled;
 }
 
-/** The slab of normalised depth that anything occupied lies in, with a few steps of margin. */
+/** The range of normalized depth that holds everything occupied, with a few steps of margin. */
 function depthRange(
   frontDepth: Float32Array,
   occupancy: Float32Array,
@@ -249,11 +246,11 @@ function depthRange(
   steps: number,
 ): { near: number; far: number } {
   const count = size * size;
-  // A thing may be thinner than a column, and cover none of them by much.
-  const least = Math.min(0.2, 0.5 * matte.reduce((most, coverage) => Math.max(most, coverage), 0));
+  // An object may be thinner than a column and cover none of them by much.
+  const minCoverage = Math.min(0.2, 0.5 * matte.reduce((max, coverage) => Math.max(max, coverage), 0));
   let [near, far] = [1, -1];
   for (let i = 0; i < count; i++) {
-    if (matte[i]! < least) continue;
+    if (matte[i]! < minCoverage) continue;
     let last = minThicknessSteps;
     for (let k = steps - 1; k > last; k--) if (occupancy[k * count + i]! > 0) last = k;
     near = Math.min(near, frontDepth[i]!);
@@ -263,8 +260,8 @@ function depthRange(
   return { near: Math.max(near - margin, -1.2), far: Math.min(far + margin, 1.4) };
 }
 
-/** How far the matte reaches from the middle of the frame, in -1..1 coordinates, with two pixels of margin. */
-function extentOf(matte: Float32Array, size: number): [u: number, v: number] {
+/** The reach of the matte from the middle of the frame, in -1..1 coordinates, with two pixels of margin. */
+function reachOf(matte: Float32Array, size: number): [u: number, v: number] {
   let [u, v] = [0, 0];
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size; x++) {

@@ -9,30 +9,30 @@ export interface Box {
 /** The longest side of a box. */
 export const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0], max[1] - min[1], max[2] - min[2]);
 
-/** How far the camera looked down on the object, as the reconstructor sees it; 0 is level, positive from above. */
+/** The angle at which the camera looked down on the object, as the reconstructor estimates it; 0 is level. */
 export interface Elevation {
   readonly radians: number;
-  /** Standard deviation of the error; 0 where it cannot be otherwise. */
+  /** Standard deviation of the error; 0 where the angle is certain. */
   readonly spreadRadians: number;
 }
 
-/** How far a network that guesses the elevation from the photo is off, about: on `models/training/validation`, 7 degrees. */
+/** A network's estimate. Its error on `models/training/validation` is about 7 degrees. */
 export const learnedElevation = (radians: number): Elevation => ({ radians, spreadRadians: 0.12 });
 
 /**
- * A scalar density over the photo camera's space (see `Camera`): every reconstructor, learned or not, ends as one of
- * these, and everything after it only knows this.
+ * A scalar density over the photo camera's space (see `Camera`): the result of every reconstructor, learned or not, and
+ * the input of everything after it.
  */
 export interface DensityField {
-  /** The value at which the surface lies; inside is above. */
+  /** The value at the surface; inside is above. */
   readonly threshold: number;
   /** The density is below the threshold everywhere outside this box. Camera space. */
   readonly bounds: Box;
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;
   /**
-   * Whether the smoothed surface is put back on where the field has it. For a field that is smooth between the samples;
-   * where it was interpolated from coarse steps, smoothing has just taken these out.
+   * Whether the smoothed surface is projected back onto the field. For a field that is smooth between the samples; where
+   * it was interpolated from coarse steps, projection would bring the steps back that smoothing removed.
    */
   readonly projects: boolean;
   /**
@@ -43,8 +43,8 @@ export interface DensityField {
    */
   evaluate(points: Float32Array, density: Float32Array): Promise<void>;
   /**
-   * Says what colour the reconstructor takes the object to be there, for what the photo did not see. Absent where it
-   * knows no colours.
+   * Evaluates the reconstructor's guess of the object's color, for parts that the photo did not see. Absent if it has
+   * none.
    *
    * @param points [3·N] camera-space positions
    * @param colors [3·N] sRGB in 0..1, filled in the points' order
@@ -52,5 +52,5 @@ export interface DensityField {
   evaluateColors?(points: Float32Array, colors: Float32Array): Promise<void>;
 }
 
-/** A field without a camera: its space stands upright, and the side that the photo shows is towards +Z. */
+/** A field without a camera: its space is upright, and the side that the photo shows faces +Z. */
 export type CameralessField = Omit<DensityField, 'camera'>;

@@ -1,30 +1,30 @@
 /**
- * How far from the surface a density is: near 0 close by, positive inside, and changing about evenly with the distance,
- * so that a slope says something about what lies between two samples.
+ * Converts densities to a measure of distance from the surface: 0 on it, positive inside, and changing about evenly with
+ * the distance, so that slopes tell what the field can do between two samples.
  */
 export interface DensityScale {
   of(density: number): number;
-  /** The density that is so far from the surface. */
+  /** The inverse of `of`. */
   densityAt(distance: number): number;
 }
 
-// Below this share of the threshold a density is nothing at all, and how little nothing is tells no distance.
-const leastShare = 1e-6;
+// Below this share of the threshold, a density no longer tells the distance.
+const minShare = 1e-6;
 
 /**
- * The scale of a field, judged by some of its values.
+ * The scale of a field, chosen by some of its values.
  *
- * A density that is positive everywhere comes out of an exponential (TripoSR's: 0 to thousands, cut at 25), whose
- * logarithm is what the network computed and changes evenly; any other is taken as it is.
+ * A density that is positive everywhere is an exponential (TripoSR's: 0 to thousands, cut at 25). Its logarithm is what
+ * the network computed, and changes evenly. Any other density is used as it is.
  */
 export function densityScale(samples: Float32Array, threshold: number): DensityScale {
   if (!(threshold > 0) || samples.some((density) => density < 0)) {
     return { of: (density) => density - threshold, densityAt: (distance) => threshold + distance };
   }
-  const least = leastShare * threshold;
+  const min = minShare * threshold;
   const middle = Math.log(threshold);
   return {
-    of: (density) => Math.log(Math.max(density, least)) - middle,
+    of: (density) => Math.log(Math.max(density, min)) - middle,
     densityAt: (distance) => Math.exp(distance + middle),
   };
 }

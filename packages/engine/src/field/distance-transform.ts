@@ -1,8 +1,8 @@
 /**
  * Signed Euclidean distance to a matte's outline in pixels, positive inside.
  *
- * Shape: `matte` is [size·size] in 0..1, rows from the top; so is the result. Pixel centres are measured; the coverage
- * of a boundary pixel shifts the result by up to half a pixel, so that a soft edge gives a smooth outline.
+ * Shape: `matte` is [size·size] in 0..1, rows from the top, and so is the result. Distances are from pixel centers; the
+ * coverage of a boundary pixel shifts them by up to half a pixel, so that a soft edge gives a smooth outline.
  * @see Felzenszwalb and Huttenlocher, "Distance Transforms of Sampled Functions", Theory of Computing 2012
  */
 export function signedDistance(matte: Float32Array, size: number): Float32Array {
@@ -11,14 +11,14 @@ export function signedDistance(matte: Float32Array, size: number): Float32Array 
   const toInside = distanceTo(inside, 1, size);
   return toOutside.map((distance, i) => {
     const subPixel = matte[i]! - 0.5;
-    // Away from the outline coverage is saturated and says nothing about where in the pixel the edge runs.
+    // Away from the outline, coverage is saturated and does not tell where in the pixel the edge is.
     return inside[i] ? distance - 1 + subPixel : subPixel + 1 - toInside[i]!;
   });
 }
 
-/** Distance from each pixel to the nearest one that holds `value`. */
+/** Distance from each pixel to the nearest one with this value. */
 function distanceTo(pixels: Float32Array, value: number, size: number): Float32Array {
-  // Further than any two pixels of the picture: stands for "there is none", without the NaN of Infinity - Infinity.
+  // More than the distance of any two pixels. Infinity would give NaN when subtracted from itself.
   const far = 4 * size * size;
   const squared = pixels.map((pixel) => (pixel === value ? 0 : far));
   const line = new Float32Array(size);
@@ -29,7 +29,7 @@ function distanceTo(pixels: Float32Array, value: number, size: number): Float32A
   return squared.map(Math.sqrt);
 }
 
-/** Replaces one line of squared distances by the lower envelope of the parabolas that stand on its samples. */
+/** Replaces one line of squared distances by the lower envelope of the parabolas over its samples. */
 function lowerEnvelope(
   values: Float32Array,
   start: number,

@@ -1,22 +1,23 @@
 import type { Cutout } from '../base/image.js';
+import { sampleSquare } from '../base/interpolation.js';
+import { matteChannel } from '../photo/frame.js';
 import type { DensityField } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
-import { mattePlane } from './matte-plane.js';
-import { sampleBilinear } from './plane.js';
 
 const gridSize = 128;
 const camera = { distance: 3.5, halfTangent: 0.18 };
 
 /**
- * The reconstructor without weights: the silhouette, inflated like a cushion. A preview, and a floor for every network.
+ * The reconstructor without weights: the silhouette, inflated like a cushion. A preview, and the baseline of every
+ * network.
  *
- * The squared half thickness h solves Poisson's equation (its Laplacian is -4 inside the matte, 0 on the outline), so a
- * disc becomes a ball, a strip a rod, and everything is round and closed; the density is h - z².
- * @see Nealen, Igarashi, Sorkine and Alexa, "FiberMesh", SIGGRAPH 2007, for inflation; the square root is what makes
- *      the rim meet at a right angle to the picture, as a round object's does
+ * The squared half thickness h solves Poisson's equation (its Laplacian is -4 inside the matte, and h is 0 on the
+ * outline), so a disc becomes a ball and a strip a rod, and everything is round and closed. The density is h - z².
+ * @see Nealen, Igarashi, Sorkine and Alexa, "FiberMesh", SIGGRAPH 2007, for inflation. The square root makes the rim
+ *      meet the image at a right angle, as a round object's does
  */
 export function inflate(cutout: Cutout): DensityField {
-  const matte = mattePlane(cutout, gridSize);
+  const matte = matteChannel(cutout, gridSize);
   const outline = signedDistance(matte, gridSize);
   const squared = solvePoisson(matte);
   const halfWidth = camera.distance * camera.halfTangent;
@@ -35,8 +36,8 @@ export function inflate(cutout: Cutout): DensityField {
       for (let i = 0, p = 0; i < density.length; i++, p += 3) {
         const z = points[p + 2]!;
         const scale = 1 / ((camera.distance - z) * camera.halfTangent);
-        const ofThickness = sampleBilinear(height, gridSize, points[p]! * scale, -points[p + 1]! * scale);
-        density[i] = ofThickness - (z / halfWidth) ** 2;
+        const squaredThickness = sampleSquare(height, gridSize, points[p]! * scale, -points[p + 1]! * scale);
+        density[i] = squaredThickness - (z / halfWidth) ** 2;
       }
     },
   };

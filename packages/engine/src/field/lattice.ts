@@ -1,20 +1,17 @@
 import { GrowingInts } from '../base/growing.js';
 
-/** Samples of a field, x fastest, and which of them are evaluated; the others are interpolated. */
+/** Samples of a field, x fastest. Some are known, that is evaluated; the others are interpolated. */
 export class Lattice {
   readonly size: readonly [nx: number, ny: number, nz: number];
   readonly values: Float32Array;
-  /** One bit a sample. */
+  /** One bit per sample. */
   readonly #known: Uint8Array;
 
-  private constructor(size: Lattice['size']) {
+  /** A lattice without known samples. */
+  constructor(size: Lattice['size']) {
     this.size = size;
     this.values = new Float32Array(size[0] * size[1] * size[2]);
     this.#known = new Uint8Array(Math.ceil(this.values.length / 8));
-  }
-
-  static unknown(size: Lattice['size']): Lattice {
-    return new Lattice(size);
   }
 
   setKnown(sample: number): void {
@@ -25,7 +22,7 @@ export class Lattice {
     return (this.#known[sample >> 3]! & (1 << (sample & 7))) !== 0;
   }
 
-  /** The lattice of half the step: its even samples are these, as known as they are, the others interpolated. */
+  /** The lattice of half the step. Its even samples are these and stay known; the others are interpolated. */
   refined(): Lattice {
     const [nx, ny, nz] = this.size;
     const fine = new Lattice([2 * nx - 1, 2 * ny - 1, 2 * nz - 1]);
@@ -43,7 +40,7 @@ export class Lattice {
         const d = nx * (far + ((j + 1) >> 1));
         let before = 0;
         for (let i = 0; i < nx; i++) {
-          // Each is quartered before the sum: densities may be as large as a float can be.
+          // Each is divided before the sum, because densities may be near the maximum of a float.
           const mean = 0.25 * from[a + i]! + 0.25 * from[b + i]! + 0.25 * from[c + i]! + 0.25 * from[d + i]!;
           if (i > 0) to[out + 2 * i - 1] = 0.5 * before + 0.5 * mean;
           to[out + 2 * i] = mean;
@@ -63,8 +60,8 @@ export class Lattice {
   }
 
   /**
-   * Appends the unknown ones of the 27 samples of a cell of 2 x 2 x 2 cells to `samples` from `count` on, and takes them
-   * for known from now on.
+   * Appends the unknown samples of a cell of 2 x 2 x 2 cells, of 27 in all, to `samples` from `count` on, and marks them
+   * as known.
    *
    * @returns the new count
    */
@@ -85,10 +82,10 @@ export class Lattice {
   }
 
   /**
-   * The cells (of 2 x 2 x 2) around those given into which the surface runs: of what they share with a cell that is
-   * active a sample lies on the other side than their middle. They become active.
+   * The neighbors of these cells (of 2 x 2 x 2) into which the surface runs: a sample on the shared face, edge or corner
+   * is on the other side of the surface than the neighbor's middle. They become active.
    */
-  crossedNeighbours(cells: Uint32Array, active: Uint8Array, threshold: number): Uint32Array {
+  crossedNeighbors(cells: Uint32Array, active: Uint8Array, threshold: number): Uint32Array {
     const { values } = this;
     const [nx, ny, nz] = this.size;
     const [mx, my, mz] = [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2];
@@ -107,16 +104,16 @@ export class Lattice {
           if (j + dj < 0 || j + dj >= my) continue;
           for (let di = -1; di <= 1; di++) {
             if (i + di < 0 || i + di >= mx) continue;
-            const neighbour = cell + di + mx * (dj + my * dk);
-            if (active[neighbour]) continue;
+            const neighbor = cell + di + mx * (dj + my * dk);
+            if (active[neighbor]) continue;
             const inside = values[first + middle + 2 * (di + nx * dj + layer * dk)]! > threshold;
-            // What both have in common runs over 0..2, or is 0 or 2, along each axis.
+            // The shared samples are 0..2, only 0 or only 2 along each axis.
             search: for (let z = dk > 0 ? 2 : 0; z <= (dk < 0 ? 0 : 2); z++) {
               for (let y = dj > 0 ? 2 : 0; y <= (dj < 0 ? 0 : 2); y++) {
                 for (let x = di > 0 ? 2 : 0; x <= (di < 0 ? 0 : 2); x++) {
                   if (values[first + x + nx * y + layer * z]! > threshold === inside) continue;
-                  active[neighbour] = 1;
-                  crossed.push(neighbour);
+                  active[neighbor] = 1;
+                  crossed.push(neighbor);
                   break search;
                 }
               }

@@ -4,18 +4,18 @@ import type { Lattice } from './lattice.js';
 // Corners are numbered x + 2y + 4z.
 const corners = [0, 1, 2, 3, 4, 5, 6, 7];
 const pairs = corners.flatMap((a) => corners.filter((b) => b > a).map((b) => [a, b] as const));
-/** Each pair of corners: the two, and the axes they differ in as bits. */
+/** Each pair of corners, and the axes in which they differ as bits. */
 const segments = Uint8Array.from(pairs.flatMap(([a, b]) => [a, b, a ^ b]));
 
 /**
- * The cells of a lattice that the surface can cross: its samples lie on both sides, or it is steep enough to get there
- * and back between two of them.
+ * The cells of a lattice that the surface can cross: their samples are on both sides of it, or the field is steep enough
+ * to reach it and return between two of them.
  *
- * To get to the surface from a value f and back to g along a segment takes a rise of |f| + |g|. A cell is let go when
- * that is more than `margin` times what the field changes along the segment's axes anywhere around the cell, for each
- * edge and each diagonal. That the slope along each axis counts by itself is what lets go of the cells beside a smooth
- * surface: it is steep towards them, but not along them.
- * @param parents cells of 2 x 2 x 2 to look into, the others being known not to be crossed; all where undefined
+ * Reaching the surface from a value f and returning to g along a segment takes a change of |f| + |g|. A cell is dropped if
+ * that is more than `margin` times the field's change along the segment's axes around the cell, for each edge and each
+ * diagonal. Slopes are compared per axis, which drops the cells next to a smooth surface: the field is steep towards
+ * them but not along them.
+ * @param parents cells of 2 x 2 x 2 to examine, the others being known not to be crossed; undefined: all
  * @returns a flag for each cell
  */
 export function refinableCells(
@@ -67,8 +67,8 @@ export function refinableCells(
 }
 
 /**
- * The greatest difference of two neighbours along an axis, in the cell and the ones before and after it. One mean slope
- * across all three would be nothing beside a thin part.
+ * The maximum difference of two neighbors along an axis, in the cell and the ones before and after it. A mean slope over
+ * all three would be too small next to a thin part.
  *
  * @param first the cell's lowest corner
  * @param stride of the axis; `u` and `v` are those of the other two
@@ -82,14 +82,14 @@ function steepest(
   hasBefore: boolean,
   hasAfter: boolean,
 ): number {
-  let most = 0;
+  let max = 0;
   for (let edge = 0; edge < 4; edge++) {
     const at = first + (edge & 1 ? u : 0) + (edge & 2 ? v : 0);
     const low = values[at]!;
     const high = values[at + stride]!;
-    most = Math.max(most, Math.abs(high - low));
-    if (hasBefore) most = Math.max(most, Math.abs(low - values[at - stride]!));
-    if (hasAfter) most = Math.max(most, Math.abs(values[at + 2 * stride]! - high));
+    max = Math.max(max, Math.abs(high - low));
+    if (hasBefore) max = Math.max(max, Math.abs(low - values[at - stride]!));
+    if (hasAfter) max = Math.max(max, Math.abs(values[at + 2 * stride]! - high));
   }
-  return most;
+  return max;
 }

@@ -9,7 +9,7 @@ import { type BoxManifest, boxedField } from './boxed-field.js';
 import { encodeColumns } from './columns.js';
 import type { CameralessField } from './density-field.js';
 import { type SampledGrid, sampleGrid } from './sample-grid.js';
-import { fieldOf, randomPlanes, thinShapes } from './test-fields.fixture.js';
+import { fieldOf, randomTriplane, thinShapes } from './test-fields.fixture.js';
 
 /** The same grid with every sample evaluated. */
 async function dense(field: CameralessField, { size, origin, cell }: SampledGrid) {
@@ -52,7 +52,7 @@ const exponential = (density: (x: number, y: number, z: number) => number) =>
   fieldOf((x, y, z) => 25 * Math.exp(20 * density(x, y, z)), 25);
 
 const randomField = (seed: number) => {
-  const { halfExtent, decoder } = randomPlanes(seed);
+  const { halfExtent, decoder } = randomTriplane(seed);
   const manifest = {
     decoder: { halfExtent, up: '+z', front: '+x' },
     camera: { fovDegrees: 40, distance: 1.9 },

@@ -5,34 +5,34 @@ import { type DensityScale, densityScale } from './density-scale.js';
 import { Lattice } from './lattice.js';
 import { refinableCells } from './refinable-cells.js';
 
-/** A grid that is exact around the surface; elsewhere only the side of the surface is right. */
+/** A grid that is exact around the surface. Elsewhere only the side of the surface is right. */
 export interface SampledGrid extends ScalarGrid {
   /** Cells along the longest side of the field's bounds. */
   readonly resolution: number;
-  /** How often the field was evaluated. */
+  /** The number of points at which the field was evaluated. */
   readonly evaluations: number;
   readonly scale: DensityScale;
 }
 
-/** Fine cells along a cell of the coarsest lattice. Wider ones would save 1 % more and step over a thin rod. */
+/** Fine cells along a cell of the coarsest lattice. Wider ones would save 1 % more and miss a thin rod. */
 const coarsestStride = 4;
 
 /**
- * How much steeper than seen between its samples a field may be in a cell. Between the finest two lattices it counts
- * only what a fine sample can see, and what leaks out of the refined cells is followed.
+ * Factors by which a field may be steeper within a cell than between its samples. Between the finest two lattices, only
+ * changes that a fine sample shows count, and the surface is followed out of the refined cells.
  */
 const margins = { coarse: 1.25, finest: 1 };
 
-/** Points a call of the field, at most: 1 MB of positions and densities. */
+/** Maximum points per call of the field: 1 MB of positions and densities. */
 const batchSize = 1 << 16;
 
 /**
  * Samples a field on a grid of cubic cells over its bounds, from coarse to fine: each of three lattices is evaluated
- * only where the surface can cross. What the finest evaluates is what it would be on a dense grid; the rest is
- * interpolated, which keeps its sign.
+ * only where the surface can cross. Evaluated samples equal those of a dense grid; the others are interpolated, which
+ * keeps their side.
  *
- * The outermost samples are forced outside, so that the surface is closed even where a field misjudges its bounds.
- * Memory: 4 bytes a sample of the whole grid (226 MB at a cubic 384), and an eighth of that for the lattice before.
+ * The outermost samples are forced outside, so that the surface is closed even where a field's bounds are wrong.
+ * Memory: 4 bytes per sample of the whole grid (226 MB for a cube of 384), and an eighth of that for the lattice before.
  * @param resolution cells along the longest side of the bounds
  * @throws the signal's reason, once aborted: between two batches
  */
@@ -53,7 +53,7 @@ export async function sampleGrid(
   const evaluator = new Evaluator(field, origin, signal);
 
   let stride = coarsestStride;
-  let lattice = Lattice.unknown([cells[0] / stride + 1, cells[1] / stride + 1, cells[2] / stride + 1]);
+  let lattice = new Lattice([cells[0] / stride + 1, cells[1] / stride + 1, cells[2] / stride + 1]);
   await evaluator.everywhere(lattice, stride * cell);
   const scale = densityScale(lattice.values, field.threshold);
   let active = refinableCells(lattice, undefined, scale, margins.coarse);
@@ -68,17 +68,17 @@ export async function sampleGrid(
   return { values, size, origin, cell, resolution, evaluations: evaluator.evaluations, scale };
 }
 
-/** A cell of margin on both sides for the closed border, and as many more as the coarsest lattice needs. */
+/** One cell of margin on each side for the closed border, rounded up to whole cells of the coarsest lattice. */
 const cellsAlong = (extent: number, cell: number) => coarsestStride * Math.ceil((extent / cell + 2) / coarsestStride);
 
-/** Asks the field for samples of a lattice, in batches. */
+/** Evaluates the field at samples of a lattice, in batches. */
 class Evaluator {
   evaluations = 0;
   readonly #field: CameralessField;
   readonly #origin: readonly [number, number, number];
   readonly #signal: AbortSignal | undefined;
-  /** Samples of the lattice that wait to be evaluated together. */
-  readonly #waiting = new Uint32Array(batchSize);
+  /** The samples of the next batch. */
+  readonly #batch = new Uint32Array(batchSize);
   #count = 0;
   readonly #points = new Float32Array(3 * batchSize);
   readonly #densities = new Float32Array(batchSize);
@@ -89,29 +89,29 @@ class Evaluator {
     this.#signal = signal;
   }
 
-  /** @param step between two samples */
+  /** Evaluates all samples. @param step between two of them */
   async everywhere(lattice: Lattice, step: number): Promise<void> {
     for (let sample = 0; sample < lattice.values.length; sample++) {
       if (this.#count === batchSize) await this.#flush(lattice, step);
       lattice.setKnown(sample);
-      this.#waiting[this.#count++] = sample;
+      this.#batch[this.#count++] = sample;
     }
     await this.#flush(lattice, step);
   }
 
   /**
-   * Evaluates the samples of the active cells, each of which is 2 x 2 x 2 cells of this lattice, and of the cells next
-   * to them into which the surface turns out to run, so that it is never cut open: `active` gets these too.
+   * Evaluates the samples of the active cells, each of 2 x 2 x 2 cells of this lattice, and follows the surface into
+   * neighboring cells, so that it is never cut open. Those become active too.
    */
   async around(lattice: Lattice, active: Uint8Array, step: number): Promise<void> {
     let wave = indicesOf(active);
     while (wave.length > 0) {
       for (const cell of wave) {
         if (this.#count + 27 > batchSize) await this.#flush(lattice, step);
-        this.#count = lattice.takeUnknown(cell, this.#waiting, this.#count);
+        this.#count = lattice.takeUnknown(cell, this.#batch, this.#count);
       }
       await this.#flush(lattice, step);
-      wave = lattice.crossedNeighbours(wave, active, this.#field.threshold);
+      wave = lattice.crossedNeighbors(wave, active, this.#field.threshold);
     }
   }
 
@@ -119,12 +119,12 @@ class Evaluator {
     this.#signal?.throwIfAborted();
     const count = this.#count;
     this.#count = 0;
-    const waiting = this.#waiting;
+    const batch = this.#batch;
     const [nx, ny, nz] = lattice.size;
     const [x, y, z] = this.#origin;
     const points = this.#points.subarray(0, 3 * count);
     for (let n = 0; n < count; n++) {
-      const sample = waiting[n]!;
+      const sample = batch[n]!;
       const row = Math.floor(sample / nx);
       points[3 * n] = x + (sample - row * nx) * step;
       points[3 * n + 1] = y + (row % ny) * step;
@@ -135,13 +135,13 @@ class Evaluator {
     this.evaluations += count;
     const { threshold } = this.#field;
     for (let n = 0; n < count; n++) {
-      const sample = waiting[n]!;
+      const sample = batch[n]!;
       const row = Math.floor(sample / nx);
       const [i, j, k] = [sample - row * nx, row % ny, Math.floor(row / ny)];
       const border = i === 0 || j === 0 || k === 0 || i === nx - 1 || j === ny - 1 || k === nz - 1;
       const density = densities[n]!;
       if (Number.isNaN(density)) {
-        throw new EngineError('inference_failed', 'The network answered with something that is not a number (NaN).');
+        throw new EngineError('inference_failed', 'The network returned a value that is not a number (NaN).');
       }
       lattice.values[sample] = border && density > threshold ? threshold - 1 : density;
     }

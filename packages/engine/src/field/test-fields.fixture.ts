@@ -1,10 +1,10 @@
 import type { PointDecoder } from './boxed-field.js';
 import type { DensityField } from './density-field.js';
-import { channelsLast, samplePlanes } from './planes.js';
+import { channelsLast, sampleTriplane } from './triplane.js';
 
 type Density = (x: number, y: number, z: number) => number;
 
-/** A field over the cube of ±0.5, from a function. */
+/** A field of a function over the cube of ±0.5. */
 export const fieldOf = (density: Density, threshold = 0): DensityField => ({
   threshold,
   bounds: { min: [-0.5, -0.5, -0.5], max: [0.5, 0.5, 0.5] },
@@ -23,7 +23,7 @@ const ball =
   (x, y, z) =>
     radius - Math.hypot(x - cx, y - cy, z - cz);
 
-/** A rod between two points with round ends. */
+/** A rod with round ends between two points. */
 function rod(radius: number, from: readonly number[], to: readonly number[]): Density {
   const [ax, ay, az] = from as [number, number, number];
   const [dx, dy, dz] = to.map((end, axis) => end - from[axis]!) as [number, number, number];
@@ -37,12 +37,12 @@ function rod(radius: number, from: readonly number[], to: readonly number[]): De
 const union =
   (parts: readonly Density[]): Density =>
   (x, y, z) => {
-    let most = -Infinity;
-    for (const part of parts) most = Math.max(most, part(x, y, z));
-    return most;
+    let max = -Infinity;
+    for (const part of parts) max = Math.max(max, part(x, y, z));
+    return max;
   };
 
-/** A plate of the given thickness across (1, 2, 3), a disc wide. */
+/** A disc of the given thickness, at right angles to (1, 2, 3). */
 const plate =
   (thickness: number): Density =>
   (x, y, z) => {
@@ -72,7 +72,7 @@ function blobs(count: number): Density {
   };
 }
 
-/** What coarse samples could step over, its thin parts `thin` across. Distances, but for the blobs. */
+/** Shapes that coarse samples could miss, with parts of thickness `thin`. All are distances except the blobs. */
 export const thinShapes = (thin: number): Record<string, Density> => ({
   rods: union([
     rod(thin / 2, [-0.4, -0.31, 0.02], [0.4, 0.33, 0.11]),
@@ -93,10 +93,10 @@ export const thinShapes = (thin: number): Record<string, Density> => ({
 });
 
 /**
- * A decoder of TripoSR's manner with random weights: three planes of a few slow waves, a small network behind them whose
- * last activation is an exponential. Densities run from nothing to thousands.
+ * A decoder like TripoSR's with random weights: a triplane of a few slow waves, and a small network whose last activation
+ * is an exponential. Densities are 0 to thousands.
  */
-export function randomPlanes(seed: number): { halfExtent: number; decoder: PointDecoder } {
+export function randomTriplane(seed: number): { halfExtent: number; decoder: PointDecoder } {
   const [channels, size, hidden, halfExtent] = [2, 32, 8, 0.87];
   const next = random(seed);
   const signed = () => 2 * next() - 1;
@@ -108,7 +108,7 @@ export function randomPlanes(seed: number): { halfExtent: number; decoder: Point
       for (const [a, b, phase] of waves) sceneCodes[plane + texel]! += Math.sin(a * u + b * v + phase);
     }
   }
-  const planes = channelsLast(sceneCodes, channels, size);
+  const triplane = channelsLast(sceneCodes, channels, size);
   const width = 3 * channels;
   const first = Float32Array.from({ length: hidden * width }, () => 0.5 * signed());
   const second = Float32Array.from({ length: hidden }, () => 3 * signed());
@@ -121,13 +121,13 @@ export function randomPlanes(seed: number): { halfExtent: number; decoder: Point
       chunkSize,
       async decode(points) {
         const count = points.length / 3;
-        samplePlanes(planes, channels, size, points, halfExtent, features);
+        sampleTriplane(triplane, channels, size, points, halfExtent, features);
         for (let i = 0; i < count; i++) {
           let logit = 0;
           for (let h = 0; h < hidden; h++) {
             let sum = 0;
             for (let f = 0; f < width; f++) sum += first[h * width + f]! * features[i * width + f]!;
-            // SiLU, as TripoSR's.
+            // SiLU, as in TripoSR.
             logit += (second[h]! * sum) / (1 + Math.exp(-sum));
           }
           density[i] = Math.exp(logit + 2);

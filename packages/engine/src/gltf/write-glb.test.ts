@@ -18,7 +18,7 @@ const webp = { bytes: new Uint8Array(await picture.clone().webp().toBuffer()), m
 const read = (glb: Uint8Array) => new NodeIO().registerExtensions([EXTTextureWebP]).readBinary(glb);
 const primitiveOf = async (glb: Uint8Array) => (await read(glb)).getRoot().listMeshes()[0]!.listPrimitives()[0]!;
 
-/** Crumpled, with slivers, corners named twice and normals that were never set or never normalised. */
+/** Crumpled, with slivers, corners named twice and normals that were never set or never normalized. */
 function noisy(): TexturedMesh {
   const ball = sphere(0.5, 24);
   const shake = (i: number) => 0.02 * Math.sin(12.9898 * i) * Math.cos(78.233 * i);

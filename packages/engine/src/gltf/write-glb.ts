@@ -20,13 +20,13 @@ export interface GlbMetadata {
 }
 
 /** 65,535 itself is the primitive restart value, which glTF forbids as an index. */
-const MAX_VERTICES_WITH_SHORT_INDICES = 65_535;
+const maxVerticesWithShortIndices = 65_535;
 
 /**
  * Writes a binary glTF 2.0 file: one node, one mesh, one primitive, one single-sided PBR material.
  *
- * Units and axes are those of the mesh: metres, Y up, +Z front. Plain float32 attributes: 40,000 triangles take about
- * 1.1 MB beside the texture, and quantised ones (KHR_mesh_quantization) would shut out importers for what that saves.
+ * Units and axes are those of the mesh: meters, Y up, +Z front. Plain float32 attributes: 40,000 triangles take about
+ * 1.1 MB beside the texture, and quantized ones (KHR_mesh_quantization) would shut out importers for what that saves.
  * Triangles that name a corner twice are left out; a normal without a direction points up.
  *
  * @throws {EngineError} `inference_failed` if no triangle is left or a coordinate is not a number
@@ -67,9 +67,7 @@ function createPrimitive(document: Document, mesh: TexturedMesh, indices: Uint32
     document.createAccessor().setType(type).setArray(array).setBuffer(buffer);
   return document
     .createPrimitive()
-    .setIndices(
-      accessor('SCALAR', vertexCount <= MAX_VERTICES_WITH_SHORT_INDICES ? Uint16Array.from(indices) : indices),
-    )
+    .setIndices(accessor('SCALAR', vertexCount <= maxVerticesWithShortIndices ? Uint16Array.from(indices) : indices))
     .setAttribute('POSITION', accessor('VEC3', mesh.positions))
     .setAttribute('NORMAL', accessor('VEC3', unitNormals(mesh.normals)))
     .setAttribute('TEXCOORD_0', accessor('VEC2', mesh.uvs));

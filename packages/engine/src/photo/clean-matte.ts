@@ -1,26 +1,26 @@
 import type { Matte } from '../base/image.js';
 import { findPatches, type Patch } from './connected.js';
 
-/** Where a pixel counts as part of a patch at all, and how strong one of them must be for the patch to be an object. */
+/** The coverage from which a pixel belongs to a patch, and that a patch's peak needs to be an object. */
 const patchThreshold = 32;
 const objectPeak = 128;
 
-/** The smallest share of the picture an object may cover: 23 x 23 pixels of 1024 x 1024. Below is noise. */
+/** Minimum share of the image that an object covers: 23 x 23 pixels of 1024 x 1024. Anything smaller is noise. */
 const minObjectShare = 0.0005;
 
-/** A patch of this share of the main one is an object beside it (the second shoe) and not a speck, wherever it lies. */
+/** A patch of this share of the main one is a second object (the other shoe) and not a speck, wherever it is. */
 const companionShare = 0.05;
 
-/** Smaller patches stay when they are this near to the main one, in parts of its box's diagonal: a detached tip, a ball at a foot. */
+/** Smaller patches stay if they are this near to the main one, as a share of its box's diagonal: a detached tip, a ball at a foot. */
 const nearbyDistance = 0.04;
 
-/** How far, in pixels, the soft edge of a kept patch may reach below `patchThreshold`. */
+/** Maximum width, in pixels, of a kept patch's soft edge below `patchThreshold`. */
 const fringe = 3;
 
 /**
- * Clears tiny specks far away from the main object, and haze; keeps its soft edges and everything that may belong to it.
+ * Removes haze and tiny specks far from the main object; keeps its soft edges and everything that may belong to it.
  *
- * Returns undefined if nothing in the matte is an object.
+ * @returns undefined if nothing in the matte is an object
  */
 export function cleanMatte(matte: Matte): Matte | undefined {
   const { width, height, data } = matte;
@@ -45,7 +45,7 @@ export function cleanMatte(matte: Matte): Matte | undefined {
   return { width, height, data: cleaned };
 }
 
-/** Coverage, counted down to a third towards the corners: what people photograph is big and in the middle. */
+/** Coverage, weighted down to a third towards the corners: the subject of a photo is large and in the middle. */
 function prominence({ left, right, top, bottom, area }: Patch, { width, height }: Matte): number {
   const x = (left + right) / width - 1;
   const y = (top + bottom) / height - 1;
@@ -75,7 +75,7 @@ function spread(from: Uint8Array, to: Uint8Array, start: number, step: number, l
       if (from[start + next * step] === 1) last = next;
       next++;
     }
-    // `last` is the nearest set pixel up to i + radius that was met; one further back can only be farther away.
+    // `last` is the last set pixel up to i + radius, and so the nearest one that can reach back to i.
     if (last >= i - radius) to[start + i * step] = 1;
   }
 }

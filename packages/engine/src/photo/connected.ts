@@ -1,6 +1,6 @@
 import type { Matte } from '../base/image.js';
 
-/** A connected patch of a matte: its box (right and bottom exclusive), its coverage in pixels, and its strongest pixel. */
+/** A connected patch of a matte: its box (right and bottom exclusive), coverage in pixels, and maximum value. */
 export interface Patch {
   readonly left: number;
   readonly top: number;
@@ -11,7 +11,7 @@ export interface Patch {
 }
 
 export interface Patches {
-  /** For each pixel the index of its patch, or -1: [width·height]. */
+  /** [width·height] the index of each pixel's patch, or -1. */
   readonly labels: Int32Array;
   readonly patches: readonly Patch[];
 }
@@ -40,7 +40,7 @@ export function findPatches({ width, height, data }: Matte, threshold: number): 
       if (x >= right) right = x + 1;
       if (y < top) top = y;
       if (y >= bottom) bottom = y + 1;
-      // Pixels are labelled when pushed, so each is pushed once and the stack cannot overflow.
+      // Pixels are labeled when pushed, so each is pushed once and the stack cannot overflow.
       if (x > 0 && labels[at - 1] === -1 && data[at - 1]! >= threshold) {
         labels[at - 1] = label;
         stack[depth++] = at - 1;

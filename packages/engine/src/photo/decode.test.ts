@@ -47,27 +47,27 @@ describe('accepted', () => {
   });
 
   test('a CMYK JPEG becomes sRGB', async () => {
-    const bytes = await halves().toColourspace('cmyk').jpeg().toBuffer();
+    const bytes = await halves().toColorspace('cmyk').jpeg().toBuffer();
     expect((await sharp(bytes).metadata()).space).toBe('cmyk');
     expectHalves((await decode(bytes)).image);
   });
 
   test('a 16-bit PNG becomes 8-bit, not its low bytes', async () => {
-    const bytes = await halves().toColourspace('rgb16').png().toBuffer();
+    const bytes = await halves().toColorspace('rgb16').png().toBuffer();
     expect((await sharp(bytes).metadata()).depth).toBe('ushort');
     expectHalves((await decode(bytes)).image);
   });
 
-  test('a grey picture becomes three equal channels', async () => {
-    const grey = sharp(new Uint8Array(32 * 32).fill(90), { raw: { width: 32, height: 32, channels: 1 } });
-    const { image } = await decode(await grey.toColourspace('b-w').png().toBuffer());
+  test('a gray picture becomes three equal channels', async () => {
+    const gray = sharp(new Uint8Array(32 * 32).fill(90), { raw: { width: 32, height: 32, channels: 1 } });
+    const { image } = await decode(await gray.toColorspace('b-w').png().toBuffer());
     expect(pixel(image, 5, 5)).toEqual([90, 90, 90, 255]);
   });
 
   test('an embedded wide-gamut profile is converted, not ignored', async () => {
     const green = sharp({ create: { width: 32, height: 32, channels: 3, background: { r: 60, g: 160, b: 60 } } });
     const { image } = await decode(await green.withIccProfile('p3').png().toBuffer());
-    // The file holds other numbers (the same colour in P3's wider space); decoding brings the sRGB ones back.
+    // The file holds other numbers (the same color in P3's wider space); decoding brings the sRGB ones back.
     for (const [channel, expected] of [60, 160, 60].entries()) {
       expect(Math.abs(pixel(image, 9, 9)[channel]! - expected)).toBeLessThanOrEqual(3);
     }
@@ -171,7 +171,7 @@ describe('refused', () => {
 
   // Images of 1024 x 1024 pixels, and how many MiB of them the decoder holds at once.
   test.each([
-    ['an interlaced PNG of 16 bits', (image: Sharp) => image.toColourspace('rgb16').png({ progressive: true }), 8],
+    ['an interlaced PNG of 16 bits', (image: Sharp) => image.toColorspace('rgb16').png({ progressive: true }), 8],
     ['a progressive JPEG', (image: Sharp) => image.jpeg({ progressive: true, chromaSubsampling: '4:4:4' }), 6],
     ['a lossless WebP', (image: Sharp) => image.webp({ lossless: true }), 4],
   ] as const)(
@@ -193,10 +193,10 @@ describe('refused', () => {
     }
   });
 
-  test('a picture of one pixel is image_invalid', async () => {
+  test('an image of one pixel is image_invalid', async () => {
     await expect(decode(await halves(1, 1).png().toBuffer())).rejects.toMatchObject({
       code: 'image_invalid',
-      message: 'The image is 1 x 1 pixels; each side must have 16 or more for an object to be seen.',
+      message: 'The image is 1 x 1 pixels; each side must have at least 16 for an object to be visible.',
     });
   });
 });

@@ -4,10 +4,7 @@ import type { RgbaImage } from '../base/image.js';
 import { describeNonImage, sniffFormat, supportedFormats } from './format.js';
 
 export interface DecodeOptions {
-  /**
-   * Maximum product of width and height, as the header states them. Default 100 million, more than a phone's camera
-   * makes.
-   */
+  /** Maximum product of width and height in the header. Default 100 million, more than phone cameras have. */
   readonly maxPixels?: number;
   /** Default 25 MiB, the contract's limit for remote images. */
   readonly maxBytes?: number;
@@ -27,20 +24,20 @@ export interface ImageHeader {
 
 export interface DecodedPhoto {
   readonly image: RgbaImage;
-  /** Whether any pixel lets something through; whether that cuts an object out is for the matte to say. */
+  /** Whether any pixel is not opaque. The matte decides whether that cuts out an object. */
   readonly transparent: boolean;
 }
 
 const defaultMaxPixels = 100_000_000;
 const defaultMaxBytes = 25 * 1024 * 1024;
 
-/** Below this there is nothing to see: the smallest network looks at 64 pixels. */
+/** Smaller images show nothing: the smallest network takes 64 pixels a side. */
 const minSide = 16;
 
-/** Longer sides are scaled down to this: twice what matting looks at, twice the default texture; more only costs memory. */
+/** Longer sides are scaled down to this: twice the input of matting and twice the default texture. */
 export const maxDecodedSide = 2048;
 
-/** A few bytes may ask for minutes of work (AV1 above all), so time is limited as well as size. */
+/** A small file can take minutes to decode (AV1 above all), so time is limited as well as size. */
 const defaultTimeoutSeconds = 30;
 
 /**
@@ -70,7 +67,7 @@ export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {})
   if (Math.min(width, height) < minSide) {
     throw new EngineError(
       'image_invalid',
-      `The image is ${width} x ${height} pixels; each side must have ${minSide} or more for an object to be seen.`,
+      `The image is ${width} x ${height} pixels; each side must have at least ${minSide} for an object to be visible.`,
     );
   }
   const memoryBytes = Math.round(width * height * memoryBytesPerPixel(metadata));
@@ -109,9 +106,9 @@ function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSub
 /**
  * Decodes a photo to upright sRGB.
  *
- * Takes PNG, JPEG, WebP, GIF and AVIF, told apart by their content. EXIF orientation is applied, embedded profiles and
- * CMYK are converted, 16 bits become 8, an animation gives its first frame.
- * @throws {EngineError} as `readHeader` does, before the image is unpacked; image_invalid if it is damaged or cut short
+ * Accepts PNG, JPEG, WebP, GIF and AVIF, by content. Applies EXIF orientation, converts embedded profiles, CMYK and 16
+ * bits per channel, and takes the first frame of an animation.
+ * @throws {EngineError} as `readHeader` does, before the image is decoded; image_invalid if it is damaged or cut short
  */
 export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Promise<DecodedPhoto> {
   await readHeader(bytes, options);
@@ -120,7 +117,7 @@ export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Pr
     open(bytes)
       .autoOrient()
       .resize({ width: maxDecodedSide, height: maxDecodedSide, fit: 'inside', withoutEnlargement: true })
-      .toColourspace('srgb')
+      .toColorspace('srgb')
       .ensureAlpha()
       .raw({ depth: 'uchar' })
       .timeout({ seconds: timeoutSeconds })

@@ -1,8 +1,8 @@
-/** Red, green and blue planes, each [size·size], in 0..255. */
-export type Planes = readonly [Float32Array, Float32Array, Float32Array];
+/** Red, green and blue, each [size·size], in 0..255. */
+export type RgbChannels = readonly [Float32Array, Float32Array, Float32Array];
 
-// The paper's settings. With alpha in 0..1 the first makes flat regions follow their neighbours, the second lets colours
-// change along the outline only together with alpha.
+// The paper's settings. With alpha in 0..1, the first makes flat regions follow their neighbors, and the second lets
+// colors change along the outline only together with alpha.
 const smoothness = 1e-5;
 const gradientWeight = 1;
 const smallLevel = 32;
@@ -10,25 +10,25 @@ const smallIterations = 10;
 const largeIterations = 2;
 
 /**
- * The object's own colours in a photo: solves photo = alpha · foreground + (1 - alpha) · background for a foreground and
- * a background that are smooth where alpha is, from one pixel upwards through growing sizes.
+ * Estimates the object's own colors in a photo: solves photo = alpha · foreground + (1 - alpha) · background for a
+ * foreground and a background that are smooth where alpha is, from one pixel up through growing sizes.
  *
- * Where alpha is 0 nothing speaks for any colour, so those of the nearest parts of the object spread there: sampling
- * beside the silhouette never meets the background.
- * @param photo red, green and blue of a square picture of `size` pixels a side
+ * Where alpha is 0, the colors of the nearest parts of the object spread, so that sampling next to the silhouette never
+ * picks up background.
+ * @param photo a square image of `size` pixels a side
  * @param alpha [size·size] in 0..1
  * @see Germer, Uelwer, Conrad and Harmeling, "Fast Multi-Level Foreground Estimation", ICPR 2020
  */
-export function foregroundColors(photo: Planes, alpha: Float32Array, size: number): Planes {
+export function foregroundColors(photo: RgbChannels, alpha: Float32Array, size: number): RgbChannels {
   let levelSize = 1;
-  let foreground = photo.map((plane) => Float32Array.of(weightedMean(plane, alpha, 1))) as unknown as Planes;
-  let background = photo.map((plane) => Float32Array.of(weightedMean(plane, alpha, -1))) as unknown as Planes;
+  let foreground = photo.map((channel) => Float32Array.of(weightedMean(channel, alpha, 1))) as unknown as RgbChannels;
+  let background = photo.map((channel) => Float32Array.of(weightedMean(channel, alpha, -1))) as unknown as RgbChannels;
   const levels = Math.max(1, Math.ceil(Math.log2(size)));
   for (let level = 1; level <= levels; level++) {
     const previous = levelSize;
     levelSize = level === levels ? size : Math.round(size ** (level / levels));
-    const pick = (planes: Planes, from: number) =>
-      planes.map((plane) => nearest(plane, from, levelSize)) as unknown as Planes;
+    const pick = (channels: RgbChannels, from: number) =>
+      channels.map((channel) => nearest(channel, from, levelSize)) as unknown as RgbChannels;
     foreground = pick(foreground, previous);
     background = pick(background, previous);
     const iterations = levelSize <= smallLevel ? smallIterations : largeIterations;
@@ -37,30 +37,37 @@ export function foregroundColors(photo: Planes, alpha: Float32Array, size: numbe
   return foreground;
 }
 
-/** The mean of a plane weighted by alpha (sign 1) or by what alpha leaves (sign -1). */
-function weightedMean(plane: Float32Array, alpha: Float32Array, sign: 1 | -1): number {
+/** The mean of a channel, weighted by alpha (sign 1) or by 1 - alpha (sign -1). */
+function weightedMean(channel: Float32Array, alpha: Float32Array, sign: 1 | -1): number {
   let sum = 0;
   let total = 1e-6;
-  for (let i = 0; i < plane.length; i++) {
+  for (let i = 0; i < channel.length; i++) {
     const weight = sign === 1 ? alpha[i]! : 1 - alpha[i]!;
-    sum += weight * plane[i]!;
+    sum += weight * channel[i]!;
     total += weight;
   }
   return sum / total;
 }
 
-function nearest(plane: Float32Array, from: number, to: number): Float32Array {
-  if (from === to) return plane;
+function nearest(channel: Float32Array, from: number, to: number): Float32Array {
+  if (from === to) return channel;
   const result = new Float32Array(to * to);
   for (let y = 0; y < to; y++) {
     const row = Math.floor(((y + 0.5) * from) / to) * from;
-    for (let x = 0; x < to; x++) result[y * to + x] = plane[row + Math.floor(((x + 0.5) * from) / to)]!;
+    for (let x = 0; x < to; x++) result[y * to + x] = channel[row + Math.floor(((x + 0.5) * from) / to)]!;
   }
   return result;
 }
 
-/** Gauss-Seidel, in place: for each pixel the 2 x 2 system of its foreground and background, neighbours held still. */
-function solve(photo: Planes, alpha: Float32Array, fore: Planes, back: Planes, size: number, iterations: number): void {
+/** Gauss-Seidel, in place: solves the 2 x 2 system of each pixel's foreground and background with fixed neighbors. */
+function solve(
+  photo: RgbChannels,
+  alpha: Float32Array,
+  fore: RgbChannels,
+  back: RgbChannels,
+  size: number,
+  iterations: number,
+): void {
   for (let iteration = 0; iteration < iterations; iteration++) {
     for (let y = 0; y < size; y++) {
       for (let x = 0; x < size; x++) {

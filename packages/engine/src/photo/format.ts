@@ -1,7 +1,7 @@
-/** What a picture's first bytes say it is. A name or a media type proves nothing: an SVG called .png is still an SVG. */
+/** The format of an image by its first bytes. Its name and media type prove nothing: an SVG called .png is an SVG. */
 export type ImageFormat = 'png' | 'jpeg' | 'webp' | 'gif' | 'avif' | 'tiff' | 'heic' | 'svg';
 
-/** The formats `decode` takes. TIFF has far too many dialects to trust from strangers, and no camera or browser sends one. */
+/** The formats `decode` accepts. TIFF has too many variants for untrusted input, and cameras and browsers do not send it. */
 export const supportedFormats: ReadonlySet<ImageFormat> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
 
 const ascii = (bytes: Uint8Array, start: number, end: number) => String.fromCharCode(...bytes.subarray(start, end));
@@ -19,7 +19,7 @@ export function sniffFormat(bytes: Uint8Array): ImageFormat | undefined {
   return undefined;
 }
 
-/** AVIF and HEIC share one container: the major brand, or one of the compatible ones after it, tells them apart. */
+/** AVIF and HEIC share a container. The major brand, or one of the compatible brands after it, tells which one it is. */
 function isobmffFormat(bytes: Uint8Array): ImageFormat | undefined {
   const brands = ascii(bytes, 8, Math.min(bytes[3] ?? 0, 64));
   if (/avi[fs]/.test(brands)) return 'avif';

@@ -17,7 +17,7 @@ const tiny: ReconstructionManifest['input'] = {
   foregroundRatio: 0.86,
 };
 
-/** A disc photographed: its edge is `soft` pixels wide and mixes the disc's colour with the background's. */
+/** A disc photographed: its edge is `soft` pixels wide and mixes the disc's color with the background's. */
 function photographDisc(
   width: number,
   height: number,
@@ -85,14 +85,14 @@ test('a large object is scaled down to the largest frame, a small one up to 512 
   expect(frame(between.image, between.matte, options).image.width).toBe(Math.ceil(600 / 0.86));
 });
 
-test('the half-transparent edge loses the colour of the background', () => {
+test('the half-transparent edge loses the color of the background', () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250], 8);
   const cutout = frame(image, matte, options);
   // In the photo a pixel of alpha 64 is three quarters green: 135 away in the red channel.
   expect(farthestFromRed(cutout, 64, 255)).toBeLessThan(20);
 });
 
-test("beyond the silhouette the object's colour goes on, not the background's", () => {
+test("beyond the silhouette the object's color goes on, not the background's", () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250], 8);
   expect(farthestFromRed(frame(image, matte, options), 0, 63)).toBeLessThan(25);
 });
@@ -105,7 +105,7 @@ test('what lies beyond the photo is transparent, and the part of the object that
   expect(alphaAt(0.5, 0.6)).toBe(255);
 });
 
-test('a cut-out over transparent black keeps its own colours at the edge', () => {
+test('a cutout over transparent black keeps its own colors at the edge', () => {
   const { matte } = photographDisc(700, 700, [350, 350, 250]);
   const data = new Uint8Array(4 * matte.data.length);
   for (let i = 0; i < matte.data.length; i++) if (matte.data[i]! > 0) data.set([...red, matte.data[i]!], 4 * i);
@@ -130,7 +130,7 @@ test('a matte without a single visible pixel is no_foreground', () => {
   expect(() => frame(image, blank, options)).toThrow(expect.objectContaining({ code: 'no_foreground' }));
 });
 
-test('the input has the object in its colours, grey around it, and the matte as fourth channel', () => {
+test('the input has the object in its colors, gray around it, and the matte as fourth channel', () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250]);
   const values = toInput(frame(image, matte, options), tiny);
   expect(values).toHaveLength(4 * 64 * 64);
@@ -143,7 +143,7 @@ test('the input has the object in its colours, grey around it, and the matte as 
   expect(at(3, 1, 1)).toBe(0);
 });
 
-test('at the edge the input mixes colour and grey in proportion to the matte', () => {
+test('at the edge the input mixes color and gray in proportion to the matte', () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250]);
   const values = toInput(frame(image, matte, options), tiny);
   const count = 64 * 64;

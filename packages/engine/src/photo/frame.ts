@@ -1,32 +1,34 @@
 import { EngineError } from '../base/errors.js';
 import type { Cutout, Matte, RgbaImage } from '../base/image.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import { foregroundColors, type Planes } from './foreground-colors.js';
-import { type Plane, resample, type Window } from './resample.js';
+import { foregroundColors, type RgbChannels } from './foreground-colors.js';
+import { type Channel, resample, type Window } from './resample.js';
 
 export interface FrameOptions {
   /** Longer side of the object's box / side of the frame: the bundle's `input.foregroundRatio`. */
   readonly foregroundRatio: number;
-  /** The frame has at most so many pixels a side. Fewer when the object is smaller on the photo; never fewer than 512. */
+  /** Maximum pixels a side. The frame has fewer if the object is smaller on the photo, and at least 512. */
   readonly maxSize: number;
 }
 
-/** A silhouette cut from fewer pixels has visible steps, and scaling up here is smoother than anything later. */
+/** Fewer pixels give a silhouette with visible steps. Scaling up here is smoother than at any later stage. */
 const minSize = 512;
 
-/** Coverage above which a pixel belongs to the object's box. */
+/** A pixel above this coverage belongs to the object's box. */
 const boxThreshold = 100;
 
 /**
- * Cuts the object out of the photo, into the middle of a square that is `foregroundRatio` wider than it.
+ * Cuts the object out of the photo, into the middle of a square `1 / foregroundRatio` times as wide as the object.
  *
  * @throws {EngineError} no_foreground if no pixel of the matte is above 100
  */
 export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize }: FrameOptions): Cutout {
   const window = windowAround(matte, foregroundRatio);
   const size = Math.min(maxSize, Math.max(minSize, Math.ceil(window.side)));
-  const alpha = resample(alphaPlane(matte), window, size, 0);
-  const photo = opaquePlanes(image, matte).map((plane) => resample(plane, window, size)) as unknown as Planes;
+  const alpha = resample(toChannel(matte), window, size, 0);
+  const photo = opaqueChannels(image, matte).map((channel) =>
+    resample(channel, window, size),
+  ) as unknown as RgbChannels;
   const [red, green, blue] = foregroundColors(photo, alpha, size);
 
   const data = new Uint8Array(4 * size * size);
@@ -40,8 +42,8 @@ export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize
 }
 
 /**
- * A cut-out as a network wants it: planar float32 [channels, size, size], RGB over the grey background, in the
- * manifest's range of values; a fourth channel is the matte in 0..1.
+ * The cutout as a network's input: planar float32 [channels, size, size], RGB over the gray background, in the manifest's
+ * range of values. A fourth channel is the matte in 0..1.
  */
 export function toInput({ image }: Cutout, input: ReconstructionManifest['input']): Float32Array {
   const { width, height, data } = image;
@@ -50,21 +52,28 @@ export function toInput({ image }: Cutout, input: ReconstructionManifest['input'
   const window = { left: 0, top: 0, side: width };
   const count = size * size;
   const values = new Float32Array(channels * count);
-  const plane = new Float32Array(width * height);
+  const channel = new Float32Array(width * height);
   for (let c = 0; c < 3; c++) {
-    // Over the background first, averaged after: so a colour weighs as much as there is of it.
-    for (let i = 0; i < plane.length; i++) {
+    // Composited before it is averaged, so that each color counts by its coverage.
+    for (let i = 0; i < channel.length; i++) {
       const share = data[4 * i + 3]! / 255;
-      plane[i] = data[4 * i + c]! * share + background * (1 - share);
+      channel[i] = data[4 * i + c]! * share + background * (1 - share);
     }
-    const scaled = resample({ width, height, data: plane }, window, size);
+    const scaled = resample({ width, height, data: channel }, window, size);
     for (let i = 0; i < count; i++) values[c * count + i] = (scaled[i]! - mean[c]!) / std[c]!;
   }
-  if (channels === 4) {
-    for (let i = 0; i < plane.length; i++) plane[i] = data[4 * i + 3]! / 255;
-    values.set(resample({ width, height, data: plane }, window, size), 3 * count);
-  }
+  if (channels === 4) values.set(resample(alphaChannel(image), window, size), 3 * count);
   return values;
+}
+
+/** The matte of a framed cutout in 0..1, averaged down or interpolated up to [size·size]. */
+export const matteChannel = ({ image }: Cutout, size: number): Float32Array =>
+  resample(alphaChannel(image), { left: 0, top: 0, side: image.width }, size, 0);
+
+function alphaChannel({ width, height, data }: RgbaImage): Channel {
+  const alpha = new Float32Array(width * height);
+  for (let i = 0; i < alpha.length; i++) alpha[i] = data[4 * i + 3]! / 255;
+  return { width, height, data: alpha };
 }
 
 function windowAround({ width, height, data }: Matte, foregroundRatio: number): Window {
@@ -83,17 +92,17 @@ function windowAround({ width, height, data }: Matte, foregroundRatio: number): 
   return { left: (left + right - side) / 2, top: (top + bottom - side) / 2, side };
 }
 
-function alphaPlane({ width, height, data }: Matte): Plane {
-  const alpha = new Float32Array(data.length);
-  for (let i = 0; i < alpha.length; i++) alpha[i] = data[i]! / 255;
-  return { width, height, data: alpha };
-}
+const toChannel = ({ width, height, data }: Matte): Channel => ({
+  width,
+  height,
+  data: new Float32Array(data).map((coverage) => coverage / 255),
+});
 
 /**
- * The picture as it would look with nothing transparent. A photo is that already. Under a cut-out goes the mean colour of
- * the object itself, so that the same estimate removes it again, and what it leaves cannot be seen.
+ * The image without transparency, as three channels. A cutout is composited over the object's mean color, which the
+ * estimate of foreground colors removes again with an invisible error.
  */
-function opaquePlanes({ width, height, data }: RgbaImage, matte: Matte): readonly Plane[] {
+function opaqueChannels({ width, height, data }: RgbaImage, matte: Matte): readonly Channel[] {
   const count = width * height;
   return [0, 1, 2].map((c) => {
     let sum = 0;
@@ -103,11 +112,11 @@ function opaquePlanes({ width, height, data }: RgbaImage, matte: Matte): readonl
       total += matte.data[i]!;
     }
     const mean = sum / total;
-    const plane = new Float32Array(count);
+    const channel = new Float32Array(count);
     for (let i = 0; i < count; i++) {
       const share = data[4 * i + 3]! / 255;
-      plane[i] = data[4 * i + c]! * share + mean * (1 - share);
+      channel[i] = data[4 * i + c]! * share + mean * (1 - share);
     }
-    return { width, height, data: plane };
+    return { width, height, data: channel };
   });
 }

@@ -5,14 +5,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Matte } from '../base/image.js';
 import { bundleOfKind, findBundle } from '../bundle/load-bundle.js';
 import { decode } from './decode.js';
-import { type MattingModel, matte, openMattingModel } from './matte.js';
+import { type MattingNetwork, matte, openMattingNetwork } from './matte.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
 const photo = new URL('./fixtures/coffee.jpg', import.meta.url);
 
-let model: MattingModel;
+let model: MattingNetwork;
 beforeAll(async () => {
-  model = await openMattingModel(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
+  model = await openMattingNetwork(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
 });
 afterAll(() => model.release());
 
@@ -89,7 +89,7 @@ test('an alpha channel that cuts the object out is taken as it is, and no networ
   expect(result.data).toEqual(new Uint8Array(alpha));
 });
 
-test('a cut-out that stands on the lower edge, like a bust, is still a cut-out', async () => {
+test('a cutout that stands on the lower edge, like a bust, is still a cutout', async () => {
   const bytes = await cutout('<rect x="30" y="40" width="140" height="160" fill="#2468ac"/>');
   expect(coverage(await matte(await decode(bytes), notCalled))).toBeCloseTo(0.56, 2);
 });
@@ -102,7 +102,7 @@ test('a fully transparent picture is no_foreground, and no network runs', async 
   });
 });
 
-test('rounded corners are not a cut-out: the network looks inside, and the corners stay clear', async () => {
+test('rounded corners are not a cutout: the network looks inside, and the corners stay clear', async () => {
   const { data, info } = await sharp(await readFile(photo))
     .raw()
     .toBuffer({ resolveWithObject: true });

@@ -7,16 +7,19 @@ import { openMatting, type SessionOptions } from '../network/session.js';
 import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
 
-/** Says how much of each pixel is the object. Gets an opaque picture, gives a matte of any size with the same proportions. */
+/** Estimates the matte of an opaque image, in any size with the same proportions. */
 export type PredictMatte = (image: RgbaImage) => Promise<Matte>;
 
-export interface MattingModel {
+export interface MattingNetwork {
   readonly predict: PredictMatte;
   release(): Promise<void>;
 }
 
-/** Opens a matting network. Keep it: it takes half a second and 400 MB, and leaks a little each time. */
-export async function openMattingModel(bundle: Bundle<MatteManifest>, options?: SessionOptions): Promise<MattingModel> {
+/** Opens a matting network. Reuse it: opening takes half a second and 400 MB, and leaks a little each time. */
+export async function openMattingNetwork(
+  bundle: Bundle<MatteManifest>,
+  options?: SessionOptions,
+): Promise<MattingNetwork> {
   const { input, output } = bundle.manifest;
   const session = await openMatting(bundle, options);
   return {
@@ -32,38 +35,38 @@ export async function openMattingModel(bundle: Bundle<MatteManifest>, options?: 
 /**
  * The matte of a photo, of the photo's size.
  *
- * A transparent background that somebody has already made is taken as it is; otherwise `predict` finds the object, and
- * what the picture's alpha says is transparent stays so.
- * @throws {EngineError} no_foreground if there is no object to be seen
+ * If the image's alpha already cuts out the object, alpha is the matte. Otherwise `predict` finds the object, and
+ * transparent parts stay transparent.
+ * @throws {EngineError} no_foreground if there is no visible object
  */
 export async function matte({ image, transparent }: DecodedPhoto, predict: PredictMatte): Promise<Matte> {
   const alpha = transparent ? alphaOf(image) : undefined;
   if (alpha && cutsOut(alpha)) return found(cleanMatte(alpha), image);
-  if (alpha && !alpha.data.some((value) => value >= faintest)) throw noForeground(image);
+  if (alpha && !alpha.data.some((value) => value >= minVisibleAlpha)) throw noForeground(image);
 
-  // Specks are looked for before scaling up: there are fewer pixels, and they have not been smeared yet.
-  const cleaned = found(cleanMatte(await predict(alpha ? overGrey(image) : image)), image);
+  // Remove specks before scaling up, which blurs them, and while there are fewer pixels.
+  const cleaned = found(cleanMatte(await predict(alpha ? overGray(image) : image)), image);
   const full = await resize(cleaned, image.width, image.height);
   if (alpha) for (let i = 0; i < full.data.length; i++) full.data[i] = Math.min(full.data[i]!, alpha.data[i]!);
   return full;
 }
 
-/** Below this an eye sees nothing on a white page. */
-const faintest = 24;
+/** Below this, a pixel is invisible on white. */
+const minVisibleAlpha = 24;
 
 function found(matte: Matte | undefined, image: RgbaImage): Matte {
   if (!matte) throw noForeground(image);
   return matte;
 }
 
-/** A picture smaller than this may hold an object that nobody can tell from its background; then size is the better advice. */
-const tellingSide = 64;
+/** In a smaller image, an object may be indistinguishable from its background; the advice is then a larger image. */
+const minAdvisableSide = 64;
 
 function noForeground({ width, height }: RgbaImage): EngineError {
   const advice =
-    Math.min(width, height) < tellingSide
+    Math.min(width, height) < minAdvisableSide
       ? `It has only ${width} x ${height} pixels: send a larger one.`
-      : 'Send a photo of one thing, whole and sharp, on a calm background, or a cut-out with transparency.';
+      : 'Send a photo of one thing, whole and sharp, on a calm background, or a cutout with transparency.';
   return new EngineError('no_foreground', `No object stands out from the background of this image. ${advice}`);
 }
 
@@ -74,30 +77,30 @@ function alphaOf({ width, height, data }: RgbaImage): Matte {
 }
 
 /**
- * Whether an alpha channel is a cut-out, and not rounded corners, a watermark or a fade: much of the border is clear
- * (not all: a bust may stand on it) and a good part of what is left is solid.
+ * Whether an alpha channel cuts out an object, and is not rounded corners, a watermark or a fade: much of the border is
+ * clear (not all of it: a bust may touch it), and a good part of the rest is solid.
  */
 function cutsOut({ width, height, data }: Matte): boolean {
   let clearBorder = 0;
   for (let x = 0; x < width; x++) {
-    if (data[x]! < faintest) clearBorder++;
-    if (data[(height - 1) * width + x]! < faintest) clearBorder++;
+    if (data[x]! < minVisibleAlpha) clearBorder++;
+    if (data[(height - 1) * width + x]! < minVisibleAlpha) clearBorder++;
   }
   for (let y = 0; y < height; y++) {
-    if (data[y * width]! < faintest) clearBorder++;
-    if (data[y * width + width - 1]! < faintest) clearBorder++;
+    if (data[y * width]! < minVisibleAlpha) clearBorder++;
+    if (data[y * width + width - 1]! < minVisibleAlpha) clearBorder++;
   }
   let visible = 0;
   let solid = 0;
   for (let i = 0; i < data.length; i++) {
-    if (data[i]! >= faintest) visible++;
+    if (data[i]! >= minVisibleAlpha) visible++;
     if (data[i]! >= 200) solid++;
   }
   return clearBorder >= 0.4 * 2 * (width + height) && solid > 0 && solid >= 0.25 * visible;
 }
 
-/** Networks have never seen transparency: it becomes a grey that is neither a light nor a dark object's edge. */
-function overGrey({ width, height, data }: RgbaImage): RgbaImage {
+/** Composites over a gray that contrasts with light and dark objects: networks are not trained on transparency. */
+function overGray({ width, height, data }: RgbaImage): RgbaImage {
   const flat = new Uint8Array(data.length);
   for (let i = 0; i < data.length; i += 4) {
     const share = data[i + 3]! / 255;
@@ -107,7 +110,7 @@ function overGrey({ width, height, data }: RgbaImage): RgbaImage {
   return { width, height, data: flat };
 }
 
-/** The picture stretched to the network's square, as planar RGB in its range of values. */
+/** The image stretched to the network's square, as planar RGB in its range of values. */
 async function networkInput(
   { width, height, data }: RgbaImage,
   { size, mean, std }: MatteManifest['input'],
@@ -127,7 +130,7 @@ async function networkInput(
   return planar;
 }
 
-/** Coverage in 0..1 to bytes. The ends are cut a little: networks say 0.02 and 0.98 where they mean 0 and 1. */
+/** Converts coverage in 0..1 to bytes. Clips both ends: networks output 0.02 and 0.98 for 0 and 1. */
 function toBytes(coverage: Float32Array): Uint8Array {
   const margin = 0.03;
   const bytes = new Uint8Array(coverage.length);
@@ -140,7 +143,7 @@ function toBytes(coverage: Float32Array): Uint8Array {
 
 async function resize({ width, height, data }: Matte, toWidth: number, toHeight: number): Promise<Matte> {
   const scaled = await sharp(data, { raw: { width, height, channels: 1 } })
-    // Mitchell rings less than Lanczos: a halo of 5 % beside a hard edge would become part of the object.
+    // Mitchell rings less than Lanczos, whose halo of 5 % at a hard edge would become part of the object.
     .resize(toWidth, toHeight, { fit: 'fill', kernel: 'mitchell' })
     .extractChannel(0)
     .raw()

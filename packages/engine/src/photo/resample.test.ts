@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { type Plane, resample } from './resample.js';
+import { type Channel, resample } from './resample.js';
 
-const plane = (width: number, height: number, value: (x: number, y: number) => number): Plane => ({
+const channel = (width: number, height: number, value: (x: number, y: number) => number): Channel => ({
   width,
   height,
   data: Float32Array.from({ length: width * height }, (_, i) => value(i % width, Math.floor(i / width))),
 });
 const mean = (values: Float32Array) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-test('a flat plane stays flat at every scale and at fractions of pixels', () => {
-  const flat = plane(40, 30, () => 7);
+test('a flat channel stays flat at every scale and at fractions of pixels', () => {
+  const flat = channel(40, 30, () => 7);
   for (const [side, size] of [
     [20.3, 5],
     [20.3, 20],
@@ -20,12 +20,12 @@ test('a flat plane stays flat at every scale and at fractions of pixels', () => 
 });
 
 test('shrinking averages exact areas: the mean of the window is kept', () => {
-  const noise = plane(30, 30, (x, y) => (x * 37 + y * 101) % 17);
+  const noise = channel(30, 30, (x, y) => (x * 37 + y * 101) % 17);
   expect(mean(resample(noise, { left: 0, top: 0, side: 30 }, 7))).toBeCloseTo(mean(noise.data), 4);
 });
 
 test('a half-covered output pixel gets half of each', () => {
-  const edge = plane(3, 3, (x) => (x < 1 ? 0 : 100));
+  const edge = channel(3, 3, (x) => (x < 1 ? 0 : 100));
   // Two output pixels over three: each covers one and a half.
   const row = resample(edge, { left: 0, top: 0, side: 3 }, 2).subarray(0, 2);
   expect(row[0]).toBeCloseTo(100 / 3, 4);
@@ -33,14 +33,14 @@ test('a half-covered output pixel gets half of each', () => {
 });
 
 test('growing interpolates between the middles of pixels', () => {
-  const ramp = plane(8, 8, (x) => x * 10);
+  const ramp = channel(8, 8, (x) => x * 10);
   const row = resample(ramp, { left: 2, top: 2, side: 4 }, 16).subarray(0, 16);
   // Output pixel i looks at x = 2 + (i + 0.5) / 4, and the middle of input pixel 2 is x = 2.5.
   for (const [i, value] of row.entries()) expect(value).toBeCloseTo(10 * (2 + (i + 0.5) / 4 - 0.5), 3);
 });
 
 test('beyond the picture lies the given value, or else its edge', () => {
-  const one = plane(4, 4, () => 1);
+  const one = channel(4, 4, () => 1);
   const window = { left: -4, top: -4, side: 12 };
   const empty = resample(one, window, 12, 0);
   expect(mean(empty)).toBeCloseTo(16 / 144, 5);
@@ -49,7 +49,7 @@ test('beyond the picture lies the given value, or else its edge', () => {
 });
 
 test('a window that misses the picture is all outside', () => {
-  const one = plane(4, 4, () => 1);
+  const one = channel(4, 4, () => 1);
   expect(mean(resample(one, { left: 20, top: 20, side: 4 }, 4, 0))).toBe(0);
   expect(mean(resample(one, { left: 20, top: -20, side: 4 }, 4))).toBeCloseTo(1, 5);
 });

@@ -1,11 +1,11 @@
-/** One channel of a picture: `data` is [width·height], rows from the top. */
-export interface Plane {
+/** One channel of an image: `data` is [width·height], rows from the top. */
+export interface Channel {
   readonly width: number;
   readonly height: number;
   readonly data: Float32Array;
 }
 
-/** A square of a picture in its pixel coordinates; it may have fractions and reach beyond the picture. */
+/** A square of an image in its pixel coordinates, which may be fractional and beyond the image. */
 export interface Window {
   readonly left: number;
   readonly top: number;
@@ -13,18 +13,18 @@ export interface Window {
 }
 
 /**
- * Resamples a square window of a plane to [size·size]: averages exact areas when it shrinks, interpolates linearly when
- * it grows. What lies beyond the picture is `outside`, or the nearest edge pixel if that is undefined.
+ * Resamples a square window of a channel to [size·size]: averages exact areas to shrink, and interpolates linearly to
+ * enlarge. Pixels beyond the image have the value `outside`, or that of the nearest edge pixel if it is undefined.
  */
-export function resample(plane: Plane, window: Window, size: number, outside?: number): Float32Array {
-  const columns = taps(window.left, window.side, size, plane.width);
-  const rows = taps(window.top, window.side, size, plane.height);
+export function resample(channel: Channel, window: Window, size: number, outside?: number): Float32Array {
+  const columns = taps(window.left, window.side, size, channel.width);
+  const rows = taps(window.top, window.side, size, channel.height);
 
-  // Only the rows that are looked at are scaled; they are few when a small object is cut out of a large photo.
+  // Scale only the rows that are used: they are few when a small object is cut out of a large photo.
   const first = rows.inside[0];
   const narrow = new Float32Array(Math.max(0, rows.inside[1] - first) * size);
   for (let y = first; y < rows.inside[1]; y++) {
-    const source = y * plane.width;
+    const source = y * channel.width;
     const target = (y - first) * size;
     for (let i = 0; i < size; i++) {
       const from = columns.start[i]!;
@@ -33,8 +33,8 @@ export function resample(plane: Plane, window: Window, size: number, outside?: n
         const x = from + t;
         const weight = columns.weights[i * columns.count + t]!;
         if (weight === 0) continue;
-        if (x >= 0 && x < plane.width) sum += weight * plane.data[source + x]!;
-        else sum += weight * (outside ?? plane.data[source + clamp(x, plane.width)]!);
+        if (x >= 0 && x < channel.width) sum += weight * channel.data[source + x]!;
+        else sum += weight * (outside ?? channel.data[source + clamp(x, channel.width)]!);
       }
       narrow[target + i] = sum;
     }
@@ -47,12 +47,12 @@ export function resample(plane: Plane, window: Window, size: number, outside?: n
       const y = from + t;
       const weight = rows.weights[j * rows.count + t]!;
       if (weight === 0) continue;
-      const beyond = y < 0 || y >= plane.height;
+      const beyond = y < 0 || y >= channel.height;
       if (beyond && outside !== undefined) {
         for (let i = 0; i < size; i++) result[j * size + i] = result[j * size + i]! + weight * outside;
         continue;
       }
-      const source = (clamp(y, plane.height) - first) * size;
+      const source = (clamp(y, channel.height) - first) * size;
       for (let i = 0; i < size; i++) result[j * size + i] = result[j * size + i]! + weight * narrow[source + i]!;
     }
   }
@@ -61,12 +61,12 @@ export function resample(plane: Plane, window: Window, size: number, outside?: n
 
 const clamp = (index: number, length: number) => Math.min(length - 1, Math.max(0, index));
 
-/** For each output pixel the first input pixel it reads and the weights, which sum to 1, of `count` pixels from there on. */
+/** For each output pixel, the first of `count` input pixels and their weights, which sum to 1. */
 interface Taps {
   readonly start: Int32Array;
   readonly weights: Float32Array;
   readonly count: number;
-  /** First and one past the last input pixel that exist and are read. */
+  /** The first and one past the last existing input pixel that is used. */
   readonly inside: readonly [number, number];
 }
 
@@ -86,9 +86,9 @@ function taps(origin: number, side: number, size: number, length: number): Taps 
         weights[i * count + t] = Math.max(0, overlap) / scale;
       }
     } else {
-      const centre = origin + (i + 0.5) * scale - 0.5;
-      start[i] = Math.floor(centre);
-      weights[i * count + 1] = centre - start[i]!;
+      const center = origin + (i + 0.5) * scale - 0.5;
+      start[i] = Math.floor(center);
+      weights[i * count + 1] = center - start[i]!;
       weights[i * count] = 1 - weights[i * count + 1]!;
     }
   }

@@ -8,7 +8,7 @@ const noise = (side: number): Sharp => {
 /** Square images in the encodings for which a decoder holds the whole image at once. */
 export const worstEncodings = {
   'an interlaced PNG of 16 bits': (side) =>
-    noise(side).toColourspace('rgb16').png({ progressive: true, compressionLevel: 1 }).toBuffer(),
+    noise(side).toColorspace('rgb16').png({ progressive: true, compressionLevel: 1 }).toBuffer(),
   'a progressive JPEG': (side) =>
     noise(side).removeAlpha().jpeg({ progressive: true, chromaSubsampling: '4:4:4', quality: 50 }).toBuffer(),
   'a lossless WebP': (side) => noise(side).webp({ lossless: true, effort: 0 }).toBuffer(),

@@ -5,7 +5,7 @@ import { box, sphere } from './shapes.fixture.js';
 
 const options: RenderOptions = { width: 96, height: 96, yawRadians: 0, pitchRadians: 0.1, supersample: 2 };
 
-/** A texture of `size` x `size` whose texel [column, row], row 0 on top, has the colour that `colorOf` gives. */
+/** A texture of `size` x `size` whose texel [column, row], row 0 on top, has the color that `colorOf` gives. */
 function paint(size: number, colorOf: (column: number, row: number) => readonly [number, number, number]): RgbaImage {
   const data = new Uint8Array(4 * size * size);
   for (let texel = 0; texel < size * size; texel++) {
@@ -14,7 +14,7 @@ function paint(size: number, colorOf: (column: number, row: number) => readonly 
   return { width: size, height: size, data };
 }
 
-const grey = paint(4, () => [128, 128, 128]);
+const gray = paint(4, () => [128, 128, 128]);
 const white = paint(4, () => [255, 255, 255]);
 
 const pixel = (image: RgbaImage, column: number, row: number) =>
@@ -44,7 +44,7 @@ describe('the texture', () => {
     expect(red.row).toBeLessThan(48);
   });
 
-  test('of a flat colour keeps its hue under the lamps', () => {
+  test('of a flat color keeps its hue under the lamps', () => {
     const [red, green, blue] = pixel(
       renderView(
         sphere(0.4, 24),
@@ -91,7 +91,7 @@ describe('the camera', () => {
 });
 
 describe('the light', () => {
-  const ball = renderView(sphere(0.4, 32), grey, options);
+  const ball = renderView(sphere(0.4, 32), gray, options);
 
   test('comes from above and from the left', () => {
     expect(brightness(ball, 48, 28)).toBeGreaterThan(brightness(ball, 48, 72) + 20);
@@ -106,7 +106,7 @@ describe('the light', () => {
   });
 
   test('turns with the camera: a ball looks the same from every side', () => {
-    const behind = renderView(sphere(0.4, 32), grey, { ...options, yawRadians: Math.PI });
+    const behind = renderView(sphere(0.4, 32), gray, { ...options, yawRadians: Math.PI });
     for (const [column, row] of [
       [48, 48],
       [30, 40],

@@ -1,7 +1,7 @@
 import type { RgbaImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
-import { byteOfLinear } from '../base/srgb.js';
-import { type Raster, rasterise } from './rasterise.js';
+import { byteOfLinear, linearImage } from '../base/srgb.js';
+import { type Raster, rasterize } from './rasterize.js';
 import { shadeObject } from './shade.js';
 import { floorShare, type Studio, setUpStudio } from './studio.js';
 import { orbitView, type View } from './view.js';
@@ -9,23 +9,23 @@ import { orbitView, type View } from './view.js';
 export interface RenderOptions {
   readonly width: number;
   readonly height: number;
-  /** Around the Y axis: 0 shows the front (+Z), a quarter turn the +X side, a half turn the back. */
+  /** Around the Y axis: 0 shows the front (+Z), a quarter turn the +X side, and a half turn the back. */
   readonly yawRadians: number;
   /** Above the horizon. */
   readonly pitchRadians: number;
-  /** Samples a pixel along each axis: 1 is jagged, 3 is fit to show. */
+  /** Samples per pixel along each axis: 1 is jagged, 3 is good for display. */
   readonly supersample: number;
 }
 
-/** A lens of a portrait: wide ones make an object in the hand look like a building. */
-const FOV_RADIANS = 0.42;
-const MARGIN = 0.13;
-const BACKDROP_TOP = 0.8;
-const BACKDROP_BOTTOM = 0.9;
+/** A portrait lens: a wider one makes a handheld object look like a building. */
+const fovRadians = 0.42;
+const margin = 0.13;
+const backdropTop = 0.8;
+const backdropBottom = 0.9;
 
 /**
- * Photographs a model in a small studio: soft light, a contact shadow on a light seamless backdrop, the whole object
- * in the frame. `baseColor` is the texture, v DOWN; the picture is opaque.
+ * Renders a model in a small studio: soft light, a contact shadow on a light seamless backdrop, the whole object in the
+ * frame. `baseColor` is the texture, v DOWN. The image is opaque.
  */
 export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: RenderOptions): RgbaImage {
   const { width, height, yawRadians, pitchRadians, supersample } = options;
@@ -34,16 +34,16 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
     height: height * supersample,
     yawRadians,
     pitchRadians,
-    fovRadians: FOV_RADIANS,
-    margin: MARGIN,
+    fovRadians: fovRadians,
+    margin: margin,
   });
-  const raster = rasterise(mesh, fine, { cullBackFaces: true });
+  const raster = rasterize(mesh, fine, { cullBackFaces: true });
   const studio = setUpStudio(mesh, yawRadians);
-  const object = shadeObject(mesh, baseColor, raster, studio, supersample);
+  const object = shadeObject(mesh, linearImage(baseColor), raster, studio, supersample);
   return develop(object, raster, fine, studio, options);
 }
 
-/** Averages the samples of each pixel in linear light, over the backdrop. */
+/** Averages the samples of each pixel over the backdrop, in linear light. */
 function develop(object: Float32Array, raster: Raster, fine: View, studio: Studio, options: RenderOptions): RgbaImage {
   const { width, height, supersample } = options;
   const samples = supersample * supersample;
@@ -75,14 +75,14 @@ function develop(object: Float32Array, raster: Raster, fine: View, studio: Studi
   return { width, height, data };
 }
 
-/** Linear grey of the seamless paper behind and under the object, seen at a point of the fine picture. */
+/** Linear gray of the paper behind and under the object, at a point of the supersampled image. */
 function backdrop(
   { eye, rotation, focalLength, principalPoint, height }: View,
   studio: Studio,
   x: number,
   y: number,
 ): number {
-  const paper = BACKDROP_TOP + ((BACKDROP_BOTTOM - BACKDROP_TOP) * y) / height;
+  const paper = backdropTop + ((backdropBottom - backdropTop) * y) / height;
   const right = (x - principalPoint[0]) / focalLength;
   const up = (principalPoint[1] - y) / focalLength;
   const down = rotation[7] - right * rotation[1] - up * rotation[4];

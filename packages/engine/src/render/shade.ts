@@ -1,22 +1,22 @@
-import type { RgbaImage } from '../base/image.js';
+import { sampleBilinear } from '../base/interpolation.js';
 import type { TexturedMesh } from '../base/mesh.js';
-import { linearOfByte } from '../base/srgb.js';
-import type { Raster } from './rasterise.js';
+import type { LinearImage } from '../base/srgb.js';
+import type { Raster } from './rasterize.js';
 import { gatherLight, type Studio } from './studio.js';
 
-/** Samples whose normals differ by less than this and whose depths differ by less than the next lie on one surface. */
-const SAME_SURFACE_COSINE = 0.98;
-const SAME_SURFACE_RADII = 0.02;
+/** Two samples are on one surface if the cosine of their normals and the distance of their depths are within these. */
+const sameSurfaceCosine = 0.98;
+const sameSurfaceRadii = 0.02;
 
 /**
- * The colour of every sample of `raster` that hit the mesh, in linear light, Float32Array [3·width·height].
+ * The color of every sample of `raster` that hit the mesh, in linear light, Float32Array [3·width·height].
  *
- * Light changes slowly, texture and silhouettes don't: so light is gathered once for a block of `block` x `block`
- * samples and again only where the block straddles an edge, while texture is read for each sample.
+ * Light changes slowly, unlike texture and silhouettes. So light is gathered once for a block of `block` x `block`
+ * samples, and again only where the block straddles an edge, while texture is read for each sample.
  */
 export function shadeObject(
   mesh: TexturedMesh,
-  baseColor: RgbaImage,
+  { width, height, data: baseColor }: LinearImage,
   raster: Raster,
   studio: Studio,
   block: number,
@@ -27,7 +27,7 @@ export function shadeObject(
   const uv = new Float32Array(2);
   const litNormal = new Float32Array(3);
   const light = new Float32Array(3);
-  const sameDepth = SAME_SURFACE_RADII * studio.radius;
+  const sameDepth = sameSurfaceRadii * studio.radius;
   for (let top = 0; top < raster.height; top += block) {
     for (let left = 0; left < raster.width; left += block) {
       let litDepth = -Infinity;
@@ -37,9 +37,9 @@ export function shadeObject(
         if (raster.triangle[at]! < 0) continue;
         if (raster.triangle[at] !== litTriangle) {
           interpolate(mesh.normals, mesh, raster, at, normal);
-          normalise(normal);
+          normalize(normal);
           const depth = raster.depth[at]!;
-          if (Math.abs(depth - litDepth) > sameDepth || dot(normal, litNormal) < SAME_SURFACE_COSINE) {
+          if (Math.abs(depth - litDepth) > sameDepth || dot(normal, litNormal) < sameSurfaceCosine) {
             interpolate(mesh.positions, mesh, raster, at, position);
             gatherLight(studio, position, normal, light);
             litNormal.set(normal);
@@ -48,15 +48,17 @@ export function shadeObject(
           }
         }
         interpolate(mesh.uvs, mesh, raster, at, uv);
-        sampleLinear(baseColor, uv[0]!, uv[1]!, colors, 3 * at);
-        for (let channel = 0; channel < 3; channel++) colors[3 * at + channel]! *= light[channel]!;
+        const [x, y] = [uv[0]! * width - 0.5, uv[1]! * height - 0.5];
+        for (let c = 0; c < 3; c++) {
+          colors[3 * at + c] = sampleBilinear(baseColor, width, height, x, y, 3, c) * light[c]!;
+        }
       }
     }
   }
   return colors;
 }
 
-/** Mixes an attribute's values at the three corners of the triangle that a sample hit; `result` has one element's length. */
+/** Mixes an attribute's values at the corners of the triangle that a sample hit. `result` has the length of one value. */
 function interpolate(
   attribute: Float32Array,
   mesh: TexturedMesh,
@@ -77,32 +79,11 @@ function interpolate(
   }
 }
 
-function normalise(vector: Float32Array): void {
+function normalize(vector: Float32Array): void {
   const length = Math.sqrt(dot(vector, vector)) || 1;
   for (let axis = 0; axis < 3; axis++) vector[axis]! /= length;
 }
 
 function dot(a: Float32Array, b: Float32Array): number {
   return a[0]! * b[0]! + a[1]! * b[1]! + a[2]! * b[2]!;
-}
-
-/** Reads the texture between its four nearest texels, clamped at the border, into `result[at .. at + 2]` as linear light. */
-function sampleLinear(image: RgbaImage, u: number, v: number, result: Float32Array, at: number): void {
-  const { width, height, data } = image;
-  const x = Math.min(width - 1, Math.max(0, u * width - 0.5));
-  const y = Math.min(height - 1, Math.max(0, v * height - 0.5));
-  const left = Math.floor(x);
-  const top = Math.floor(y);
-  const right = x - left;
-  const down = y - top;
-  const topLeft = 4 * (top * width + left);
-  const nextColumn = left < width - 1 ? 4 : 0;
-  const nextRow = top < height - 1 ? 4 * width : 0;
-  for (let channel = 0; channel < 3; channel++) {
-    const texel = topLeft + channel;
-    const above = linearOfByte[data[texel]!]! * (1 - right) + linearOfByte[data[texel + nextColumn]!]! * right;
-    const below =
-      linearOfByte[data[texel + nextRow]!]! * (1 - right) + linearOfByte[data[texel + nextRow + nextColumn]!]! * right;
-    result[at + channel] = above * (1 - down) + below * down;
-  }
 }

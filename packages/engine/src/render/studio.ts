@@ -1,18 +1,17 @@
+import { sampleBilinear, smoothStep } from '../base/interpolation.js';
 import type { TriangleMesh } from '../base/mesh.js';
-import { type Ball, ballAround } from './ball.js';
-import { rasterise } from './rasterise.js';
-import { orbitRotation, type View } from './view.js';
-import { type DepthMap, visibleShare } from './visibility.js';
+import { type DepthMap, rasterize, visibleShare } from './rasterize.js';
+import { type Ball, ballAround, orbitRotation, type View } from './view.js';
 
 /**
- * A photo studio around a model on a white floor: a dome of soft light, one large key light up and left of the
- * camera, and light that comes back from the floor. All of it is sampled by small lamps with a shadow map each, so
- * ambient occlusion, soft shadows and the contact shadow are one and the same sum.
+ * A photo studio around a model on a white floor: a dome of soft light, one large key light above and to the left of the
+ * camera, and light reflected by the floor. Small lamps with a shadow map each sample all of it, so ambient occlusion,
+ * soft shadows and the contact shadow are one sum.
  */
 export interface Studio {
   readonly lamps: readonly Lamp[];
   readonly floor: Floor;
-  /** Half the diagonal of the model's bounds: the length that biases and fades are measured in. */
+  /** Half the diagonal of the model's bounds: the unit of biases and fades. */
   readonly radius: number;
 }
 
@@ -24,10 +23,10 @@ interface Lamp {
   readonly shadows: DepthMap;
 }
 
-/** Linear light, 1 is a white that faces the key light. */
+/** Linear light; 1 is white that faces the key light. */
 type Color = readonly [number, number, number];
 
-/** How much of its light each point of the floor keeps, 0..1, on a square grid around the model; outside it is 1. */
+/** The share of its light that reaches each point of the floor, 0..1, on a square grid around the model; 1 outside. */
 interface Floor {
   readonly left: number;
   readonly back: number;
@@ -35,44 +34,44 @@ interface Floor {
   readonly share: Float32Array;
 }
 
-const DOME_LAMPS = 28;
-const KEY_LAMPS = 12;
-const KEY: Color = [0.8, 0.785, 0.76];
-const DOME: Color = [0.5, 0.51, 0.525];
-/** How much of its light the white floor sends back up. */
-const BOUNCE = 0.38;
-/** Half the angle under which the key light is seen: a softbox near the object, so its shadow has no hard edge. */
-const KEY_SPREAD_RADIANS = 0.32;
-const KEY_YAW_RADIANS = -0.85;
-const KEY_PITCH_RADIANS = 0.9;
+const domeLampCount = 28;
+const keyLampCount = 12;
+const keyColor: Color = [0.8, 0.785, 0.76];
+const domeColor: Color = [0.5, 0.51, 0.525];
+/** The share of its light that the white floor reflects. */
+const bounce = 0.38;
+/** Half the apparent angle of the key light: a softbox near the object, so that its shadow has no hard edge. */
+const keySpreadRadians = 0.32;
+const keyYawRadians = -0.85;
+const keyPitchRadians = 0.9;
 
-const SHADOW_MAP_SIZE = 160;
-const FLOOR_SIZE = 128;
-/** In radii, how far the grid reaches from the middle of the model. */
-const FLOOR_REACH = 2.6;
-const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
+const shadowMapSize = 160;
+const floorSize = 128;
+/** Reach of the floor's grid from the middle of the model, in radii. */
+const floorReach = 2.6;
+const goldenAngle = Math.PI * (3 - Math.sqrt(5));
 
-/** Sets up the lamps for a camera at `yawRadians` (they turn with it: every side is shown in its best light) and casts their shadows. */
+/** Sets up the lamps for a camera at `yawRadians`, with which they turn, and casts their shadows. */
 export function setUpStudio(mesh: TriangleMesh, yawRadians: number): Studio {
   const ball = ballAround(mesh.positions);
   const lamps = [...domeLamps(yawRadians), ...keyLamps(yawRadians)].map(({ yaw, pitch, color }): Lamp => {
     const view = lampView(ball, yaw, pitch);
     const direction = [view.rotation[6], view.rotation[7], view.rotation[8]] as const;
-    return { direction, color, view, shadows: rasterise(mesh, view, { cullBackFaces: true }) };
+    return { direction, color, view, shadows: rasterize(mesh, view, { cullBackFaces: true }) };
   });
   return { lamps, radius: ball.radius, floor: shadeFloor(lamps, ball) };
 }
 
 /**
- * Adds up the light that reaches a point [3] with a unit normal [3] into `light` [3], in linear colour; a diffuse
- * surface shows its base color times that.
+ * Sums the light that reaches a point [3] with a unit normal [3] into `light` [3], in linear color. A diffuse surface
+ * shows its base color times that.
  */
 export function gatherLight(studio: Studio, point: Float32Array, normal: Float32Array, light: Float32Array): void {
   const nx = normal[0]!;
   const ny = normal[1]!;
   const nz = normal[2]!;
-  // A step off the surface, or the coarse texels of the shadow maps would let it shade itself.
-  const lift = (2.5 * studio.radius) / SHADOW_MAP_SIZE;
+  // Slightly off the surface, so that the coarse texels of the shadow maps do not let it shade itself.
+  const lift = (2.5 * studio.radius) / shadowMapSize;
   const x = point[0]! + lift * nx;
   const y = point[1]! + lift * ny;
   const z = point[2]! + lift * nz;
@@ -87,30 +86,24 @@ export function gatherLight(studio: Studio, point: Float32Array, normal: Float32
     green += received * lamp.color[1];
     blue += received * lamp.color[2];
   }
-  // The floor sends back what reaches it; the higher a point is, the more of the lit floor it sees.
+  // The floor reflects the light that reaches it. The higher a point is, the more of the lit floor it sees.
   const height = Math.min(1, Math.max(0, y / studio.radius));
   const below = floorShare(studio, x, z);
-  const bounced = BOUNCE * (0.5 - 0.5 * ny) * (below + (1 - below) * height);
+  const bounced = bounce * (0.5 - 0.5 * ny) * (below + (1 - below) * height);
   light[0] = red + bounced;
   light[1] = green + bounced;
   light[2] = blue + bounced;
 }
 
-/** How much of its light the floor keeps at [x, z], 0..1: the model's soft shadow, faded out towards the grid's edge. */
+/** The share of its light that reaches the floor at [x, z], 0..1: the soft shadow, faded out towards the grid's edge. */
 export function floorShare({ floor, radius }: Studio, x: number, z: number): number {
   const column = (x - floor.left) / floor.cell;
   const row = (z - floor.back) / floor.cell;
-  const [i, j] = [Math.floor(column), Math.floor(row)];
-  if (!(i >= 0 && j >= 0 && i < FLOOR_SIZE - 1 && j < FLOOR_SIZE - 1)) return 1;
-  const [right, front] = [column - i, row - j];
-  const at = j * FLOOR_SIZE + i;
-  const back = floor.share[at]! * (1 - right) + floor.share[at + 1]! * right;
-  const near = floor.share[at + FLOOR_SIZE]! * (1 - right) + floor.share[at + FLOOR_SIZE + 1]! * right;
-  const reach = FLOOR_REACH * radius;
+  if (!(column >= 0 && row >= 0 && column < floorSize - 1 && row < floorSize - 1)) return 1;
+  const share = sampleBilinear(floor.share, floorSize, floorSize, column, row);
+  const reach = floorReach * radius;
   const away = Math.hypot(x - floor.left - reach, z - floor.back - reach) / reach;
-  const fade = Math.min(1, Math.max(0, (away - 0.5) / 0.5));
-  const share = back * (1 - front) + near * front;
-  return share + (1 - share) * fade * fade * (3 - 2 * fade);
+  return share + (1 - share) * smoothStep(0.5, 1, away);
 }
 
 function litShare({ view, shadows }: Lamp, x: number, y: number, z: number): number {
@@ -126,68 +119,68 @@ function litShare({ view, shadows }: Lamp, x: number, y: number, z: number): num
 }
 
 function shadeFloor(lamps: readonly Lamp[], { middle, radius }: Ball): Floor {
-  const [left, back] = [middle[0] - FLOOR_REACH * radius, middle[2] - FLOOR_REACH * radius];
-  const cell = (2 * FLOOR_REACH * radius) / (FLOOR_SIZE - 1);
-  const share = new Float32Array(FLOOR_SIZE * FLOOR_SIZE);
+  const [left, back] = [middle[0] - floorReach * radius, middle[2] - floorReach * radius];
+  const cell = (2 * floorReach * radius) / (floorSize - 1);
+  const share = new Float32Array(floorSize * floorSize);
   const all = lamps.reduce((sum, lamp) => sum + lamp.direction[1] * lamp.color[1], 0);
   for (let at = 0; at < share.length; at++) {
-    const x = left + cell * (at % FLOOR_SIZE);
-    const z = back + cell * Math.floor(at / FLOOR_SIZE);
+    const x = left + cell * (at % floorSize);
+    const z = back + cell * Math.floor(at / floorSize);
     for (const lamp of lamps) {
       share[at]! += (lamp.direction[1] * lamp.color[1] * litShare(lamp, x, 0, z)) / all;
     }
   }
-  // Forty lamps cast forty faint edges: two passes of a small blur make them one soft shadow.
+  // Forty lamps cast forty faint edges. Two passes of a small blur merge them into one soft shadow.
   return { left, back, cell, share: blurred(blurred(share)) };
 }
 
-/** Each cell of the floor mixed with its neighbours, 1 2 1 along each axis; at the border, where no shadow is left, rows may mix. */
+/** Blurs the floor by 1 2 1 along each axis. Rows may mix at the border, where there is no shadow. */
 function blurred(share: Float32Array): Float32Array {
   const result = share.slice();
-  for (const stride of [1, FLOOR_SIZE]) {
+  for (const stride of [1, floorSize]) {
     const before = result.slice();
-    for (let at = FLOOR_SIZE; at < share.length - FLOOR_SIZE; at++) {
+    for (let at = floorSize; at < share.length - floorSize; at++) {
       result[at] = (before[at - stride]! + 2 * before[at]! + before[at + stride]!) / 4;
     }
   }
   return result;
 }
 
-/** Spread evenly over the upper half of the sphere, on a spiral; a little brighter from the camera's side. */
+/** Lamps spread evenly over the upper hemisphere on a spiral, a little brighter on the camera's side. */
 function domeLamps(cameraYaw: number) {
-  return Array.from({ length: DOME_LAMPS }, (_, i) => {
-    const pitch = Math.asin((i + 0.5) / DOME_LAMPS);
-    const yaw = cameraYaw + i * GOLDEN_ANGLE;
+  return Array.from({ length: domeLampCount }, (_, i) => {
+    const pitch = Math.asin((i + 0.5) / domeLampCount);
+    const yaw = cameraYaw + i * goldenAngle;
     const towardsCamera = Math.cos(pitch) * Math.cos(yaw - cameraYaw);
-    // An even dome gives 2·cosine on average to what faces straight up: hence the 2.
-    const scale = (2 / DOME_LAMPS) * (1 + 0.35 * towardsCamera);
-    return { yaw, pitch, color: times(DOME, scale) };
+    // A surface that faces up receives half the light of an even dome on average, hence the factor 2.
+    const scale = (2 / domeLampCount) * (1 + 0.35 * towardsCamera);
+    return { yaw, pitch, color: times(domeColor, scale) };
   });
 }
 
-/** Spread evenly over a round softbox. */
+/** Lamps spread evenly over a round softbox. */
 function keyLamps(cameraYaw: number) {
-  return Array.from({ length: KEY_LAMPS }, (_, i) => {
-    const offset = KEY_SPREAD_RADIANS * Math.sqrt((i + 0.5) / KEY_LAMPS);
-    const pitch = KEY_PITCH_RADIANS + offset * Math.sin(i * GOLDEN_ANGLE);
-    const yaw = cameraYaw + KEY_YAW_RADIANS + (offset * Math.cos(i * GOLDEN_ANGLE)) / Math.cos(pitch);
-    return { yaw, pitch, color: times(KEY, 1 / KEY_LAMPS) };
+  return Array.from({ length: keyLampCount }, (_, i) => {
+    const offset = keySpreadRadians * Math.sqrt((i + 0.5) / keyLampCount);
+    const pitch = keyPitchRadians + offset * Math.sin(i * goldenAngle);
+    const yaw = cameraYaw + keyYawRadians + (offset * Math.cos(i * goldenAngle)) / Math.cos(pitch);
+    return { yaw, pitch, color: times(keyColor, 1 / keyLampCount) };
   });
 }
 
-/** So far away that its light is nearly parallel: one rasteriser then serves lamps as well as cameras. */
+/** A lamp's view, from so far away that its light is nearly parallel. */
 function lampView({ middle, radius }: Ball, yaw: number, pitch: number): View {
   const rotation = orbitRotation(yaw, pitch);
   const distance = 100 * radius;
   const along = (axis: 0 | 1 | 2) => middle[axis] + distance * rotation[6 + axis]!;
   return {
-    width: SHADOW_MAP_SIZE,
-    height: SHADOW_MAP_SIZE,
+    width: shadowMapSize,
+    height: shadowMapSize,
     eye: [along(0), along(1), along(2)],
     rotation,
     // A hundred radii away the ball fills 96 % of the map.
-    focalLength: 0.48 * SHADOW_MAP_SIZE * 100,
-    principalPoint: [SHADOW_MAP_SIZE / 2, SHADOW_MAP_SIZE / 2],
+    focalLength: 0.48 * shadowMapSize * 100,
+    principalPoint: [shadowMapSize / 2, shadowMapSize / 2],
   };
 }
 

@@ -1,12 +1,11 @@
 import type { Camera } from '../base/camera.js';
-import { ballAround } from './ball.js';
 
 /**
- * A pinhole camera anywhere in model space and the picture it takes, in pixels: what the rasteriser needs to know.
+ * A pinhole camera anywhere in model space, and the size of its image in pixels.
  *
- * `rotation` has three rows, the camera's right, up and back axes in model space (it looks along minus the third);
- * `focalLength` and `principalPoint` are in pixels of a `width` x `height` picture whose rows run from the top and
- * whose pixel [column, row] has its centre at [column + 0.5, row + 0.5].
+ * `rotation` has three rows, the camera's right, up and back axes in model space (it looks along minus the third).
+ * `focalLength` and `principalPoint` are in pixels of a `width` x `height` image whose rows are from the top and whose
+ * pixel [column, row] has its center at [column + 0.5, row + 0.5].
  */
 export interface View {
   readonly width: number;
@@ -17,7 +16,7 @@ export interface View {
   readonly principalPoint: readonly [number, number];
 }
 
-/** The view the photo was taken from, as a square picture of `size` pixels; model space is then the camera's own frame. */
+/** The view of the photo's camera, as a square image of `size` pixels. Model space is the camera's own frame. */
 export function photoView(camera: Camera, size: number): View {
   return {
     width: size,
@@ -36,13 +35,13 @@ export interface OrbitOptions {
   readonly yawRadians: number;
   /** Above the horizon, between -pi/2 and pi/2. */
   readonly pitchRadians: number;
-  /** Of the picture's shorter side. */
+  /** Of the image's shorter side. */
   readonly fovRadians: number;
-  /** Share of the picture kept free on each side, 0 .. 0.5. */
+  /** Share of the image kept free on each side, 0 .. 0.5. */
   readonly margin: number;
 }
 
-/** A view that turns around the model, close enough that `positions` [3·V] fill the picture up to its margin, and in its middle. */
+/** A view from any side of the model, so close that `positions` [3·V] fill the image up to its margin, centered. */
 export function orbitView(positions: Float32Array, options: OrbitOptions): View {
   const { width, height, margin } = options;
   const rotation = orbitRotation(options.yawRadians, options.pitchRadians);
@@ -53,18 +52,18 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
     return { width, height, rotation, focalLength, principalPoint, eye: [along(0), along(1), along(2)] };
   };
 
-  // Perspective draws near parts larger, so the picture of a centred object is not centred: moving the principal
-  // point mends that without turning the camera, and the room it gains is why the distance is found by bisection.
-  const [roomX, roomY] = [width * (1 - 2 * margin), height * (1 - 2 * margin)];
+  // Perspective enlarges near parts, so the image of a centered object is off center. Moving the principal point corrects
+  // that without turning the camera. It also leaves more room, so the distance is found by bisection.
+  const [maxWidth, maxHeight] = [width * (1 - 2 * margin), height * (1 - 2 * margin)];
   let tooNear = radius;
-  let farEnough = radius * (1 + (2 * focalLength) / Math.min(roomX, roomY));
+  let farEnough = radius * (1 + (2 * focalLength) / Math.min(maxWidth, maxHeight));
   for (let step = 0; step < 16; step++) {
     const distance = (tooNear + farEnough) / 2;
-    const frame = boundsOnPicture(view(distance, [0, 0]), positions);
-    if (frame.right - frame.left > roomX || frame.bottom - frame.top > roomY) tooNear = distance;
+    const frame = boundsInImage(view(distance, [0, 0]), positions);
+    if (frame.right - frame.left > maxWidth || frame.bottom - frame.top > maxHeight) tooNear = distance;
     else farEnough = distance;
   }
-  const frame = boundsOnPicture(view(farEnough, [0, 0]), positions);
+  const frame = boundsInImage(view(farEnough, [0, 0]), positions);
   return view(farEnough, [(width - frame.left - frame.right) / 2, (height - frame.top - frame.bottom) / 2]);
 }
 
@@ -81,8 +80,8 @@ export function orbitRotation(yawRadians: number, pitchRadians: number): View['r
 }
 
 /**
- * Projects model-space points [3·N] onto the picture: x right, y DOWN, both in pixels, and the depth along the view
- * axis in model units (not above 0 behind the camera), as Float32Array [3·N].
+ * Projects model-space points [3·N] into the image: x right and y DOWN in pixels, and the depth along the view axis in
+ * model units (at most 0 behind the camera), as Float32Array [3·N].
  */
 export function projectPoints(view: View, points: Float32Array): Float32Array {
   const { eye, rotation, focalLength, principalPoint } = view;
@@ -100,7 +99,7 @@ export function projectPoints(view: View, points: Float32Array): Float32Array {
   return projected;
 }
 
-function boundsOnPicture(view: View, positions: Float32Array) {
+function boundsInImage(view: View, positions: Float32Array) {
   const projected = projectPoints(view, positions);
   const frame = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
   for (let i = 0; i < projected.length; i += 3) {
@@ -110,4 +109,26 @@ function boundsOnPicture(view: View, positions: Float32Array) {
     frame.bottom = Math.max(frame.bottom, projected[i + 1]!);
   }
   return frame;
+}
+
+/** A ball that contains some points: the middle and half the diagonal of their bounding box. */
+export interface Ball {
+  readonly middle: readonly [number, number, number];
+  readonly radius: number;
+}
+
+/** @param positions [3·N] */
+export function ballAround(positions: Float32Array): Ball {
+  const low = [Infinity, Infinity, Infinity];
+  const high = [-Infinity, -Infinity, -Infinity];
+  for (let i = 0; i < positions.length; i++) {
+    const axis = i % 3;
+    low[axis] = Math.min(low[axis]!, positions[i]!);
+    high[axis] = Math.max(high[axis]!, positions[i]!);
+  }
+  const half = (axis: number) => (high[axis]! - low[axis]!) / 2;
+  return {
+    middle: [low[0]! + half(0), low[1]! + half(1), low[2]! + half(2)],
+    radius: Math.hypot(half(0), half(1), half(2)),
+  };
 }

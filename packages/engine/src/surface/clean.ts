@@ -1,15 +1,14 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
 /**
- * Drops what is not the object: closed parts of less than `minShare` of the largest part's volume (specks that float
- * around it), and bubbles inside it, which nobody can see and which waste triangles and texture. Holes that run through
- * the object are meant and stay.
+ * Drops closed parts of less than `minShare` of the largest part's volume (specks around the object), and bubbles inside
+ * it, which are invisible and would take triangles and texture. Holes through the object stay.
  */
 export function clean(mesh: TriangleMesh, minShare = 0.01): TriangleMesh {
   const { positions, indices } = mesh;
   const { partOf, count } = connectedParts(mesh);
-  // Six times the volume of each, from the tetrahedra between its triangles and the origin. A bubble winds the other
-  // way round, so its volume is negative.
+  // Six times the volume of each part, summed over tetrahedra from the origin to its triangles. A bubble is wound
+  // inwards, so its volume is negative.
   const volumes = new Float64Array(count);
   for (let t = 0; t < indices.length; t += 3) {
     const [a, b, c] = [3 * indices[t]!, 3 * indices[t + 1]!, 3 * indices[t + 2]!];
@@ -18,7 +17,7 @@ export function clean(mesh: TriangleMesh, minShare = 0.01): TriangleMesh {
     const [cx, cy, cz] = [positions[c]!, positions[c + 1]!, positions[c + 2]!];
     volumes[partOf[indices[t]!]!]! += ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx);
   }
-  const largest = volumes.reduce((most, volume) => Math.max(most, volume), 0);
+  const largest = volumes.reduce((max, volume) => Math.max(max, volume), 0);
   const kept = indices.slice();
   let length = 0;
   for (let t = 0; t < indices.length; t += 3) {
@@ -29,7 +28,7 @@ export function clean(mesh: TriangleMesh, minShare = 0.01): TriangleMesh {
   return compact(positions, kept.subarray(0, length));
 }
 
-/** The connected part that each vertex belongs to, by number, and how many there are. */
+/** The number of the connected part of each vertex, and the count of parts. */
 function connectedParts({ positions, indices }: TriangleMesh): { partOf: Uint32Array; count: number } {
   const parent = new Uint32Array(positions.length / 3);
   for (let vertex = 0; vertex < parent.length; vertex++) parent[vertex] = vertex;
@@ -53,7 +52,7 @@ function connectedParts({ positions, indices }: TriangleMesh): { partOf: Uint32A
   return { partOf, count };
 }
 
-/** A mesh of the given triangles, with only the vertices they use, in the order of their first use. */
+/** A mesh of the given triangles, with only the vertices they use, in order of first use. */
 export function compact(positions: Float32Array, triangles: Uint32Array): TriangleMesh {
   const newIndex = new Int32Array(positions.length / 3).fill(-1);
   const indices = new Uint32Array(triangles.length);

@@ -2,12 +2,12 @@ import type { TriangleMesh } from '../base/mesh.js';
 import { compact } from './clean.js';
 
 /**
- * Reduces a closed 2-manifold to at most `maxTriangles` by collapsing edges in the order of their quadric error, and
- * keeps it one: an edge is collapsed only if its ends have no neighbours in common but the two opposite to it (the link
- * condition), which keeps every part and every handle.
+ * Reduces a closed 2-manifold to at most `maxTriangles` by collapsing edges in order of quadric error. The result is a
+ * closed 2-manifold with the same parts and handles, because an edge collapses only if its ends share just the two
+ * neighbors opposite to it (the link condition).
  *
- * A collapse that would turn a triangle over is put off until there is no other way to the budget. Where handles and
- * parts need more triangles than that, the result has as few as they allow.
+ * Collapses that would flip a triangle come last, when nothing else reaches the budget. If parts and handles need more
+ * triangles than that, the result has the minimum for them.
  * @see Garland and Heckbert, "Surface Simplification Using Quadric Error Metrics", SIGGRAPH 1997; Dey, Edelsbrunner,
  *      Guha and Nekhayev, "Topology Preserving Edge Contraction", 1999, for the link condition
  */
@@ -18,8 +18,8 @@ export function collapseEdges(mesh: TriangleMesh, maxTriangles: number): Triangl
   return collapser.mesh();
 }
 
-// Cosine below which a triangle counts as turned over.
-const leastTurn = 0.2;
+// A triangle whose normal turns by more than this cosine counts as flipped.
+const minCosine = 0.2;
 const none = -1;
 
 class Collapser {
@@ -30,15 +30,15 @@ class Collapser {
   /** The corners at each vertex as a linked list: of a vertex the first, of a corner the next. */
   readonly #firstCorner: Int32Array;
   readonly #nextCorner: Int32Array;
-  /** Ten numbers a vertex: the upper triangle of its symmetric 4 x 4 matrix, row by row. */
+  /** Ten numbers per vertex: the upper triangle of its symmetric 4 x 4 matrix, row by row. */
   readonly #quadrics: Float64Array;
-  /** Grows with each change around a vertex: what was queued before is out of date. */
+  /** Increases with each change around a vertex, which invalidates its queued edges. */
   readonly #version: Uint32Array;
-  /** The last search that met a vertex. */
-  readonly #mark: Uint32Array;
+  /** The last search that visited a vertex. */
+  readonly #visited: Uint32Array;
   #search = 0;
   readonly #queue = new EdgeQueue();
-  readonly #place = new Float64Array(3);
+  readonly #position = new Float64Array(3);
 
   constructor({ positions, indices }: TriangleMesh) {
     const vertexCount = positions.length / 3;
@@ -50,7 +50,7 @@ class Collapser {
     this.#nextCorner = new Int32Array(indices.length);
     this.#quadrics = new Float64Array(10 * vertexCount);
     this.#version = new Uint32Array(vertexCount);
-    this.#mark = new Uint32Array(vertexCount);
+    this.#visited = new Uint32Array(vertexCount);
     for (let corner = 0; corner < indices.length; corner++) {
       const vertex = indices[corner]!;
       this.#nextCorner[corner] = this.#firstCorner[vertex]!;
@@ -59,8 +59,8 @@ class Collapser {
     for (let t = 0; t < indices.length; t += 3) this.#addPlane(t);
   }
 
-  /** Collapses what it may. @returns how many edges that were */
-  run(maxTriangles: number, keepSides: boolean): number {
+  /** Collapses edges until the budget is reached or none is left. @returns the number of collapsed edges */
+  run(maxTriangles: number, keepOrientation: boolean): number {
     this.#queue.clear();
     for (let corner = 0; corner < this.#indices.length; corner++) {
       if (!this.#alive[Math.floor(corner / 3)]) continue;
@@ -72,8 +72,8 @@ class Collapser {
       const { a, b, version } = this.#queue;
       if (version !== this.#version[a]! + this.#version[b]!) continue;
       if (!this.#linkHolds(a, b)) continue;
-      this.#bestPlace(a, b);
-      if (keepSides && (this.#turnsOver(a, b) || this.#turnsOver(b, a))) continue;
+      this.#findBestPosition(a, b);
+      if (keepOrientation && (this.#flips(a, b) || this.#flips(b, a))) continue;
       this.#collapse(a, b);
       collapsed++;
     }
@@ -120,32 +120,32 @@ class Collapser {
   #enqueue(a: number, b: number): void {
     const p = this.#positions;
     const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
-    // On a plane every collapse costs nothing; shorter edges first keep its triangles in shape.
-    const cost = this.#bestPlace(a, b) + 1e-9 * length * length;
+    // On a plane every collapse costs 0. Shorter edges first keep its triangles well shaped.
+    const cost = this.#findBestPosition(a, b) + 1e-9 * length * length;
     this.#queue.push(cost, a, b, this.#version[a]! + this.#version[b]!);
   }
 
-  /** Puts where the error is least into `#place`: of the whole space, or of the ends and the middle. @returns the error */
-  #bestPlace(a: number, b: number): number {
+  /** Sets `#position` to the point of minimum error, or else the best of both ends and the middle. @returns the error */
+  #findBestPosition(a: number, b: number): number {
     const p = this.#positions;
     const best = this.#solve(a, b);
     if (best < Infinity) return best;
-    let least = Infinity;
+    let min = Infinity;
     for (let share = 0; share <= 1; share += 0.5) {
       const x = p[3 * a]! + share * (p[3 * b]! - p[3 * a]!);
       const y = p[3 * a + 1]! + share * (p[3 * b + 1]! - p[3 * a + 1]!);
       const z = p[3 * a + 2]! + share * (p[3 * b + 2]! - p[3 * a + 2]!);
       const error = this.#error(a, x, y, z) + this.#error(b, x, y, z);
-      if (error >= least) continue;
-      least = error;
-      this.#place[0] = x;
-      this.#place[1] = y;
-      this.#place[2] = z;
+      if (error >= min) continue;
+      min = error;
+      this.#position[0] = x;
+      this.#position[1] = y;
+      this.#position[2] = z;
     }
-    return least;
+    return min;
   }
 
-  /** The same for the place where the gradient of the error is zero; Infinity if that is far away or not one place. */
+  /** The same for the point where the error's gradient is 0. @returns Infinity if it is far away or not unique */
   #solve(a: number, b: number): number {
     const q = this.#quadrics;
     const [i, j] = [10 * a, 10 * b];
@@ -166,9 +166,9 @@ class Collapser {
     const away = (v: number) => Math.hypot(x - p[3 * v]!, y - p[3 * v + 1]!, z - p[3 * v + 2]!);
     const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
     if (!(away(a) + away(b) <= 2 * length)) return Infinity;
-    this.#place[0] = x;
-    this.#place[1] = y;
-    this.#place[2] = z;
+    this.#position[0] = x;
+    this.#position[1] = y;
+    this.#position[2] = z;
     return this.#error(a, x, y, z) + this.#error(b, x, y, z);
   }
 
@@ -183,18 +183,18 @@ class Collapser {
     );
   }
 
-  /** Whether the ends share just two neighbours, neither of which would be left with two triangles. */
+  /** Whether the ends share exactly two neighbors, and both would keep at least three triangles. */
   #linkHolds(a: number, b: number): boolean {
     const search = ++this.#search;
-    // In a closed manifold each neighbour follows the vertex in exactly one of its triangles.
+    // In a closed manifold each neighbor follows the vertex in exactly one of its triangles.
     for (let corner = this.#firstCorner[a]!; corner !== none; corner = this.#nextCorner[corner]!) {
-      this.#mark[this.#indices[following(corner)]!] = search;
+      this.#visited[this.#indices[following(corner)]!] = search;
     }
     let shared = 0;
     for (let corner = this.#firstCorner[b]!; corner !== none; corner = this.#nextCorner[corner]!) {
-      const neighbour = this.#indices[following(corner)]!;
-      if (this.#mark[neighbour] !== search) continue;
-      if (++shared > 2 || this.#degree(neighbour) <= 3) return false;
+      const neighbor = this.#indices[following(corner)]!;
+      if (this.#visited[neighbor] !== search) continue;
+      if (++shared > 2 || this.#degree(neighbor) <= 3) return false;
     }
     return shared === 2;
   }
@@ -205,10 +205,10 @@ class Collapser {
     return degree;
   }
 
-  /** Whether a triangle at `vertex` that stays would face elsewhere with the vertex at `#place`. */
-  #turnsOver(vertex: number, other: number): boolean {
+  /** Whether a remaining triangle at `vertex` would flip with the vertex at `#position`. */
+  #flips(vertex: number, other: number): boolean {
     const p = this.#positions;
-    const [px, py, pz] = [this.#place[0]!, this.#place[1]!, this.#place[2]!];
+    const [px, py, pz] = [this.#position[0]!, this.#position[1]!, this.#position[2]!];
     for (let corner = this.#firstCorner[vertex]!; corner !== none; corner = this.#nextCorner[corner]!) {
       const b = this.#indices[following(corner)]!;
       const c = this.#indices[following(following(corner))]!;
@@ -220,12 +220,12 @@ class Collapser {
       const [mx, my, mz] = [ey * uz - ez * uy, ez * ux - ex * uz, ex * uy - ey * ux];
       const [nx, ny, nz] = [ey * vz - ez * vy, ez * vx - ex * vz, ex * vy - ey * vx];
       const cosine = mx * nx + my * ny + mz * nz;
-      if (cosine <= leastTurn * Math.hypot(mx, my, mz) * Math.hypot(nx, ny, nz)) return true;
+      if (cosine <= minCosine * Math.hypot(mx, my, mz) * Math.hypot(nx, ny, nz)) return true;
     }
     return false;
   }
 
-  /** Moves `a` to `#place` and gives it the triangles of `b`, but for the two that have both. */
+  /** Moves `a` to `#position` and gives it the triangles of `b`, except for the two that have both. */
   #collapse(a: number, b: number): void {
     for (let corner = this.#firstCorner[b]!; corner !== none; ) {
       const next = this.#nextCorner[corner]!;
@@ -245,7 +245,7 @@ class Collapser {
     }
     this.#firstCorner[b] = none;
     this.#version[b]!++;
-    for (let axis = 0; axis < 3; axis++) this.#positions[3 * a + axis] = this.#place[axis]!;
+    for (let axis = 0; axis < 3; axis++) this.#positions[3 * a + axis] = this.#position[axis]!;
     for (let i = 0; i < 10; i++) this.#quadrics[10 * a + i]! += this.#quadrics[10 * b + i]!;
     this.#version[a]!++;
     for (let corner = this.#firstCorner[a]!; corner !== none; corner = this.#nextCorner[corner]!) {

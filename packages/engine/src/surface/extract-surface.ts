@@ -9,22 +9,21 @@ import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 
 /**
- * Smoothing evens out a few cells in ten passes. Steps that a field has of its own are as large in the world on any
- * grid: the square of the resolution takes them out alike, which was tuned at 160 cells.
+ * Ten passes smooth over a few cells. The steps of a field that was interpolated have a fixed size in space, so removing
+ * them takes passes in proportion to the squared resolution; tuned at 160 cells.
  */
 const smoothingPasses = ({ projects }: DensityField, resolution: number): number =>
   projects ? 10 : Math.min(Math.max(Math.round(10 * (resolution / 160) ** 2), 10), 30);
 
-/** Cells along the longest side below which nothing is left of a shape. */
-const coarsest = 24;
+/** Minimum cells along the longest side: with fewer, nothing is left of a shape. */
+const minResolution = 24;
 
 /**
  * The surface of a sampled field: a closed, outward wound 2-manifold of at most `maxTriangles`, without specks.
  *
- * A shape with more holes and parts than so many triangles can show is sampled again at half the resolution, which has
- * fewer.
- * @param sampled the field's samples, at the resolution wanted
- * @throws {EngineError} inference_failed, if there is no surface, or the budget is too small even for the coarsest
+ * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
+ * some.
+ * @throws {EngineError} inference_failed, if there is no surface, or the budget is too small even at the lowest resolution
  */
 export async function extractSurface(
   field: DensityField,
@@ -43,7 +42,7 @@ export async function extractSurface(
     const { mesh, withinBudget } = await simplify(smooth(raw, smoothingPasses(field, grid.resolution)), maxTriangles);
     if (withinBudget) return field.projects ? projectOntoField(mesh, field, grid.scale, grid.cell) : mesh;
     const resolution = Math.floor(grid.resolution / 2);
-    if (resolution < coarsest) {
+    if (resolution < minResolution) {
       throw new EngineError(
         'inference_failed',
         `The shape found in this photo has too many holes and parts for ${maxTriangles} triangles. Allow more, or try another view of the object.`,

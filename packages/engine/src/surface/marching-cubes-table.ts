@@ -1,14 +1,14 @@
 /**
- * The triangles of each of the 256 ways a cube's corners can be inside or outside, derived instead of typed in.
+ * The triangles for each of the 256 ways in which a cube's corners can be inside or outside, derived by code.
  *
- * A corner is numbered x + 2y + 4z, an edge by its lower corner and axis. On every face the crossings are joined so
- * that inside corners stay apart where the face is ambiguous; two cubes that share a face therefore join the same
- * crossings, and the surface is closed. A polygon is cut only along diagonals that do not lie in a face of the cube,
- * since the neighbour could own the same diagonal and an edge would then have four triangles. So the result is always
- * a closed 2-manifold, which the classic printed table is not.
+ * Corners are numbered x + 2y + 4z, edges by their lower corner and axis. On every face, crossings are joined so that
+ * inside corners stay apart where the face is ambiguous. Two cubes that share a face therefore join the same crossings,
+ * and the surface is closed. Polygons are cut only along diagonals that are not in a face of the cube: the neighboring
+ * cube could use the same diagonal, which would then have four triangles. So the result is always a closed 2-manifold,
+ * unlike that of the classic printed table.
  */
 
-/** Each of the 12 edges: its lower corner and the axis (0 x, 1 y, 2 z) it runs along. */
+/** Each of the 12 edges: its lower corner and the axis (0 x, 1 y, 2 z) of its direction. */
 export const edgeCorners: readonly (readonly [corner: number, axis: number])[] = [0, 1, 2].flatMap((axis) =>
   [0, 1, 2, 3, 4, 5, 6, 7].filter((corner) => !(corner & (1 << axis))).map((corner) => [corner, axis] as const),
 );
@@ -24,13 +24,13 @@ const faces: readonly (readonly number[])[] = [0, 1, 2].flatMap((axis) => {
   return [low, low.map((corner) => corner + (1 << axis)).reverse()];
 });
 
-/** The faces an edge touches; two edges with one in common have their crossings in one plane. */
+/** The two faces of each edge. The crossings of two edges with a common face are in one plane. */
 const facesOfEdge = edgeCorners.map(([corner, axis]) =>
   faces.flatMap((face, f) => (face.includes(corner) && face.includes(corner + (1 << axis)) ? [f] : [])),
 );
 const shareFace = (a: number, b: number) => facesOfEdge[a]!.some((face) => facesOfEdge[b]!.includes(face));
 
-/** Closed polygons of crossings, each listed so that its front looks from inside to outside. */
+/** The closed polygons of crossings, wound so that they face outside. */
 function polygonsOf(configuration: number): number[][] {
   const inside = (corner: number) => (configuration >> corner) & 1;
   const next = new Map<number, number>();
@@ -38,8 +38,8 @@ function polygonsOf(configuration: number): number[][] {
     face.forEach((corner, i) => {
       const following = face[(i + 1) % 4]!;
       if (!inside(corner) || inside(following)) return;
-      // Walking the face's rim we have just left an inside run; it began where the rim last entered. Joining the two
-      // crossings keeps this run apart from any other on the face.
+      // A run of inside corners along the face's rim ends here. Joining the crossings at its start and end keeps it
+      // apart from any other run on the face.
       let start = i;
       while (inside(face[(start + 3) % 4]!)) start = (start + 3) % 4;
       next.set(edgeBetween(face[(start + 3) % 4]!, face[start]!), edgeBetween(corner, following));
@@ -59,7 +59,7 @@ function polygonsOf(configuration: number): number[][] {
   return polygons;
 }
 
-/** Cuts a polygon into triangles along diagonals that do not lie in a face, or returns undefined if there is no such cut. */
+/** Cuts a polygon into triangles along diagonals that are not in a face. @returns undefined if that is impossible */
 function triangulate(polygon: readonly number[]): number[] | undefined {
   if (polygon.length === 3) return [...polygon];
   const [first, last] = [polygon[0]!, polygon[polygon.length - 1]!];
@@ -73,7 +73,7 @@ function triangulate(polygon: readonly number[]): number[] | undefined {
   return undefined;
 }
 
-/** For each configuration (bit c set: corner c is inside), the edges whose crossings are the triangles' corners, three a triangle. */
+/** For each configuration (bit c set: corner c is inside), the edges of the triangles' corners, three per triangle. */
 export const cubeTriangles: readonly Uint8Array[] = Array.from({ length: 256 }, (_, configuration) =>
   Uint8Array.from(
     polygonsOf(configuration).flatMap((polygon) => {

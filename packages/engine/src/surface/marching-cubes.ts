@@ -6,10 +6,10 @@ import { cubeTriangles, edgeCorners } from './marching-cubes-table.js';
 /**
  * Extracts the surface where a sampled density crosses `threshold`, as an indexed mesh with shared vertices.
  *
- * Sides: inside is above `threshold`; fronts wind counter-clockwise seen from outside.
+ * Sides: inside is above `threshold`; triangles wind counter-clockwise seen from outside.
  * Closed: if every border sample is outside, each edge belongs to exactly two triangles, in opposite directions, and
  * the triangles around each vertex form one fan (see `marching-cubes-table.ts` for why).
- * Empty: a density that never crosses gives no vertices and no error; the caller decides.
+ * Empty: a density that never crosses gives no vertices and no error.
  * @throws {RangeError} if `values.length` is not nx·ny·nz, or any value is NaN
  * @see Lorensen and Cline, "Marching Cubes", SIGGRAPH 1987
  */
@@ -23,10 +23,10 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
   const positions = new GrowingFloats();
   const indices = new GrowingInts();
 
-  // A crossing belongs to the grid edge it lies on, named by its lower sample and its axis. Cells only ever share
-  // edges within two neighbouring layers, so two layers of ids are kept, not one id for every edge of the grid.
+  // A crossing is identified by its grid edge: the lower sample and the axis. Cells share edges only within two
+  // neighboring layers, so ids are kept for two layers instead of the whole grid.
   const edgeIds = [new Int32Array(3 * layer).fill(-1), new Int32Array(3 * layer).fill(-1)] as const;
-  // Of each sample of the two layers whether it is inside, so that each is compared once and not by its eight cells.
+  // Whether each sample of the two layers is inside, so that it is compared once and not for each of its eight cells.
   const insides = [new Uint8Array(layer), new Uint8Array(layer)] as const;
   markInside(values, 0, threshold, insides[0]);
 
@@ -37,7 +37,7 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
     for (let j = 0; j < ny - 1; j++) {
       const row = j * nx;
       const base = row + k * layer;
-      // Corners are numbered x + 2y + 4z: a step to the right makes the odd ones, which have x = 1, the even ones.
+      // Corners are numbered x + 2y + 4z: a step to the right turns the odd ones, with x = 1, into the even ones.
       let configuration = (near[row]! << 1) | (near[row + nx]! << 3) | (far[row]! << 5) | (far[row + nx]! << 7);
       for (let i = 0; i < nx - 1; i++) {
         const right = row + i + 1;
@@ -63,8 +63,7 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
             const a = base + i + (from & 1) + (from & 2 ? nx : 0) + z * layer;
             const va = values[a]!;
             const vb = values[a + (axis === 0 ? 1 : axis === 1 ? nx : layer)]!;
-            // Kept off the samples themselves: crossings of several edges that meet in one point would make
-            // triangles without area.
+            // Not at the sample itself: several edges that cross in one point would give triangles without area.
             const t = Math.min(Math.max((threshold - va) / (vb - va), 0.02), 0.98);
             id = ids[slot] = positions.length / 3;
             positions.push(origin[0] + (x + (axis === 0 ? t : 0)) * cell);

@@ -1,13 +1,13 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
-/** A plane: the points p with normal · p = offset. The normal is of unit length. */
-export interface Plane {
+/** The plane of points p with normal · p = offset. The normal has unit length. */
+export interface MirrorPlane {
   readonly normal: readonly [number, number, number];
   readonly offset: number;
 }
 
-/** The points [3·N] on the other side of the plane. With an offset of 0: directions. */
-export function reflect({ normal, offset }: Plane, points: Float32Array): Float32Array {
+/** Reflects points [3·N] across the plane; with an offset of 0, directions. */
+export function reflect({ normal, offset }: MirrorPlane, points: Float32Array): Float32Array {
   const reflected = points.slice();
   for (let i = 0; i < points.length; i += 3) {
     const along = normal[0] * points[i]! + normal[1] * points[i + 1]! + normal[2] * points[i + 2]!;
@@ -17,64 +17,65 @@ export function reflect({ normal, offset }: Plane, points: Float32Array): Float3
 }
 
 export interface MirrorOptions {
-  /** The plane stands: its normal is at right angles to this unit vector. */
+  /** The normal is at right angles to this unit vector. */
   readonly up: readonly [number, number, number];
-  /** The normal is at least so far from this unit vector, in radians: a plane across the view tells nothing about the far side. */
+  /** The view axis, a unit vector. */
   readonly view: readonly [number, number, number];
+  /** Minimum angle between normal and view in radians. A plane across the view tells nothing about the far side. */
   readonly awayFromView: number;
 }
 
-/** Planes of symmetry of a reconstruction from one photo are never exact: those of chairs and trucks were off by 0.03. */
-const greatestError = 0.034;
+/** A reconstruction from one photo is never exactly symmetric: chairs and trucks had an error of 0.03. */
+const maxError = 0.034;
 
-/** Where the normal is nearer to the view, the other side is what the photo sees through the thing: it has a way of its own. */
+/** With a normal nearer to the view, the other side is the one behind, for which `bake` has another method. */
 const awayFromView = (30 * Math.PI) / 180;
 
 /**
- * The upright planes across which an object in the photo camera's frame may be its own mirror image, the likelier first,
- * as far as its shape tells; only those that say something of its far side.
+ * The upright planes in which an object in the photo camera's frame is nearly its own mirror image, by shape, the best
+ * first. Only planes that tell something about its far side.
  */
-export function mirrorsOf(mesh: TriangleMesh, elevationRadians: number): Plane[] {
+export function mirrorsOf(mesh: TriangleMesh, elevationRadians: number): MirrorPlane[] {
   const up = [0, Math.cos(elevationRadians), Math.sin(elevationRadians)] as const;
-  return findMirrors(mesh, { up, view: [0, 0, 1], awayFromView }).filter(({ error }) => error < greatestError);
+  return findMirrors(mesh, { up, view: [0, 0, 1], awayFromView }).filter(({ error }) => error < maxError);
 }
 
 const samples = 1200;
 const coarseSteps = 24;
-/** A box and a truck have two planes; what else is nearly one is the neighbour of one of them. */
-const leastApart = (40 * Math.PI) / 180;
-/** Shares of the extent. Whatever is further from its place is only missing, not missing more. */
-const greatestMiss = 0.08;
+/** Minimum angle between two planes. A box and a truck have two; planes nearer to one of them are the same one. */
+const minAngleBetween = (40 * Math.PI) / 180;
+/** Maximum error of a vertex, as a share of the extent, so that missing parts do not dominate. */
+const maxMiss = 0.08;
 
 /**
- * Finds the upright planes across which a mesh is most nearly its own mirror image: the best, and the best that is turned
- * well away from it, where there is one.
+ * Finds the upright planes in which a mesh is most nearly its own mirror image: the best one, and the best one at a large
+ * angle to it, if any.
  *
  * `error` is the mean distance of the mirrored vertices to the nearest vertex, as a share of the mesh's extent.
  */
-export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane & { readonly error: number })[] {
+export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (MirrorPlane & { readonly error: number })[] {
   const { up, view } = options;
-  const points = spread(mesh.positions);
+  const points = everyNth(mesh.positions);
   const { middle, extent } = measure(mesh.positions);
   const distances = nearestVertex(mesh.positions, middle, extent);
   const [east, north] = horizontal(up);
   const limit = Math.cos(options.awayFromView);
 
-  const planeAt = (angle: number, shift: number): Plane => {
+  const planeAt = (angle: number, shift: number): MirrorPlane => {
     const [cos, sin] = [Math.cos(angle), Math.sin(angle)];
     const normal = [0, 1, 2].map((axis) => cos * east[axis]! + sin * north[axis]!) as [number, number, number];
     return { normal, offset: dot(normal, middle) + shift * extent };
   };
-  const errorOf = (plane: Plane, distance: (x: number, y: number, z: number) => number): number => {
+  const errorOf = (plane: MirrorPlane, distance: (x: number, y: number, z: number) => number): number => {
     const reflected = reflect(plane, points);
     let sum = 0;
     for (let i = 0; i < reflected.length; i += 3) {
       const miss = distance(reflected[i]!, reflected[i + 1]!, reflected[i + 2]!) / extent;
-      sum += Math.min(miss, greatestMiss);
+      sum += Math.min(miss, maxMiss);
     }
     return sum / (points.length / 3);
   };
-  const tried = (angle: number, shift: number): Candidate | undefined => {
+  const candidateAt = (angle: number, shift: number): Candidate | undefined => {
     const plane = planeAt(angle, shift);
     if (Math.abs(dot(plane.normal, view)) > limit) return undefined;
     return { angle, shift, error: errorOf(plane, distances.about) };
@@ -83,20 +84,21 @@ export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane 
 
   const coarse: Candidate[] = [];
   for (let step = 0; step < coarseSteps; step++) {
-    const shifts = [-0.05, 0, 0.05].map((shift) => tried((step * Math.PI) / coarseSteps, shift));
+    const shifts = [-0.05, 0, 0.05].map((shift) => candidateAt((step * Math.PI) / coarseSteps, shift));
     coarse.push(...shifts.filter((candidate) => candidate !== undefined));
   }
   coarse.sort((a, b) => a.error - b.error);
   const [first] = coarse;
   if (!first) return [];
-  const second = coarse.find(({ angle }) => turnBetween(angle, first.angle) > leastApart);
+  const second = coarse.find(({ angle }) => angleBetween(angle, first.angle) > minAngleBetween);
 
   const refined = [first, ...(second ? [second] : [])].map((start) => {
     let best = start;
     for (let reach = Math.PI / coarseSteps / 2; reach > 0.01; reach /= 2) {
       const { angle, shift } = best;
       for (const turn of [-reach, 0, reach]) {
-        for (const slide of [-0.2 * reach, 0, 0.2 * reach]) best = better(best, tried(angle + turn, shift + slide));
+        for (const slide of [-0.2 * reach, 0, 0.2 * reach])
+          best = better(best, candidateAt(angle + turn, shift + slide));
       }
     }
     const plane = planeAt(best.angle, best.shift);
@@ -106,15 +108,15 @@ export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (Plane 
 }
 
 interface Candidate {
-  /** Of the normal, around up. */
+  /** Angle of the normal around up. */
   readonly angle: number;
-  /** Of the plane along its normal, as a share of the extent. */
+  /** Position of the plane along its normal, as a share of the extent. */
   readonly shift: number;
   readonly error: number;
 }
 
-/** Between two planes: a normal and its opposite are the same. */
-function turnBetween(a: number, b: number): number {
+/** The angle between two planes. A normal and its opposite are the same. */
+function angleBetween(a: number, b: number): number {
   const turn = Math.abs(a - b) % Math.PI;
   return Math.min(turn, Math.PI - turn);
 }
@@ -136,8 +138,8 @@ function horizontal(up: readonly [number, number, number]): [readonly number[], 
   return [unit, north];
 }
 
-/** Every n-th of the vertices, [3·samples] or less. */
-function spread(positions: Float32Array): Float32Array {
+/** Every n-th vertex, about [3·samples]. */
+function everyNth(positions: Float32Array): Float32Array {
   const count = positions.length / 3;
   const step = Math.max(1, Math.floor(count / samples));
   const points = new Float32Array(3 * Math.ceil(count / step));
@@ -147,7 +149,7 @@ function spread(positions: Float32Array): Float32Array {
   return points;
 }
 
-/** The mean of the vertices, which lies on any plane of symmetry of an evenly sampled surface; and the longest side. */
+/** The mean of the vertices, which is on every plane of symmetry of an evenly sampled surface, and the longest side. */
 function measure(positions: Float32Array): { middle: readonly [number, number, number]; extent: number } {
   const sum = [0, 0, 0] as [number, number, number];
   const [min, max] = [new Float32Array(3).fill(Infinity), new Float32Array(3).fill(-Infinity)];
@@ -165,20 +167,20 @@ function measure(positions: Float32Array): { middle: readonly [number, number, n
 }
 
 interface Distances {
-  /** As far as the cells of a grid are apart, by a chamfer transform. */
+  /** Accurate to about a cell of a grid, by a chamfer transform. */
   about(x: number, y: number, z: number): number;
-  /** Exact where a vertex is in the same cell or in one around it. */
+  /** Exact if a vertex is in the same cell or next to it. */
   exact(x: number, y: number, z: number): number;
 }
 
 /**
- * The distance to the nearest vertex from anywhere.
+ * The distance from any point to the nearest vertex.
  *
  * @see Borgefors, "Distance Transformations in Digital Images", 1986
  */
 function nearestVertex(positions: Float32Array, middle: readonly [number, number, number], extent: number): Distances {
   const cell = extent / cellsAcross;
-  // What is mirrored beyond this grid counts as at its border.
+  // Points beyond this grid count as on its border.
   const side = 2 * cellsAcross;
   const indexOf = (value: number, axis: number) =>
     Math.min(Math.max(Math.floor((value - middle[axis]!) / cell) + side / 2, 1), side - 2);
@@ -200,7 +202,7 @@ function nearestVertex(positions: Float32Array, middle: readonly [number, number
     offsets[n] = (k * side + j) * side + i;
     lengths[n] = Math.hypot(i, j, k) * cell;
   }
-  // The first thirteen come before the cell itself in memory, the last thirteen are their opposites.
+  // The first thirteen offsets precede the cell in memory; the last thirteen are their opposites.
   const reach = side * side + side + 1;
   for (let at = reach; at < distance.length; at++) {
     for (let n = 0; n < 13; n++) distance[at] = Math.min(distance[at]!, distance[at + offsets[n]!]! + lengths[n]!);

@@ -1,8 +1,8 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
 /**
- * Unit vertex normals [3·V], the mean of the adjoining triangles' normals weighted by their angle at the vertex, so
- * that how a flat side happens to be cut into triangles makes no difference.
+ * Unit vertex normals [3·V]: the mean of the adjoining triangles' normals, weighted by their angle at the vertex, so that
+ * they do not depend on how a flat side is cut into triangles.
  *
  * @see Thürmer and Wüthrich, "Computing Vertex Normals from Polygonal Facets", Journal of Graphics Tools 1998
  */
@@ -46,7 +46,7 @@ export function vertexNormals({ positions, indices }: TriangleMesh): Float32Arra
   }
   for (let i = 0; i < normals.length; i += 3) {
     const length = Math.hypot(normals[i]!, normals[i + 1]!, normals[i + 2]!);
-    // A vertex whose triangles cancel out has no direction; any unit vector keeps the file valid.
+    // If the normals cancel out, any unit vector keeps the file valid.
     if (length === 0) normals[i + 1] = 1;
     else for (let axis = i; axis < i + 3; axis++) normals[axis]! /= length;
   }

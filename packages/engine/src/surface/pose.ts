@@ -1,11 +1,10 @@
 import type { TexturedMesh } from '../base/mesh.js';
 
 /**
- * Turns a model out of the photo camera's frame into glTF's: Y up, the side the camera saw towards +Z, standing on
- * y = 0 in the middle of x and z.
+ * Rotates a model from the photo camera's frame into glTF's: Y up, the visible side towards +Z, standing on y = 0 and
+ * centered in x and z. The longest side becomes one meter, since a photo does not tell the size.
  *
- * A photo cannot tell size, so the longest side becomes one metre.
- * @param elevationRadians how far the camera looked down on the object
+ * @param elevationRadians the angle at which the camera looked down on the object
  */
 export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number): M {
   const positions = tilt(mesh.positions, elevationRadians);
@@ -21,7 +20,7 @@ export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number):
   return { ...mesh, positions, normals: tilt(mesh.normals, elevationRadians) };
 }
 
-/** Rotates about X by minus the elevation: a camera that looks down sees the top lean towards itself. */
+/** Rotates about X by minus the elevation: in the view of a camera that looks down, the top leans towards it. */
 export function tilt(vectors: Float32Array, elevationRadians: number): Float32Array {
   const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
   const tilted = vectors.slice();

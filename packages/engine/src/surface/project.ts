@@ -3,18 +3,18 @@ import type { DensityField } from '../field/density-field.js';
 import type { DensityScale } from '../field/density-scale.js';
 import { vertexNormals } from './normals.js';
 
-/** No vertex moves further, as a share of a cell: beyond that, a tangent says nothing. */
-const farthest = 0.5;
+/** Maximum move of a vertex, as a share of a cell. Beyond it, the slope is not reliable. */
+const maxMove = 0.5;
 
-/** Half the stretch of the normal over which the slope is measured, as a share of a cell. */
+/** Half the distance along the normal over which the slope is measured, as a share of a cell. */
 const reach = 0.5;
 
-/** Cosine below which a triangle counts as folded. */
-const leastCosine = 0.5;
+/** A triangle whose normal turns by more than this cosine counts as folded. */
+const minCosine = 0.5;
 
 /**
- * Moves each vertex along its normal to where the field crosses its threshold, by one Newton step: what smoothing and
- * simplifying took away comes back. Vertices whose triangles would fold stay where they were.
+ * Moves each vertex along its normal to where the field crosses its threshold, by one Newton step, which restores detail
+ * lost by smoothing and simplifying. Vertices of triangles that would fold do not move.
  *
  * @param cell the side of a cell of the grid the mesh was extracted from
  */
@@ -27,7 +27,7 @@ export async function projectOntoField(
   const { positions, indices } = mesh;
   const count = positions.length / 3;
   const normals = vertexNormals(mesh);
-  // Of each vertex itself, a little outside and a little inside.
+  // Three points per vertex: the vertex, slightly outside and slightly inside.
   const points = new Float32Array(3 * positions.length);
   for (let i = 0; i < positions.length; i++) {
     points[i] = positions[i]!;
@@ -41,17 +41,17 @@ export async function projectOntoField(
   for (let vertex = 0; vertex < count; vertex++) {
     const here = scale.of(densities[vertex]!);
     const fall = scale.of(densities[2 * count + vertex]!) - scale.of(densities[count + vertex]!);
-    // A field that does not fall outwards here is not what this surface was made from.
+    // Where the field does not decrease outwards, it does not explain this part of the surface.
     if (!(fall > 0)) continue;
     const cells = (here / fall) * 2 * reach;
-    const step = cell * Math.min(Math.max(cells, -farthest), farthest);
+    const step = cell * Math.min(Math.max(cells, -maxMove), maxMove);
     for (let axis = 3 * vertex; axis < 3 * vertex + 3; axis++) projected[axis]! += step * normals[axis]!;
   }
   while (undoFolded(projected, positions, indices) > 0);
   return { positions: projected, indices };
 }
 
-/** Moves the corners of folded triangles back. @returns how many vertices that were */
+/** Moves the corners of folded triangles back. @returns the number of moved vertices */
 function undoFolded(projected: Float32Array, positions: Float32Array, indices: Uint32Array): number {
   let undone = 0;
   const before = new Float64Array(3);
@@ -61,7 +61,7 @@ function undoFolded(projected: Float32Array, positions: Float32Array, indices: U
     normalOf(projected, indices, t, after);
     const product = before[0]! * after[0]! + before[1]! * after[1]! + before[2]! * after[2]!;
     const lengths = Math.hypot(before[0]!, before[1]!, before[2]!) * Math.hypot(after[0]!, after[1]!, after[2]!);
-    if (product > leastCosine * lengths) continue;
+    if (product > minCosine * lengths) continue;
     for (let corner = t; corner < t + 3; corner++) {
       const from = 3 * indices[corner]!;
       let moved = false;

@@ -2,7 +2,7 @@ import type { TriangleMesh } from '../base/mesh.js';
 import type { ScalarGrid } from '../base/scalar-grid.js';
 import { marchingCubes } from './marching-cubes.js';
 
-/** A grid over -1..1 with `n` samples a side, its border forced outside. */
+/** A grid over -1..1 with `n` samples a side and its border forced outside. */
 export function gridOf(n: number, density: (x: number, y: number, z: number) => number): ScalarGrid {
   const cell = 2 / (n - 1);
   const values = new Float32Array(n ** 3);

@@ -6,32 +6,32 @@ import { nonManifoldVertices } from './topology.js';
 
 export interface Simplified {
   readonly mesh: TriangleMesh;
-  /** False where the parts and handles of the mesh take more triangles than that, however they are arranged. */
+  /** False if the parts and handles of the mesh need more triangles than allowed. */
   readonly withinBudget: boolean;
 }
 
 /**
  * Reduces a closed mesh to at most `maxTriangles` by quadric error, and keeps it a closed 2-manifold.
  *
- * meshoptimizer does most of it, many times faster than JavaScript could, but does not promise the latter: collapsing
- * an edge of a thin tube can fold it onto itself. Where that happened the region is locked and the mesh simplified
- * again; what that leaves above the budget, edges collapsed one by one take away.
+ * meshoptimizer does most of the work, many times faster than JavaScript, but does not keep a manifold: collapsing an edge
+ * of a thin tube can fold the tube onto itself. Such regions are locked and the mesh is simplified again. `collapseEdges`
+ * then removes the triangles still above the budget.
  */
 export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promise<Simplified> {
   if (mesh.indices.length <= 3 * maxTriangles) return { mesh, withinBudget: true };
-  if (fewestTriangles(mesh) > maxTriangles) return { mesh, withinBudget: false };
+  if (minTriangles(mesh) > maxTriangles) return { mesh, withinBudget: false };
   const reduced = await simplifyFast(mesh, maxTriangles);
   const within = reduced.indices.length <= 3 * maxTriangles ? reduced : collapseEdges(reduced, maxTriangles);
   return { mesh: within, withinBudget: within.indices.length <= 3 * maxTriangles };
 }
 
-/** A bound from below: by Euler's formula handles cost four triangles each, and a closed part has four vertices at least. */
-function fewestTriangles({ positions, indices }: TriangleMesh): number {
+/** A lower bound: by Euler's formula a handle costs four triangles, and a closed part has at least four vertices. */
+function minTriangles({ positions, indices }: TriangleMesh): number {
   const characteristic = positions.length / 3 - indices.length / 6;
   return 2 * (4 - characteristic);
 }
 
-/** To about the budget; the mesh itself where it folds again and again. */
+/** Simplifies to about the budget. @returns the mesh itself if every attempt folds it */
 async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<TriangleMesh> {
   await MeshoptSimplifier.ready;
   const { positions, indices } = mesh;
@@ -48,22 +48,22 @@ async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<T
       locked,
       3 * times * maxTriangles,
       1,
-      // Evenly shaped triangles take vertex normals and texture without streaks.
+      // Well-shaped triangles avoid streaks in normals and texture.
       ['Regularize'],
     );
     const folded = nonManifoldVertices({ positions, indices: simplified });
     if (folded.length === 0) return compact(positions, simplified);
     for (const vertex of folded) locked[vertex] = 1;
-    for (let ring = 0; ring < 2 + attempt; ring++) lockNeighbours(indices, locked);
+    for (let ring = 0; ring < 2 + attempt; ring++) lockNeighbors(indices, locked);
   }
   return mesh;
 }
 
-/** How many times the budget each attempt asks for: the further it is from it, the less folds. */
+/** The target of each attempt, as a multiple of the budget: the larger it is, the less folds. */
 const attempts = [1, 1, 1, 1, 3, 6];
 
-/** Locks every vertex of a triangle that has a locked one. */
-function lockNeighbours(indices: Uint32Array, locked: Uint8Array): void {
+/** Locks all vertices of triangles that have a locked one. */
+function lockNeighbors(indices: Uint32Array, locked: Uint8Array): void {
   const before = locked.slice();
   for (let t = 0; t < indices.length; t += 3) {
     const [a, b, c] = [indices[t]!, indices[t + 1]!, indices[t + 2]!];

@@ -2,18 +2,18 @@ import type { Elevation } from '../field/density-field.js';
 
 const degree = Math.PI / 180;
 
-/** A thing on a table is usually photographed from so far above, give or take. */
+/** The usual angle of photos of an object on a table. */
 const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
 
-/** Points this close to the lowest, as a share of the model's size, touch the ground. */
+/** Points this close to the lowest one, as a share of the model's size, touch the ground. */
 const contactShare = 0.04;
 
 /**
- * Guesses how far the camera looked down on an object that stood on its base: the tilt at which it stands most firmly,
- * which is the one whose contact with the ground spans most of its footprint, weighed by how likely the angle is.
+ * Estimates the angle at which the camera looked down on an object that stands on its base. That is the tilt at which the
+ * contact with the ground spans most of the footprint, weighted by the likelihood of the angle.
  *
  * @param positions [3·V] in the camera's frame
- * @param expected what the reconstructor says of it, if it does
+ * @param expected the reconstructor's estimate
  * @returns radians, -5 to 45 degrees
  */
 export function estimateElevation(positions: Float32Array, expected = usual): number {
@@ -28,7 +28,7 @@ export function estimateElevation(positions: Float32Array, expected = usual): nu
   return best.elevation;
 }
 
-/** Area spanned by what touches the ground / area spanned by the whole, seen from above. */
+/** The area spanned by the points on the ground / the area spanned by all points, seen from above. */
 function footing(positions: Float32Array, elevation: number): number {
   const [sin, cos] = [Math.sin(elevation), Math.cos(elevation)];
   const count = positions.length / 3;

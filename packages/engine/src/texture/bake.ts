@@ -1,45 +1,49 @@
 import type { Camera } from '../base/camera.js';
 import type { Cutout, RgbaImage } from '../base/image.js';
+import { sampleBilinear, smoothStep } from '../base/interpolation.js';
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
-import { byteOfLinear, linearOfByte, linearOfSrgb } from '../base/srgb.js';
-import { rasterise } from '../render/rasterise.js';
+import { byteOfLinear, type LinearImage, linearImage, linearOfSrgb } from '../base/srgb.js';
+import { type DepthMap, rasterize, visibleShare } from '../render/rasterize.js';
 import { photoView, projectPoints } from '../render/view.js';
-import { type DepthMap, visibleShare } from '../render/visibility.js';
-import { type Plane, reflect } from '../surface/mirror.js';
-import { fillUnseen } from './fill-unseen.js';
+import { type MirrorPlane, reflect } from '../surface/mirror.js';
+import { fillUnlit } from './fill-unlit.js';
 import { padSeams } from './pad-seams.js';
 import { type Texels, texelsOf } from './texels.js';
 
-/** Pixels a side of the depth map that decides what the photo saw. */
+/** Pixels a side of the depth map for visibility in the photo. */
 const depthMapSize = 1024;
 
-/** A point this far behind the nearest surface, as a share of the object's size, still counts as seen. */
+/** A point this far behind the nearest surface, as a share of the object's size, still counts as visible. */
 const depthBias = 0.012;
 
-/** The same for a point mirrored to the other side: that side is only nearly its mirror image. */
+/** The same for a mirrored point. It is larger because the two sides are only nearly mirror images. */
 const mirroredDepthBias = 0.03;
 
-/** Of sRGB values in 0..1: light falls differently on the two sides, paint does not. */
-const greatestMirroredDifference = 0.16;
+/** In sRGB values of 0..1. The two sides are lit differently even if their colors are equal. */
+const maxMirroredDifference = 0.16;
 
-/** How fast what the decoder's colours are corrected by fades with the distance from what the photo saw. */
+/** How fast corrections of colors fade with the distance from the visible surface. */
 const correctionFade = 0.01;
 
 export interface BakeOptions {
   /** Pixels a side of the texture. */
   readonly textureSize: number;
-  /** [3·V] for the vertices of the closed mesh, sRGB in 0..1: what the reconstructor takes them for. */
+  /** [3·V] the reconstructor's guess for the vertices of the closed mesh, sRGB in 0..1. */
   readonly decoderColors?: Float32Array | undefined;
-  /** Planes across which the object may be its own mirror image, as far as its shape tells, the likelier first. */
-  readonly mirrors?: readonly Plane[];
+  /** Planes in which the shape is nearly its own mirror image, the best first. */
+  readonly mirrors?: readonly MirrorPlane[];
 }
 
 /**
- * Makes the base color texture: the photo where the photo saw the surface, fading out where it only grazed it. Elsewhere,
- * of a symmetric object, what the photo saw on the other side, corrected so that it meets the photo without a step.
- * Elsewhere the decoder's colours, where it has any, corrected alike. Otherwise the photo seen through from behind on the
- * far side; and in between, where either would be a smear of edge pixels, colours spread along the surface. All mixing is
- * done in linear light.
+ * Makes the base color texture, in this order of preference:
+ *
+ * 1. The photo where it shows the surface, fading out at grazing angles.
+ * 2. For a symmetric object, the photo of the other side, corrected to meet the photo without a step.
+ * 3. The decoder's colors, if it has any, corrected in the same way.
+ * 4. On the far side, the photo as if seen through the object; between the sides, where that would smear edge pixels,
+ *    colors spread along the surface.
+ *
+ * All mixing is done in linear light.
  *
  * @param mesh unwrapped, in the camera's space
  * @param closed the same surface before its seams were split, in the same space
@@ -52,27 +56,27 @@ export function bake(
   camera: Camera,
   { textureSize, decoderColors, mirrors = [] }: BakeOptions,
 ): RgbaImage {
-  const map = rasterise(closed, photoView(camera, depthMapSize));
+  const map = rasterize(closed, photoView(camera, depthMapSize));
   const size = camera.distance * camera.halfTangent * 2;
   const look = (positions: Float32Array, normals: Float32Array, bias: number) =>
     projected(positions, normals, camera, map, bias * size);
-  const lookAcross = (plane: Plane, positions: Float32Array, normals: Float32Array) =>
-    look(reflect(plane, positions), reflect({ ...plane, offset: 0 }, normals), mirroredDepthBias);
-  const photo = linearPhoto(cutout.image);
+  const lookMirrored = (mirrorPlane: MirrorPlane, positions: Float32Array, normals: Float32Array) =>
+    look(reflect(mirrorPlane, positions), reflect({ ...mirrorPlane, offset: 0 }, normals), mirroredDepthBias);
+  const photo = linearImage(cutout.image);
   const behind = blur(photo);
 
   const vertices = look(closed.positions, closedNormals, depthBias);
   const seenColors = sampleAll(photo, vertices);
   const mirror = mirrors
-    .map((plane) => {
-      const across = lookAcross(plane, closed.positions, closedNormals);
+    .map((mirrorPlane) => {
+      const across = lookMirrored(mirrorPlane, closed.positions, closedNormals);
       const colors = sampleAll(photo, across);
-      return { plane, across, colors, difference: mirroredDifference(vertices, seenColors, across, colors) };
+      return { mirrorPlane, across, colors, difference: mirroredDifference(vertices, seenColors, across, colors) };
     })
-    .filter(({ difference }) => difference < greatestMirroredDifference)
+    .filter(({ difference }) => difference < maxMirroredDifference)
     .sort((a, b) => a.difference - b.difference)[0];
 
-  // What is known of each vertex: the photo's colours, then those from across, brought into line with them.
+  // The known colors of the vertices: the photo's, then those of the other side, corrected to match them.
   let [known, seen, shift] = [seenColors, vertices.seen, undefined as Float32Array | undefined];
   if (mirror) {
     const { across, colors } = mirror;
@@ -88,7 +92,7 @@ export function bake(
   }
   const spread = decoderColors
     ? corrected(closed, decoderColors.map(linearOfSrgb), known, seen)
-    : fillUnseen(closed, {
+    : fillUnlit(closed, {
         colors: known,
         seen,
         guesses: sampleAll(behind, vertices),
@@ -98,10 +102,10 @@ export function bake(
   const texels = texelsOf(mesh, closed, shift ? sideBySide(spread, shift) : spread, textureSize);
   const channels = shift ? 6 : 3;
   const surface = look(texels.positions, texels.normals, depthBias);
-  const other = mirror && lookAcross(mirror.plane, texels.positions, texels.normals);
+  const other = mirror && lookMirrored(mirror.mirrorPlane, texels.positions, texels.normals);
   const colors = new Float32Array(3 * texels.count);
   for (let i = 0; i < texels.count; i++) {
-    const [x, y] = [surface.pictureX[i]!, surface.pictureY[i]!];
+    const [x, y] = [surface.photoX[i]!, surface.photoY[i]!];
     const own = surface.seen[i]!;
     const mirrored = other ? other.seen[i]! * (1 - own) : 0;
     const away = decoderColors ? 0 : surface.away[i]! * (1 - own - mirrored);
@@ -111,7 +115,7 @@ export function bake(
       if (own > 0) color += own * sample(photo, x, y, c);
       if (away > 0) color += away * sample(behind, x, y, c);
       if (mirrored > 0) {
-        const from = sample(photo, other!.pictureX[i]!, other!.pictureY[i]!, c);
+        const from = sample(photo, other!.photoX[i]!, other!.photoY[i]!, c);
         color += mirrored * Math.max(from + texels.values[channels * i + 3 + c]!, 0);
       }
       colors[3 * i + c] = color;
@@ -121,8 +125,8 @@ export function bake(
 }
 
 /**
- * How much the colours of the two sides differ on average where the photo saw both, as sRGB in 0..1: a shape alone may be
- * symmetric by chance. Little is known against a plane of which the photo shows hardly more than one side.
+ * The mean difference of the colors of the two sides where the photo shows both, as sRGB in 0..1, because a shape can be
+ * symmetric by chance. If the photo shows little of the second side, the plane is accepted narrowly.
  */
 function mirroredDifference(
   own: Projected,
@@ -130,27 +134,27 @@ function mirroredDifference(
   across: Projected,
   acrossColors: Float32Array,
 ): number {
-  let [apart, pairs] = [0, 0];
+  let [sum, pairs] = [0, 0];
   for (let vertex = 0; vertex < own.seen.length; vertex++) {
     if (own.seen[vertex]! < 0.5 || across.seen[vertex]! < 0.5) continue;
-    // Near the plane every vertex is its own partner.
+    // Near the plane, a vertex and its mirror image coincide.
     const offset = Math.hypot(
-      own.pictureX[vertex]! - across.pictureX[vertex]!,
-      own.pictureY[vertex]! - across.pictureY[vertex]!,
+      own.photoX[vertex]! - across.photoX[vertex]!,
+      own.photoY[vertex]! - across.photoY[vertex]!,
     );
     if (offset < 0.04) continue;
     pairs++;
     for (let c = 0; c < 3; c++) {
-      // The square root is nearly sRGB's curve: differences as an eye weighs them.
-      apart += Math.abs(Math.sqrt(ownColors[3 * vertex + c]!) - Math.sqrt(acrossColors[3 * vertex + c]!)) / 3;
+      // The square root approximates sRGB's curve, and so the perceived difference.
+      sum += Math.abs(Math.sqrt(ownColors[3 * vertex + c]!) - Math.sqrt(acrossColors[3 * vertex + c]!)) / 3;
     }
   }
-  return pairs < 24 ? 0.9 * greatestMirroredDifference : apart / pairs;
+  return pairs < 24 ? 0.9 * maxMirroredDifference : sum / pairs;
 }
 
-/** `to` minus `from` where both are `known`, spread over the rest and fading with the distance. All [3·V]. */
+/** `to` minus `from`, [3·V], where `known` [V], spread over the rest and fading with the distance. */
 function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Array, known: Float32Array) {
-  return fillUnseen(mesh, {
+  return fillUnlit(mesh, {
     colors: to.map((color, i) => color - from[i]!),
     seen: known,
     guesses: new Float32Array(to.length),
@@ -158,7 +162,7 @@ function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Arr
   });
 }
 
-/** Two lists of three numbers a vertex as one of six. */
+/** Joins two lists of three numbers per vertex into one of six. */
 function sideBySide(a: Float32Array, b: Float32Array): Float32Array {
   const joined = new Float32Array(2 * a.length);
   for (let i = 0; i < a.length; i += 3) {
@@ -169,8 +173,8 @@ function sideBySide(a: Float32Array, b: Float32Array): Float32Array {
 }
 
 /**
- * The decoder's colours plus a correction: what they differ from the photo's by, where it saw the surface, spread over
- * the rest. So there is no step at the border, and the decoder's own pattern stays.
+ * The decoder's colors plus a correction: their difference from the photo's colors, where it shows the surface, spread
+ * over the rest. So there is no step at the border, and the decoder's own pattern stays.
  */
 function corrected(mesh: TriangleMesh, decoder: Float32Array, seenColors: Float32Array, seen: Float32Array) {
   const correction = spreadDifference(mesh, seenColors, decoder, seen);
@@ -178,12 +182,12 @@ function corrected(mesh: TriangleMesh, decoder: Float32Array, seenColors: Float3
 }
 
 interface Projected {
-  /** Where on the photo's frame, 0..1 from the left and from the top. */
-  readonly pictureX: Float32Array;
-  readonly pictureY: Float32Array;
-  /** How far the photo can be trusted there: 0 hidden or edge-on, 1 in plain sight. */
+  /** Position in the photo's frame, 0..1 from the left and from the top. */
+  readonly photoX: Float32Array;
+  readonly photoY: Float32Array;
+  /** Visibility in the photo: 0 hidden or edge-on, 1 fully visible. */
   readonly seen: Float32Array;
-  /** How squarely the surface faces away from the camera, 0..1. */
+  /** How directly the surface faces away from the camera, 0..1. */
   readonly away: Float32Array;
 }
 
@@ -197,8 +201,8 @@ function projected(
   const count = positions.length / 3;
   const pixels = projectPoints(photoView(camera, map.width), positions);
   const result = {
-    pictureX: new Float32Array(count),
-    pictureY: new Float32Array(count),
+    photoX: new Float32Array(count),
+    photoY: new Float32Array(count),
     seen: new Float32Array(count),
     away: new Float32Array(count),
   };
@@ -206,8 +210,8 @@ function projected(
     const p = 3 * i;
     const [x, y, z] = [positions[p]!, positions[p + 1]!, camera.distance - positions[p + 2]!];
     const cosine = (normals[p + 2]! * z - normals[p]! * x - normals[p + 1]! * y) / Math.hypot(x, y, z);
-    result.pictureX[i] = pixels[p]! / map.width;
-    result.pictureY[i] = pixels[p + 1]! / map.height;
+    result.photoX[i] = pixels[p]! / map.width;
+    result.photoY[i] = pixels[p + 1]! / map.height;
     const facing = smoothStep(0.12, 0.4, cosine);
     if (facing > 0) result.seen[i] = facing * visibleShare(map, pixels[p]!, pixels[p + 1]!, pixels[p + 2]! - bias);
     result.away[i] = smoothStep(0.25, 0.65, -cosine);
@@ -215,25 +219,11 @@ function projected(
   return result;
 }
 
-/** A square picture in linear light: `data` is [3·size·size], the channels of a pixel side by side. */
-interface LinearImage {
-  readonly size: number;
-  readonly data: Float32Array;
-}
-
-function linearPhoto({ width, data }: RgbaImage): LinearImage {
-  const linear = new Float32Array(3 * width * width);
-  for (let i = 0; i < width * width; i++) {
-    for (let c = 0; c < 3; c++) linear[3 * i + c] = linearOfByte[data[4 * i + c]!]!;
-  }
-  return { size: width, data: linear };
-}
-
 /**
- * The photo at about 160 pixels a side. The far side of a thing is seldom its front in detail (a label, a lens, a
- * face), but nearly always of its colours.
+ * The photo at about 160 pixels a side, for the far side, which seldom repeats details of the front (a label, a lens, a
+ * face) but nearly always its colors.
  */
-function blur({ size, data }: LinearImage): LinearImage {
+function blur({ width: size, data }: LinearImage): LinearImage {
   const step = Math.max(1, Math.round(size / 160));
   const small = Math.floor(size / step);
   const blurred = new Float32Array(3 * small * small);
@@ -248,26 +238,18 @@ function blur({ size, data }: LinearImage): LinearImage {
       }
     }
   }
-  return { size: small, data: blurred };
+  return { width: small, height: small, data: blurred };
 }
 
-/** Bilinear, clamped; x and y in 0..1. */
-function sample({ size, data }: LinearImage, x: number, y: number, channel: number): number {
-  const px = Math.min(Math.max(x * size - 0.5, 0), size - 1.001);
-  const py = Math.min(Math.max(y * size - 0.5, 0), size - 1.001);
-  const [x0, y0] = [Math.floor(px), Math.floor(py)];
-  const [fx, fy] = [px - x0, py - y0];
-  const i = 3 * (y0 * size + x0) + channel;
-  const top = data[i]! * (1 - fx) + data[i + 3]! * fx;
-  const bottom = data[i + 3 * size]! * (1 - fx) + data[i + 3 * size + 3]! * fx;
-  return top * (1 - fy) + bottom * fy;
-}
+/** @param x and `y` in 0..1 */
+const sample = ({ width, height, data }: LinearImage, x: number, y: number, channel: number): number =>
+  sampleBilinear(data, width, height, x * width - 0.5, y * height - 0.5, 3, channel);
 
-function sampleAll(image: LinearImage, { pictureX, pictureY }: Projected): Float32Array {
-  const colors = new Float32Array(3 * pictureX.length);
+function sampleAll(image: LinearImage, { photoX, photoY }: Projected): Float32Array {
+  const colors = new Float32Array(3 * photoX.length);
   for (let i = 0; i < colors.length; i++) {
     const at = Math.floor(i / 3);
-    colors[i] = sample(image, pictureX[at]!, pictureY[at]!, i % 3);
+    colors[i] = sample(image, photoX[at]!, photoY[at]!, i % 3);
   }
   return colors;
 }
@@ -280,9 +262,4 @@ function toImage(texels: Texels, colors: Float32Array, size: number): RgbaImage 
     data[4 * i + 3] = 255;
   }
   return { width: size, height: size, data };
-}
-
-function smoothStep(from: number, to: number, value: number): number {
-  const t = Math.min(Math.max((value - from) / (to - from), 0), 1);
-  return t * t * (3 - 2 * t);
 }

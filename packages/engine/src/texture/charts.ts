@@ -1,9 +1,9 @@
 import type { Camera } from '../base/camera.js';
 import type { TriangleMesh } from '../base/mesh.js';
 
-/** How a surface is cut into connected pieces that each lie flat; lengths are in half widths of the photo's frame. */
+/** A surface cut into flattened, connected pieces. Lengths are in half widths of the photo's frame. */
 export interface Charts {
-  /** [T] the chart each triangle belongs to. */
+  /** [T] the chart of each triangle. */
   readonly chartOfTriangle: Int32Array;
   readonly count: number;
   /** [2·3·T] flat coordinates of each triangle's corners, within its chart. */
@@ -11,9 +11,9 @@ export interface Charts {
 }
 
 /**
- * How charts are flattened: along the photo's rays for what faces towards or away from the camera, so that the texture
- * there is the photo's own pixels, and along an axis for the band in between. `scale` trades sharpness for room: what
- * the photo saw is kept at full resolution.
+ * Projections that flatten charts: along the photo's rays for parts that face towards or away from the camera, so that
+ * their texels are the photo's pixels, and along an axis for the band in between. `scale` trades sharpness for space: the
+ * visible side keeps full resolution.
  */
 const directions: readonly { axis: 0 | 1 | 2; sign: 1 | -1; scale: number }[] = [
   { axis: 2, sign: 1, scale: 1 },
@@ -24,27 +24,27 @@ const directions: readonly { axis: 0 | 1 | 2; sign: 1 | -1; scale: number }[] = 
   { axis: 1, sign: -1, scale: 0.6 },
 ];
 
-/** Facing the camera by this cosine or more goes into the photo's own chart; less would stretch the photo over it. */
+/** Minimum cosine towards the camera for the photo's own chart. Below it, the photo would be stretched. */
 const frontCosine = 0.3;
 
-/** A projection must keep at least this share of a triangle's area. */
+/** A projection keeps at least this share of a triangle's area. */
 const minCosine = 0.12;
 
-/** Pixels across the frame at which charts are tested for overlapping themselves. */
+/** Pixels across the frame for testing whether charts overlap themselves. */
 const overlapGrid = 768;
 
 /**
  * Cuts a mesh into charts that each face one way and do not overlap themselves.
  *
- * xatlas finds better charts, but takes 10 s for 30,000 triangles on one core; a photo only ever sees one side, and
- * cutting along what it saw takes a hundredth of that.
+ * xatlas finds better charts, but takes 10 s for 30,000 triangles on one core. A photo shows only one side, and cutting
+ * along its border takes a hundredth of that.
  */
 export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
   const { indices } = mesh;
   const triangleCount = indices.length / 3;
   const cosines = facing(mesh, camera);
-  const neighbours = triangleNeighbours(mesh);
-  const labels = smoothLabels(initialLabels(cosines), cosines, neighbours);
+  const neighbors = triangleNeighbors(mesh);
+  const labels = smoothLabels(initialLabels(cosines), cosines, neighbors);
 
   const flat = new Float32Array(6 * triangleCount);
   for (let t = 0; t < triangleCount; t++) flatten(mesh, camera, t, labels[t]!, flat);
@@ -61,7 +61,7 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
     queue[0] = seed;
     for (let head = 0, tail = 1; head < tail; head++) {
       for (let c = 0; c < 3; c++) {
-        const next = neighbours[3 * queue[head]! + c]!;
+        const next = neighbors[3 * queue[head]! + c]!;
         if (next < 0 || labels[next] !== label || chartOfTriangle[next]! >= 0) continue;
         // A handle in front of its mug is connected to it and projects onto it: that part starts a chart of its own.
         if (!occupy(flat, next, directions[label]!.scale, occupied, count)) continue;
@@ -74,7 +74,7 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
   return { chartOfTriangle, count, flat };
 }
 
-/** [6·T] cosine between each triangle's normal and each direction; the first two follow the photo's rays. */
+/** [6·T] cosine of each triangle's normal with each direction. The first two follow the photo's rays. */
 function facing({ positions, indices }: TriangleMesh, camera: Camera): Float32Array {
   const cosines = new Float32Array(2 * indices.length);
   for (let t = 0; t < indices.length; t += 3) {
@@ -103,19 +103,19 @@ function initialLabels(cosines: Float32Array): Uint8Array {
     if (cosines[6 * t]! >= frontCosine) continue;
     let best = 1;
     for (let d = 2; d < 6; d++) if (cosines[6 * t + d]! > cosines[6 * t + best]!) best = d;
-    // The photo's rays and the axes are not at right angles, so nothing but the front may be left over.
+    // The photo's rays and the axes are not at right angles, so a triangle may fit no direction but the front.
     labels[t] = cosines[6 * t + best]! >= minCosine ? best : 0;
   }
   return labels;
 }
 
-/** Lets triangles follow the majority around them where their own direction allows it: fewer, larger charts. */
-function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbours: Int32Array): Uint8Array {
+/** Gives triangles the label of most of their neighbors where their normal allows it, for fewer and larger charts. */
+function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbors: Int32Array): Uint8Array {
   let current = labels;
   for (let pass = 0; pass < 6; pass++) {
     const next = current.slice();
     for (let t = 0; t < current.length; t++) {
-      const [a, b, c] = [0, 1, 2].map((corner) => current[neighbours[3 * t + corner]!]);
+      const [a, b, c] = [0, 1, 2].map((corner) => current[neighbors[3 * t + corner]!]);
       const majority = a === b || a === c ? a : b === c ? b : undefined;
       if (majority !== undefined && cosines[6 * t + majority]! > minCosine) next[t] = majority;
     }
@@ -124,8 +124,8 @@ function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbours: Int
   return current;
 }
 
-/** [3·T] the triangle across each edge; -1 where there is none. */
-function triangleNeighbours({ positions, indices }: TriangleMesh): Int32Array {
+/** [3·T] the triangle across each edge, or -1. */
+function triangleNeighbors({ positions, indices }: TriangleMesh): Int32Array {
   const vertexCount = positions.length / 3;
   const owner = new Map<number, number>();
   const edge = (a: number, b: number) => a * vertexCount + b;
@@ -141,7 +141,7 @@ function flatten({ positions, indices }: TriangleMesh, camera: Camera, t: number
     const p = 3 * indices[3 * t + c]!;
     const [x, y, z] = [positions[p]!, positions[p + 1]!, positions[p + 2]!];
     const perspective = scale / ((camera.distance - z) * camera.halfTangent);
-    // Each is mirrored so that its triangles keep their winding.
+    // Mirrored as needed, so that triangles keep their winding.
     const [u, v] =
       axis === 2
         ? [sign * x * perspective, -y * perspective]
@@ -153,7 +153,7 @@ function flatten({ positions, indices }: TriangleMesh, camera: Camera, t: number
   }
 }
 
-/** Marks the pixels whose centres a triangle covers as the chart's; marks none and says no if the chart has one already. */
+/** Marks the pixels whose centers a triangle covers as the chart's. @returns false, and marks none, if one already is */
 function occupy(flat: Float32Array, t: number, scale: number, occupied: Int32Array, chart: number): boolean {
   const toGrid = (value: number) => ((value / scale / 1.6 + 1) / 2) * overlapGrid;
   const at = (i: number) => toGrid(flat[6 * t + i]!);

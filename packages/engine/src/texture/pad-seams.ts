@@ -1,8 +1,8 @@
 /**
- * Fills the texels between charts with colours from their rims, so that neither mipmaps nor JPEG blocks bleed anything
- * foreign into a chart: pull to ever smaller averages, push back into the holes.
+ * Fills the texels between charts with colors from their rims, so that mipmaps and JPEG blocks do not bleed other colors
+ * into a chart: averages down to ever smaller sizes, then fills the holes from there.
  *
- * Shape: `colors` [3·N] linear, for the texels `pixels` [N]; returns linear [3·size·size].
+ * Shape: `colors` [3·N] linear, for the texels `pixels` [N]. Returns linear [3·size·size].
  * @see Gortler, Grzeszczuk, Szeliski and Cohen, "The Lumigraph", SIGGRAPH 1996, section 3.4.2
  */
 export function padSeams(pixels: Uint32Array, colors: Float32Array, size: number): Float32Array {
@@ -16,7 +16,7 @@ export function padSeams(pixels: Uint32Array, colors: Float32Array, size: number
   return filled;
 }
 
-/** Fills, in place, every texel whose weight is 0; colours of weight 1 stay as they are. */
+/** Fills every texel of weight 0, in place. Colors of weight 1 stay. */
 function pullPush(colors: Float32Array, weights: Float32Array, size: number): void {
   if (size === 1) return;
   const half = Math.ceil(size / 2);

@@ -1,28 +1,28 @@
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 
-/** The texels that a mesh's charts cover, each a point on the surface. */
+/** The texels that a mesh's charts cover, as points on the surface. */
 export interface Texels {
   readonly count: number;
   /** [count] index into the texture, row-major from the top. */
   readonly pixels: Uint32Array;
   /** [3·count] in the mesh's space. */
   readonly positions: Float32Array;
-  /** [3·count], not exactly of unit length between vertices. */
+  /** [3·count], of nearly unit length. */
   readonly normals: Float32Array;
   /** [C·count] the vertices' values, interpolated. */
   readonly values: Float32Array;
 }
 
 /**
- * Finds the surface point of every texel whose centre a triangle covers, or passes within half a texel of.
+ * Finds the surface point of every texel whose center is on a triangle or near its edge.
  *
- * @param closed the mesh before its seams were split: its triangles in the same order, and `closedValues` [C·V] are its
- *   vertices': colours, or any other C numbers each
+ * @param closed the mesh before its seams were split, with its triangles in the same order
+ * @param closedValues [C·V] colors, or any other C numbers, of the closed mesh's vertices
  */
 export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedValues: Float32Array, size: number): Texels {
   const triangleOf = new Int32Array(size * size).fill(-1);
   const cornerWeights = new Float32Array(2 * size * size);
-  // Covered texels first: a rim texel must never take the place of one that is really inside another triangle.
+  // Covered texels first, so that a rim never replaces a texel inside another triangle.
   const count = cover(mesh, size, 0, triangleOf, cornerWeights) + cover(mesh, size, rim, triangleOf, cornerWeights);
 
   const pixels = new Uint32Array(count);
@@ -57,10 +57,10 @@ export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedValues:
   return { count, pixels, positions, normals, values };
 }
 
-/** Texels; half a texel's diagonal, so that thin triangles which no centre falls into are painted too. */
+/** Half a texel's diagonal, in texels, so that thin triangles without a texel center are painted too. */
 const rim = 0.71;
 
-/** Assigns the free texels within `reach` of each triangle; returns how many it took. */
+/** Assigns the free texels within `reach` of each triangle. @returns their number */
 function cover(
   { indices, uvs }: TexturedMesh,
   size: number,
@@ -68,7 +68,7 @@ function cover(
   triangleOf: Int32Array,
   cornerWeights: Float32Array,
 ): number {
-  let taken = 0;
+  let count = 0;
   for (let t = 0; t < indices.length / 3; t++) {
     const [a, b, c] = [2 * indices[3 * t]!, 2 * indices[3 * t + 1]!, 2 * indices[3 * t + 2]!];
     const [ax, ay] = [uvs[a]! * size, uvs[a + 1]! * size];
@@ -81,7 +81,7 @@ function cover(
       Math.hypot(ax - cx, ay - cy),
       Math.hypot(bx - ax, by - ay),
     ];
-    // A barycentric weight falls by this much over `reach` texels: the height of a triangle is its area over its base.
+    // A barycentric weight changes by this, times the edge's length, over `reach` texels.
     const slack = reach / Math.abs(area);
     const x0 = Math.max(0, Math.floor(Math.min(ax, bx, cx) - reach));
     const x1 = Math.min(size - 1, Math.floor(Math.max(ax, bx, cx) + reach));
@@ -100,9 +100,9 @@ function cover(
         const [ka, kb, kc] = [Math.max(wa, 0), Math.max(wb, 0), Math.max(wc, 0)];
         cornerWeights[2 * pixel] = kb / (ka + kb + kc);
         cornerWeights[2 * pixel + 1] = kc / (ka + kb + kc);
-        taken++;
+        count++;
       }
     }
   }
-  return taken;
+  return count;
 }

@@ -17,7 +17,7 @@ import { unwrap } from './unwrap.js';
 const camera = { distance: 3.5, halfTangent: 0.3 };
 const layout = { textureSize: 512, paddingTexels: 3 };
 
-/** How many triangles cover each texel centre of a texture with `size` texels a side. */
+/** How many triangles cover each texel center of a texture with `size` texels a side. */
 function coverage({ indices, uvs }: TexturedMesh, size: number): Uint8Array {
   const covered = new Uint8Array(size * size);
   for (let t = 0; t < indices.length; t += 3) {
@@ -108,7 +108,7 @@ function withNeedles({ positions, indices }: TriangleMesh, n: number): TriangleM
   return { positions: Float32Array.from(points), indices: Uint32Array.from(corners) };
 }
 
-/** Bakes a cut-out's inflated shape and says what colour is at the vertex nearest to a direction. */
+/** Bakes a cutout's inflated shape and says what color is at the vertex nearest to a direction. */
 async function bakedBall(cutout: Cutout) {
   const field = inflate(cutout);
   const closed = smooth(clean(marchingCubes(await sampleGrid(field, 64), field.threshold)), 5);
@@ -144,7 +144,7 @@ describe('the base color texture', () => {
     }
   });
 
-  test('continues the same colours on the far side, where the photo saw nothing', async () => {
+  test('continues the same colors on the far side, where the photo saw nothing', async () => {
     const colorAt = await bakedBall(twoHalves);
     for (const [direction, wanted] of [
       [-0.5, red],
@@ -157,7 +157,7 @@ describe('the base color texture', () => {
   });
 
   test('never lets the background into the rim of the object', async () => {
-    // The background is white where the matte ends, and the object's colour reaches a little beyond, as `frame` makes it.
+    // The background is white where the matte ends, and the object's color reaches a little beyond, as `frame` makes it.
     const ringed = paintCutout(256, (u, v) =>
       Math.hypot(u, v) < 0.85 ? [...red, Math.hypot(u, v) < 0.8 ? 255 : 0] : [255, 255, 255, 0],
     );
@@ -186,7 +186,7 @@ describe('the base color texture of an egg that lies aslant, its near end to the
   });
   const view = { distance: 3.5, halfTangent: 0.28 };
 
-  /** The colour in the middle of its far side, which the photo did not see. */
+  /** The color in the middle of its far side, which the photo did not see. */
   async function farSide(paint: (u: number) => readonly [number, number, number]): Promise<number[]> {
     const cutout = paintCutout(256, (u) => [...paint(u), 255]);
     const normals = vertexNormals(egg);
@@ -212,14 +212,14 @@ describe('the base color texture of an egg that lies aslant, its near end to the
     expect(color[2]).toBeLessThan(70);
   });
 
-  test('is not, where the two sides that the photo saw differ in colour', async () => {
+  test('is not, where the two sides that the photo saw differ in color', async () => {
     const striped = (u: number) => (u < 0 ? red : u % 0.2 < 0.1 ? ([250, 250, 250] as const) : blue);
     const color = await farSide(striped);
     expect(color[2]).toBeGreaterThan(100);
   });
 });
 
-test('texels between charts take the colour of the nearest chart, and charts keep theirs', () => {
+test('texels between charts take the color of the nearest chart, and charts keep theirs', () => {
   const size = 16;
   const colors = Float32Array.from([0.2, 0.4, 0.6, 0.9, 0.8, 0.7]);
   const filled = padSeams(Uint32Array.from([0, size * size - 1]), colors, size);

@@ -3,14 +3,14 @@ import type { Camera } from '../base/camera.js';
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
 import { cutCharts } from './charts.js';
 
-let initialised: Promise<void> | undefined;
+let initialization: Promise<void> | undefined;
 
 /**
- * Lays a mesh out in a square texture: vertices on the seams between charts are split, UVs are 0..1 with v down.
+ * Unwraps a mesh to a square texture. Vertices on the seams between charts are split; UVs are 0..1 with v down.
  *
- * @param camera the photo's, in the mesh's space: what it saw gets most of the room
+ * @param camera the photo's, in the mesh's space. The visible side gets most of the texture
  * @param paddingTexels kept free between charts when the texture has `textureSize` pixels a side
- * @see https://github.com/jpcy/xatlas, through watlas, which packs the charts
+ * @see https://github.com/jpcy/xatlas, used through watlas to pack the charts
  */
 export async function unwrap(
   mesh: TriangleMesh,
@@ -20,8 +20,8 @@ export async function unwrap(
 ): Promise<TexturedMesh> {
   const { chartOfTriangle, flat } = cutCharts(mesh, camera);
   const split = splitBySeams(mesh, chartOfTriangle, flat);
-  initialised ??= watlas.Initialize();
-  await initialised;
+  initialization ??= watlas.Initialize();
+  await initialization;
   const atlas = new watlas.Atlas();
   try {
     atlas.addUvMesh({
@@ -35,8 +35,7 @@ export async function unwrap(
     atlas.computeCharts({});
     const packing = { padding: paddingTexels, bilinear: true, rotateCharts: true };
     atlas.packCharts({ ...packing, resolution: textureSize });
-    // xatlas only estimates the scale that fills a resolution; packing again at the scale that would have been right
-    // keeps the padding what was asked for.
+    // xatlas only estimates the scale that fills a resolution. Packing again at the measured scale keeps the padding exact.
     const scale = textureSize / Math.max(atlas.width, atlas.height);
     atlas.packCharts({ ...packing, texelsPerUnit: atlas.texelsPerUnit * scale });
     const packed = atlas.getMesh(0);
@@ -45,7 +44,7 @@ export async function unwrap(
     const count = packed.vertexCount;
     const uvs: number[] = [];
     const source: number[] = [];
-    const placed = new Map<number, number>();
+    const inChart = new Map<number, number>();
     const leftOut = new Set<number>();
     const side = Math.max(atlas.width, atlas.height);
     for (let i = 0; i < count; i++) {
@@ -54,21 +53,21 @@ export async function unwrap(
       uvs[2 * i] = uv[0] / side;
       uvs[2 * i + 1] = uv[1] / side;
       if (chartIndex < 0) leftOut.add(i);
-      else placed.set(source[i]!, i);
+      else inChart.set(source[i]!, i);
     }
-    // xatlas places no triangle without area. All its corners borrow one place, that of a corner in some chart: places in
-    // different charts would lay the triangle over all that is between them.
+    // xatlas leaves out triangles without area. All corners of one get the UV of one that is in a chart: UVs in different
+    // charts would spread the triangle over everything between them.
     const free = new Set(leftOut);
     for (let first = 0; first < indices.length; first += 3) {
       const corners = indices.subarray(first, first + 3);
       if (!corners.some((vertex) => leftOut.has(vertex))) continue;
-      const twin =
-        Array.from(corners, (vertex) => placed.get(source[vertex]!)).find((found) => found !== undefined) ?? 0;
+      const donor =
+        Array.from(corners, (vertex) => inChart.get(source[vertex]!)).find((found) => found !== undefined) ?? 0;
       corners.forEach((vertex, corner) => {
-        // A vertex that another triangle has too stays where it is, and gets a twin.
+        // A vertex that another triangle uses too keeps its UV, and this triangle gets a copy.
         const own = free.delete(vertex) ? vertex : source.push(source[vertex]!) - 1;
-        uvs[2 * own] = uvs[2 * twin]!;
-        uvs[2 * own + 1] = uvs[2 * twin + 1]!;
+        uvs[2 * own] = uvs[2 * donor]!;
+        uvs[2 * own + 1] = uvs[2 * donor + 1]!;
         corners[corner] = own;
       });
     }
@@ -84,10 +83,10 @@ export async function unwrap(
   }
 }
 
-/** One vertex for each pair of a mesh's vertex and a chart it appears in; `source` is the mesh's vertex. */
+/** One vertex for each pair of a mesh's vertex and one of its charts. `source` is the mesh's vertex. */
 function splitBySeams({ indices }: TriangleMesh, chartOfTriangle: Int32Array, flat: Float32Array) {
   const ids = new Map<number, number>();
-  const vertexCount = indices.reduce((most, vertex) => Math.max(most, vertex + 1), 0);
+  const vertexCount = indices.reduce((max, vertex) => Math.max(max, vertex + 1), 0);
   const source: number[] = [];
   const coordinates: number[] = [];
   const splitIndices = new Uint32Array(indices.length);

@@ -2,59 +2,59 @@ import type { BoxDecoder } from '../bundle/manifest.js';
 import type { Session } from '../network/session.js';
 import type { PointDecoder } from './boxed-field.js';
 
-type PlanesDecoder = Extract<BoxDecoder, { kind: 'planes' }>;
+type TriplaneDecoder = Extract<BoxDecoder, { kind: 'planes' }>;
 
-/** Points a call: their features (480 bytes each with 40 channels) and the layers of a small network stay in the cache. */
+/** Points per call: their features (480 bytes each with 40 channels) and the layers of a small network fit in the cache. */
 const chunkSize = 8192;
 
-/** Samples the three feature planes here and leaves only the small network behind them to the graph. */
-export function planesDecoder(decoder: PlanesDecoder, session: Session, sceneCodes: Float32Array): PointDecoder {
+/** Decodes by sampling the triplane here; the graph is only the small network behind it. */
+export function triplaneDecoder(decoder: TriplaneDecoder, session: Session, sceneCodes: Float32Array): PointDecoder {
   const { planeChannels, planeSize, halfExtent } = decoder;
-  const planes = channelsLast(sceneCodes, planeChannels, planeSize);
+  const triplane = channelsLast(sceneCodes, planeChannels, planeSize);
   const features = new Float32Array(chunkSize * 3 * planeChannels);
   return {
     chunkSize,
     async decode(points) {
       const count = points.length / 3;
-      samplePlanes(planes, planeChannels, planeSize, points, halfExtent, features);
+      sampleTriplane(triplane, planeChannels, planeSize, points, halfExtent, features);
       const shape = [count, 3 * planeChannels];
-      const answers = await session.run({
+      const outputs = await session.run({
         [decoder.features]: { shape, data: features.subarray(0, count * 3 * planeChannels) },
       });
-      return { density: answers.get(decoder.density)!, color: answers.get(decoder.color)! };
+      return { density: outputs.get(decoder.density)!, color: outputs.get(decoder.color)! };
     },
   };
 }
 
 /**
- * From [3, C, S, S] to [3, S + 2, S + 2, C]: the channels of a texel side by side, because they are read together, and
- * zeros around each plane, as PyTorch's `grid_sample` pads it.
+ * Reorders [3, C, S, S] to [3, S + 2, S + 2, C]: the channels of a texel side by side, because they are read together,
+ * and zeros around each plane, as PyTorch's `grid_sample` pads it.
  */
 export function channelsLast(sceneCodes: Float32Array, channels: number, size: number): Float32Array {
   const side = size + 2;
-  const planes = new Float32Array(3 * side * side * channels);
+  const triplane = new Float32Array(3 * side * side * channels);
   for (let plane = 0, from = 0; plane < 3; plane++) {
     for (let channel = 0; channel < channels; channel++) {
       for (let y = 0; y < size; y++) {
         let to = ((plane * side + y + 1) * side + 1) * channels + channel;
-        for (let x = 0; x < size; x++, to += channels) planes[to] = sceneCodes[from++]!;
+        for (let x = 0; x < size; x++, to += channels) triplane[to] = sceneCodes[from++]!;
       }
     }
   }
-  return planes;
+  return triplane;
 }
 
 /**
- * Bilinear features of N points: `features` gets [N, 3·C], the planes (x, y), (x, z), (y, z) in this order; of each pair
- * the first runs along a plane's rows, the second down its columns.
+ * Samples the features of N points bilinearly into `features` [N, 3·C]: from the planes (x, y), (x, z) and (y, z) in this
+ * order, the first axis along a plane's rows and the second down its columns.
  *
- * The same as `grid_sample(mode='bilinear', padding_mode='zeros', align_corners=False)`: ±halfExtent are the outer
- * edges of the outermost texels.
- * @param planes as `channelsLast` gives them
+ * Equals `grid_sample(mode='bilinear', padding_mode='zeros', align_corners=False)`: ±halfExtent are the outer edges of
+ * the outermost texels.
+ * @param triplane as `channelsLast` returns it
  * @param points [3·N], none beyond ±halfExtent
  */
-export function samplePlanes(
-  planes: Float32Array,
+export function sampleTriplane(
+  triplane: Float32Array,
   channels: number,
   size: number,
   points: Float32Array,
@@ -64,7 +64,7 @@ export function samplePlanes(
   const side = size + 2;
   const row = side * channels;
   const scale = size / (2 * halfExtent);
-  // The middle of the plane is between its texels; one more for the zeros around it.
+  // The middle of the plane is between its texels. One more texel for the zeros around it.
   const middle = size / 2 + 0.5;
   for (let p = 0, out = 0; p < points.length; p += 3) {
     const x = points[p]! * scale + middle;
@@ -84,10 +84,10 @@ export function samplePlanes(
       let i = ((plane * side + line) * side + column) * channels;
       for (const end = out + channels; out < end; out++, i++) {
         features[out] =
-          topLeft * planes[i]! +
-          topRight * planes[i + channels]! +
-          bottomLeft * planes[i + row]! +
-          bottomRight * planes[i + row + channels]!;
+          topLeft * triplane[i]! +
+          topRight * triplane[i + channels]! +
+          bottomLeft * triplane[i + row]! +
+          bottomRight * triplane[i + row + channels]!;
       }
     }
   }

@@ -1,38 +1,38 @@
 import type { TriangleMesh } from '../base/mesh.js';
 import { projectPoints, type View } from './view.js';
 
-/** What each pixel of a view sees. Rows run from the top; pixels are sampled at their centres. */
+/** The triangle and depth that each pixel of a view sees. Rows are from the top; pixels are sampled at their centers. */
 export interface Raster {
   readonly width: number;
   readonly height: number;
   /** [width·height]: distance along the view axis in model units, Infinity where nothing was hit. */
   readonly depth: Float32Array;
-  /** [width·height]: which triangle, counted in threes of `indices`, -1 where nothing was hit. */
+  /** [width·height]: index of the triangle, -1 where nothing was hit. */
   readonly triangle: Int32Array;
-  /** [2·width·height]: weights of the triangle's second and third corner, perspective-correct; the first has the rest. */
+  /** [2·width·height]: weights of the triangle's second and third corner, perspective-correct. */
   readonly barycentrics: Float32Array;
 }
 
-export interface RasteriseOptions {
-  /** Leave out triangles seen from inside, as a viewer does with a single-sided material. Default false. */
+export interface RasterizeOptions {
+  /** Skip triangles seen from inside, as viewers do for a single-sided material. Default false. */
   readonly cullBackFaces?: boolean;
 }
 
-/** Nearer than this, in model units, a corner counts as behind the camera: an object never reaches its own camera. */
-const NEAR = 1e-4;
+/** A corner nearer than this, in model units, counts as behind the camera. */
+const near = 1e-4;
 
 /**
- * Corners are snapped to this share of a pixel. Edge functions of such numbers are exact in doubles, so a pixel
- * centre on the edge of two triangles belongs to both, and a closed surface shows no cracks. Float32 holds them
- * exactly on pictures of up to 16,384 pixels.
+ * Corners are snapped to 1/1024 of a pixel. Edge functions of such numbers are exact in doubles, so a pixel center on
+ * the edge of two triangles belongs to both, and a closed surface has no cracks. Float32 holds them exactly in images of
+ * up to 16,384 pixels.
  */
-const SUBPIXELS = 1024;
+const subpixels = 1024;
 
 /**
- * Draws a mesh into a z-buffer: one rasteriser for pictures, for shadows and for what the photo's camera saw.
- * Of triangles at the same depth the first one wins. A triangle with a corner behind the camera is skipped.
+ * Draws a mesh into a z-buffer, for renderings, shadows and the visibility from the photo's camera. Of triangles at the
+ * same depth the first one wins. A triangle with a corner behind the camera is skipped.
  */
-export function rasterise(mesh: TriangleMesh, view: View, { cullBackFaces = false }: RasteriseOptions = {}): Raster {
+export function rasterize(mesh: TriangleMesh, view: View, { cullBackFaces = false }: RasterizeOptions = {}): Raster {
   const { width, height } = view;
   const raster = {
     width,
@@ -43,8 +43,8 @@ export function rasterise(mesh: TriangleMesh, view: View, { cullBackFaces = fals
   };
   const corners = projectPoints(view, mesh.positions);
   for (let i = 0; i < corners.length; i += 3) {
-    corners[i] = Math.round(corners[i]! * SUBPIXELS) / SUBPIXELS;
-    corners[i + 1] = Math.round(corners[i + 1]! * SUBPIXELS) / SUBPIXELS;
+    corners[i] = Math.round(corners[i]! * subpixels) / subpixels;
+    corners[i + 1] = Math.round(corners[i + 1]! * subpixels) / subpixels;
   }
   for (let triangle = 0; 3 * triangle < mesh.indices.length; triangle++) {
     drawTriangle(raster, corners, mesh.indices, triangle, cullBackFaces);
@@ -69,13 +69,13 @@ function drawTriangle(
   const cx = corners[c]!;
   const cy = corners[c + 1]!;
 
-  // Positive for fronts: counter-clockwise turns clockwise to the eye of an axis that points down, hence this order.
+  // Positive for front faces: with y down, counter-clockwise becomes clockwise, hence this order.
   const doubleArea = (cx - ax) * (by - ay) - (bx - ax) * (cy - ay);
   if (doubleArea === 0 || (cullBackFaces && doubleArea < 0)) return;
-  // Written so that a NaN is skipped too.
-  if (!(corners[a + 2]! > NEAR && corners[b + 2]! > NEAR && corners[c + 2]! > NEAR)) return;
+  // This form also skips NaN.
+  if (!(corners[a + 2]! > near && corners[b + 2]! > near && corners[c + 2]! > near)) return;
 
-  // Most triangles of a small picture lie between pixel centres, and this is where they end.
+  // In a small image, most triangles are between pixel centers and end here.
   const left = Math.max(0, Math.ceil(Math.min(ax, bx, cx) - 0.5));
   const right = Math.min(raster.width - 1, Math.floor(Math.max(ax, bx, cx) - 0.5));
   if (left > right) return;
@@ -83,7 +83,7 @@ function drawTriangle(
   const bottom = Math.min(raster.height - 1, Math.floor(Math.max(ay, by, cy) - 0.5));
   if (top > bottom) return;
 
-  // 1/depth, not depth, is linear on the picture. Weights are edge functions; the sign makes insides positive.
+  // 1/depth, not depth, is linear in the image. Weights are edge functions; the sign makes the inside positive.
   const scaleA = 1 / (Math.abs(doubleArea) * corners[a + 2]!);
   const scaleB = 1 / (Math.abs(doubleArea) * corners[b + 2]!);
   const scaleC = 1 / (Math.abs(doubleArea) * corners[c + 2]!);
@@ -119,4 +119,27 @@ function drawTriangle(
       weightC += stepC;
     }
   }
+}
+
+/** The depth buffer of a view. */
+export type DepthMap = Pick<Raster, 'width' | 'height' | 'depth'>;
+
+/**
+ * The visibility of a point, 0 hidden .. 1 fully visible. Compares `depth` with the four pixels around [x, y] and mixes
+ * the four results, not the depths, so that an edge is one pixel soft instead of a step.
+ *
+ * Units: x and y in pixels as `projectPoints` returns them. The caller subtracts from `depth` the bias that keeps a
+ * surface from hiding itself. Outside the image the result is 1.
+ */
+export function visibleShare(map: DepthMap, x: number, y: number, depth: number): number {
+  const column = Math.floor(x - 0.5);
+  const row = Math.floor(y - 0.5);
+  if (!(column >= 0 && row >= 0 && column < map.width - 1 && row < map.height - 1)) return 1;
+  const right = x - 0.5 - column;
+  const down = y - 0.5 - row;
+  const pixel = row * map.width + column;
+  const topShare = (depth <= map.depth[pixel]! ? 1 - right : 0) + (depth <= map.depth[pixel + 1]! ? right : 0);
+  const bottomShare =
+    (depth <= map.depth[pixel + map.width]! ? 1 - right : 0) + (depth <= map.depth[pixel + map.width + 1]! ? right : 0);
+  return topShare * (1 - down) + bottomShare * down;
 }

