@@ -56,7 +56,7 @@ describe('/readyz', () => {
     const ask = () => server.call('GET', '/readyz', undefined, null);
     expect(await ask()).toMatchObject({
       status: 503,
-      body: { status: 'not ready', checks: { ...ok, runners: 'none is at work, on no machine' } },
+      body: { status: 'not ready', checks: { ...ok, runners: 'no active runner on any machine' } },
     });
     // The process itself is well, and need not be restarted.
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
@@ -75,7 +75,7 @@ describe('/readyz', () => {
     });
     expect(without.body).toEqual({
       status: 'not ready',
-      checks: { ...ok, assets: 'cannot be reached, or not written to' },
+      checks: { ...ok, assets: 'not reachable or not writable' },
     });
     expect(JSON.stringify(without.body)).not.toContain(server.config.dataDir);
   });

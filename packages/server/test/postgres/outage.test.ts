@@ -39,11 +39,11 @@ test.each(['fast', 'crash'] as const)(
     // What was found out a moment ago is believed for a moment.
     const ready = await until(async () => {
       const answer = await server.call('GET', '/readyz', undefined, null);
-      return JSON.stringify(answer.body).includes('does not answer') && answer;
+      return JSON.stringify(answer.body).includes('temporarily unavailable') && answer;
     });
     expect(ready).toMatchObject({
       status: 503,
-      body: { checks: { database: 'does not answer', assets: 'ok', runners: 'not known without the database' } },
+      body: { checks: { database: 'temporarily unavailable', assets: 'ok', runners: 'unknown without the database' } },
     });
     const metrics = async () => (await server.call('GET', '/metrics', undefined, null)).body;
     const away = await until(async () => {

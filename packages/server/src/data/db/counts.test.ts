@@ -1,7 +1,7 @@
 import { CompiledQuery, Kysely } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { newAccount, newInstallation, newJob, onPostgres, temporaryFolder } from '../../../test/kit.js';
-import { eventsOf } from '../../web/dashboard/events.js';
+import { listEvents } from '../../web/dashboard/events.js';
 import { Metrics } from '../../web/http/metrics.js';
 import { accountsBelowZero } from '../accounts/accounts.js';
 import { dataDirOf } from '../installation/data-dir.js';
@@ -54,7 +54,7 @@ test('what metrics and dashboard count and list is read from indexes, never from
     expect.stringContaining('outbox_dead'),
   ]);
   expect(await planAfter(() => accountsBelowZero(db))).toEqual([expect.stringContaining('accounts_below_zero')]);
-  const [waiting] = await planAfter(() => eventsOf(db, account));
+  const [waiting] = await planAfter(() => listEvents(db, account));
   expect(waiting).toContain('outbox_of_account');
 });
 

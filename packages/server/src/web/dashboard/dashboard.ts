@@ -1,8 +1,8 @@
 import { Router } from 'express';
 import { balanceRoutes } from '../http/balance.js';
-import { HttpError } from '../http/errors.js';
 import { jobRoutes } from '../http/jobs.js';
 import { limitRequests, requestLimit } from '../http/rate-limit.js';
+import { noStore, routeNotFound } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
 import { eventRoutes } from './event-routes.js';
@@ -16,17 +16,14 @@ import { sameOriginOnly } from './same-origin.js';
 import { actForAccount, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
 /**
- * The people's side: pages, and below `/dashboard/api` what they ask. Jobs, balance and webhook endpoint are the very
- * routes of `/v1`; only who is asking is found out by a session instead of a key.
+ * The dashboard: its pages, and its routes below `/dashboard/api`. Jobs, balance and webhook endpoint are the routes of
+ * `/v1` with a session instead of a key.
  */
 export function dashboard(services: Services): Router {
-  // A separate bucket: the polling of open pages takes nothing from programs, and a session admits no more than a key.
+  // A separate bucket, so that the polling of open pages does not count toward the limit of programs.
   const limit = requestLimit(services.db, 'dashboard', services.config.rateLimit);
   const api = Router();
-  api.use((_request, response, next) => {
-    response.setHeader('cache-control', 'no-store');
-    next();
-  });
+  api.use(noStore);
   api.use(sameOriginOnly(services.config));
   api.use('/session', sessionRoutes(services, limit));
   api.use(requireSession(services));
@@ -41,9 +38,7 @@ export function dashboard(services: Services): Router {
   api.use('/keys', keyRoutes(services));
   api.use('/webhook-endpoint', webhookEndpointRoutes(services));
   api.use('/events', eventRoutes(services));
-  api.use(() => {
-    throw new HttpError(404, 'not_found', 'No such route');
-  });
+  api.use(routeNotFound);
 
   const router = Router();
   router.use('/dashboard/api', api);

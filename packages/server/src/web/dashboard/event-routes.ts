@@ -1,14 +1,13 @@
+import type { DeliveryList, EventList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
-import { HttpError } from '../http/errors.js';
-import { onlyMethods } from '../http/only-methods.js';
-import { sendJson } from '../http/send-json.js';
+import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { deliveriesOf, eventsOf } from './events.js';
+import { listDeliveries, listEvents } from './events.js';
 
-/** `/dashboard/api/events`: what was sent to the webhook endpoint and what waits for it, and sending a dead letter again. */
+/** `/dashboard/api/events`: the account's webhook events and their deliveries, and replaying a dead letter. */
 export function eventRoutes({ db, endpoints }: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
@@ -19,7 +18,8 @@ export function eventRoutes({ db, endpoints }: Services): Router {
       const { accountId } = callerOf(response);
       const configured = (await endpoints.find(accountId)) !== undefined;
       const undelivered = request.query.undelivered === 'true';
-      sendJson(response, 200, { configured, events: await eventsOf(db, accountId, { undelivered }) });
+      const events = await listEvents(db, accountId, { undelivered });
+      sendJson(response, 200, { configured, events } satisfies EventList);
     })
     .all(onlyMethods('GET'));
 
@@ -28,7 +28,7 @@ export function eventRoutes({ db, endpoints }: Services): Router {
     .get(async (request, response) => {
       const { accountId } = callerOf(response);
       const { id } = request.params;
-      const deliveries = await deliveriesOf(db, accountId, id);
+      const deliveries = await listDeliveries(db, accountId, id);
       if (deliveries.length === 0) {
         const waiting = await db
           .selectFrom('outbox')
@@ -36,9 +36,9 @@ export function eventRoutes({ db, endpoints }: Services): Router {
           .where('event_id', '=', id)
           .where('account_id', '=', accountId)
           .executeTakeFirst();
-        if (!waiting) throw new HttpError(404, 'not_found', 'No such event, or its log was deleted');
+        if (!waiting) throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
       }
-      sendJson(response, 200, { deliveries });
+      sendJson(response, 200, { deliveries } satisfies DeliveryList);
     })
     .all(onlyMethods('GET'));
 
@@ -55,7 +55,7 @@ export function eventRoutes({ db, endpoints }: Services): Router {
       if (!dead) throw new HttpError(404, 'not_found', 'No such dead letter');
       const replayed = await replayDeadLetters(db, { eventId: dead.event_id }, currentTime(db));
       if (replayed === 0)
-        throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured: set one first');
+        throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
       sendJson(response, 202, { queued: true });
     })
     .all(onlyMethods('POST'));

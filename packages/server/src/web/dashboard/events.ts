@@ -1,63 +1,63 @@
+import type { Delivery, EventEntry } from '@gen3d/schema/dashboard';
 import { isoTime } from '../../base/iso-time.js';
 import type { Queryable } from '../../data/db/open.js';
 import type { OutboxRow } from '../../data/db/tables.js';
 import { mostKept } from '../../data/webhooks/delivery-log.js';
 
-/** Enough to see what goes on; a receiver that is down for a day may have thousands. */
-const most = 100;
+/** An account whose receiver is down may have thousands of events. */
+const maxEvents = 100;
 
-/**
- * Where an event stands: waits for its first attempt or for its next, was given up (a dead letter), has arrived, or was
- * dropped when the endpoint was removed.
- */
-type EventState = 'waiting' | 'retrying' | 'dead' | 'delivered' | 'dropped';
-
-type Kept = Pick<OutboxRow, 'attempts' | 'due_at' | 'dead_at' | 'last_failure'>;
+/** An event in the outbox: waiting for an attempt, or a dead letter. */
+type Queued = Pick<OutboxRow, 'attempts' | 'due_at' | 'dead_at' | 'last_failure'>;
 type Subject = Pick<OutboxRow, 'event_id' | 'event' | 'job_id' | 'status' | 'progress' | 'created_at'>;
 
+/** A delivery in the log. */
 interface Attempt {
   response_status: number | null;
   failure: string | null;
 }
 
-function stateOf(kept: Kept | undefined, last: Attempt | undefined): EventState {
-  if (!kept) return last?.failure === null ? 'delivered' : 'dropped';
-  if (kept.dead_at !== null) return 'dead';
-  return kept.attempts > 0 ? 'retrying' : 'waiting';
+function stateOf(queued: Queued | undefined, last: Attempt | undefined): EventEntry['state'] {
+  if (!queued) return last?.failure === null ? 'delivered' : 'dropped';
+  if (queued.dead_at !== null) return 'dead';
+  return queued.attempts > 0 ? 'retrying' : 'waiting';
 }
 
-/** `logged`: its attempts that are still in the log, the last one first. */
-function shown(subject: Subject, kept: Kept | undefined, logged: readonly Attempt[]) {
+/** `attempts`: those that are still in the log, newest first. */
+function toEntry(subject: Subject, queued: Queued | undefined, attempts: readonly Attempt[]): EventEntry {
   const { event_id, event, job_id, status, progress, created_at } = subject;
-  const [last] = logged;
-  const state = stateOf(kept, last);
-  const answered = last && last.response_status !== null ? `HTTP ${last.response_status}` : last?.failure;
+  const [last] = attempts;
+  const lastResult = last && last.response_status !== null ? `HTTP ${last.response_status}` : last?.failure;
   return {
     event_id,
     event,
     task_id: job_id,
     status,
     progress,
-    state,
-    attempts: Math.max(logged.length, kept?.attempts ?? 0),
-    last_result: answered ?? kept?.last_failure ?? null,
+    state: stateOf(queued, last),
+    attempts: Math.max(attempts.length, queued?.attempts ?? 0),
+    last_result: lastResult ?? queued?.last_failure ?? null,
     created_at: isoTime(created_at),
-    next_attempt_at: kept && kept.dead_at === null ? isoTime(kept.due_at) : null,
+    next_attempt_at: queued && queued.dead_at === null ? isoTime(queued.due_at) : null,
   };
 }
 
-interface Which {
-  /** Of one job only. */
+interface EventFilter {
+  /** Only events of this job. */
   jobId?: string;
-  /** Only what the endpoint has not received. */
+  /** Only events that the endpoint has not received. */
   undelivered?: boolean;
 }
 
-/** The account's newest events: those that wait or were given up, and those that the log of deliveries tells of. */
-export async function eventsOf(db: Queryable, accountId: string, { jobId, undelivered = false }: Which = {}) {
-  // First: what is delivered between the two questions is then seen in both, and not in neither.
-  let waiting = db.selectFrom('outbox').selectAll().where('account_id', '=', accountId);
-  let tried = db
+/** The account's newest events: those in the outbox, and those with deliveries in the log. */
+export async function listEvents(
+  db: Queryable,
+  accountId: string,
+  { jobId, undelivered = false }: EventFilter = {},
+): Promise<EventEntry[]> {
+  // Read first: an event that is delivered between the two queries then appears in both instead of neither.
+  let outbox = db.selectFrom('outbox').selectAll().where('account_id', '=', accountId);
+  let log = db
     .selectFrom('webhook_deliveries as delivery')
     .leftJoin('outbox', 'outbox.event_id', 'delivery.event_id')
     .select((eb) => [
@@ -77,29 +77,29 @@ export async function eventsOf(db: Queryable, accountId: string, { jobId, undeli
     ])
     .where('delivery.account_id', '=', accountId);
   if (jobId !== undefined) {
-    waiting = waiting.where('job_id', '=', jobId);
-    tried = tried.where('delivery.job_id', '=', jobId);
+    outbox = outbox.where('job_id', '=', jobId);
+    log = log.where('delivery.job_id', '=', jobId);
   }
-  const events = new Map<string, { subject: Subject; kept: Kept | undefined; logged: Attempt[] }>();
-  for (const row of await waiting.orderBy('seq', 'desc').limit(most).execute()) {
-    events.set(row.event_id, { subject: row, kept: row, logged: [] });
+  const events = new Map<string, { subject: Subject; queued: Queued | undefined; attempts: Attempt[] }>();
+  for (const row of await outbox.orderBy('seq', 'desc').limit(maxEvents).execute()) {
+    events.set(row.event_id, { subject: row, queued: row, attempts: [] });
   }
-  for (const row of await tried.orderBy('delivery.id', 'desc').limit(mostKept).execute()) {
+  for (const row of await log.orderBy('delivery.id', 'desc').limit(mostKept).execute()) {
     const { attempts, due_at, dead_at, last_failure } = row;
-    const kept = row.seq === null ? undefined : { attempts, due_at: due_at ?? 0, dead_at, last_failure };
+    const queued = row.seq === null ? undefined : { attempts, due_at: due_at ?? 0, dead_at, last_failure };
     const known = events.get(row.event_id);
-    if (known) known.logged.push(row);
-    else events.set(row.event_id, { subject: { ...row, created_at: row.event_created_at }, kept, logged: [row] });
+    if (known) known.attempts.push(row);
+    else events.set(row.event_id, { subject: { ...row, created_at: row.event_created_at }, queued, attempts: [row] });
   }
   return [...events.values()]
-    .filter(({ kept }) => kept || !undelivered)
+    .filter(({ queued }) => queued || !undelivered)
     .sort((a, b) => (a.subject.event_id < b.subject.event_id ? 1 : -1))
-    .slice(0, most)
-    .map(({ subject, kept, logged }) => shown(subject, kept, logged));
+    .slice(0, maxEvents)
+    .map(({ subject, queued, attempts }) => toEntry(subject, queued, attempts));
 }
 
-/** The attempts at delivering one event that the log still has, the last one first. */
-export async function deliveriesOf(db: Queryable, accountId: string, eventId: string) {
+/** The logged attempts to deliver an event, newest first. */
+export async function listDeliveries(db: Queryable, accountId: string, eventId: string): Promise<Delivery[]> {
   const rows = await db
     .selectFrom('webhook_deliveries')
     .selectAll()

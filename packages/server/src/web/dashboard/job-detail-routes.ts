@@ -1,14 +1,13 @@
+import type { JobDetails } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
 import { callerOf } from '../http/auth.js';
-import { HttpError } from '../http/errors.js';
-import { onlyMethods } from '../http/only-methods.js';
-import { sendJson } from '../http/send-json.js';
+import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { eventsOf } from './events.js';
+import { listEvents } from './events.js';
 
-/** `/dashboard/api/job-details`: what the task object does not tell of a job. */
+/** `/dashboard/api/job-details`: fields of a job that the task object does not have. */
 export function jobDetailRoutes({ db }: Services): Router {
   const router = Router();
   router
@@ -30,8 +29,8 @@ export function jobDetailRoutes({ db }: Services): Router {
         instance: job.instance,
         inference_seconds: job.inference_ms === null ? null : job.inference_ms / 1_000,
         stages: stagesOf(job.stage_ms),
-        events: await eventsOf(db, accountId, { jobId: job.id }),
-      });
+        events: await listEvents(db, accountId, { jobId: job.id }),
+      } satisfies JobDetails);
     })
     .all(onlyMethods('GET'));
   return router;

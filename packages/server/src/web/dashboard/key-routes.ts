@@ -1,13 +1,12 @@
+import type { CreatedKey, KeyList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { isoTime } from '../../base/iso-time.js';
 import { revokeKey } from '../../data/accounts/api-keys.js';
 import { currentTime } from '../../data/db/time.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
-import { HttpError, invalidRequest } from '../http/errors.js';
 import { jsonBody } from '../http/json-body.js';
-import { onlyMethods } from '../http/only-methods.js';
-import { sendJson } from '../http/send-json.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const NewKey = z.object({
@@ -37,14 +36,14 @@ export function keyRoutes(services: Services): Router {
           last_used_at: last_used_at === null ? null : isoTime(last_used_at),
           revoked_at: revoked_at === null ? null : isoTime(revoked_at),
         })),
-      });
+      } satisfies KeyList);
     })
     .post(jsonBody(services), async (request, response) => {
       const parsed = NewKey.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { name } = parsed.data;
       const { keyId, apiKey } = await keys.create(db, callerOf(response).accountId, currentTime(db), { name });
-      sendJson(response, 201, { key_id: keyId, name, api_key: apiKey });
+      sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
     })
     .all(onlyMethods('GET', 'POST'));
 

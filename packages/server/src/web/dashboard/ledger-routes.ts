@@ -1,18 +1,17 @@
+import type { LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { sql } from 'kysely';
 import { isoTime } from '../../base/iso-time.js';
 import { toUsd } from '../../base/money.js';
 import { callerOf } from '../http/auth.js';
-import { HttpError } from '../http/errors.js';
-import { onlyMethods } from '../http/only-methods.js';
-import { sendJson } from '../http/send-json.js';
+import { invalidCursor, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const pageSize = 50;
 const dayMs = 24 * 60 * 60 * 1_000;
 const spendDays = 30;
 
-/** `/dashboard/api/ledger`: every movement of the account's balance, newest first, and what each day has cost. */
+/** `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
 export function ledgerRoutes({ db, cursors }: Services): Router {
   const router = Router();
 
@@ -22,9 +21,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
       const { accountId } = callerOf(response);
       const { cursor } = request.query;
       const before = typeof cursor === 'string' ? cursors.read(accountId, cursor) : undefined;
-      if (cursor !== undefined && before === undefined) {
-        throw new HttpError(400, 'invalid_cursor', 'cursor: not a token this service issued; start again without it');
-      }
+      if (cursor !== undefined && before === undefined) throw invalidCursor();
       let query = db
         .selectFrom('ledger')
         .select(['id', 'kind', 'amount_microusd', 'job_id', 'instance', 'inference_ms', 'created_at'])
@@ -46,7 +43,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
           created_at: isoTime(row.created_at),
         })),
         ...(rows.length > pageSize && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
-      });
+      } satisfies LedgerPage);
     })
     .all(onlyMethods('GET'));
 
@@ -54,7 +51,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
     .route('/days')
     .get(async (_request, response) => {
       const today = Math.floor(Date.now() / dayMs);
-      // Whole numbers on both databases, so `/` drops the rest.
+      // Both operands are integers, so both databases round down.
       const day = sql<number>`created_at / ${sql.lit(dayMs)}`;
       const rows = await db
         .selectFrom('ledger')
@@ -64,7 +61,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
         .where('created_at', '>=', (today - spendDays + 1) * dayMs)
         .groupBy(day)
         .execute();
-      // PostgreSQL sums whole numbers to a numeric, which its driver gives as text.
+      // PostgreSQL sums integers to a numeric, which its driver returns as text.
       const byDay = new Map(rows.map((row) => [Number(row.day), row]));
       sendJson(response, 200, {
         days: Array.from({ length: spendDays }, (_, index) => {
@@ -76,7 +73,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
             jobs: Number(row?.jobs ?? 0),
           };
         }),
-      });
+      } satisfies SpendHistory);
     })
     .all(onlyMethods('GET'));
   return router;

@@ -1,9 +1,8 @@
 import { Router } from 'express';
 import { z } from 'zod';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
-import { invalidRequest } from '../http/errors.js';
 import { jsonBody } from '../http/json-body.js';
-import { onlyMethods } from '../http/only-methods.js';
+import { invalidRequest, onlyMethods } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { sessionTokenOf } from './session-cookie.js';
 
@@ -14,7 +13,7 @@ const NewPassword = z.object({
     .max(200, 'must have at most 200 characters'),
 });
 
-/** `/dashboard/api/operator-password`: set by whoever is signed in as the operator. Every other operator's session ends. */
+/** `/dashboard/api/operator-password`: sets or removes the password, and ends all other sessions of the operator. */
 export function operatorPasswordRoutes(services: Services): Router {
   const { db, dashboardTokens: tokens } = services;
   const password = new OperatorPassword(db);

@@ -1,4 +1,5 @@
 import { isTerminal, jobStatuses, limits } from '@gen3d/schema';
+import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { cached, counting } from '../../base/cached.js';
@@ -13,10 +14,8 @@ import { transaction } from '../../data/db/transaction.js';
 import { finishedJobsByStatus, openJobsByStatus } from '../../data/jobs/counts.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
-import { HttpError, invalidRequest } from '../http/errors.js';
 import { jsonBody } from '../http/json-body.js';
-import { onlyMethods } from '../http/only-methods.js';
-import { sendJson } from '../http/send-json.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
@@ -29,7 +28,7 @@ const NewAccount = z.object({
 });
 const Credit = z.object({ usd });
 
-/** `/dashboard/api/operator`: the whole server, for who runs it. */
+/** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
   const { config, db, rates } = services;
   const router = Router();
@@ -76,7 +75,7 @@ export function operatorRoutes(services: Services): Router {
         platform: `${process.platform} ${process.arch}`,
         uptime_seconds: Math.round(process.uptime()),
         memory_bytes: process.memoryUsage.rss(),
-      });
+      } satisfies Overview);
     })
     .all(onlyMethods('GET'));
 
@@ -95,7 +94,7 @@ export function operatorRoutes(services: Services): Router {
             .selectFrom('jobs')
             .select(eb.fn.countAll<number>().as('open_jobs'))
             .whereRef('account_id', '=', 'accounts.id')
-            // By status, as an index has them. An account may have millions of finished jobs.
+            // By status, which an index supports: an account may have millions of finished jobs.
             .where('status', 'in', openStatuses)
             .as('open_jobs'),
         ])
@@ -111,7 +110,7 @@ export function operatorRoutes(services: Services): Router {
           open_jobs: Number(row.open_jobs),
           created_at: isoTime(row.created_at),
         })),
-      });
+      } satisfies OperatorAccountList);
     })
     .post(jsonBody(services), async (request, response) => {
       const parsed = NewAccount.safeParse(request.body);

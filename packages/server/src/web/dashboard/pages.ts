@@ -5,10 +5,10 @@ import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import type { Services } from '../http/services.js';
 
-const hashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
+const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
 
-/** By package name, so that it is found from the built package and from the sources alike. Undefined when it is not built. */
-function builtPages(): string | undefined {
+/** The index page, found by package name, which works in the built package and in the sources. Undefined if not built. */
+function indexPage(): string | undefined {
   try {
     return createRequire(import.meta.url).resolve('@gen3d/server/dashboard');
   } catch {
@@ -17,10 +17,10 @@ function builtPages(): string | undefined {
 }
 
 /**
- * What the pages may load: what this server serves, and nothing inline. `blob:` is where model-viewer (three.js) unpacks a
- * GLB's textures before it decodes them, and how a photo is shown before it is sent; assets may lie on another host.
- * No workers and no WebAssembly: these would be for Draco, KTX2 and meshopt, which our GLBs do not use. The one style element
- * of model-viewer's shadow root is let in by the hash of its text, which the build has taken.
+ * The pages may load files of this server, and nothing inline. `blob:` URLs show a photo before it is sent, and
+ * model-viewer (three.js) decodes a GLB's textures from them. Assets may be on another host. Workers and WebAssembly are
+ * forbidden: model-viewer needs them only for Draco, KTX2 and meshopt, which our GLBs do not use. The hash allows the only
+ * style element of model-viewer's shadow root; the dashboard's build computes it.
  */
 function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]): string {
   const assets = new URL(assetsUrl).origin;
@@ -36,34 +36,34 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
   ].join('; ');
 }
 
-/** A person's browser opening a page. Programs ask for any type, or for JSON, and meet the gateway. */
-const isBrowsing = (accept: string | undefined) => accept?.includes('text/html') === true;
+/** Whether a browser is opening a page. Programs accept any type, or JSON. */
+const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;
 
 /**
- * The pages, at `/` and below `/dashboard`. They hold nothing secret: what they show they ask the API for. `/` is theirs
- * only when a browser opens it, so that it stays 403 for a program without a key, as everything is that is not there.
+ * The pages, at `/` and below `/dashboard`. They contain no data; they load it from the routes. `/` is a page only for
+ * browsers, so that a program without a key gets 403 there, as on every unknown route.
  */
 export function pageRoutes({ assetsUrl, log }: Services): Router {
   const router = Router();
-  const indexFile = builtPages();
+  const indexFile = indexPage();
   if (indexFile === undefined) {
-    log.warn('the dashboard is off: this build carries no pages');
+    log.warn('the dashboard is disabled: this build does not contain its pages');
     return router;
   }
   const folder = dirname(indexFile);
-  const styleHashes = hashes.parse(JSON.parse(readFileSync(join(folder, 'style-hashes.json'), 'utf8')));
+  const styleHashes = StyleHashes.parse(JSON.parse(readFileSync(join(folder, 'style-hashes.json'), 'utf8')));
   const page: RequestHandler = (_request, response) => {
     response.set({
       'content-security-policy': contentSecurityPolicy(assetsUrl(), styleHashes),
       'cache-control': 'no-cache',
       vary: 'accept',
     });
-    // Express sets its own caching headers unless told not to. With a root, since a whole path with a folder like pnpm's
-    // `.pnpm` in it counts as hidden and is refused.
+    // `cacheControl: false` keeps the header above. The root is needed: Express refuses an absolute path with a hidden
+    // folder, such as pnpm's `.pnpm`.
     response.sendFile(basename(indexFile), { root: folder, cacheControl: false });
   };
   router.get('/', (request, response, next) => {
-    if (isBrowsing(request.headers.accept)) page(request, response, next);
+    if (isNavigation(request.headers.accept)) page(request, response, next);
     else next('router');
   });
   router.use(

@@ -1,31 +1,30 @@
 import { TokenBucket } from '../http/rate-limit.js';
 
-/** A password is guessed, a random token is not: five attempts, then one every half minute. */
+/** Passwords can be guessed, unlike random tokens: five attempts, then one every half minute. */
 const perCaller = { perSecond: 1 / 30, burst: 5 };
-/** For all callers together. An attempt takes 32 MiB and a tenth of a second of a core. */
+/** For all callers together. An attempt takes 32 MiB of memory and a tenth of a second of a core. */
 const perServer = { perSecond: 1, burst: 20 };
 const maxCallers = 10_000;
 const maxKnown = 100;
 
 /**
- * Limits attempts at the operator's password. They are counted per caller, so that a stranger cannot lock the operator out,
- * and for all callers together, so that many addresses cost no more than a few. The latter limit does not apply to
- * callers that have given the right password before. Each process counts on its own: of several servers on one
- * database, each allows as many.
+ * Limits attempts to guess the operator's password: per caller, so that an attacker cannot lock the operator out, and for
+ * all callers together, so that an attacker gains nothing from many addresses. The latter limit does not apply to callers
+ * that have sent the correct password before. Each process counts separately.
  */
 export class PasswordAttempts {
-  /** By caller, the least recent first. */
+  /** By caller, the least recently used first. */
   readonly #callers = new Map<string, TokenBucket>();
   readonly #known = new Set<string>();
   readonly #all: TokenBucket;
 
   constructor(now: number) {
-    this.#all = new TokenBucket(perServer.perSecond, perServer.burst, now);
+    this.#all = new TokenBucket(perServer, now);
   }
 
-  /** Counts an attempt. Returns 0 if it may be made, and otherwise the seconds until then. `now` is in milliseconds. */
+  /** Counts an attempt. Returns 0 if it is allowed, and otherwise the seconds to wait. `now` is in milliseconds. */
   take(caller: string, now: number): number {
-    const bucket = this.#callers.get(caller) ?? new TokenBucket(perCaller.perSecond, perCaller.burst, now);
+    const bucket = this.#callers.get(caller) ?? new TokenBucket(perCaller, now);
     this.#callers.delete(caller);
     this.#callers.set(caller, bucket);
     removeOldest(this.#callers, maxCallers);
@@ -33,7 +32,7 @@ export class PasswordAttempts {
     return waitSeconds > 0 || this.#known.has(caller) ? waitSeconds : this.#all.take(now);
   }
 
-  /** The password was right. */
+  /** Notes that a caller sent the correct password. */
   noteSuccess(caller: string): void {
     this.#known.delete(caller);
     this.#known.add(caller);

@@ -2,21 +2,21 @@ import type { Request, Response } from 'express';
 import type { Config } from '../../config.js';
 import { sessionMs } from '../../data/accounts/dashboard-tokens.js';
 
-/** The name says the port: cookies know only hosts, and two servers of one machine would sign each other's people out. */
+/** Contains the port, because browsers share cookies between all ports of a host, and so between its servers. */
 const nameFor = ({ headers }: Request) => `gen3d_session_${/:(\d+)$/.exec(headers.host ?? '')?.[1] ?? 'default'}`;
 
-/** The session's token that the browser brought. */
+/** The session token in a request's cookie. */
 export function sessionTokenOf(request: Request): string | undefined {
-  const wanted = `${nameFor(request)}=`;
+  const prefix = `${nameFor(request)}=`;
   for (const pair of request.headers.cookie?.split(';') ?? []) {
     const cookie = pair.trim();
-    if (cookie.startsWith(wanted)) return cookie.slice(wanted.length);
+    if (cookie.startsWith(prefix)) return cookie.slice(prefix.length);
   }
   return undefined;
 }
 
 function options(request: Request, { publicUrl }: Config) {
-  // A proxy speaks TLS for this server. Whoever claims it falsely makes only their own cookie stricter.
+  // A proxy may handle TLS. A client that forges the header only makes its own cookie stricter.
   const secure = publicUrl?.startsWith('https:') === true || request.headers['x-forwarded-proto'] === 'https';
   return { httpOnly: true, sameSite: 'strict', secure, path: '/dashboard' } as const;
 }

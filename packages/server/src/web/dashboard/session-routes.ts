@@ -1,19 +1,17 @@
 import { publicTestKey } from '@gen3d/schema';
+import type { Session } from '@gen3d/schema/dashboard';
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findAccount } from '../../data/accounts/accounts.js';
 import type { Identity } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
 import type { Caller } from '../http/auth.js';
-import { clientOf } from '../http/client-address.js';
-import { HttpError, invalidRequest } from '../http/errors.js';
 import { smallJsonBody } from '../http/json-body.js';
-import { onlyMethods } from '../http/only-methods.js';
 import type { RequestLimit } from '../http/rate-limit.js';
-import { sendJson } from '../http/send-json.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { clientOf } from './client-address.js';
 import { PasswordAttempts } from './password-attempts.js';
-import { refuse } from './refusal.js';
 import { clearSessionCookie, sessionTokenOf, setSessionCookie } from './session-cookie.js';
 
 const SignIn = z.union(
@@ -22,16 +20,16 @@ const SignIn = z.union(
     z.object({ api_key: z.string().max(256) }),
     z.object({ password: z.string().max(256) }),
   ],
-  { error: 'must hold link, api_key or password' },
+  { error: 'must contain link, api_key or password' },
 );
 
 export const identityOf = (response: { locals: Record<string, unknown> }): Identity =>
   response.locals.identity as Identity;
 
-/** Names the account that an operator looks at; a member has only one. */
+/** Names the account for which the operator acts. A member has only one account. */
 export const accountHeader = 'x-gen3d-account';
 
-/** `/dashboard/api/session`: who is signed in, signing in and out. Each session is a row, so `limit` applies to signing in with a key. */
+/** `/dashboard/api/session`: reading the session, signing in and out. `limit` applies to signing in with a key. */
 export function sessionRoutes(
   { config, db, keys, keyUse, dashboardTokens: tokens }: Services,
   limit: RequestLimit,
@@ -40,16 +38,17 @@ export function sessionRoutes(
   const operatorPassword = new OperatorPassword(db);
   const attempts = new PasswordAttempts(performance.now());
 
-  const describe = async (identity: Identity) => {
+  const signInFailed = (message: string) => new HttpError(403, 'sign_in_failed', message);
+
+  const describeSession = async (identity: Identity | undefined): Promise<Session> => {
+    const operator_password = await operatorPassword.isSet();
+    if (!identity) return { role: null, operator_password };
     let query = db.selectFrom('accounts').select(['id', 'name', 'sandbox']).orderBy('sandbox').orderBy('id');
     if (identity.role === 'member') query = query.where('id', '=', identity.accountId);
-    const accounts = await query.execute();
-    return {
-      role: identity.role,
-      key_id: identity.role === 'member' ? identity.keyId : null,
-      operator_password: await operatorPassword.isSet(),
-      accounts: accounts.map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 })),
-    };
+    const rows = await query.execute();
+    const accounts = rows.map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 }));
+    if (identity.role === 'member') return { role: 'member', key_id: identity.keyId, operator_password, accounts };
+    return { role: 'operator', key_id: null, operator_password, accounts };
   };
 
   router
@@ -57,8 +56,7 @@ export function sessionRoutes(
     .get(async (request, response) => {
       const token = sessionTokenOf(request);
       const identity = token === undefined ? undefined : await tokens.identify(token);
-      const nobody = async () => ({ role: null, operator_password: await operatorPassword.isSet() });
-      sendJson(response, 200, identity ? await describe(identity) : await nobody());
+      sendJson(response, 200, await describeSession(identity));
     })
     .post(smallJsonBody, async (request, response) => {
       const parsed = SignIn.safeParse(request.body);
@@ -66,39 +64,37 @@ export function sessionRoutes(
       let keyId: string | null = null;
       if ('link' in parsed.data) {
         if (!(await tokens.redeemLink(parsed.data.link))) {
-          const message =
-            'This link was used already, or is older than an hour. Print a new one: gen3d admin sign-in-link';
-          return refuse(response, 403, 'sign_in_failed', message);
+          throw signInFailed(
+            'This link has been used or is over an hour old. Print a new one: gen3d admin sign-in-link',
+          );
         }
       } else if ('password' in parsed.data) {
         const client = clientOf(request);
         const waitSeconds = Math.ceil(attempts.take(client, performance.now()));
         if (waitSeconds > 0) {
-          response.set('retry-after', String(waitSeconds));
-          const message = `Too many tries: wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
-          return refuse(response, 429, 'too_many_tries', message);
+          const message = `Too many attempts. Wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
+          throw new HttpError(429, 'too_many_tries', message, { 'retry-after': String(waitSeconds) });
         }
         if (!(await operatorPassword.matches(parsed.data.password))) {
-          return refuse(response, 403, 'sign_in_failed', 'This is not the operator’s password');
+          throw signInFailed('This is not the operator’s password');
         }
         attempts.noteSuccess(client);
       } else {
         const apiKey = parsed.data.api_key.trim();
         if (apiKey === publicTestKey) {
-          return refuse(response, 403, 'sign_in_failed', 'The public test key is everybody’s: use a key of your own');
+          throw signInFailed('Everyone can use the public test key. Sign in with a key of your account');
         }
         keyId = (await keys.find(db, apiKey))?.id ?? null;
-        if (keyId === null) {
-          return refuse(response, 403, 'sign_in_failed', 'This API key is unknown or was revoked');
-        }
+        if (keyId === null) throw signInFailed('This API key is unknown or was revoked');
+        // Each session is a row.
         if (!(await limit(response))) return;
         keyUse.note(keyId);
       }
       const token = await tokens.issueSession(keyId);
       setSessionCookie(request, response, config, token);
       const identity = await tokens.identify(token);
-      if (!identity) throw new Error('a session that was just made is not there');
-      sendJson(response, 200, await describe(identity));
+      if (!identity) throw new Error('the new session was not found');
+      sendJson(response, 200, await describeSession(identity));
     })
     .delete(async (request, response) => {
       const token = sessionTokenOf(request);
@@ -110,12 +106,12 @@ export function sessionRoutes(
   return router;
 }
 
-/** Lets nobody past who is not signed in. */
+/** Refuses requests without a valid session. */
 export function requireSession({ dashboardTokens: tokens }: Services): RequestHandler {
   return async (request, response, next) => {
     const token = sessionTokenOf(request);
     const identity = token === undefined ? undefined : await tokens.identify(token);
-    if (!identity) return refuse(response, 401, 'not_signed_in', 'You are not signed in, or not any more');
+    if (!identity) throw new HttpError(401, 'not_signed_in', 'You are not signed in, or your session has ended');
     response.locals.identity = identity;
     next();
   };
@@ -123,12 +119,12 @@ export function requireSession({ dashboardTokens: tokens }: Services): RequestHa
 
 export const requireOperator: RequestHandler = (_request, response, next) => {
   if (identityOf(response).role === 'operator') return next();
-  refuse(response, 403, 'operator_only', 'Only the operator of this server may do this');
+  throw new HttpError(403, 'operator_only', 'Only the operator of this server may do this');
 };
 
 /**
- * Makes the account in question the caller, as a valid API key does for `/v1`. For a member any other account is one that
- * does not exist.
+ * Makes the session's account the caller, as a valid API key does for `/v1`. For a member, all other accounts do not
+ * exist.
  */
 export function actForAccount({ db }: Services): RequestHandler {
   return async (request, response, next) => {

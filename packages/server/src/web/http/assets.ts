@@ -1,21 +1,21 @@
 import express, { type ErrorRequestHandler, type RequestHandler, Router } from 'express';
-import { anyOrigin } from './any-origin.js';
-import { HttpError } from './errors.js';
+import { cors } from './cors.js';
+import { HttpError } from './responses.js';
 
-/** Read from any page: a viewer in a browser loads models cross-origin, and part by part. */
-const open = anyOrigin({
+/** Viewers in browsers load models from other origins, and in parts. */
+const openCors = cors({
   methods: ['GET', 'HEAD'],
   requestHeaders: ['Range', 'If-None-Match', 'If-Range'],
   responseHeaders: ['Accept-Ranges', 'Content-Length', 'Content-Range', 'ETag'],
 });
 
-/** Loaded without CORS too, as an `<img>` of a page that isolates itself is. */
+/** Lets pages that use cross-origin isolation embed assets without CORS, such as in an `<img>`. */
 const embeddable: RequestHandler = (_request, response, next) => {
   response.setHeader('cross-origin-resource-policy', 'cross-origin');
   next();
 };
 
-/** A part beyond the end of the file: 416 with its size, as a reader of ranges expects. */
+/** For a range beyond the end of the file: 416 with the file's size, as RFC 9110 requires. */
 const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next) => {
   if (error?.status !== 416) return next(error);
   response
@@ -30,21 +30,21 @@ const notFound: RequestHandler = () => {
   throw noSuchFile();
 };
 
-/** The path of an asset: see assets/store.ts. */
+/** The path of an asset; see assets/asset-store.ts. */
 const assetPath = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.jpg)$/;
 
-/** Whatever else may be in the folder, only assets are served. */
+/** Refuses to serve other files that may be in the folder. */
 const assetsOnly: RequestHandler = (request, _response, next) => {
   if (!assetPath.test(request.path)) throw noSuchFile();
   next();
 };
 
-/** The finished models: no key, no listing, content that never changes under its URL. */
+/** Serves finished models without a key or a listing. The content of a URL never changes. */
 export function assetRoutes(folder: string): Router {
   const router = Router();
   router.use(
     embeddable,
-    open,
+    openCors,
     assetsOnly,
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
     notFound,
@@ -54,19 +54,19 @@ export function assetRoutes(folder: string): Router {
 }
 
 /**
- * Where the finished models were before they moved to another address: the URLs handed out then are permanent too. Whether
- * there is such a file is the other place's to say.
+ * Redirects the URLs of finished models from before they moved to another location, since those URLs are permanent, too.
+ * Does not check that the file exists there.
  */
 export function movedAssetRoutes(assetsUrl: () => string): Router {
   const router = Router();
   const redirect: RequestHandler = (request, response, next) => {
     if (!/^(GET|HEAD)$/.test(request.method) || !assetPath.test(request.path)) return next();
     const target = new URL(assetsUrl() + request.path);
-    // A gateway was to lead this address to the bucket and does not: a circle would hide that.
+    // Avoid a redirect loop, which would hide that the gateway does not lead this URL to the bucket.
     if (target.host === request.get('host') && target.pathname === request.baseUrl + request.path) return next();
-    // Not for ever: they may move again.
+    // Limited, because the models may move again.
     response.set('cache-control', 'public, max-age=3600').redirect(302, target.href);
   };
-  router.use(embeddable, open, redirect, notFound);
+  router.use(embeddable, openCors, redirect, notFound);
   return router;
 }

@@ -1,24 +1,24 @@
 import { forbiddenBody, publicTestKey } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
-import { sendJson } from './send-json.js';
+import { sendJson } from './responses.js';
 import type { Services } from './services.js';
 
 export interface Caller {
   accountId: string;
-  /** Came with the public test key. */
+  /** Whether the request has the public test key. */
   sandbox: boolean;
 }
 
-function presentedKey({ headers }: Request): string | undefined {
+function keyOf({ headers }: Request): string | undefined {
   const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
   const header = headers['x-api-key'];
   return bearer ?? (typeof header === 'string' ? header : undefined);
 }
 
-/** Lets nobody past without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
+/** Refuses requests without a valid key: 403 with the gateway's body, whatever else is wrong with the request. */
 export function authenticate({ db, keys, keyUse, sandbox }: Services): RequestHandler {
   return async (request, response, next) => {
-    const key = presentedKey(request);
+    const key = keyOf(request);
     if (key === publicTestKey && sandbox) {
       response.locals.caller = { accountId: sandbox.accountId, sandbox: true } satisfies Caller;
       return next();
@@ -31,7 +31,7 @@ export function authenticate({ db, keys, keyUse, sandbox }: Services): RequestHa
   };
 }
 
-/** The sandbox belongs to everyone with the test key, so nobody may point its webhooks anywhere. */
+/** Refuses the public test key on routes that would affect everyone who uses it. */
 export const refuseSandbox: RequestHandler = (_request, response, next) => {
   const { sandbox } = response.locals.caller as Caller;
   if (sandbox) return void sendJson(response, 403, forbiddenBody);

@@ -3,8 +3,7 @@ import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { balanceOf } from '../../data/accounts/ledger.js';
 import { callerOf } from './auth.js';
-import { onlyMethods } from './only-methods.js';
-import { sendJson } from './send-json.js';
+import { onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
 /** `/v1/balance`: docs/contract.md section 4.4. */

@@ -1,11 +1,11 @@
 import { FairShares } from '../../base/fair-shares.js';
-import { HttpError } from './errors.js';
+import { HttpError } from './responses.js';
 
 const mib = 1024 * 1024;
 
 /**
- * Memory that all request bodies of one server, and those of the test key, may take, in bytes. A body also exists as text
- * and as a decoded image for a moment, so the process may need up to three times as much.
+ * Maximum memory for the request bodies of one server, and for those of the test key, in bytes. A body also exists as
+ * text and as a decoded image for a moment, so the process may need up to three times as much.
  */
 export const bodyBudgetBytes = { total: 96 * mib, sandbox: 8 * mib };
 
@@ -17,7 +17,7 @@ const tooMany = () =>
 /** One request's share of the budget. */
 export interface BodyShare {
   /**
-   * Makes sure that the share is at least this large.
+   * Enlarges the share to `bytes`, unless it is that large.
    * @throws {HttpError} 503 `internal_error` with `Retry-After` if that would exceed the caller's part of the budget
    */
   growTo(bytes: number): void;
@@ -25,7 +25,7 @@ export interface BodyShare {
   release(): void;
 }
 
-/** Limits the memory for request bodies. A caller may hold at most what stays free, so no number of callers uses it up. */
+/** Limits the memory for request bodies. A caller may hold at most as much as stays free, so callers cannot use it up. */
 export class BodyBudget {
   readonly #shares: FairShares;
 
@@ -37,10 +37,7 @@ export class BodyBudget {
     return this.#shares.free;
   }
 
-  /**
-   * An empty share for a caller that may hold at most `maxBytes` in all requests together, if that is less than its
-   * part.
-   */
+  /** An empty share. All requests of the caller together may hold at most `maxBytes`, if that is less than its part. */
   share(caller: string, maxBytes = Number.POSITIVE_INFINITY): BodyShare {
     const shares = this.#shares;
     let held = 0;
@@ -48,7 +45,7 @@ export class BodyBudget {
       growTo: (bytes) => {
         const more = bytes - held;
         if (more <= 0) return;
-        // Twice, because what it takes is not free afterwards.
+        // Twice, because the taken bytes are not free afterwards.
         if (shares.heldBy(caller) + more > maxBytes || !shares.mayTake(caller, 2 * more)) throw tooMany();
         shares.take(caller, more);
         held = bytes;

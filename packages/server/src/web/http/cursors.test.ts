@@ -7,17 +7,17 @@ const cursors = new Cursors(randomBytes(32));
 const jobId = newUlid();
 const cursor = cursors.issue('account', jobId);
 
-test('a cursor is base64url and leads back to its job', () => {
+test('a cursor is base64url and contains the id of its job', () => {
   expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   expect(cursors.read('account', cursor)).toBe(jobId);
 });
 
-test('a cursor is worth nothing to another account or another server', () => {
-  expect(cursors.read('somebody else', cursor)).toBeUndefined();
+test('a cursor is invalid for another account or another server', () => {
+  expect(cursors.read('another account', cursor)).toBeUndefined();
   expect(new Cursors(randomBytes(32)).read('account', cursor)).toBeUndefined();
 });
 
-test('a cursor with any one character changed, added or taken away is refused', () => {
+test('a cursor with a character changed, added or removed is refused', () => {
   for (let i = 0; i < cursor.length; i++) {
     const other = cursor[i] === 'A' ? 'B' : 'A';
     expect(cursors.read('account', cursor.slice(0, i) + other + cursor.slice(i + 1))).toBeUndefined();

@@ -5,7 +5,7 @@ import { hmac, subkey } from '../../base/server-key.js';
 const ulidLength = 26;
 const macLength = 16;
 
-/** Page tokens: the last id of a page, signed for one account, so that nobody can make one up or use another's. */
+/** Page tokens: the last id of a page, signed for one account, so that they cannot be invented or used by another. */
 export class Cursors {
   readonly #key: Buffer;
 

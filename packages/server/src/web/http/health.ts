@@ -1,23 +1,62 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
+import { cached } from '../../base/cached.js';
 import { answers } from '../../data/db/answers.js';
 import type { Db } from '../../data/db/open.js';
+import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
-import { passesInTime } from './in-time.js';
-import type { Metrics } from './metrics.js';
-import { sendJson } from './send-json.js';
+import { anyRunner } from '../../data/runners/registry.js';
+import { sendJson } from './responses.js';
+import type { Services } from './services.js';
 
-/** `/healthz`: whether this process works and reaches its database. */
+/** A slower check counts as failed. */
+const timeoutMs = 3_000;
+
+/** Resolves to whether the check succeeds in time. Never rejects. */
+function withTimeout(check: Promise<boolean>): Promise<boolean> {
+  const timeout = pause(timeoutMs, false, { ref: false });
+  return Promise.race([check.catch(() => false), timeout]);
+}
+
+/** `GET /healthz`: whether this process works and reaches its database. */
 export function health({ db, isReady }: { db: Db; isReady: () => boolean }): RequestHandler {
   return async (_request, response) => {
-    if (!(await passesInTime(answers(db)))) throw new DatabaseUnavailableError('no answer in time');
+    if (!(await withTimeout(answers(db)))) throw new DatabaseUnavailableError('the ping failed or timed out');
     if (isReady()) sendJson(response, 200, { status: 'ok' });
     else sendJson(response, 503, { status: 'starting' });
   };
 }
 
-/** `/metrics`, in Prometheus' text format. */
-export function metricsText(metrics: Metrics): RequestHandler {
+/** `ok`, or `problem`: a fixed text, so that the response cannot reveal an address or a credential. */
+async function checkResult(check: Promise<boolean>, problem: string): Promise<string> {
+  return (await withTimeout(check)) ? 'ok' : problem;
+}
+
+/**
+ * `GET /readyz`: 200 if jobs that are sent here will be processed, and otherwise 503 with the problems. Unlike
+ * `/healthz`, it checks everything that a job needs.
+ */
+export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
+  const runChecks = cached(async () => {
+    const [database, assets, runners] = await Promise.all([
+      checkResult(answers(db), 'temporarily unavailable'),
+      checkResult(
+        checkAssets().then(() => true),
+        'not reachable or not writable',
+      ),
+      checkResult(anyRunner(db, currentTime(db)), 'no active runner on any machine'),
+    ]);
+    return {
+      server: isReady() ? 'ok' : 'starting or stopping',
+      database,
+      assets,
+      runners: database === 'ok' ? runners : 'unknown without the database',
+    };
+  });
   return async (_request, response) => {
-    response.type(metrics.registry.contentType).send(await metrics.text());
+    const checks = await runChecks();
+    const isAllOk = Object.values(checks).every((result) => result === 'ok');
+    response.setHeader('cache-control', 'no-store');
+    sendJson(response, isAllOk ? 200 : 503, { status: isAllOk ? 'ready' : 'not ready', checks });
   };
 }

@@ -1,26 +1,24 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ErrorBody } from '@gen3d/schema';
 import type { Express } from 'express';
-import { messageClasses } from './message-classes.js';
 import { oneRequestAtATime } from './one-request-at-a-time.js';
-import { refuseMalformed } from './refuse-malformed.js';
-import { dropSlowReaders } from './slow-readers.js';
+import { closeSilentConnections, closeSlowReaders } from './slow-clients.js';
 
 /**
- * Connections at once, about 40 MB of memory when all are idle: far more than a proxy or a few hundred clients open, and
- * within the 4,096 files that a process may have open on most systems.
+ * About 40 MB of memory if all are idle. Far more connections than a proxy or a few hundred clients open, and within the
+ * 4,096 open files that most systems allow a process.
  */
 const maxConnections = 2_048;
-/** Of these, connections that have not sent a request yet. With more, the oldest is closed: real clients send one at once. */
+/** Of these, connections that have not sent a request yet. Real clients send one immediately. */
 const maxSilentConnections = 1_024;
 
-/** Node's HTTP server with `app` behind it, and with limits on what a connection may cost. */
+/** Node's HTTP server for `app`, with limits on the cost of a connection. */
 export function createHttpServer(app: Express): Server {
   const listener = oneRequestAtATime(app);
   const server = createServer(
     {
-      ...messageClasses(app),
-      // Slow clients are cut off: 10 s for the headers, a minute for the largest body. Node's default is to check every 30 s.
+      // Slow clients have 10 s for the headers and a minute for the largest body. Node checks every 30 s by default.
       headersTimeout: 10_000,
       requestTimeout: 60_000,
       connectionsCheckingInterval: 5_000,
@@ -30,24 +28,39 @@ export function createHttpServer(app: Express): Server {
     listener,
   );
   server.maxConnections = maxConnections;
-  // Connections that are only kept warm make room for new ones.
+  // Close idle keep-alive connections to make room for new ones.
   server.on('drop', () => server.closeIdleConnections());
-  server.on('clientError', refuseMalformed);
+  server.on('clientError', refuseMalformedRequest);
   // Ignore an unknown expectation instead of responding with an empty 417.
   server.on('checkExpectation', listener);
-  dropSlowReaders(server);
-  closeSilent(server, maxSilentConnections);
+  closeSlowReaders(server);
+  closeSilentConnections(server, maxSilentConnections);
   return server;
 }
 
-/** Keeps clients that connect and send nothing from taking all connections. */
-export function closeSilent(server: Server, max: number): void {
-  const silent = new Set<Socket>();
-  server.on('connection', (socket: Socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
-    const [oldest] = silent;
-    if (silent.size > max) oldest?.destroy();
-  });
-  server.on('request', ({ socket }) => silent.delete(socket));
+/** By the code of Node's HTTP parser. Any other code is a plain 400. */
+const refusals: Readonly<Record<string, readonly [status: string, message: string]>> = {
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The headers are larger than this server accepts'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: ['413 Payload Too Large', 'The chunk extensions are larger than this server accepts'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
+};
+
+/**
+ * Responds to a request that Node could not read: malformed, too large or too slow. Node itself would send an empty
+ * body, and all errors of the contract have one.
+ */
+function refuseMalformedRequest(
+  error: NodeJS.ErrnoException,
+  socket: Socket & { _httpMessage?: ServerResponse },
+): void {
+  // In the middle of another response, these bytes would become a part of it. Node's own handler checks the same field.
+  if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) return void socket.destroy();
+  const [status, message] = refusals[error.code ?? ''] ?? ['400 Bad Request', 'This is not an HTTP request'];
+  const body = JSON.stringify({ error: { code: 'invalid_request', message } } satisfies ErrorBody);
+  const headers = [
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${body.length}`,
+    'connection: close',
+  ];
+  socket.end(`HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -13,14 +13,9 @@ import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
 import { callerOf } from './auth.js';
-import { HttpError, invalidRequest } from './errors.js';
 import { jsonBody } from './json-body.js';
-import { onlyMethods } from './only-methods.js';
-import { sendJson } from './send-json.js';
+import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
-
-const invalidCursor = () =>
-  new HttpError(400, 'invalid_cursor', 'cursor: not a token this service issued; start again without it');
 
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {

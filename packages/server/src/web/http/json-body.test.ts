@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { silent, until } from '../../../test/kit.js';
 import type { Caller } from './auth.js';
 import { BodyBudget, bodyBudgetBytes } from './body-budget.js';
-import { errorHandler } from './errors.js';
+import { errorHandler } from './error-handler.js';
 import { jsonBody } from './json-body.js';
 
 /** A server that reads a JSON body and returns it. The header `caller` names the account; `sandbox` is the test key's. */
@@ -41,7 +41,7 @@ async function startReader(budget: BodyBudget, options: ServerOptions = {}) {
 
 const kib = 1024;
 
-test('when unfinished bodies use up the budget, the next is 503 with Retry-After, until they are gone', async () => {
+test('while unfinished bodies use up the budget, the next gets 503 with Retry-After', async () => {
   const budget = new BodyBudget(200 * kib);
   const { begin, post } = await startReader(budget);
   const announced = begin(`Content-Length: ${60 * kib}`, '[');
@@ -60,7 +60,7 @@ test('when unfinished bodies use up the budget, the next is 503 with Retry-After
   expect((await post(JSON.stringify('x'.repeat(40 * kib)))).status).toBe(200);
 });
 
-test('a request gives its part of the budget back however it ends', async () => {
+test('a request releases its share of the budget however it ends', async () => {
   const bytes = 20 * 1024 * kib;
   const budget = new BodyBudget(bytes);
   const { begin, post } = await startReader(budget);
@@ -75,26 +75,26 @@ test('a request gives its part of the budget back however it ends', async () => 
   await until(async () => budget.free === bytes);
 });
 
-test('a request that is not complete in time gives its part of the budget back', async () => {
+test('a request that is not complete in time releases its share of the budget', async () => {
   const budget = new BodyBudget(100 * kib);
   const { begin } = await startReader(budget, { requestTimeout: 1_500, connectionsCheckingInterval: 100 });
   await once(begin('Content-Length: 5000', '['), 'close');
   await until(async () => budget.free === 100 * kib);
 });
 
-test('an account sends several images concurrently, and no number of accounts uses up the budget', async () => {
+test('an account can send several images concurrently, and no number of accounts uses up the budget', async () => {
   const budget = new BodyBudget();
   const { begin, post } = await startReader(budget);
   const full = 8 * 1024 * kib;
-  /** Has a caller begin bodies of that size until one is refused; returns how many are being read. */
+  /** Begins bodies of a caller until one is refused. Returns how many are being read. */
   const fill = async (caller: string, size: number) => {
     for (let count = 0; ; count++) {
       const before = budget.free;
-      let answer = '';
-      begin(`caller: ${caller}\r\nContent-Length: ${size}`).on('data', (part) => (answer += part));
-      await until(async () => budget.free < before || answer !== '');
-      if (answer !== '') {
-        expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+      let response = '';
+      begin(`caller: ${caller}\r\nContent-Length: ${size}`).on('data', (part) => (response += part));
+      await until(async () => budget.free < before || response !== '');
+      if (response !== '') {
+        expect(response).toMatch(/^HTTP\/1\.1 503 /);
         return count;
       }
     }
@@ -104,7 +104,7 @@ test('an account sends several images concurrently, and no number of accounts us
     5, 3, 1, 1,
   ]);
   expect((await post('[]', { caller: 'sandbox' })).status).toBe(503);
-  // Less than an account may take of what is left.
+  // Less than an account may take of the free part.
   const image = JSON.stringify('x'.repeat(1024 * kib));
   for (const caller of ['e', 'f', 'g']) {
     begin(`caller: ${caller}\r\nContent-Length: ${image.length}`);
@@ -112,7 +112,7 @@ test('an account sends several images concurrently, and no number of accounts us
   }
 });
 
-test('a compressed body is refused and never inflated', async () => {
+test('a compressed body is refused without inflating it', async () => {
   const budget = new BodyBudget();
   const { post } = await startReader(budget);
   for (const encoding of ['gzip', 'br', 'deflate', 'GZIP', 'gzip, gzip', 'unknown']) {
@@ -125,19 +125,19 @@ test('a compressed body is refused and never inflated', async () => {
   expect(await (await post('[1]', { 'content-encoding': 'identity' })).json()).toEqual([1]);
 });
 
-test('a body of one-byte chunks is put together, and takes little more of the budget than its size', async () => {
+test('a body of one-byte chunks takes little more of the budget than its size', async () => {
   const budget = new BodyBudget();
   const { begin } = await startReader(budget);
   const text = JSON.stringify({ text: 'é'.repeat(3_000) });
   const chunks = [...Buffer.from(text)].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join('');
   const socket = begin('Transfer-Encoding: chunked');
-  let answer = '';
-  socket.on('data', (part) => (answer += part));
+  let response = '';
+  socket.on('data', (part) => (response += part));
   socket.write(chunks, 'latin1');
   const used = () => bodyBudgetBytes.total - budget.free;
   await until(async () => used() >= Buffer.byteLength(text));
   expect(used()).toBeLessThan(3 * Buffer.byteLength(text));
   socket.write('0\r\n\r\n');
-  await until(async () => answer.endsWith(text));
+  await until(async () => response.endsWith(text));
   await until(async () => used() === 0);
 });

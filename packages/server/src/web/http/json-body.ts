@@ -3,25 +3,25 @@ import { quoted } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
 import type { Caller } from './auth.js';
 import { bodyBudgetBytes } from './body-budget.js';
-import { HttpError } from './errors.js';
 import { checkJsonStructure } from './json-structure.js';
+import { HttpError } from './responses.js';
 import type { Services } from './services.js';
 
-/** Room for the largest inline image in base64 and then some. */
+/** Enough for the largest inline image in base64. */
 const maxBytes = 8 * 1024 * 1024;
-/** Where the buffer of a body without a Content-Length begins. */
+/** Initial buffer for a body without a Content-Length. */
 const minBufferBytes = 4 * 1024;
 /** The public test key returns a fixed sample, so it needs no large image. */
 const maxSandboxBytes = 256 * 1024;
 
 const invalid = (problem: string) => new HttpError(400, 'invalid_request', `body: ${problem}`);
 
-const aborted = () => invalid('the connection closed before its end');
+const aborted = () => invalid('the connection closed before the end of the body');
 
-/** Calls `take` with each part of the body, and resolves at its end. Rejects with what `take` throws, and reads no more then. */
+/** Calls `take` with each chunk of the body, and resolves at its end. If `take` throws, stops reading and rejects. */
 function readBody(request: Request, take: (chunk: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
-    // The client may have gone away while its key was looked up, and then no event follows.
+    // If the client disconnected while its key was looked up, no event follows.
     if (request.destroyed) return reject(aborted());
     const stop = () => request.off('data', onData).off('end', onEnd).off('close', onClose);
     const onData = (chunk: Buffer) => {
@@ -29,7 +29,7 @@ function readBody(request: Request, take: (chunk: Buffer) => void): Promise<void
         take(chunk);
       } catch (error) {
         stop();
-        // The rest is discarded, so that the client gets to see the response (see unread-body.ts).
+        // Discard the rest, so that the client receives the response (see closeUnreadBodies).
         request.resume();
         reject(error);
       }
@@ -47,15 +47,15 @@ function readBody(request: Request, take: (chunk: Buffer) => void): Promise<void
 }
 
 function parse(body: Buffer): unknown {
-  // A request without a body is a common mistake; its first missing field says more than a syntax error.
+  // A missing body is a common mistake, and naming the missing fields helps more than a syntax error.
   if (body.length === 0) return {};
-  // Replacing invalid bytes would make one idempotency key of two.
+  // Replacing invalid bytes could turn two idempotency keys into the same one.
   if (!isUtf8(body)) throw invalid('not valid UTF-8');
   checkJsonStructure(body);
   try {
     return JSON.parse(body.toString().replace(/^\ufeff/, ''));
   } catch (error) {
-    // V8's message says which character is wrong, and where.
+    // V8's message contains the character and its position.
     throw invalid(`malformed JSON: ${quoted(error instanceof Error ? error.message : String(error))}`);
   }
 }
@@ -63,7 +63,7 @@ function parse(body: Buffer): unknown {
 function checkEncoding({ headers }: Request): void {
   const coding = headers['content-encoding'] ?? 'identity';
   if (coding.toLowerCase() !== 'identity') {
-    // A few kilobytes can inflate to megabytes, which would take memory before any of it has been validated.
+    // A few kilobytes can inflate to megabytes, before any of it has been validated.
     throw invalid('Content-Encoding is not supported; send the body uncompressed');
   }
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
@@ -72,7 +72,7 @@ function checkEncoding({ headers }: Request): void {
 
 /**
  * Reads a JSON body of at most `limit` bytes into `request.body`, in UTF-8 as RFC 8259 (8.1) requires. Refuses a larger
- * one by its Content-Length, or when it passes the limit. Whatever the Content-Type says, the body must be JSON.
+ * body by its Content-Length, or when it exceeds the limit. The body must be JSON whatever its Content-Type.
  */
 async function readJson(
   request: Request,
@@ -84,7 +84,7 @@ async function readJson(
   const announced = Number(request.headers['content-length'] ?? 0);
   if (announced > limit) throw tooLarge();
   growTo(announced);
-  // One buffer: a list of chunks takes a hundred times the body's size when each of them is a byte.
+  // One buffer: a list of one-byte chunks would take a hundred times the body's size.
   let buffer = Buffer.allocUnsafe(announced);
   let bytes = 0;
   await readBody(request, (chunk) => {
@@ -103,13 +103,10 @@ async function readJson(
   request.body = parse(buffer.subarray(0, bytes));
 }
 
-/**
- * The JSON body of an authenticated caller. Its memory counts toward the server's budget until the response is closed,
- * however that happens.
- */
+/** Reads the JSON body of an authenticated caller. Its memory counts toward the server's budget until the response closes. */
 export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestHandler {
   return async (request, response, next) => {
-    // The operator's own routes have no account.
+    // The routes of the operator have no account.
     const { accountId = 'operator', sandbox = false } = (response.locals.caller ?? {}) as Partial<Caller>;
     const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : undefined);
     if (response.destroyed) throw aborted();
@@ -121,8 +118,8 @@ export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestH
 }
 
 /**
- * The JSON body of a caller who has not shown a key or a password yet. So small that the number of connections bounds what
- * all of them take together.
+ * Reads the JSON body of a caller that is not authenticated yet: so small that the maximum number of connections limits
+ * the memory for all of them.
  */
 export const smallJsonBody: RequestHandler = async (request, _response, next) => {
   await readJson(request, { limit: 4 * 1024 });

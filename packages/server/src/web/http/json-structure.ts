@@ -1,6 +1,6 @@
-import { HttpError } from './errors.js';
+import { HttpError } from './responses.js';
 
-/** Far more than a request has any use for, and few enough that parsing them is not felt. */
+/** Far more than a request needs, and few enough to parse quickly. */
 const maxValues = 10_000;
 const maxDepth = 100;
 
@@ -24,8 +24,8 @@ function endOfString(json: Buffer, start: number): number {
 }
 
 /**
- * Refuses JSON of very many or very deep values before it is parsed: a few megabytes of brackets keep `JSON.parse`, and
- * with it every other request, busy for seconds. Long strings are skipped, so an inline image costs next to nothing.
+ * Refuses JSON with too many or too deeply nested values before it is parsed: a few megabytes of brackets would keep
+ * `JSON.parse`, and so all other requests, busy for seconds. Skips strings, so an inline image costs almost nothing.
  * @throws {HttpError} 400 `invalid_request`
  */
 export function checkJsonStructure(json: Buffer): void {
@@ -41,7 +41,7 @@ export function checkJsonStructure(json: Buffer): void {
     else if (byte === comma || byte === colon) values++;
     if (depth > maxDepth) throw new HttpError(400, 'invalid_request', `body: nested deeper than ${maxDepth} levels`);
     if (values > maxValues) {
-      throw new HttpError(400, 'invalid_request', `body: holds more than ${maxValues.toLocaleString('en')} values`);
+      throw new HttpError(400, 'invalid_request', `body: more than ${maxValues.toLocaleString('en')} values`);
     }
   }
 }

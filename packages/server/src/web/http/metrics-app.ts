@@ -3,13 +3,13 @@ import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.js';
 import type { Db } from '../../data/db/open.js';
-import { errorHandler, HttpError } from './errors.js';
-import { health, metricsText } from './health.js';
-import type { Metrics } from './metrics.js';
-import { ownNamesOnly } from './own-names.js';
-import { requireHost } from './refuse-malformed.js';
+import { errorHandler } from './error-handler.js';
+import { health } from './health.js';
+import { ownHostsOnly, requireHost } from './host.js';
+import { type Metrics, metricsText } from './metrics.js';
+import { routeNotFound } from './responses.js';
 
-/** The operator's view of the process, served on `--metrics-port`. */
+/** The app on `--metrics-port`. */
 export function createMetricsApp(services: {
   config: Config;
   db: Db;
@@ -22,12 +22,10 @@ export function createMetricsApp(services: {
   app.disable('etag');
   app.use(helmet({ strictTransportSecurity: false }));
   app.use(requireHost);
-  app.use(ownNamesOnly(services.config));
+  app.use(ownHostsOnly(services.config));
   app.get('/healthz', health(services));
   app.get('/metrics', metricsText(services.metrics));
-  app.use(() => {
-    throw new HttpError(404, 'not_found', 'No such route');
-  });
+  app.use(routeNotFound);
   app.use(errorHandler(services.log));
   return app;
 }

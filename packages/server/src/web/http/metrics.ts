@@ -1,5 +1,6 @@
 import type { StatsFs } from 'node:fs';
 import { statfs } from 'node:fs/promises';
+import type { RequestHandler } from 'express';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { cached, counting } from '../../base/cached.js';
 import { version } from '../../base/version.js';
@@ -13,7 +14,14 @@ import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
 import type { RunnerNews } from '../../work/processes/messages.js';
 
-/** What `/metrics` shows, in Prometheus' text format. One registry per server, so that two in one process do not mix. */
+/** `GET /metrics`, in Prometheus' text format. */
+export function metricsText(metrics: Metrics): RequestHandler {
+  return async (_request, response) => {
+    response.type(metrics.registry.contentType).send(await metrics.text());
+  };
+}
+
+/** The metrics of a server. Each server has its own registry, so that two in one process do not mix. */
 export class Metrics {
   readonly registry = new Registry();
 
@@ -56,13 +64,13 @@ export class Metrics {
 
   readonly leaseTakeovers = new Counter({
     name: 'gen3d_lease_takeovers_total',
-    help: 'Jobs that this process and its children took over from a runner or preparer whose lease had run out',
+    help: 'Jobs that this process and its children took over from a runner or preparer whose lease had expired',
     registers: [this.registry],
   });
 
   readonly runnerCrashes = new Counter({
     name: 'gen3d_runner_crashes_total',
-    help: 'Runner and preparer processes of this process that ended by themselves, or were killed because they hung',
+    help: 'Runner and preparer processes of this process that crashed, or were killed because they hung',
     labelNames: ['how'],
     registers: [this.registry],
   });
@@ -74,7 +82,7 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  /** Notes what a runner of this process says of its jobs. */
+  /** Counts a message of a runner of this process about its jobs. */
   noteRunnerNews(news: RunnerNews): void {
     if (news.type === 'claimed' && news.takenOver) this.leaseTakeovers.inc();
     if (news.type === 'inferring' && news.attempt === 1) this.queueWait.observe(news.waitedMs / 1_000);
@@ -86,25 +94,25 @@ export class Metrics {
   }
 
   /**
-   * The response of `/metrics`, at most a second old, however many clients ask: some of it is counted in the database.
+   * The text of `/metrics`, cached for a second, because some of it is counted in the database.
    */
   readonly text = cached(() => this.registry.metrics());
 
-  /** `dataDir`: the folder whose disk is watched. */
+  /** `dataDir`: the folder whose disk is measured. */
   constructor(db: Db, dataDir: string) {
     collectDefaultMetrics({ register: this.registry, prefix: 'gen3d_' });
     const build = new Gauge({
       name: 'gen3d_build_info',
-      help: 'Always 1; what runs is in the labels',
+      help: 'Always 1; the labels describe the build',
       labelNames: ['version', 'node'],
       registers: [this.registry],
     });
     build.set({ version, node: process.version }, 1);
-    // A rate can be taken of a counter that was there before it counted.
+    // A rate needs a counter that exists before its first event.
     for (const status of ['SUCCEEDED', 'FAILED'] as const) this.jobsFinished.inc({ status }, 0);
     for (const outcome of ['delivered', 'failed', 'dead', 'dropped'] as const) this.deliveries.inc({ outcome }, 0);
     for (const how of ['crashed', 'hung'] as const) this.runnerCrashes.inc({ how }, 0);
-    const disk = (name: string, help: string, bytes: (found: StatsFs) => number) =>
+    const disk = (name: string, help: string, bytes: (stats: StatsFs) => number) =>
       new Gauge({
         name,
         help,
@@ -120,13 +128,13 @@ export class Metrics {
     );
     disk(
       'gen3d_data_dir_free_bytes',
-      'Free space, for who is not root, on the disk that holds the data directory',
+      'Free space on the disk that holds the data directory, for users other than root',
       ({ bavail, bsize }) => bavail * bsize,
     );
-    // Read when asked for, each from an index that holds what is counted and nothing else (migration 0014).
+    // Each is read on request from an index that contains only the counted rows (migration 0014).
     new Gauge({
       name: 'gen3d_database_up',
-      help: 'Whether the database answers: 1 or 0',
+      help: 'Whether the database responds: 1 or 0',
       registers: [this.registry],
       async collect() {
         this.set(Number(await answers(db).catch(() => false)));
@@ -143,7 +151,7 @@ export class Metrics {
           try {
             await read(this);
           } catch (error) {
-            // What is known of the process is worth most when the database is away.
+            // The metrics of the process matter most when the database is unavailable.
             if (!isUnavailable(error)) throw error;
             this.remove({});
           }
@@ -159,7 +167,7 @@ export class Metrics {
     });
     gauge(
       'gen3d_runners',
-      'Runners of all machines that are alive: busy with an inference, or idle',
+      'Active runners of all machines: busy with an inference, or idle',
       ['device', 'serving_instance', 'state'],
       async (runners) => {
         for (const { device, instance, job_id } of await liveRunners(db, currentTime(db))) {
@@ -179,7 +187,7 @@ export class Metrics {
     );
     gauge(
       'gen3d_accounts_below_zero',
-      'Accounts that owe money: jobs that were running at once may spend more than was left',
+      'Accounts with a negative balance: jobs that run concurrently may spend more than is left',
       [],
       async (below) => {
         below.set(await accountsBelowZero(db));

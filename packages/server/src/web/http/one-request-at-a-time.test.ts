@@ -12,7 +12,7 @@ async function startServer(listener: (request: IncomingMessage, response: Server
     server.closeAllConnections();
     server.close();
   });
-  /** Sends a request for each path at once. */
+  /** Sends a request for each path without waiting for responses. */
   return (paths: readonly string[]) => {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
     onTestFinished(() => void socket.destroy());
@@ -21,7 +21,7 @@ async function startServer(listener: (request: IncomingMessage, response: Server
   };
 }
 
-test('pipelined requests are handled one after the other, and answered in their order', async () => {
+test('pipelined requests are handled one after the other, in order', async () => {
   let running = 0;
   let maxRunning = 0;
   const send = await startServer(async (request, response) => {
@@ -38,20 +38,20 @@ test('pipelined requests are handled one after the other, and answered in their 
   expect(maxRunning).toBe(1);
 });
 
-test('when a client disconnects, its requests that have not begun never do', async () => {
-  const begun: ServerResponse[] = [];
-  const send = await startServer((_request, response) => void begun.push(response));
+test('the waiting requests of a client that disconnects are not handled', async () => {
+  const started: ServerResponse[] = [];
+  const send = await startServer((_request, response) => void started.push(response));
   const socket = send(['/a', '/b', '/c']);
-  await until(async () => begun.length === 1);
-  const closed = once(begun[0]!, 'close');
+  await until(async () => started.length === 1);
+  const closed = once(started[0]!, 'close');
   socket.destroy();
   await closed;
-  expect(begun).toHaveLength(1);
+  expect(started).toHaveLength(1);
 });
 
 test('a client that sends hundreds of requests without reading is disconnected', async () => {
-  let begun = 0;
-  const send = await startServer(() => void begun++);
+  let started = 0;
+  const send = await startServer(() => void started++);
   await once(send(Array.from({ length: 300 }, () => '/a')), 'close');
-  expect(begun).toBe(1);
+  expect(started).toBe(1);
 });

@@ -1,13 +1,13 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Requests that a client may send on one connection before it has the response to the first one. */
+/** Requests that a client may send on one connection before it has received the first response. */
 const maxWaiting = 16;
 
 /**
- * Handles the requests of a connection one after the other. Node starts the handlers of pipelined requests at once: a client
- * that sends hundreds and reads nothing would pin megabytes, and when it leaves, the responses that were waiting for their
- * turn never close, nor do their files.
+ * Handles the requests of a connection one after the other. Node handles pipelined requests concurrently: a client that
+ * sends hundreds of them and reads nothing would occupy megabytes, and when it disconnects, the waiting responses never
+ * close, nor do their files.
  */
 export function oneRequestAtATime(listener: RequestListener): RequestListener {
   const waiting = new WeakMap<Socket, (() => void)[]>();

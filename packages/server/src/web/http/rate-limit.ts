@@ -2,51 +2,50 @@ import { tooManyRequestsBody } from '@gen3d/schema';
 import type { RequestHandler, Response } from 'express';
 import { isPostgres } from '../../data/db/dialect.js';
 import type { Db } from '../../data/db/open.js';
-import { sendJson } from './send-json.js';
+import { sendJson } from './responses.js';
 import { type BucketName, type RateLimit, SharedBucket } from './shared-bucket.js';
 
-/** A bucket of `burst` tokens, full at first, refilled with `perSecond` tokens a second. */
+/** A bucket of `burst` tokens, initially full, that gains `perSecond` tokens a second. */
 export class TokenBucket {
   #tokens: number;
   #filledAt: number;
+  readonly #limit: RateLimit;
 
-  constructor(
-    readonly perSecond: number,
-    readonly burst: number,
-    now: number,
-  ) {
-    this.#tokens = burst;
+  constructor(limit: RateLimit, now: number) {
+    this.#limit = limit;
+    this.#tokens = limit.burst;
     this.#filledAt = now;
   }
 
-  /** Takes a token if there is one. Returns the seconds until the next otherwise. `now` is in milliseconds. */
+  /** Takes a token and returns 0, or returns the seconds until the next token. `now` is in milliseconds. */
   take(now: number): number {
+    const { perSecond, burst } = this.#limit;
     const elapsed = Math.max(0, now - this.#filledAt) / 1_000;
-    this.#tokens = Math.min(this.burst, this.#tokens + elapsed * this.perSecond);
+    this.#tokens = Math.min(burst, this.#tokens + elapsed * perSecond);
     this.#filledAt = now;
-    if (this.#tokens < 1) return (1 - this.#tokens) / this.perSecond;
+    if (this.#tokens < 1) return (1 - this.#tokens) / perSecond;
     this.#tokens -= 1;
     return 0;
   }
 }
 
-/** How to take a token: SQLite has one server, and its bucket is in the process. */
-function takingFrom(db: Db, name: BucketName, limit: RateLimit): () => number | Promise<number> {
+/** A function that takes a token. SQLite has only one server, so its bucket is in memory. */
+function openBucket(db: Db, name: BucketName, limit: RateLimit): () => number | Promise<number> {
   if (isPostgres(db)) {
-    const shared = new SharedBucket(db, name, limit);
-    return () => shared.take();
+    const bucket = new SharedBucket(db, name, limit);
+    return () => bucket.take();
   }
-  const bucket = new TokenBucket(limit.perSecond, limit.burst, performance.now());
+  const bucket = new TokenBucket(limit, performance.now());
   return () => bucket.take(performance.now());
 }
 
 /** Takes a token for a request. Without one, responds with 429 and `Retry-After`, and resolves to false. */
 export type RequestLimit = (response: Response) => Promise<boolean>;
 
-/** One bucket for all servers of a database. */
+/** All servers of a database share the bucket. */
 export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off'): RequestLimit {
   if (limit === 'off') return async () => true;
-  const take = takingFrom(db, name, limit);
+  const take = openBucket(db, name, limit);
   return async (response) => {
     const waitSeconds = await take();
     if (waitSeconds === 0) return true;
@@ -56,16 +55,13 @@ export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off')
   };
 }
 
-/** Lets a request pass that gets a token of the limit chosen for it. */
+/** Applies to each request the limit that `limitFor` chooses. */
 export const limitRequests =
   (limitFor: (response: Response) => RequestLimit): RequestHandler =>
   async (_request, response, next) => {
     if (await limitFor(response)(response)) next();
   };
 
-/**
- * Anyone can use the public test key, and each of its jobs is a row, so it gets a fifth of the rate in a separate
- * bucket.
- */
+/** The public test key has a separate bucket with a fifth of the rate: anyone can use it, and each of its jobs is a row. */
 export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
   limit === 'off' ? limit : { perSecond: Math.max(1, limit.perSecond / 5), burst: limit.burst };

@@ -6,9 +6,9 @@ import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
 import { Metrics } from './metrics.js';
-import { requestLog } from './request-log.js';
+import { requestLog, traceIdOf } from './request-log.js';
 
-test('a flood of rejected requests makes two log lines per status, and accepted requests keep a line each', async () => {
+test('a flood of rejected requests is two log lines per status, and each accepted request is one', async () => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const app = express();
@@ -36,9 +36,36 @@ test('a flood of rejected requests makes two log lines per status, and accepted 
   const counted = (status: number) =>
     linesOf(status, 'more requests were rejected').reduce((sum, { count }) => sum + Number(count), 0);
   for (const status of [403, 429]) {
-    // One window on a quick machine; a slow one may need more.
+    // One window on a fast machine, more on a slow one.
     await until(async () => linesOf(status, 'request').length + counted(status) === 20);
     expect(linesOf(status, 'request').length).toBeLessThan(windows);
   }
   expect(linesOf(400, 'request')).toHaveLength(20);
+});
+
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
+const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
+
+test('a request continues the trace of its traceparent', () => {
+  expect(traceIdOf(traceparent)).toBe(traceId);
+  expect(traceIdOf(`${traceparent.slice(0, -2)}00`)).toBe(traceId);
+  // A later version may append fields.
+  expect(traceIdOf(`01${traceparent.slice(2)}-more`)).toBe(traceId);
+});
+
+test.each([
+  ['missing', undefined],
+  ['duplicated', [traceparent, traceparent]],
+  ['in capitals', traceparent.toUpperCase()],
+  ['too short', traceparent.slice(1)],
+  ['of version 00 with more fields', `${traceparent}-more`],
+  ['of the forbidden version', `ff${traceparent.slice(2)}`],
+  ['without a trace id', `00-${'0'.repeat(32)}-00f067aa0ba902b7-01`],
+  ['without a parent id', `00-${traceId}-${'0'.repeat(16)}-01`],
+  ['followed by a line feed', `${traceparent}\n`],
+])('a request starts a new trace if its traceparent is %s', (_, header) => {
+  const newId = traceIdOf(header);
+  expect(newId).toMatch(/^[0-9a-f]{32}$/);
+  expect(newId).not.toBe(traceId);
+  expect(traceIdOf(header)).not.toBe(newId);
 });

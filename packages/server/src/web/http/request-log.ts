@@ -1,72 +1,89 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import type { Logger } from 'pino';
 import type { Metrics } from './metrics.js';
-import { traceIdOf } from './trace-context.js';
 
 const segmentsOf = (path: string) => path.split('/').filter(Boolean);
 
 /**
- * The pattern of the route that was met, such as `/v1/jobs/:id`, and not the path: one metric per route and not one per job.
- * Not by `baseUrl`, which Express takes back when a handler throws. Where a router is mounted has no parameters.
+ * The pattern of the matched route, such as `/v1/jobs/:id`: one metric per route, not one per path. It does not use
+ * `baseUrl`, which Express resets when a handler throws. The paths at which routers are mounted have no parameters.
  */
 function routeOf({ originalUrl, route }: Request): string {
   const pattern: unknown = route?.path;
   if (typeof pattern !== 'string') return 'other';
-  const own = segmentsOf(pattern);
-  const met = segmentsOf(originalUrl.split('?', 1)[0] ?? '');
-  // Express finds /V1/jobs as well.
-  const mount = met.slice(0, met.length - own.length).map((segment) => segment.toLowerCase());
-  return `/${[...mount, ...own].join('/')}`;
+  const inRouter = segmentsOf(pattern);
+  const all = segmentsOf(originalUrl.split('?', 1)[0] ?? '');
+  // Express also matches /V1/jobs.
+  const mount = all.slice(0, all.length - inRouter.length).map((segment) => segment.toLowerCase());
+  return `/${[...mount, ...inRouter].join('/')}`;
+}
+
+/** version, trace-id, parent-id, trace-flags; versions after 00 may append more. */
+const traceparent = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
+const isZero = (digits: string) => /^0+$/.test(digits);
+
+/**
+ * The trace id of a request, 32 hexadecimal digits: from its `traceparent` header if that is valid, or a new one.
+ * @see W3C Trace Context, https://www.w3.org/TR/trace-context/#traceparent-header
+ */
+export function traceIdOf(header: string | string[] | undefined): string {
+  const [, version, traceId, parentId, more] = (typeof header === 'string' && traceparent.exec(header)) || [];
+  const isKnownFormat = version !== 'ff' && (version !== '00' || more === undefined);
+  if (traceId && parentId && isKnownFormat && !isZero(traceId) && !isZero(parentId)) return traceId;
+  return randomBytes(16).toString('hex');
 }
 
 /** Counts rejected requests, so that a flood of them does not become a flood of log lines. */
 class Rejections {
-  readonly #more = new Map<number, number>();
+  readonly #repeated = new Map<number, number>();
+  readonly #log: Logger;
+  readonly #windowMs: number;
 
-  constructor(
-    private readonly log: Logger,
-    private readonly windowMs: number,
-  ) {}
+  constructor(log: Logger, windowMs: number) {
+    this.#log = log;
+    this.#windowMs = windowMs;
+  }
 
-  /** Whether this is the first one of its status in a while, which gets a line of its own. The others share one. */
+  /** Whether this is the first of its status in the window, which gets its own log line. The others share one. */
   isFirst(status: number): boolean {
-    const more = this.#more.get(status);
-    this.#more.set(status, more === undefined ? 0 : more + 1);
-    if (more !== undefined) return false;
+    const count = this.#repeated.get(status);
+    this.#repeated.set(status, count === undefined ? 0 : count + 1);
+    if (count !== undefined) return false;
     setTimeout(() => {
-      const count = this.#more.get(status);
-      this.#more.delete(status);
-      if (count) this.log.info({ status, count }, 'more requests were rejected');
-    }, this.windowMs).unref();
+      const count = this.#repeated.get(status);
+      this.#repeated.delete(status);
+      if (count) this.#log.info({ status, count }, 'more requests were rejected');
+    }, this.#windowMs).unref();
     return true;
   }
 }
 
 /**
- * Gives every request an id, its own if it brought a harmless one, and notes its end. No header or body is logged. Rejected
- * requests, which anyone can send, get one line per status and `summaryMs` and one with the number of the others.
+ * Gives every request an id (its own if that is safe to log) and a trace id, and logs its end, without headers or
+ * bodies. Rejected requests, which anyone can send, get one line per status and `summaryMs`, and one line with the
+ * number of the others.
  */
 export function requestLog(log: Logger, metrics: Metrics, summaryMs = 60_000): RequestHandler {
   const rejections = new Rejections(log, summaryMs);
   return (request, response, next) => {
-    const started = performance.now();
-    const brought = request.headers['x-request-id'];
-    const requestId = typeof brought === 'string' && /^[\w.-]{1,64}$/.test(brought) ? brought : randomUUID();
+    const startedAt = performance.now();
+    const sentId = request.headers['x-request-id'];
+    const requestId = typeof sentId === 'string' && /^[\w.-]{1,64}$/.test(sentId) ? sentId : randomUUID();
     response.locals.requestId = requestId;
     response.set('x-request-id', requestId);
     const traceId = traceIdOf(request.headers.traceparent);
     response.locals.traceId = traceId;
     response.on('close', () => {
-      const ms = performance.now() - started;
+      const ms = performance.now() - startedAt;
       const { method } = request;
-      const status = response.writableFinished ? response.statusCode : 499; // 499: the client went away first
+      const status = response.writableFinished ? response.statusCode : 499; // 499: the client disconnected first
       const route = routeOf(request);
       metrics.requestDuration.observe({ method, route, status }, ms / 1_000);
       const { jobId, caller } = response.locals;
       const isRejected = status === 429 || (caller === undefined && status >= 400 && status < 500);
       if (isRejected && !rejections.isFirst(status)) return;
-      // Polls that went well would drown everything else, and preflights need no key.
+      // Successful polls would hide everything else, and anyone can send preflights.
       const level = /^(GET|HEAD|OPTIONS)$/.test(method) && status < 400 ? 'debug' : 'info';
       if (!log.isLevelEnabled(level)) return;
       log[level](

@@ -11,7 +11,7 @@ import type { BodyBudget } from './body-budget.js';
 import type { Cursors } from './cursors.js';
 import type { Metrics } from './metrics.js';
 
-/** What the routes work with. */
+/** Dependencies of the routes. */
 export interface Services {
   config: Config;
   db: Db;
@@ -24,17 +24,17 @@ export interface Services {
   bodyBudget: BodyBudget;
   metrics: Metrics;
   log: Logger;
-  /** Undefined when they lie elsewhere, at `assetsUrl`. */
+  /** Undefined if the assets are served from elsewhere, at `assetsUrl`. */
   assetsFolder: string | undefined;
-  /** Known once the server listens. No slash at the end. */
+  /** Known once the server listens. Without a trailing slash. */
   assetsUrl: () => string;
   /** USD per second of inference by serving instance. */
   rates: () => Readonly<Record<string, number>>;
-  /** Where the public test key leads; undefined when it is switched off. */
+  /** The account of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
   isReady: () => boolean;
-  /** Resolves when the asset store can be used at the moment, and rejects otherwise. Cheap. */
+  /** Resolves if the asset store works at the moment, and rejects otherwise. Cheap. */
   checkAssets: () => Promise<void>;
-  /** A job was created. */
+  /** Called when a job has been created. */
   onJobCreated: () => void;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Db } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 
-/** The buckets of a server: of the API, of the public test key, and of the dashboard's sessions. */
+/** The API, the public test key, and the dashboard have separate buckets. */
 export type BucketName = 'api' | 'sandbox' | 'dashboard';
 
 export interface RateLimit {
@@ -10,8 +10,8 @@ export interface RateLimit {
   burst: number;
 }
 
-/** Their rows. */
-const ids: Readonly<Record<BucketName, number>> = { api: 1, sandbox: 2, dashboard: 3 };
+/** Ids of the buckets' rows. */
+const rowIds: Readonly<Record<BucketName, number>> = { api: 1, sandbox: 2, dashboard: 3 };
 
 interface Waiting {
   resolve: (waitSeconds: number) => void;
@@ -19,34 +19,34 @@ interface Waiting {
 }
 
 /**
- * The token bucket that the servers of one PostgreSQL share: a row, on the database's time.
+ * A token bucket that all servers of a PostgreSQL database share: a row, which uses the database's clock.
  *
- * Requests that arrive while a statement is under way share the next one, so that each server waits for the row once a
- * round trip and not once a request.
+ * Requests that arrive while a statement runs share the next one, so that a server locks the row once per round trip,
+ * not once per request.
  */
 export class SharedBucket {
   readonly #db: Db;
   readonly #id: number;
   readonly #limit: RateLimit;
   #waiting: Waiting[] = [];
-  #asking = false;
+  #isRunning = false;
 
   constructor(db: Db, name: BucketName, limit: RateLimit) {
     this.#db = db;
-    this.#id = ids[name];
+    this.#id = rowIds[name];
     this.#limit = limit;
   }
 
-  /** Takes a token if there is one: resolves with 0, or with the seconds until the next. */
+  /** Takes a token and resolves to 0, or resolves to the seconds until the next token. */
   take(): Promise<number> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      if (!this.#asking) void this.#ask();
+      if (!this.#isRunning) void this.#takeForWaiting();
     });
   }
 
-  async #ask(): Promise<void> {
-    this.#asking = true;
+  async #takeForWaiting(): Promise<void> {
+    this.#isRunning = true;
     while (this.#waiting.length > 0) {
       const group = this.#waiting;
       this.#waiting = [];
@@ -58,11 +58,11 @@ export class SharedBucket {
         for (const { reject } of group) reject(error);
       }
     }
-    this.#asking = false;
+    this.#isRunning = false;
   }
 }
 
-/** Takes up to `count` tokens from the bucket, which is full when it is new. `tokens` is what is left. */
+/** Takes up to `count` tokens from the bucket. A new bucket is full. `tokens` is the number left. */
 async function takeTokens(
   db: Db,
   id: number,
@@ -73,7 +73,7 @@ async function takeTokens(
   const elapsed = sql`greatest(0, ${now} - bucket.filled_at) / 1000.0`;
   const filled = sql`least(${burst}::float8, bucket.tokens + ${elapsed} * ${perSecond}::float8)`;
   const granted = sql`least(${count}::float8, floor(${filled}))`;
-  // After waiting for the row lock, these are the values that the previous statement left; its time may be later than ours.
+  // After waiting for the row lock, use the values that the previous statement committed. Its time may be later than ours.
   const { rows } = await sql<{ granted: number; tokens: number }>`
     insert into rate_bucket as bucket (id, tokens, granted, filled_at)
     values (${id}::int, ${burst}::float8 - least(${count}::float8, ${burst}::float8), least(${count}::int, ${burst}::int), ${now})

@@ -10,10 +10,8 @@ import { isPublicAddress, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/outbox.js';
 import { callerOf, refuseSandbox } from './auth.js';
-import { HttpError, invalidRequest } from './errors.js';
 import { jsonBody } from './json-body.js';
-import { onlyMethods } from './only-methods.js';
-import { sendJson } from './send-json.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
 const notConfigured = (status: 404 | 409) =>
@@ -31,7 +29,7 @@ export function webhookEndpointRoutes(services: Services): Router {
       const parsed = PutWebhookEndpointRequest.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { url } = parsed.data;
-      // Names are judged at each delivery, when they resolve; an address can be judged now, while somebody is looking.
+      // A host name is checked at each delivery, when it resolves. An IP address can be checked now.
       const literal = literalAddress(new URL(url).hostname);
       if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal)) {
         throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');

@@ -4,7 +4,7 @@ import pino from 'pino';
 import { expect, test } from 'vitest';
 import { startServer } from '../../../test/kit.js';
 
-/** The status of `GET path` with this Host, and the message of a refusal. */
+/** The status of `GET path` with this Host, and the error message. */
 function statusFor(
   port: number,
   host: string,
@@ -20,7 +20,7 @@ function statusFor(
   });
 }
 
-test('a server on loopback refuses a page that points its own name at it, on every route', async () => {
+test('a server on loopback refuses foreign host names on every route', async () => {
   const { port } = await startServer();
   for (const host of ['localhost', 'LOCALHOST:1', '127.0.0.1', `127.0.0.1:${port}`, '[::1]:8787']) {
     expect(await statusFor(port, host), host).toEqual({ status: 200 });
@@ -35,7 +35,7 @@ test('a server on loopback refuses a page that points its own name at it, on eve
   }
 });
 
-test('a proxy may pass on the host of the public URL, and of the URL of the assets', async () => {
+test('a server on loopback accepts the hosts of the public URL and the assets URL, which a proxy may forward', async () => {
   const settings = { publicUrl: 'https://gen3d.example.com', assetsUrl: 'https://cdn.example.com/models' };
   const { port } = await startServer(settings);
   for (const host of ['gen3d.example.com', 'gen3d.example.com:443', 'cdn.example.com', 'localhost']) {
@@ -44,7 +44,7 @@ test('a proxy may pass on the host of the public URL, and of the URL of the asse
   expect((await statusFor(port, 'example.com')).status).toBe(421);
 });
 
-test('a server on all addresses accepts any host name, and warns when only its own machine could open its models', async () => {
+test('a server on all addresses accepts any host name, and warns if only its own machine can open its model URLs', async () => {
   let lines = '';
   const log = pino({ level: 'warn' }, { write: (line: string) => (lines += line) });
   const { port } = await startServer({ host: '0.0.0.0' }, { log });
@@ -58,7 +58,7 @@ test('a server on all addresses accepts any host name, and warns when only its o
   expect(lines).toBe('');
 });
 
-test('Strict-Transport-Security is for this host alone', async () => {
+test('Strict-Transport-Security does not include subdomains', async () => {
   const { url } = await startServer();
   const response = await fetch(`${url}/openapi.json`);
   expect(response.headers.get('strict-transport-security')).toMatch(/^max-age=\d+$/);

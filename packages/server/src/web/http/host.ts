@@ -2,9 +2,15 @@ import { quoted } from '@gen3d/schema';
 import type { RequestHandler } from 'express';
 import { isLoopback } from '../../base/net/address.js';
 import type { Config } from '../../config.js';
-import { HttpError } from './errors.js';
+import { HttpError } from './responses.js';
 
-/** The host in a Host header, as URLs write it, without the port. Undefined if there cannot be such a host. */
+/** Refuses HTTP/1.1 without a Host (RFC 9112, 3.2). Node's own check would send an empty body. */
+export const requireHost: RequestHandler = ({ httpVersion, headers }, _response, next) => {
+  if (headers.host !== undefined || httpVersion === '1.0') return next();
+  throw new HttpError(400, 'invalid_request', 'The header Host is missing', { connection: 'close' });
+};
+
+/** The host in a Host header, as URLs write it, without the port. Undefined if it is not a valid host. */
 const hostnameOf = (header: string): string | undefined =>
   URL.canParse(`http://${header}`) ? new URL(`http://${header}`).hostname : undefined;
 
@@ -13,15 +19,15 @@ const hostnameOf = (header: string): string | undefined =>
  * could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything that
  * needs no key.
  */
-export function ownNamesOnly({ host, publicUrl, assetsUrl }: Config): RequestHandler {
+export function ownHostsOnly({ host, publicUrl, assetsUrl }: Config): RequestHandler {
   if (!isLoopback(host)) return (_request, _response, next) => next();
-  const addresses = [publicUrl, assetsUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).hostname]));
+  const configured = [publicUrl, assetsUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).hostname]));
   const bound = hostnameOf(host.includes(':') ? `[${host}]` : host);
-  const names = new Set<string | undefined>(['localhost', '127.0.0.1', '[::1]', bound, ...addresses]);
+  const allowed = new Set<string | undefined>(['localhost', '127.0.0.1', '[::1]', bound, ...configured]);
   return (request, _response, next) => {
     const { host } = request.headers;
-    // HTTP/1.0 needs no Host, and no browser speaks it.
-    if (host === undefined || names.has(hostnameOf(host))) return next();
+    // HTTP/1.0 requires no Host, and browsers do not use it.
+    if (host === undefined || allowed.has(hostnameOf(host))) return next();
     throw new HttpError(
       421,
       'invalid_request',

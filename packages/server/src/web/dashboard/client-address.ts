@@ -3,12 +3,12 @@ import ipaddr from 'ipaddr.js';
 import { isPublicAddress } from '../../base/net/address.js';
 
 /**
- * The caller of a request, for limits per caller: an IPv4 address, or the first 64 bits of an IPv6 address, because one
- * subscriber has all addresses that start with them.
+ * Identifies the client of a request, for limits per client: an IPv4 address, or the first 64 bits of an IPv6 address,
+ * because a subscriber usually has all addresses with these bits.
  *
- * A connection from a private address may be a proxy's. Then the caller is the last entry of X-Forwarded-For, which the
- * proxy itself has added; the client may have made up the entries before that. A neighbor in a private network can
- * forge this header, so a limit per caller needs another one for all callers together.
+ * A connection from a private address may come from a proxy. Then the client is the last entry of X-Forwarded-For, which
+ * the proxy itself added; the client may have invented the entries before it. A client in the private network can forge
+ * this header, so a limit per client needs another one for all clients together.
  */
 export function clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
   const peer = socket.remoteAddress ?? '';

@@ -1,21 +1,21 @@
 import type { RequestHandler } from 'express';
 
-export interface Openness {
+export interface CorsOptions {
   /** Methods that a page may use. */
   methods: readonly string[];
-  /** Request headers that a page may send, beyond those that need no permission. */
+  /** Request headers that a page may send, besides those that are always allowed. */
   requestHeaders: readonly string[];
-  /** Response headers that a page may read, beyond those that need no permission. */
+  /** Response headers that a page may read, besides those that are always readable. */
   responseHeaders: readonly string[];
 }
 
 /**
- * CORS for the pages of every origin, without credentials: no cookie means anything here, so a page can do no more than
- * the key that it was given. A preflight carries no key by its nature and is answered here; any other OPTIONS goes on.
+ * CORS for pages of every origin, without credentials: cookies have no meaning here, so a page can do only what its key
+ * allows. Responds to preflights, which cannot carry a key. Other OPTIONS requests need one like any method.
  *
  * Source: Fetch Standard, 3.3 (CORS protocol).
  */
-export function anyOrigin({ methods, requestHeaders, responseHeaders }: Openness): RequestHandler {
+export function cors({ methods, requestHeaders, responseHeaders }: CorsOptions): RequestHandler {
   const exposed = responseHeaders.join(', ');
   const preflight = {
     'access-control-allow-methods': methods.join(', '),

@@ -1,0 +1,59 @@
+import { type InsufficientBalanceBody, limits, tooManyRequestsBody } from '@gen3d/schema';
+import type { ErrorRequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import { isDiskFull } from '../../base/disk-full.js';
+import { toUsd } from '../../base/money.js';
+import { isUnavailable } from '../../data/db/unavailable.js';
+import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
+import { isStorageUnavailable } from '../../data/s3/unavailable.js';
+import { HttpError, sendJson } from './responses.js';
+
+/** Turns every error that a handler throws into a response. */
+export function errorHandler(log: Logger): ErrorRequestHandler {
+  return (error: unknown, _request, response, next) => {
+    if (response.headersSent) return next(error);
+    if (error instanceof InsufficientBalanceError) return void sendJson(response, 402, insufficientBalance(error));
+    if (error instanceof TooManyOpenJobsError) {
+      // A client that polls as rarely as the contract suggests learns of a finished job after this time.
+      response.set('retry-after', String(limits.pollMs.max / 1_000));
+      return void sendJson(response, 429, tooManyRequestsBody);
+    }
+    const refusal = error instanceof HttpError ? error : malformedRequest(error);
+    if (refusal) return void send(response, refusal);
+    const { requestId, traceId } = response.locals;
+    // An unavailable database has its own log line, and the request is logged with its 503.
+    if (!isUnavailable(error)) log.error({ err: error, requestId, trace_id: traceId }, 'request failed');
+    send(response, failure(error));
+  };
+}
+
+function insufficientBalance({ balance, message }: InsufficientBalanceError): InsufficientBalanceBody {
+  return {
+    error: { code: 'insufficient_balance', message },
+    balance_usd: toUsd(balance),
+    min_balance_usd: limits.minBalanceUsd,
+  };
+}
+
+/** For errors that Express throws because of the request, such as a path that cannot be decoded. */
+function malformedRequest(error: unknown): HttpError | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { status } = error as { status?: unknown };
+  if (typeof status !== 'number' || status < 400 || status > 499) return undefined;
+  return new HttpError(400, 'invalid_request', 'The request is malformed');
+}
+
+/** 503 for temporary failures, so that clients retry, and 500 otherwise. */
+function failure(error: unknown): HttpError {
+  const unavailable = (message: string, retryAfter: string) =>
+    new HttpError(503, 'internal_error', `${message}; try again later`, { 'retry-after': retryAfter });
+  if (isDiskFull(error)) return unavailable('The server has no space left', '60');
+  if (isUnavailable(error)) return unavailable('The database is temporarily unavailable', '5');
+  if (isStorageUnavailable(error)) return unavailable('The image cannot be stored at the moment', '5');
+  return new HttpError(500, 'internal_error', 'Internal error; try again with backoff');
+}
+
+function send(response: Response, { status, code, message, headers }: HttpError): void {
+  response.set(headers);
+  sendJson(response, status, { error: { code, message } });
+}

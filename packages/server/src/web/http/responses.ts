@@ -1,0 +1,62 @@
+import type { ServerResponse } from 'node:http';
+import type { ErrorCode } from '@gen3d/schema';
+import type { RequestHandler } from 'express';
+import type { z } from 'zod';
+
+/** Error codes of the dashboard's routes, which the API does not have. */
+type DashboardErrorCode = 'cross_origin' | 'not_signed_in' | 'sign_in_failed' | 'too_many_tries' | 'operator_only';
+
+/** A refused request. The error handler sends it in the contract's standard shape. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  constructor(
+    readonly status: number,
+    readonly code: ErrorCode | DashboardErrorCode,
+    message: string,
+    readonly headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+  }
+}
+
+/** Such as `input.image_urls[0]`. */
+const fieldName = (path: readonly PropertyKey[]) =>
+  path.reduce<string>(
+    (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name ? `${name}.${String(key)}` : String(key)),
+    '',
+  );
+
+/** A 400 that names the invalid fields, at most five. `whole` stands for the input itself. */
+export function invalidRequest(error: z.ZodError, whole = 'body'): HttpError {
+  const problems = error.issues.map(({ path, message }) => `${fieldName(path) || whole}: ${message}`);
+  return new HttpError(400, 'invalid_request', problems.slice(0, 5).join('; '));
+}
+
+export const invalidCursor = (): HttpError =>
+  new HttpError(400, 'invalid_cursor', 'cursor: not issued by this service; start again without it');
+
+/** Responds 405 to methods that a path does not have. */
+export function onlyMethods(...methods: readonly string[]): RequestHandler {
+  const allow = methods.join(', ');
+  return (request) => {
+    throw new HttpError(405, 'invalid_request', `${request.method} is not allowed here; use ${allow}`, { allow });
+  };
+}
+
+export const routeNotFound: RequestHandler = () => {
+  throw new HttpError(404, 'not_found', 'No such route');
+};
+
+export const noStore: RequestHandler = (_request, response, next) => {
+  response.setHeader('cache-control', 'no-store');
+  next();
+};
+
+/** Sends JSON. Express' own `json` responds 304 to `If-None-Match: *`, and the contract has no 304. */
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.statusCode = status;
+  response.setHeader('content-type', 'application/json; charset=utf-8');
+  response.setHeader('content-length', Buffer.byteLength(text));
+  response.end(text);
+}
