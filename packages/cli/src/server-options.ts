@@ -38,9 +38,12 @@ export async function addServerOptions(command: Command, keys?: readonly Key[]):
 }
 
 /** The configuration of a command whose options `addServerOptions` made. @throws ConfigError naming the setting */
-export async function serverConfig(command: Command): Promise<Config> {
+export const serverConfig = async (command: Command): Promise<Config> => (await configReader(command))();
+
+/** Reads the configuration anew at each call, because `gen3d models use` may change it while a server runs. */
+export async function configReader(command: Command): Promise<() => Config> {
   const { loadConfig } = await import('@gen3d/server');
   const { testKey, ...flags } = command.optsWithGlobals();
   // Commander reads --no-test-key as "testKey is false".
-  return loadConfig({ ...flags, ...(testKey === false && { noTestKey: true }) });
+  return () => loadConfig({ ...flags, ...(testKey === false && { noTestKey: true }) });
 }

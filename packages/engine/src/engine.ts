@@ -56,6 +56,8 @@ export interface GenerateOptions {
 export type Stage = 'matte' | 'frame' | 'encode' | 'field' | 'surface' | 'unwrap' | 'bake' | 'write' | 'thumbnail';
 
 export interface GenerateStats {
+  /** Name of the bundle that made the model. */
+  readonly bundle: string;
   /** Wall-clock milliseconds of each stage. */
   readonly stageMs: Readonly<Record<Stage, number>>;
   readonly vertices: number;
@@ -167,11 +169,10 @@ export class Engine {
     const glb = await stage('write', async () => {
       const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });
       const bytes = await texture.removeAlpha().jpeg({ quality: 90 }).toBuffer();
-      const { name, licence } = this.#reconstructor;
       return writeGlb(
         model,
         { bytes, mimeType: 'image/jpeg' },
-        { generator: `gen3d ${version}`, bundles: [{ name, licence }] },
+        { generator: `gen3d ${version}`, bundles: [this.#reconstructor.credit] },
       );
     });
     const picture = await stage('thumbnail', () => thumbnail(model, baseColor));
@@ -179,6 +180,7 @@ export class Engine {
       glb,
       thumbnail: picture,
       stats: {
+        bundle: this.#reconstructor.credit.name,
         stageMs,
         vertices: model.positions.length / 3,
         triangles: model.indices.length / 3,

@@ -8,12 +8,13 @@ import { type ColumnsManifest, encodeColumns } from './field/columns.js';
 import type { DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
 import { fitCamera } from './fit-camera.js';
+import type { BundleCredit } from './gltf/write-glb.js';
 import { openEncoder, type SessionOptions } from './network/session.js';
 
 /** Turns a framed cutout into a density field: a bundle of any decoder kind, or the one built in. */
 export interface Reconstructor {
-  readonly name: string;
-  readonly licence: string;
+  /** Identifies the weights in each GLB. */
+  readonly credit: BundleCredit;
   readonly foregroundRatio: number;
   reconstruct(cutout: Cutout): Promise<DensityField>;
   release(): Promise<void>;
@@ -23,8 +24,7 @@ export interface Reconstructor {
 export const builtInBundle = 'inflate';
 
 export const inflateReconstructor: Reconstructor = {
-  name: builtInBundle,
-  licence: 'MIT',
+  credit: { name: builtInBundle, licence: 'MIT' },
   foregroundRatio: 0.86,
   reconstruct: async (cutout) => inflate(cutout),
   release: async () => {},
@@ -35,8 +35,15 @@ export async function openReconstructor(
   bundle: Bundle<ReconstructionManifest>,
   options?: SessionOptions,
 ): Promise<Reconstructor> {
-  const { name, licence, input } = bundle.manifest;
-  const common = { name, licence: licence.weights.licence, foregroundRatio: input.foregroundRatio };
+  const { name, licence, input, origin } = bundle.manifest;
+  const common = {
+    credit: {
+      name,
+      licence: licence.weights.licence,
+      ...(origin && { precision: origin.precision, checkpointSha256: origin.checkpoint.sha256 }),
+    },
+    foregroundRatio: input.foregroundRatio,
+  };
   if (isColumns(bundle)) {
     const session = await openEncoder(bundle, options);
     return {

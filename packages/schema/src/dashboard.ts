@@ -141,6 +141,8 @@ export const JobDetails = z.object({
   attempts: z.number(),
   cost_usd: z.nullable(z.number()),
   instance: z.nullable(z.string()),
+  /** Name of the bundle that made the model; null until the job has succeeded. */
+  bundle: z.nullable(z.string()),
   inference_seconds: z.nullable(z.number()),
   /** Null until the job has succeeded. */
   stages: z.nullable(z.array(StageTime)),

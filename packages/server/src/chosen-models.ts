@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from './base/durable-file.js';
@@ -28,4 +28,12 @@ export function readChosenModels(dataDir: string): ChosenModels {
 export async function chooseModels(dataDir: string, models: ChosenModels): Promise<void> {
   const chosen = { ...readChosenModels(dataDir), ...models };
   await writeDurably(chosenModelsPath(dataDir), Buffer.from(`${JSON.stringify(chosen, null, 2)}\n`));
+}
+
+/** Calls `onChange` within a quarter of a second of each change to the choice. Returns a function that stops it. */
+export function watchChosenModels(dataDir: string, onChange: () => void): () => void {
+  const path = chosenModelsPath(dataDir);
+  // Polled, because fs.watch needs a file that exists and misses changes on network file systems.
+  watchFile(path, { interval: 250, persistent: false }, onChange);
+  return () => unwatchFile(path, onChange);
 }

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { ConfigError } from './base/errors.js';
 import { createLog } from './base/log.js';
 import { guardedAgent } from './base/net/guarded-agent.js';
+import { watchChosenModels } from './chosen-models.js';
 import type { Config } from './config.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './data/accounts/bootstrap.js';
@@ -61,6 +62,8 @@ export interface ServeOptions {
   stdout?: Output;
   /** Where the first API key is shown, once. */
   stderr?: Output;
+  /** Resolves the settings again after `gen3d models use`. Without it, the server keeps its bundles. */
+  reloadConfig?: () => Config;
   /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
   sampleFolder?: string;
 }
@@ -125,7 +128,13 @@ async function openSandbox(
  * @throws {RunnerStartError} when the engine cannot be opened, and the system's error when the port cannot be had
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
-  const { log = createLog(config), stdout = process.stdout, stderr = process.stderr, sampleFolder } = options;
+  const {
+    log = createLog(config),
+    stdout = process.stdout,
+    stderr = process.stderr,
+    reloadConfig,
+    sampleFolder,
+  } = options;
   for (const sentence of unknownVariables()) log.warn(sentence);
   const store = await openStore(config, log);
   const { db, dirs, keys, files, serverKey } = store;
@@ -174,6 +183,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     : undefined;
   let http: HttpServer | undefined;
   let stopHousekeeping = () => {};
+  let stopFollowingChoice = () => {};
   let closeMetricsPort = () => {};
 
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
@@ -181,6 +191,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const closed = new Promise<void>((resolve) => (http?.listening ? http.close(() => resolve()) : resolve()));
     http?.closeIdleConnections();
     stopHousekeeping();
+    stopFollowingChoice();
     const drained = drain(supervisor, listener, graceMs);
     // The last events of jobs that finish now go out too. A delivery may take 21 s, so none starts in the second half.
     const delivered = Promise.race([drained, pause(graceMs / 2, undefined, { ref: false })]).then(() =>
@@ -224,6 +235,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       assetsUrl,
       rates: () => rates,
       sandbox,
+      bundles: () => supervisor.bundles,
       isReady: () => ready,
       checkAssets: files.isThere,
       onJobCreated: () => {
@@ -244,6 +256,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
     await publishRates(db, config.rates ?? {});
     const device = await supervisor.start();
+    if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
     // Whoever has set no prices is not charged: one instance, named for what it runs on, at 0.
     const instance = config.instance ?? device;
     if (!config.rates && instance) rates = { [instance]: 0 };
@@ -274,6 +287,22 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     await close({ graceMs: 0 });
     throw error;
   }
+}
+
+/** Gives runners the bundles that `gen3d models use` chooses, unless another setting beats the choice. */
+function followChosenBundles(
+  { dataDir }: Config,
+  reloadConfig: () => Config,
+  supervisor: Supervisor,
+  log: Logger,
+): () => void {
+  return watchChosenModels(dataDir, () => {
+    try {
+      supervisor.useBundles(reloadConfig());
+    } catch (error) {
+      log.error({ err: error, ...supervisor.bundles }, 'cannot read which bundles were chosen; those in use stay');
+    }
+  });
 }
 
 /** Closes the listener concurrently, so that no runner claims another job in the meantime. */
@@ -308,7 +337,7 @@ function requireWork(config: Config): void {
 /** More runners for the same database. Resolves when they work. */
 export async function worker(
   config: Config,
-  { log = createLog(config) }: { log?: Logger } = {},
+  { log = createLog(config), reloadConfig }: Pick<ServeOptions, 'log' | 'reloadConfig'> = {},
 ): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
   for (const sentence of unknownVariables()) log.warn(sentence);
   requireWork(config);
@@ -334,8 +363,10 @@ export async function worker(
   let ready = false;
   let closeMetricsPort = () => {};
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
+  let stopFollowingChoice = () => {};
   const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
     ready = false;
+    stopFollowingChoice();
     const shutDown = drain(supervisor, listener, graceMs).then(() => {
       closeMetricsPort();
       return db.destroy();
@@ -349,6 +380,7 @@ export async function worker(
     await requireLocation(db, files, log);
     closeMetricsPort = await openMetricsPort({ config, db, metrics, isReady: () => ready, log });
     await supervisor.start();
+    if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
     listener?.start();
     ready = true;
   } catch (error) {

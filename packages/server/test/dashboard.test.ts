@@ -348,6 +348,7 @@ describe('jobs', () => {
       attempts: 0,
       cost_usd: null,
       instance: null,
+      bundle: null,
       inference_seconds: null,
       stages: null,
       events: [],

@@ -151,12 +151,14 @@ export async function startServer(
   const defaults = { port: 0, workers: 0, rateLimit: 'off' };
   const place = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
   // Settings without a flag can only come from the file; all of them may.
-  const config = loadConfig({}, {}, { ...defaults, ...place, ...settings });
+  const reloadConfig = () => loadConfig({}, {}, { ...defaults, ...place, ...settings });
+  const config = reloadConfig();
   if (onPostgres && config.database === 'sqlite')
     throw new Error('a data directory of newInstallation() has a database');
   let stdout = '';
   const server = await serve(config, {
     log: silent,
+    reloadConfig,
     stdout: { write: (text) => (stdout += text) },
     stderr: { write: () => {} },
     ...options,

@@ -181,7 +181,7 @@ async function use(model: string, command: Command): Promise<void> {
   say(`${tick()} ${value} is the default ${kind === 'matte' ? 'matting model' : 'bundle'} of ${config.dataDir}`);
   say(
     inUse === value
-      ? 'A server that is running keeps its model until it is started again'
+      ? 'The next job of a running server uses it'
       : `But ${inUse} is in use: a flag, GEN3D_${kind.toUpperCase()} or a config file says so, and beats the default`,
   );
 }

@@ -6,7 +6,7 @@ import { healthOf } from '../connection/client.js';
 import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
 import { explainPort, UsageError } from '../exit/failure.js';
 import { endDespiteLeftovers, interruptible, stopped } from '../exit/interruption.js';
-import { serverConfig } from '../server-options.js';
+import { configReader, serverConfig } from '../server-options.js';
 import { shellWord } from '../terminal/format.js';
 import { isWatched, paint, say } from '../terminal/terminal.js';
 
@@ -29,9 +29,11 @@ async function serve(command: Command): Promise<void> {
   await interruptible(async (signal) => {
     let ready = '';
     const stdout = { write: (line: string) => (ready += line) };
-    const server = await start(config, { stdout }).catch((error: unknown) => {
-      throw explainPort(error, config.port, 'gen3d serve');
-    });
+    const server = await start(config, { stdout, reloadConfig: await configReader(command) }).catch(
+      (error: unknown) => {
+        throw explainPort(error, config.port, 'gen3d serve');
+      },
+    );
     // The profile first: who waits for the ready line may call `gen3d create` the moment it appears.
     await remember(server.url, config.dataDir, server.bootstrap?.apiKey);
     process.stdout.write(ready);

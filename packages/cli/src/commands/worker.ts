@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { endDespiteLeftovers, interruptible, stopped } from '../exit/interruption.js';
-import { serverConfig } from '../server-options.js';
+import { configReader, serverConfig } from '../server-options.js';
 import { say } from '../terminal/terminal.js';
 
 export function addWorker(program: Command): void {
@@ -15,7 +15,7 @@ async function worker(command: Command): Promise<void> {
   const config = await serverConfig(command);
   const { worker: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
-    const running = await start(config);
+    const running = await start(config, { reloadConfig: await configReader(command) });
     say('gen3d worker is ready');
     await stopped(signal);
     await running.close();

@@ -161,6 +161,12 @@ export function JobPage() {
                   </dd>
                 </>
               )}
+              {details.bundle !== null && (
+                <>
+                  <dt>Bundle</dt>
+                  <dd>{details.bundle}</dd>
+                </>
+              )}
               {details.cost_usd !== null && (
                 <>
                   <dt>Cost</dt>

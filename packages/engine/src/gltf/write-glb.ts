@@ -9,12 +9,21 @@ export interface GlbTexture {
   readonly mimeType: 'image/jpeg' | 'image/png' | 'image/webp';
 }
 
+/** A bundle that had a part in a model. */
+export interface BundleCredit {
+  readonly name: string;
+  /** Terms of the weights, in words that a person can act on. */
+  readonly licence: string;
+  /** Of the weights, and the SHA-256 of the checkpoint they come from, if `gen3d models pull` made the bundle from one. */
+  readonly precision?: string;
+  readonly checkpointSha256?: string;
+}
+
 /** What the file says about itself: it will be passed on without its folder, so its origin and terms travel inside. */
 export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 0.1.0`. */
   readonly generator: string;
-  /** Every bundle that had a part in the model, with the terms of its weights, in words a person can act on. */
-  readonly bundles: readonly { readonly name: string; readonly licence: string }[];
+  readonly bundles: readonly BundleCredit[];
   /** Whose the model is, where somebody says so. */
   readonly copyright?: string;
 }

@@ -21,6 +21,7 @@ export const migrations: Record<string, Migration> = {
   '0013_preparation': { up: preparation },
   '0014_counts_and_buckets': { up: countsAndBuckets },
   '0015_clean_up': { up: cleanUp },
+  '0016_bundle_of_job': { up: bundleOfJob },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -380,4 +381,9 @@ async function cleanUp(db: Kysely<unknown>): Promise<void> {
     .addColumn('last_at', 'bigint', (column) => column.notNull())
     .addColumn('doubted_at', 'bigint')
     .execute();
+}
+
+/** The bundle that made a job's model. */
+async function bundleOfJob(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('jobs').addColumn('bundle', 'text').execute();
 }

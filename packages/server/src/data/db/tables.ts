@@ -187,6 +187,8 @@ interface JobTable {
   prepared: number;
   /** `StageTimes` as JSON: of the preparation, and once the job has succeeded of all stages. Null before. */
   stage_ms: string | null;
+  /** Name of the bundle that made the model; null until the job has succeeded, and for jobs from before 0016. */
+  bundle: string | null;
   /** 1 when the present attempt took the job from a runner that had let its lease run out. */
   taken_over: number;
   /** Of the request that made the job: 32 hexadecimal digits. Null for jobs from before it was kept. */

@@ -90,6 +90,7 @@ const blank: Omit<JobRow, (typeof given)[number]> = {
   runner: null,
   prepared: 0,
   stage_ms: null,
+  bundle: null,
   taken_over: 0,
   trace_id: null,
 };

@@ -25,6 +25,7 @@ const success = {
   thumbnailKey: 'm/thumbnail.jpg',
   inferenceMs: 2_500,
   stageTimes: { prepare: 12, matte: 1_300, store: 4 },
+  bundle: 'gen3d-base',
   instance: 'cpu',
   rateUsdPerSecond: 0.002,
 };

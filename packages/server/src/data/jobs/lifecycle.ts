@@ -58,6 +58,7 @@ type Change = Partial<
     | 'attempt'
     | 'prepared'
     | 'stage_ms'
+    | 'bundle'
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
@@ -134,6 +135,8 @@ export interface Success {
   thumbnailKey: string;
   inferenceMs: number;
   stageTimes: StageTimes;
+  /** Name of the bundle that made the model. */
+  bundle: string;
   instance: string;
   rateUsdPerSecond: number;
 }
@@ -156,6 +159,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       model_key: modelKey,
       thumbnail_key: thumbnailKey,
       stage_ms: JSON.stringify(success.stageTimes),
+      bundle: success.bundle,
       ...finished(now),
     };
     await write(trx, job, change, now);

@@ -17,7 +17,16 @@ export function jobDetailRoutes({ db }: Services): Router {
       const job = await db
         .selectFrom('jobs')
         .leftJoin('ledger', (join) => join.onRef('ledger.job_id', '=', 'jobs.id').on('kind', '=', 'charge'))
-        .select(['jobs.id', 'image_url', 'attempt', 'stage_ms', 'amount_microusd', 'instance', 'inference_ms'])
+        .select([
+          'jobs.id',
+          'image_url',
+          'attempt',
+          'stage_ms',
+          'bundle',
+          'amount_microusd',
+          'instance',
+          'inference_ms',
+        ])
         .where('jobs.id', '=', request.params.id)
         .where('jobs.account_id', '=', accountId)
         .executeTakeFirst();
@@ -27,6 +36,7 @@ export function jobDetailRoutes({ db }: Services): Router {
         attempts: job.attempt,
         cost_usd: job.amount_microusd === null ? null : toUsd(-job.amount_microusd || 0),
         instance: job.instance,
+        bundle: job.bundle,
         inference_seconds: job.inference_ms === null ? null : job.inference_ms / 1_000,
         stages: stagesOf(job.stage_ms),
         events: await listEvents(db, accountId, { jobId: job.id }),

@@ -30,7 +30,7 @@ const Credit = z.object({ usd });
 
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
-  const { config, db, rates } = services;
+  const { bundles, db, rates } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -67,8 +67,7 @@ export function operatorRoutes(services: Services): Router {
           heartbeat_at: isoTime(runner.heartbeat_at),
         })),
         rates: { ...rates() },
-        bundle: config.bundle,
-        matte: config.matte,
+        ...bundles(),
         database: isPostgres(db) ? 'PostgreSQL' : 'SQLite',
         version,
         node: process.version,

@@ -16,6 +16,8 @@ export type ToRunner =
     }
   /** A job was created: look now instead of at the next poll. */
   | { type: 'wake' }
+  /** Claim nothing more, finish the job in progress, exit: another process takes over. */
+  | { type: 'retire' }
   /** Claim nothing more, finish the inference under way if it takes no longer than `graceMs`, hand the rest back, exit. */
   | { type: 'drain'; graceMs: number };
 

@@ -35,6 +35,9 @@ export interface SupervisorOptions {
   onCrash: (how: 'crashed' | 'hung') => void;
 }
 
+/** The bundles that runners open. */
+export type ChosenBundles = Pick<Config, 'bundle' | 'matte'>;
+
 /** The engine could not be opened when the server started. */
 export class RunnerStartError extends Error {
   override readonly name = 'RunnerStartError';
@@ -47,10 +50,22 @@ export class Supervisor {
   readonly #restarts = new Set<NodeJS.Timeout>();
   /** Of processes that have ended, until `onExit` is done. */
   readonly #endings = new Set<Promise<void>>();
+  /** The bundles that each runner process was started with. */
+  readonly #bundlesOf = new WeakMap<Child, ChosenBundles>();
+  #bundles: ChosenBundles;
+  /** The bundles to return to if a runner cannot open the new ones. */
+  #previousBundles: ChosenBundles | undefined;
   #draining = false;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
+    const { bundle, matte } = options.config;
+    this.#bundles = { bundle, matte };
+  }
+
+  /** The bundles that the next job uses. */
+  get bundles(): ChosenBundles {
+    return this.#bundles;
   }
 
   /**
@@ -68,6 +83,24 @@ export class Supervisor {
   /** Tells idle processes that a job is waiting. */
   wake(): void {
     for (const child of this.#children) child.send({ type: 'wake' });
+  }
+
+  /**
+   * Replaces idle runners immediately and busy ones after their job. If the new bundles cannot be opened, the runners
+   * return to the previous ones.
+   */
+  useBundles({ bundle, matte }: ChosenBundles): void {
+    if (bundle === this.#bundles.bundle && matte === this.#bundles.matte) return;
+    this.#options.log.info({ bundle, matte }, 'the bundles changed; runners are replaced after their job');
+    this.#previousBundles ??= this.#bundles;
+    this.#bundles = { bundle, matte };
+    for (const child of this.#children) this.#retireOutdated(child);
+  }
+
+  /** A process that has not reported `ready` yet loses the message; `#spawn` sends it again then. */
+  #retireOutdated(child: Child): void {
+    const bundles = this.#bundlesOf.get(child);
+    if (bundles && bundles !== this.#bundles) child.send({ type: 'retire' });
   }
 
   /**
@@ -100,7 +133,9 @@ export class Supervisor {
       file: runnerFile,
       startMessage: (runner) => {
         fellBack = false;
-        return { ...common.startMessage(runner), deviceFailed, retryDeviceMs } satisfies ToRunner;
+        const message = common.startMessage(runner);
+        const config = { ...message.config, ...this.#bundles };
+        return { ...message, config, deviceFailed, retryDeviceMs } satisfies ToRunner;
       },
       onMessage: (child, message) => {
         if (message.type === 'idle') return child.clearLimit();
@@ -177,8 +212,11 @@ export class Supervisor {
         resolve(device);
         // A drain that was sent earlier is lost: the process did not listen yet.
         if (this.#draining) child.send({ type: 'drain', graceMs: 0 });
+        this.#retireOutdated(child);
+        if (this.#bundlesOf.get(child) === this.#bundles) this.#previousBundles = undefined;
       });
       this.#children.add(child);
+      if (kind.name === 'runner') this.#bundlesOf.set(child, this.#bundles);
       const ending = child.ended.then(async (end) => {
         this.#children.delete(child);
         await this.#options.onExit(child.id).catch((error: unknown) => {
@@ -186,10 +224,24 @@ export class Supervisor {
         });
         this.#endings.delete(ending);
         if (!child.ready) reject(new RunnerStartError(child.problem));
-        if (!this.#draining) this.#restart(kind, this.#pauseAfter(kind, child, end, pauseMs));
+        if (this.#draining) return;
+        this.#restart(kind, this.#returnToPreviousBundles(child) ? 0 : this.#pauseAfter(kind, child, end, pauseMs));
       });
       this.#endings.add(ending);
     });
+  }
+
+  /** After a runner that could not open new bundles. Returns whether there were bundles to return to. */
+  #returnToPreviousBundles(child: Child): boolean {
+    const failed = this.#bundlesOf.get(child);
+    if (child.ready || !failed || failed !== this.#bundles || !this.#previousBundles) return false;
+    this.#bundles = this.#previousBundles;
+    this.#previousBundles = undefined;
+    this.#options.log.error(
+      { ...failed, problem: child.problem, kept: this.#bundles },
+      'a runner cannot open the new bundles; the previous ones stay in use',
+    );
+    return true;
   }
 
   /** Logs the end of a process. How long to wait before the next one is started: not at all if it made room for it. */

@@ -112,6 +112,7 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
   runner = working;
   process.on('message', (message: ToRunner) => {
     if (message.type === 'wake') working.wake();
+    if (message.type === 'retire') working.retire();
     if (message.type === 'drain') working.drain(message.graceMs);
   });
   const { provider, adapter, passedOver } = engine.chosen;

@@ -90,10 +90,15 @@ export class Runner {
     }
   }
 
-  /** Claims nothing more, gives the inference under way `graceMs` to finish, and hands it back otherwise. */
-  drain(graceMs: number): void {
+  /** Claims nothing more and ends `run` after the job in progress. */
+  retire(): void {
     this.#jobs.stopClaiming();
     this.#poll.wake();
+  }
+
+  /** Claims nothing more, gives the inference under way `graceMs` to finish, and hands it back otherwise. */
+  drain(graceMs: number): void {
+    this.retire();
     setTimeout(() => this.#jobs.handBackAll().finally(this.#endGrace), graceMs).unref();
   }
 
@@ -158,7 +163,8 @@ export class Runner {
     const stageTimes = { prepare, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
     try {
       const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
-      const success = { ...keys, inferenceMs, stageTimes, instance: instance(), rateUsdPerSecond };
+      const { bundle } = stats;
+      const success = { ...keys, inferenceMs, stageTimes, bundle, instance: instance(), rateUsdPerSecond };
       await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
       // Whether the job has succeeded after all is not known then; the files are settled later.
@@ -166,7 +172,7 @@ export class Runner {
       throw error;
     }
     notify({ type: 'finished', status: 'SUCCEEDED', inferenceMs, stageTimes });
-    log.info({ ...aboutJob(job), inferenceMs }, 'job succeeded');
+    log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs }, 'job succeeded');
     // After the message: clients need not wait until a slow store is cleaned up.
     await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));
     await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
