@@ -1,8 +1,8 @@
-// Every device of this machine and the CPU, side by side: how long the networks of a bundle take, how much memory, and how
-// far their answers are from the CPU's. Prints a section of docs/benchmarks.md. Needs a build.
+// Compares each device of this machine with the CPU: the time and memory that a bundle's networks take, and how far
+// their outputs are from the CPU's. Prints a section of docs/benchmarks.md. Needs a build.
 //
 //   node scripts/check-device.mjs [BUNDLE]...      names or folders; default: isnet and gen3d-base
-//   node scripts/check-device.mjs --software ...   also adapters that imitate a GPU, to try the script without one
+//   node scripts/check-device.mjs --software ...   also GPUs imitated in software, to try the script without a GPU
 import { execFile } from 'node:child_process';
 import { availableParallelism, cpus, release } from 'node:os';
 import { join } from 'node:path';
@@ -23,67 +23,74 @@ await main(async () => {
   );
 
   const today = new Date().toISOString().slice(0, 10);
+  const cores = availableParallelism();
   console.log('## Devices\n');
   console.log(
-    `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, Node ${process.version}, ${process.platform} ${release()}, ${today}\n`,
+    `${cpus()[0]?.model.trim()}, ${cores} cores, Node ${process.version}, ${process.platform} ${release()}, ${today}\n`,
   );
-  const devices = [{ provider: 'cpu' }];
+  /** @type {Array<'cpu' | (typeof accelerators)[number]>} */
+  const providers = ['cpu'];
   for (const provider of accelerators) {
     const { adapter, problem } = await inspectDevice(provider, [], options);
-    if (problem === undefined) devices.push({ provider, adapter });
-    console.log(`- ${provider}: ${problem ?? [adapter.name, adapter.driver].filter(Boolean).join(', ')}`);
+    if (problem === undefined) providers.push(provider);
+    console.log(`- ${provider}: ${problem ?? [adapter?.name, adapter?.driver].filter(Boolean).join(', ')}`);
   }
   console.log(
-    '\nOne run of every graph of the bundle (the decoder: 4096 points), after a first one that compiles and takes memory.',
-  );
-  console.log(
-    'The errors are the largest of any output: root mean square by the spread of the CPU, largest by its range.\n',
+    '\nTimes are for one run of all graphs of the bundle (the decoder: 4096 points); the first run also compiles and\n' +
+      'allocates. Errors are the maximum over all outputs: the RMS error relative to the standard deviation of the\n' +
+      "CPU's output, the maximum error relative to its range.\n",
   );
   row(
-    'bundle',
-    'device',
-    'run',
-    'first run',
-    "of the CPU's time",
-    'RMS error',
-    'largest error',
-    'peak host memory',
-    'GPU memory',
+    ...['bundle', 'device', 'run', 'first run', "of the CPU's time"],
+    ...['RMS error', 'maximum error', 'peak host memory', 'GPU memory'],
   );
   row('---', '---', ...Array(7).fill('--:'));
   for (const { directory, manifest } of bundles) {
-    let cpuMs;
-    for (const { provider } of devices) {
-      const watch = watchGpuMemory();
+    let cpuMs = Number.NaN;
+    for (const provider of providers) {
+      const gpuMemory = watchGpuMemory();
       const { reply: time } = await probe({ type: 'time', provider, directory });
-      const gpuBytes = await watch.stop();
+      const gpuBytes = await gpuMemory.stop();
       if (time.type === 'failed') {
-        row(manifest.name, provider, time.reason.split('\n')[0]);
+        row(manifest.name, provider, time.reason.split('\n')[0] ?? '');
         continue;
       }
-      cpuMs ??= time.ms;
-      const { reply: parity } = provider === 'cpu' ? {} : await probe({ type: 'compare', provider, directory });
-      const figure = (name) => parity?.difference?.[name].toExponential(1) ?? parity?.reason ?? '';
+      if (provider === 'cpu') cpuMs = time.ms;
+      const errors = provider === 'cpu' ? ['', ''] : await errorsOf(provider, directory);
       row(
-        manifest.name,
-        provider,
-        ms(time.ms),
-        ms(time.firstMs),
-        `${(time.ms / cpuMs).toFixed(2)}`,
-        figure('rms'),
-        figure('largest'),
-        `${Math.round(time.peakBytes / mebibyte)} MiB`,
-        provider === 'cpu' || gpuBytes === undefined ? '' : `${Math.round(gpuBytes / mebibyte)} MiB`,
+        ...[manifest.name, provider, milliseconds(time.ms), milliseconds(time.firstMs)],
+        ...[(time.ms / cpuMs).toFixed(2), ...errors, mebibytes(time.peakBytes)],
+        provider === 'cpu' || gpuBytes === undefined ? '' : mebibytes(gpuBytes),
       );
     }
   }
 });
 
-function ms(value) {
+/**
+ * @param {(typeof accelerators)[number]} provider
+ * @param {string} directory
+ */
+async function errorsOf(provider, directory) {
+  const { reply } = await probe({ type: 'compare', provider, directory });
+  if (reply.type === 'failed') return [reply.reason, reply.reason];
+  return [reply.difference.rms, reply.difference.largest].map((error) => error.toExponential(1));
+}
+
+/** @param {number} value */
+function milliseconds(value) {
   return value < 100 ? `${value.toFixed(1)} ms` : `${Math.round(value)} ms`;
 }
 
-/** The most memory that NVIDIA's driver says is in use beyond what is at the start; undefined without its program. */
+/** @param {number} bytes */
+function mebibytes(bytes) {
+  return `${Math.round(bytes / mebibyte)} MiB`;
+}
+
+/**
+ * Samples the memory in use by `nvidia-smi`.
+ *
+ * @returns `stop` resolves with the peak in bytes above the memory in use at the start; undefined without nvidia-smi
+ */
 function watchGpuMemory() {
   const used = () =>
     promisify(execFile)('nvidia-smi', ['--query-gpu=memory.used', '--format=csv,noheader,nounits']).then(
@@ -93,12 +100,13 @@ function watchGpuMemory() {
   let watching = true;
   const watched = (async () => {
     const before = await used();
-    let most = before;
-    while (watching && before !== undefined) {
-      most = Math.max(most, (await used()) ?? 0);
+    if (before === undefined) return undefined;
+    let peak = before;
+    while (watching) {
+      peak = Math.max(peak, (await used()) ?? 0);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    return before === undefined ? undefined : most - before;
+    return peak - before;
   })();
   return {
     stop: () => {

@@ -1,5 +1,5 @@
-// `npm run demo`: from a fresh clone to textured models of every photo in examples/photos, through a real server and
-// the real command line. Nothing outside this folder and a temporary one is touched.
+// `npm run demo`: from a fresh clone to a textured model of every photo in examples/photos, through a real server and
+// the real command line. Writes to the repository and a temporary folder only.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, parse, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
@@ -7,25 +7,28 @@ import { demoPhotos, root } from './repository.mjs';
 import { requireNode } from './require-node.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
+/** @typedef {Awaited<ReturnType<typeof makeModel>>} Result */
+
 requireNode();
 const outputFolder = join(root, 'demo-output');
-const watched = process.stdout.isTTY === true;
+const inTerminal = process.stdout.isTTY === true;
 
 await main(async (atEnd) => {
-  await step('Installing (the first time a few minutes: SQLite is compiled)', () => npm('setup'));
+  await step('Installing (a few minutes the first time: SQLite is compiled)', () => npm('setup'));
   await step('Building', () => npm('build'));
 
   rmSync(outputFolder, { recursive: true, force: true });
   mkdirSync(outputFolder, { recursive: true });
   const server = await step('Starting a server', () => startThrowawayServer(atEnd));
 
+  /** @type {Result[]} */
   const results = [];
   for (const photo of demoPhotos()) {
     results.push(await step(`${basename(photo)} to 3D`, () => makeModel(server, photo)));
   }
 
   const sheet = join(outputFolder, 'contact-sheet.jpg');
-  await step('Drawing them from all sides', async () => {
+  await step('Rendering the models from all sides', async () => {
     const { contactSheet } = await import('./images/contact-sheet.mjs');
     writeFileSync(sheet, await contactSheet(results));
   });
@@ -34,15 +37,23 @@ await main(async (atEnd) => {
   console.log(`\n${table(results)}\n`);
   console.log(`Models and thumbnails:  ${relative('', outputFolder) || '.'}/`);
   console.log(`All from all sides:     ${relative('', sheet)}`);
-  console.log('Look at a model:        drop it on https://gltf-viewer.donmccurdy.com, or open it in Blender');
+  console.log('View a model:           drop it on https://gltf-viewer.donmccurdy.com, or open it in Blender');
 });
 
+/** @param {string} script */
 async function npm(script) {
-  const options = { cwd: root, stdio: ['ignore', 'pipe', 'pipe'], shell: true };
-  const { code, both } = await start('npm', ['run', script], options).ended;
-  if (code !== 0) throw new Failed(`${both.slice(-4000)}\nnpm run ${script} failed; its last words are above.`);
+  const { code, both } = await start('npm', ['run', script], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: true,
+  }).ended;
+  if (code !== 0) throw new Failed(`${both.slice(-4000)}\nnpm run ${script} failed. The end of its output is above.`);
 }
 
+/**
+ * @param {import('./throwaway-server.mjs').ThrowawayServer} server
+ * @param {string} photo
+ */
 async function makeModel({ gen3d, log }, photo) {
   const { name } = parse(photo);
   const glb = join(outputFolder, `${name}.glb`);
@@ -53,14 +64,19 @@ async function makeModel({ gen3d, log }, photo) {
   await succeeded(['download', task.task_id, '--thumbnail', '-o', thumbnail]);
   return { photo, glb, seconds, ...sizeOf(glb) };
 
+  /** @param {readonly string[]} args */
   async function succeeded(args) {
     const { code, stdout, stderr } = await gen3d(args);
-    if (code !== 0) throw new Failed(`${log()}\ngen3d ${args[0]} failed on ${basename(photo)}: ${stderr.trim()}`);
+    if (code !== 0) throw new Failed(`${log()}\ngen3d ${args[0]} failed for ${basename(photo)}: ${stderr.trim()}`);
     return stdout;
   }
 }
 
-/** A GLB's first chunk is JSON: the header is 12 bytes, the chunk's own 8. */
+/**
+ * Reads the first chunk of a GLB, which is JSON. The file's header takes 12 bytes, the chunk's 8.
+ *
+ * @param {string} path
+ */
 function sizeOf(path) {
   const bytes = readFileSync(path);
   const json = JSON.parse(bytes.subarray(20, 20 + bytes.readUInt32LE(12)).toString());
@@ -68,30 +84,39 @@ function sizeOf(path) {
   return { megabytes: bytes.length / 1e6, triangles: json.accessors[indices].count / 3 };
 }
 
+/**
+ * @template T
+ * @param {string} title
+ * @param {() => Promise<T>} work
+ */
 async function step(title, work) {
-  if (watched) process.stdout.write(`  ${title} ...`);
+  if (inTerminal) process.stdout.write(`  ${title} ...`);
   const startedAt = performance.now();
   try {
     const result = await work();
     const seconds = `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
-    process.stdout.write(`${watched ? '\r\x1b[2K\x1b[32m✓\x1b[0m' : '✓'} ${title}, ${seconds}\n`);
+    process.stdout.write(`${inTerminal ? '\r\x1b[2K\x1b[32m✓\x1b[0m' : '✓'} ${title}, ${seconds}\n`);
     return result;
   } catch (error) {
-    process.stdout.write(`${watched ? '\r\x1b[2K\x1b[31m✗\x1b[0m' : '✗'} ${title}\n`);
+    process.stdout.write(`${inTerminal ? '\r\x1b[2K\x1b[31m✗\x1b[0m' : '✗'} ${title}\n`);
     throw error;
   }
 }
 
+/** @param {readonly Result[]} results */
 function table(results) {
-  const rows = results.map(({ glb, seconds, megabytes, triangles }) => [
-    basename(glb),
-    `${seconds.toFixed(1)} s`,
-    `${megabytes.toFixed(1)} MB`,
-    triangles.toLocaleString('en'),
-  ]);
-  const all = [['model', 'time', 'size', 'triangles'], ...rows];
-  const widths = all[0].map((_, column) => Math.max(...all.map((row) => row[column].length)));
-  const line = ([name, ...cells]) =>
-    `  ${name.padEnd(widths[0])}${cells.map((cell, index) => `   ${cell.padStart(widths[index + 1])}`).join('')}`;
-  return all.map(line).join('\n');
+  const rows = [
+    ['model', 'time', 'size', 'triangles'],
+    ...results.map(({ glb, seconds, megabytes, triangles }) => [
+      basename(glb),
+      `${seconds.toFixed(1)} s`,
+      `${megabytes.toFixed(1)} MB`,
+      triangles.toLocaleString('en'),
+    ]),
+  ];
+  const widths = [0, 1, 2, 3].map((column) => Math.max(...rows.map((row) => row[column].length)));
+  return rows
+    .map((row) => row.map((cell, column) => (column ? cell.padStart(widths[column]) : cell.padEnd(widths[0]))))
+    .map((cells) => `  ${cells.join('   ')}`)
+    .join('\n');
 }

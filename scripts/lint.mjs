@@ -1,5 +1,5 @@
-// `npm run lint`: every linter over everything that git tracks. All run, also after one has failed; the summary at the
-// end also names those that are not installed here and were skipped.
+// `npm run lint`: runs every linter over the repository, also after one has failed. Ends with a summary, which names
+// the optional linters that are not installed here.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { root } from './repository.mjs';
@@ -8,40 +8,44 @@ const shellScripts = execFileSync('git', ['ls-files', '*.sh', '.ci'], { cwd: roo
   .trim()
   .split('\n');
 const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
+const sources = ['packages/*/src', 'packages/*/test', 'scripts', 'examples'];
 const depcruise = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
 
+/**
+ * @typedef {object} Check
+ * @property {string} name
+ * @property {readonly string[]} command
+ * @property {readonly string[]} [eachOf] files, for a command that takes one
+ * @property {boolean} [optional] skipped where the command is not installed
+ */
+
+/** @type {readonly Check[]} */
 const checks = [
   { name: 'biome', command: [process.execPath, biome, 'check', '--error-on-warnings'] },
   {
     name: 'dependency-cruiser',
-    command: [
-      process.execPath,
-      depcruise,
-      '--config',
-      '.dependency-cruiser.cjs',
-      'packages/*/src',
-      'packages/*/test',
-      'scripts',
-      'examples',
-    ],
+    command: [process.execPath, depcruise, '--config', '.dependency-cruiser.cjs', ...sources],
   },
-  { name: 'bash -n', command: ['bash', '-n'], eachOf: shellScripts },
+  { name: 'bash -n', command: ['bash', '-n'], eachOf: shellScripts, optional: process.platform === 'win32' },
   { name: 'shellcheck', command: ['shellcheck', ...shellScripts], optional: true },
   { name: 'ruff check', command: ['ruff', 'check', '--quiet'], optional: true },
   { name: 'ruff format', command: ['ruff', 'format', '--check', '--quiet'], optional: true },
 ];
 
-const results = checks.map((check) => ({ ...check, outcome: outcomeOf(check) }));
+const results = checks.map((check) => ({ name: check.name, outcome: outcomeOf(check) }));
 for (const { name, outcome } of results) console.log(`${name}: ${outcome}`);
 if (results.some(({ outcome }) => outcome === 'failed')) process.exitCode = 1;
 
-function outcomeOf({ command: [program, ...args], eachOf = [undefined], optional = false }) {
-  let failed = false;
-  for (const file of eachOf) {
-    const { status, error } = spawnSync(program, file ? [...args, file] : args, { cwd: root, stdio: 'inherit' });
-    if (error?.code === 'ENOENT' && (optional || process.platform === 'win32')) return 'skipped, not installed here';
+/** @param {Check} check */
+function outcomeOf({ command, eachOf, optional = false }) {
+  const [program = '', ...args] = command;
+  const argumentLists = eachOf ? eachOf.map((file) => [...args, file]) : [args];
+  let passed = true;
+  for (const list of argumentLists) {
+    const { status, error } = spawnSync(program, list, { cwd: root, stdio: 'inherit' });
+    if (optional && error && 'code' in error && error.code === 'ENOENT') return 'skipped, not installed';
     if (error) throw error;
-    failed ||= status !== 0;
+    passed &&= status === 0;
   }
-  return failed ? 'failed' : 'passed';
+  return passed ? 'passed' : 'failed';
 }

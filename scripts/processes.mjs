@@ -1,27 +1,35 @@
-// Child processes that never outlive the script, whatever ends it.
+// Child processes that never outlive the script, however it ends.
 import { spawn } from 'node:child_process';
 
 const onWindows = process.platform === 'win32';
+/** @type {Set<import('node:child_process').ChildProcess>} */
 const running = new Set();
 
-/** A sentence for the person who ran the script; anything else that is thrown is a bug in it. */
+/** An expected failure: `main` prints its message alone, and any other error with its stack. */
 export class Failed extends Error {}
 
+/** @typedef {(action: () => void) => void} AtEnd registers an action that runs however the script ends */
+/** @typedef {ReturnType<typeof start>} Program */
+
 /**
- * Starts a program as the head of a process group of its own, so that whatever it starts can be ended with it.
+ * Starts a program as the leader of a new process group, so that its own child processes can be stopped with it.
  *
- * @returns the child, and `ended`: its exit code, with everything it wrote to piped streams
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {import('node:child_process').SpawnOptions} [options] `shell` applies to Windows only
+ * @returns the child; `output`, the text so far of its piped streams; `ended`, the exit code with that text
  */
 export function start(command, args, { shell = false, ...options } = {}) {
-  const child = spawn(command, args, { detached: !onWindows, shell: shell && onWindows, ...options });
+  const child = spawn(command, args, { detached: !onWindows, shell: onWindows && shell, ...options });
   running.add(child);
   const output = { stdout: '', stderr: '', both: '' };
-  for (const name of ['stdout', 'stderr']) {
+  for (const name of /** @type {const} */ (['stdout', 'stderr'])) {
     child[name]?.setEncoding('utf8').on('data', (text) => {
       output[name] += text;
       output.both += text;
     });
   }
+  /** @type {Promise<{ code: number, stdout: string, stderr: string, both: string }>} */
   const ended = new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => {
@@ -33,36 +41,42 @@ export function start(command, args, { shell = false, ...options } = {}) {
   return { child, output, ended };
 }
 
-/** Asks the program and all it started to end; after `patienceMs` it is ended. */
-export async function stop({ child, ended }, patienceMs = 10_000) {
+/**
+ * Terminates the program. Kills its process group if it has not ended after `timeoutMs`.
+ *
+ * @param {Program} program
+ */
+export async function stop({ child, ended }, timeoutMs = 10_000) {
   if (!running.has(child)) return;
   child.kill('SIGTERM');
-  const timer = setTimeout(() => kill(child, 'SIGKILL'), patienceMs);
+  const timer = setTimeout(() => kill(child), timeoutMs);
   await ended.catch(() => {});
   clearTimeout(timer);
 }
 
-function kill(child, signal) {
+/** @param {import('node:child_process').ChildProcess} child */
+function kill(child) {
   try {
-    if (onWindows) child.kill(signal);
-    else process.kill(-child.pid, signal);
+    if (onWindows || child.pid === undefined) child.kill('SIGKILL');
+    else process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // It has ended meanwhile.
+    // It has already ended.
   }
 }
 
-/** Runs the script's work; Ctrl-C, a failure and the normal end all leave no process behind. */
+/**
+ * Runs the script. Ctrl-C, a failure and the normal end leave no child process behind.
+ *
+ * @param {(atEnd: AtEnd) => Promise<void>} work
+ */
 export async function main(work) {
+  /** @type {Array<() => void>} */
   const cleanUps = [];
   const cleanUp = () => {
-    for (const child of running) kill(child, 'SIGKILL');
+    for (const child of running) kill(child);
     for (const action of cleanUps.splice(0)) action();
   };
-  for (const [signal, code] of [
-    ['SIGINT', 130],
-    ['SIGTERM', 143],
-    ['SIGHUP', 129],
-  ]) {
+  for (const [signal, code] of Object.entries({ SIGINT: 130, SIGTERM: 143, SIGHUP: 129 })) {
     process.on(signal, () => {
       process.stderr.write('\nInterrupted.\n');
       process.exit(code);

@@ -1,6 +1,5 @@
-// What `npm test` does on a fresh clone: install, build, type-check, lint, check the packages,
-// run every test. Arguments go to vitest.
-// The last line is the count of the tests, for people and for CI.
+// `npm test`: installs, builds, checks types, lints, checks the packages and runs every test, also on a fresh clone.
+// Arguments are passed to vitest. The last line of the output is the number of tests, for people and for CI.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +15,7 @@ for (const script of ['setup', 'build', 'typecheck', 'lint', 'check-packages']) 
   if (status === 0) continue;
   console.error(`\nnpm run ${script} failed.\n`);
   exitCode ||= status;
-  // Nothing can be tested without these two; a wrong type or a stray space must not hide what the tests say.
+  // The tests need these two. After any other failure they still run.
   if (script === 'setup' || script === 'build') process.exit(exitCode);
 }
 
@@ -33,18 +32,24 @@ try {
 }
 process.exitCode = exitCode;
 
+/**
+ * @param {string} command
+ * @param {readonly string[]} args
+ * @param {import('node:child_process').SpawnSyncOptions} [options]
+ */
 function run(command, args, options = {}) {
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options });
   if (error) throw error;
   return status ?? 1;
 }
 
+/** @param {import('vitest/reporters').JsonTestResults} report */
 function summary({ numPassedTests, numFailedTests, numPendingTests, numTodoTests, testResults }) {
-  // A file that could not be loaded holds no failed test, but it is one.
+  // vitest lists a file that failed to load without any failed test. Count it as one.
   const unloaded = testResults.filter(
-    ({ status, assertionResults }) => status === 'failed' && !assertionResults.length,
+    ({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0,
   );
   const skipped = numPendingTests + numTodoTests;
   const counts = `${numPassedTests} passed, ${numFailedTests + unloaded.length} failed`;
-  return skipped === 0 ? counts : `${skipped} skipped, for want of what they name above\n${counts}`;
+  return skipped === 0 ? counts : `${skipped} skipped: they need software that is not installed here\n${counts}`;
 }

@@ -1,6 +1,7 @@
-// What Express 5 itself costs: a route that only sends a finished job's JSON. `npm run bench api` starts it.
+// The cost of Express 5 itself: a route that sends the JSON of a finished job. `npm run bench api` starts it.
 import { requireFrom } from '../repository.mjs';
 
+/** @type {typeof import('express')} */
 const express = requireFrom('server')('express');
 
 const id = '01J9ZC3W8Q4V5N6M7P8R9S0T1A';
@@ -22,5 +23,6 @@ app.post('/v1/jobs', express.json(), (_request, response) => {
   response.status(202).json({ job_id: id });
 });
 const listener = app.listen(0, '127.0.0.1', () => {
-  console.log(`listening on http://127.0.0.1:${listener.address().port}`);
+  const { port } = /** @type {import('node:net').AddressInfo} */ (listener.address());
+  console.log(`listening on http://127.0.0.1:${port}`);
 });

@@ -1,4 +1,4 @@
-// How long each stage of a model takes and how much memory, by bundle, device and resolution; beside it, in the same run,
+// Time and memory of each stage of a model, by photo, bundle, device and resolution. Optionally in the same run:
 // TripoSR's own pipeline in PyTorch with the same weights.
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
@@ -7,38 +7,44 @@ import { Failed, start } from '../processes.mjs';
 import { demoPhotos, root } from '../repository.mjs';
 import { median, row } from './figures.mjs';
 
-const options = {
-  bundle: { type: 'string', multiple: true, default: ['gen3d-tiny', 'gen3d-base', 'inflate'] },
-  device: { type: 'string', multiple: true, default: ['cpu'] },
-  resolution: { type: 'string', multiple: true, default: ['128', '256', '384'] },
-  photo: { type: 'string', default: 'examples/photos/toy-truck.png' },
-  photos: { type: 'boolean', default: false },
-  rounds: { type: 'string', default: '3' },
-  reference: { type: 'string' },
-  checkpoint: { type: 'string' },
-  python: { type: 'string', default: 'python3' },
-};
+/** @typedef {{ seconds: number, megabytes?: number }} Stage */
+/** @typedef {{ load: number, total: number, stages: Record<string, Stage>, peak: number, triangles: number }} Figures */
+/** @typedef {{ labels: string[], command: string[] }} Run */
 
 /**
  *   npm run bench engine                                     the bundles of the repository, at three resolutions
  *   npm run bench engine -- --photos --resolution 256        each demo photo
  *   npm run bench engine -- --bundle DIR --resolution 256 --reference TRIPOSR --checkpoint FOLDER [--python venv/bin/python]
  *
- * The last sets TripoSR (a clone of it, and a folder with `model.ckpt` and `config.yaml`) beside a bundle that was
- * made of the same checkpoint: `scripts/models/triposr/prove.py --size full --keep FOLDER` makes both with random weights.
+ * The last compares a bundle with TripoSR: a clone of it, and a folder with the `model.ckpt` and `config.yaml` that the
+ * bundle was made from. `scripts/models/triposr/prove.py --size full --keep FOLDER` makes both with random weights.
  */
 export async function benchEngine() {
-  const { values } = parseArgs({ args: process.argv.slice(3), options });
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      bundle: { type: 'string', multiple: true, default: ['gen3d-tiny', 'gen3d-base', 'inflate'] },
+      device: { type: 'string', multiple: true, default: ['cpu'] },
+      resolution: { type: 'string', multiple: true, default: ['128', '256', '384'] },
+      photo: { type: 'string', default: 'examples/photos/toy-truck.png' },
+      photos: { type: 'boolean', default: false },
+      rounds: { type: 'string', default: '3' },
+      reference: { type: 'string' },
+      checkpoint: { type: 'string' },
+      python: { type: 'string', default: 'python3' },
+    },
+  });
   const photos = values.photos ? demoPhotos() : [resolve(values.photo)];
+  /** @type {Run[]} */
   const runs = photos.flatMap((photo) =>
-    values.bundle.flatMap((bundle) =>
+    values.bundle.flatMap((nameOrPath) =>
       values.device.flatMap((device) =>
         values.resolution.map((resolution) => {
-          const at = existsSync(bundle) ? resolve(bundle) : bundle;
-          const request = JSON.stringify({ bundle: at, device, resolution: Number(resolution), photo });
+          const bundle = existsSync(nameOrPath) ? resolve(nameOrPath) : nameOrPath;
+          const request = JSON.stringify({ bundle, device, resolution: Number(resolution), photo });
           return {
             labels: [basename(photo), basename(bundle), device, resolution],
-            command: [process.execPath, join(root, 'scripts/bench/engine-run.mjs'), request],
+            command: [process.execPath, join(import.meta.dirname, 'engine-run.mjs'), request],
           };
         }),
       ),
@@ -57,39 +63,51 @@ export async function benchEngine() {
     }
   }
 
-  // All take turns, so that another program on the machine slows them alike.
+  // The runs take turns, so other programs on the machine slow them equally.
+  /** @type {Figures[][]} */
   const measured = runs.map(() => []);
-  for (let round = 0; round < Number(values.rounds); round += 1) {
+  for (let round = 0; round < Number(values.rounds); round++) {
     for (const [index, { command }] of runs.entries()) measured[index].push(await runOne(command));
   }
   print(runs, measured);
 }
 
+/**
+ * @param {readonly string[]} command prints JSON on its last line
+ * @returns {Promise<Figures>}
+ */
 async function runOne([program, ...args]) {
   const { code, stdout, stderr } = await start(program, args, { stdio: ['ignore', 'pipe', 'pipe'] }).ended;
   if (code !== 0) throw new Failed(`${program} ${args.join(' ')} failed:\n${stderr.slice(-2000)}`);
-  return JSON.parse(stdout.trim().split('\n').at(-1));
+  return JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf('\n') + 1));
 }
 
+/**
+ * @param {readonly Run[]} runs
+ * @param {ReadonlyArray<readonly Figures[]>} measured by run, then round
+ */
 function print(runs, measured) {
-  const rounds = measured[0].length;
-  console.log(`Medians of ${rounds} rounds in turn. A stage: seconds, and the most memory in MB while it ran.\n`);
+  console.log(
+    `Medians of ${measured[0].length} rounds. A stage: its seconds, and the peak memory in MB while it ran.\n`,
+  );
   const stages = [...new Set(measured.flatMap(([first]) => Object.keys(first.stages)))];
   row('photo', 'bundle', 'device', 'cells', 'load', 'total', 'peak', 'triangles', ...stages);
   row('---', '---', '---', '--:', '--:', '--:', '--:', '--:', ...stages.map(() => '--:'));
   for (const [index, { labels }] of runs.entries()) {
-    const of = (read) => median(measured[index].map(read));
+    /** @param {(figures: Figures) => number} read */
+    const medianOf = (read) => median(measured[index].map(read));
     const cells = stages.map((name) => {
       if (!measured[index][0].stages[name]) return '';
-      const megabytes = of(({ stages: found }) => found[name].megabytes ?? 0);
-      return `${of(({ stages: found }) => found[name].seconds).toFixed(2)}${megabytes ? `, ${megabytes}` : ''}`;
+      const seconds = medianOf((figures) => figures.stages[name].seconds).toFixed(2);
+      const megabytes = medianOf((figures) => figures.stages[name].megabytes ?? 0);
+      return megabytes ? `${seconds}, ${megabytes}` : seconds;
     });
     row(
       ...labels,
-      `${of(({ load }) => load).toFixed(1)} s`,
-      `${of(({ total }) => total).toFixed(1)} s`,
-      `${of(({ peak }) => peak)} MB`,
-      of(({ triangles }) => triangles).toLocaleString('en'),
+      `${medianOf(({ load }) => load).toFixed(1)} s`,
+      `${medianOf(({ total }) => total).toFixed(1)} s`,
+      `${medianOf(({ peak }) => peak)} MB`,
+      medianOf(({ triangles }) => triangles).toLocaleString('en'),
       ...cells,
     );
   }

@@ -1,11 +1,11 @@
-// How one account fares while other accounts and anonymous callers attack the server. Everything is on loopback.
+// The jobs of one account while other accounts and anonymous callers attack the server. Everything is on loopback.
 //
 //   npm run bench hostile                                 five minutes of attack, on SQLite
 //   npm run bench hostile -- --minutes 2 --database postgres
 //
 // A submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D jobs whose events go to
-// dead names and to hosts that never respond. hostile/callers.mjs lists what anonymous callers do. E submits one photo
-// every 30 s, and is the one that is measured. Exits with 1 when a figure exceeds its limit.
+// names that cannot be resolved and to hosts that never respond. hostile/callers.mjs lists the anonymous callers. E
+// submits one photo every 30 s and is measured. Exits with 1 when a figure exceeds its limit.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,26 +13,20 @@ import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Failed } from '../processes.mjs';
 import { demoPhotos } from '../repository.mjs';
 import { startThrowawayServer } from '../throwaway-server.mjs';
-import { quantile, row } from './figures.mjs';
+import { quantile, row, sum } from './figures.mjs';
 import { largeImages } from './hostile/large-images.mjs';
 import { checkRecords } from './hostile/records.mjs';
-import { call, servePhotos } from './hostile/requests.mjs';
+import { call, portOf, serveImages } from './hostile/requests.mjs';
 import { silentNameServer } from './hostile/silent-name-server.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
 import { buildServerSources } from './server-sources.mjs';
 
-const options = {
-  minutes: { type: 'string', default: '5' },
-  database: { type: 'string', default: 'sqlite' },
-};
-const callersFile = fileURLToPath(new URL('hostile/callers.mjs', import.meta.url));
 const accountNames = ['A', 'B', 'C', 'D1', 'D2', 'D3', 'D4', 'E'];
-/** Those whose events go to a receiver that responds. */
+/** Accounts with events that go to a receiver that responds. */
 const withReceiver = ['B', 'E'];
 const withoutEndpoint = ['A', 'C'];
 
@@ -40,21 +34,31 @@ const idleJobs = 4;
 const submitEveryMs = 30_000;
 const pollEveryMs = 100;
 const sampleEveryMs = 500;
-/** How much longer than the attack E waits for its last job. */
+/** Time after the attack in which the last job of E may still finish. */
 const lastJobMs = 60_000;
 
 const limits = { slowdown: 2.5, readMs: 100, apiMegabytes: 400, deliverySeconds: 10, shutdownSeconds: 45 };
 
-/** Prints the section `Hostile callers` of docs/benchmarks.md. */
+/** @typedef {{ id: string, key: string }} Account */
+/** @typedef {{ ca: string, cert: string, key: string }} PrivateCa */
+
+/**
+ * Prints the section `Hostile callers` of docs/benchmarks.md.
+ *
+ * @param {import('../processes.mjs').AtEnd} atEnd
+ */
 export async function benchHostile(atEnd) {
-  const { values } = parseArgs({ args: process.argv.slice(3), options });
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: { minutes: { type: 'string', default: '5' }, database: { type: 'string', default: 'sqlite' } },
+  });
   const minutes = Number(values.minutes);
   if (!(minutes > 0)) throw new Failed('--minutes must be a number above 0');
   if (!['sqlite', 'postgres'].includes(values.database)) throw new Failed('--database must be sqlite or postgres');
   await largeImages();
 
   const { server, accounts, receiver, names, openRecords } = await startAll(atEnd, values.database);
-  const photos = await servePhotos({ 'photo.jpg': demoPhotos()[0] });
+  const photos = await serveImages({ 'photo.jpg': demoPhotos()[0] });
   const customer = new Customer(server.url, accounts.E.key, photos.urlOf('photo.jpg'));
   const memory = sampleMemory(server.pid);
 
@@ -63,7 +67,7 @@ export async function benchHostile(atEnd) {
   for (let index = 0; index < idleJobs; index++) {
     const seconds = await customer.makeModel(300);
     if (seconds === undefined) throw new Failed(`A job did not finish on the idle server.\n${server.log()}`);
-    // The first one also loads the networks.
+    // The first job also loads the networks.
     if (index > 0) idle.push(seconds);
   }
   const idleReads = customer.takeReads();
@@ -82,16 +86,16 @@ export async function benchHostile(atEnd) {
   const { accepted, counts, cpuSeconds } = await stopCallers();
   customer.close();
   const peaks = memory.stop();
-  const closing = performance.now();
+  const shutdownStart = performance.now();
   await server.close(2 * limits.shutdownSeconds * 1_000);
-  const shutdownSeconds = (performance.now() - closing) / 1_000;
+  const shutdownSeconds = (performance.now() - shutdownStart) / 1_000;
 
   const db = await openRecords();
   const records = await checkRecords(db, {
     accounts: accountNames.map((name) => ({
       id: accounts[name].id,
       accepted: name === 'E' ? customer.accepted : accepted[name],
-      endpoint: !withoutEndpoint.includes(name),
+      hasEndpoint: !withoutEndpoint.includes(name),
     })),
     finalEvents: receiver.finalEvents,
     dataDir: server.dataDir,
@@ -100,18 +104,19 @@ export async function benchHostile(atEnd) {
   await db.destroy();
 
   console.log(
-    `${minutes} minutes of attack, ${values.database}. The dead names: ` +
+    `${minutes} minutes of attack, ${values.database}. Names that cannot be resolved: ` +
       `${names ? 'their name server never responds' : 'under .invalid'}.\n`,
   );
   row('', 'measured', 'limit', '');
   row('---', '--:', '--:', '---');
   const idleMedian = quantile(idle, 0.5);
   // A job that did not finish took longer than any other.
-  const median = quantile(attacked.map(orNever), 0.5);
+  const attackedSeconds = attacked.map(orNever);
+  const median = quantile(attackedSeconds, 0.5);
   figure('E, idle server: creation to completion, median', seconds(idleMedian));
   figure('E, idle server: longest', seconds(quantile(idle, 1)));
   figure('E, under attack: median', seconds(median));
-  figure('E, under attack: longest', seconds(quantile(attacked.map(orNever), 1)));
+  figure('E, under attack: longest', seconds(quantile(attackedSeconds, 1)));
   limited('E, under attack: median, of that on the idle server', median / idleMedian, limits.slowdown, (ratio) =>
     ratio.toFixed(2),
   );
@@ -132,21 +137,23 @@ export async function benchHostile(atEnd) {
     figure(`all processes together: peak of the proportional memory (${parts})`, megabytes(peaks.total));
   }
   limited('shutdown', shutdownSeconds, limits.shutdownSeconds, seconds);
-  for (const [name, value, limit] of records.rows) limited(name, value, limit);
+  for (const { name, value, max } of records.figures) limited(name, value, max);
 
   const statuses = Object.entries(records.statuses).map(([status, count]) => `${count} ${status}`);
   console.log(`\nJobs at the end: ${statuses.join(', ')}. Reads of E under attack: ${reads.ms.length}.`);
-  console.log(`What the callers got, in ${cpuSeconds.toFixed(0)} s of CPU time of their own:\n`);
+  console.log(`Responses to the hostile callers, which used ${cpuSeconds.toFixed(0)} s of CPU time:\n`);
   for (const [caller, outcomes] of Object.entries(counts)) {
-    console.log(
-      `- ${caller}: ${Object.entries(outcomes)
-        .map(([outcome, count]) => `${outcome} ${count}`)
-        .join(', ')}`,
-    );
+    const list = Object.entries(outcomes).map(([outcome, count]) => `${outcome} ${count}`);
+    console.log(`- ${caller}: ${list.join(', ')}`);
   }
 }
 
-/** The server with its accounts, and the receiver of E's and B's webhooks. */
+/**
+ * Starts the server with its accounts, and the receiver of the webhooks of E and B.
+ *
+ * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {string} databaseKind
+ */
 async function startAll(atEnd, databaseKind) {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-bench-hostile-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
@@ -171,9 +178,10 @@ async function startAll(atEnd, databaseKind) {
   const database = cluster?.url ?? 'sqlite';
   const server = await startThrowawayServer(atEnd, ['--allow-private-network', '--database', database], {
     env: { GEN3D_RATES: '{"bench":0.002}', GEN3D_INSTANCE: 'bench', NODE_EXTRA_CA_CERTS: caFile },
-    enter: names?.enter,
+    ...(names && { enter: names.enter }),
   });
   const admin = await openAdmin(loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  /** @type {Record<string, Account>} */
   const accounts = {};
   for (const name of accountNames) {
     const { account_id: id } = await admin.createAccount(name, 1_000);
@@ -190,9 +198,15 @@ async function startAll(atEnd, databaseKind) {
   return { server, accounts, receiver, names, openRecords };
 }
 
-/** Receives webhooks, and notes those that end a job: the ids of the events by job, and when the first one came. */
-async function openReceiver({ ca, cert, key }) {
+/**
+ * Receives webhooks and records the final events: their ids by job, and the time of the first one of each job.
+ *
+ * @param {PrivateCa} ca
+ */
+async function openReceiver({ cert, key }) {
+  /** @type {Map<string, Set<string>>} */
   const finalEvents = new Map();
+  /** @type {Map<string, number>} */
   const finalEventAt = new Map();
   const server = createServer({ cert, key }, async (request, response) => {
     let text = '';
@@ -206,27 +220,40 @@ async function openReceiver({ ca, cert, key }) {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   server.unref();
-  return { ca, url: `https://127.0.0.1:${server.address().port}/hook`, finalEvents, finalEventAt };
+  return { url: `https://127.0.0.1:${portOf(server)}/hook`, finalEvents, finalEventAt };
 }
 
-/** E: submits photos, and reads one of its open jobs every 100 ms, whether or not the server has answered the read before. */
+/** E: submits photos and reads one of its open jobs every 100 ms, also while earlier reads are pending. */
 class Customer {
+  /** @type {string[]} */
   accepted = [];
+  /** @type {Map<string, (status: string) => void>} */
   #open = new Map();
-  #reads = { ms: [], refused: 0 };
+  #reads = noReads();
   #next = 0;
   #timer = setInterval(() => void this.#read(), pollEveryMs);
+  #jobsUrl;
+  #key;
+  #body;
 
+  /**
+   * @param {string} url
+   * @param {string} key
+   * @param {string} photoUrl
+   */
   constructor(url, key, photoUrl) {
-    this.jobs = `${url}/v1/jobs`;
-    this.key = key;
-    this.body = { type: 'image-to-3d', input: { image_urls: [photoUrl] } };
+    this.#jobsUrl = `${url}/v1/jobs`;
+    this.#key = key;
+    this.#body = { type: 'image-to-3d', input: { image_urls: [photoUrl] } };
   }
 
-  /** Seconds from the first attempt to create the job until it is seen to have succeeded; undefined after `limitSeconds`. */
-  async makeModel(limitSeconds) {
+  /**
+   * @param {number} timeoutSeconds
+   * @returns seconds from the first attempt to create the job until a read says that it succeeded; undefined on timeout
+   */
+  async makeModel(timeoutSeconds) {
     const startedAt = performance.now();
-    const expired = sleep(limitSeconds * 1_000, undefined, { ref: false });
+    const expired = sleep(timeoutSeconds * 1_000, undefined, { ref: false });
     const id = await Promise.race([this.#create(), expired]);
     if (id === undefined) return undefined;
     const ended = new Promise((resolve) => this.#open.set(id, resolve));
@@ -234,10 +261,10 @@ class Customer {
     return status === 'SUCCEEDED' ? (performance.now() - startedAt) / 1_000 : undefined;
   }
 
-  /** The reads since the last time. */
+  /** The reads since the last call. */
   takeReads() {
     const reads = this.#reads;
-    this.#reads = { ms: [], refused: 0 };
+    this.#reads = noReads();
     return reads;
   }
 
@@ -245,10 +272,11 @@ class Customer {
     clearInterval(this.#timer);
   }
 
+  /** @returns {Promise<string>} the job's id */
   async #create() {
-    const body = { ...this.body, idempotency_key: `${this.accepted.length}-${Math.random()}` };
+    const body = { ...this.#body, idempotency_key: `${this.accepted.length}-${Math.random()}` };
     for (;;) {
-      const response = await this.#call('POST', this.jobs, body);
+      const response = await this.#call('POST', this.#jobsUrl, body);
       if (response?.status === 202) {
         this.accepted.push(response.body.job_id);
         return response.body.job_id;
@@ -261,7 +289,7 @@ class Customer {
     const ids = [...this.#open.keys()];
     const id = ids[this.#next++ % ids.length];
     if (id === undefined) return;
-    const response = await this.#call('GET', `${this.jobs}/${id}`);
+    const response = await this.#call('GET', `${this.#jobsUrl}/${id}`);
     if (response?.status !== 200) return;
     this.#reads.ms.push(response.ms);
     if (response.body.finished_at === null) return;
@@ -269,43 +297,63 @@ class Customer {
     this.#open.delete(id);
   }
 
-  /** The response, or undefined where the connection failed. Counts what is refused. */
+  /**
+   * Counts refusals. Returns undefined when the connection failed.
+   *
+   * @param {string} method
+   * @param {string} url
+   * @param {unknown} [body]
+   */
   async #call(method, url, body) {
-    const response = await call(method, url, this.key, body).catch(() => undefined);
+    const response = await call(method, url, this.#key, body).catch(() => undefined);
     if (!response || response.status >= 400) this.#reads.refused++;
     return response;
   }
 }
 
-/** Starts the hostile callers. Resolves with what stops them and returns their report. */
+/** @returns {{ ms: number[], refused: number }} */
+const noReads = () => ({ ms: [], refused: 0 });
+
+/**
+ * Starts the hostile callers. Resolves with a function that stops them and returns their report.
+ *
+ * @param {string} url
+ * @param {Readonly<Record<string, Account>>} accounts
+ */
 async function startCallers(url, accounts) {
-  const child = fork(callersFile);
-  const keys = Object.fromEntries(Object.entries(accounts).map(([name, { key }]) => [name, key]));
-  const { E: _, ...hostile } = keys;
-  const reported = async () => {
+  const child = fork(join(import.meta.dirname, 'hostile/callers.mjs'));
+  /** @returns {Promise<any>} */
+  const nextMessage = async () => {
     const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
-    if (typeof message === 'number') throw new Failed(`The hostile callers ended with ${message}`);
+    if (typeof message === 'number') throw new Failed(`The hostile callers exited with ${message}`);
     return message;
   };
+  const { E: _, ...hostile } = Object.fromEntries(Object.entries(accounts).map(([name, { key }]) => [name, key]));
   child.send({ url, keys: hostile });
-  await reported();
+  await nextMessage();
+  /** @returns {Promise<import('./hostile/callers.mjs').Report>} */
   return () => {
     child.send('stop');
-    return reported();
+    return nextMessage();
   };
 }
 
-/** Samples the memory of the process and those that it started, until `stop` returns the peaks in MB. */
+/**
+ * Samples the memory of the process and of its descendants until `stop` returns the peaks in MB.
+ *
+ * @param {number} pid
+ */
 function sampleMemory(pid) {
-  const peaks = { total: 0, parts: new Map() };
+  /** @type {{ total: number, parts: Map<string, number> }} */
+  let peaks = { total: 0, parts: new Map() };
   const timer = setInterval(() => {
     const parts = new Map();
     for (const one of processTree(pid)) {
       const name = one === pid ? 'API' : nameOf(one);
       parts.set(name, (parts.get(name) ?? 0) + (proportionalMemory(one) ?? 0));
     }
-    const total = [...parts.values()].reduce((sum, size) => sum + size, 0);
-    if (total > peaks.total) Object.assign(peaks, { total, parts });
+    const total = sum([...parts.values()]);
+    if (total > peaks.total) peaks = { total, parts };
   }, sampleEveryMs);
   return {
     stop() {
@@ -315,25 +363,39 @@ function sampleMemory(pid) {
   };
 }
 
-/** Seconds from the end of each job until its event arrived; undefined where it did not, though the job ended. */
+/**
+ * @param {any} db
+ * @param {readonly string[]} ids
+ * @param {ReadonlyMap<string, number>} arrivedAt
+ * @returns {Promise<Array<number | undefined>>} seconds from the end of each finished job until its event arrived;
+ *   undefined if it did not arrive
+ */
 async function deliveriesOf(db, ids, arrivedAt) {
+  /** @type {Array<{ id: string, finished_at: unknown }>} */
   const jobs = await db.selectFrom('jobs').select(['id', 'finished_at']).where('id', 'in', ids).execute();
   return jobs
     .filter(({ finished_at: finishedAt }) => finishedAt !== null)
-    .map(({ id, finished_at: finishedAt }) =>
-      arrivedAt.has(id) ? (arrivedAt.get(id) - Number(finishedAt)) / 1_000 : undefined,
-    );
+    .map(({ id, finished_at: finishedAt }) => {
+      const at = arrivedAt.get(id);
+      return at === undefined ? undefined : (at - Number(finishedAt)) / 1_000;
+    });
 }
 
+/** @param {number | undefined} value */
 const orNever = (value) => value ?? Number.POSITIVE_INFINITY;
+/** @param {number} value */
 const seconds = (value) => (Number.isFinite(value) ? `${value.toFixed(1)} s` : 'not within the run');
+/** @param {number} value */
 const milliseconds = (value) => `${value.toFixed(1)} ms`;
+/** @param {number} value */
 const megabytes = (value) => `${value} MB`;
 
+/** @type {(name: string, text: string) => void} */
 const figure = (name, text) => row(name, text, '', '');
 
+/** @type {(name: string, value: number, limit: number, format?: (value: number) => string) => void} */
 function limited(name, value, limit, format = String) {
-  // A figure that was not measured (NaN) has failed too.
+  // A figure that was not measured is NaN, and has failed too.
   const isMet = value <= limit;
   if (!isMet) process.exitCode = 1;
   row(name, format(value), format(limit), isMet ? 'PASS' : '**FAIL**');

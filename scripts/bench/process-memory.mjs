@@ -1,28 +1,47 @@
-// Memory of this machine's processes as the kernel reports it. Only on Linux; elsewhere nothing is found.
+// The memory of processes as Linux reports it. On other systems the functions find nothing.
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** The process and all that it started, and those started in turn. */
+/**
+ * The ids of the process and of all its descendants.
+ *
+ * @param {number} pid
+ */
 export function processTree(pid) {
-  const parents = new Map();
+  /** @type {Array<{ pid: number, parent: number }>} */
+  let processes;
   try {
-    for (const name of readdirSync('/proc')) {
-      if (/^\d+$/.test(name)) parents.set(Number(name), Number(field(name, 'status', 'PPid')));
-    }
+    processes = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => ({ pid: Number(name), parent: Number(field(name, 'status', 'PPid')) }));
   } catch {
     return [];
   }
   const tree = [pid];
-  for (const one of tree) tree.push(...[...parents].filter(([, parent]) => parent === one).map(([child]) => child));
+  for (const parent of tree) {
+    tree.push(...processes.filter((process) => process.parent === parent).map((process) => process.pid));
+  }
   return tree;
 }
 
-/** Peak of the resident memory, in MB. */
+/**
+ * Peak of the resident memory, in MB.
+ *
+ * @param {number | 'self'} pid
+ */
 export const peakMemory = (pid) => megabytes(field(pid, 'status', 'VmHWM'));
 
-/** Memory with each shared page divided by the number of processes that share it, so that a sum is fair; in MB. */
+/**
+ * Memory in MB, with each shared page divided by the number of processes that share it, which makes sums meaningful.
+ *
+ * @param {number} pid
+ */
 export const proportionalMemory = (pid) => megabytes(field(pid, 'smaps_rollup', 'Pss'));
 
-/** Name of the script or program that the process runs. */
+/**
+ * The name of the script or program that the process runs, with its folder.
+ *
+ * @param {number} pid
+ */
 export function nameOf(pid) {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
@@ -33,11 +52,14 @@ export function nameOf(pid) {
   }
 }
 
-function megabytes(text) {
-  const kilobytes = text?.split(' ')[0];
-  return kilobytes && Math.round(kilobytes / 1024);
-}
+/** @param {string | undefined} text such as `1234 kB` */
+const megabytes = (text) => (text ? Math.round(Number.parseInt(text, 10) / 1024) : undefined);
 
+/**
+ * @param {number | string} pid
+ * @param {string} file
+ * @param {string} name
+ */
 function field(pid, file, name) {
   try {
     return new RegExp(`^${name}:\\s*(.+)$`, 'm').exec(readFileSync(`/proc/${pid}/${file}`, 'utf8'))?.[1];

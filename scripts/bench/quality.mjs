@@ -1,53 +1,82 @@
-// How good the models are: every photo of a set through the engine, compared with the object it shows.
+// The quality of the models: reconstructs each photo of a set and compares the model with the object that it shows.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { Engine, loadBundle, readGlb } from '../../packages/engine/dist/index.js';
 import { Failed } from '../processes.mjs';
 import { compare, tolerances } from '../quality/compare.mjs';
 import { readSet } from '../quality/read-set.mjs';
 import { sampleSurface } from '../quality/sample-surface.mjs';
 import { silhouetteIou } from '../quality/silhouette.mjs';
-import { ballModel } from '../quality/sphere.mjs';
+import { sphereModel } from '../quality/sphere.mjs';
 import { isWatertight } from '../quality/watertight.mjs';
 import { requireFrom, root } from '../repository.mjs';
-import { row } from './figures.mjs';
+import { row, sum } from './figures.mjs';
+
+/** @type {typeof import('sharp').default} */
+const sharp = requireFrom('engine')('sharp');
 
 const models = join(root, 'models');
-const sharp = requireFrom('engine')('sharp');
-const { Engine, loadBundle, readGlb } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
-
+/** @type {Record<string, string>} */
 const sets = { benchmark: 'benchmarks/quality', validation: 'models/training/validation' };
 const samples = 16384;
 
-/** What every other row is compared with. */
+/** All other rows are compared with this bundle. */
 const baseline = 'inflate';
 
-/** `json` names a file that keeps the figures; those it has already are not measured again. */
-const options = {
-  set: { type: 'string', default: 'benchmark' },
-  bundle: { type: 'string', multiple: true },
-  limit: { type: 'string' },
-  json: { type: 'string' },
-};
+/** @typedef {import('../quality/read-set.mjs').QualityObject} QualityObject */
+/** @typedef {import('../quality/sample-surface.mjs').TexturedTriangles} TexturedTriangles */
+/** @typedef {import('../quality/sample-surface.mjs').RgbaImage} RgbaImage */
+/** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, elevationRadians: number }} Model */
+/**
+ * @typedef {object} Reconstructor
+ * @property {import('../quality/silhouette.mjs').Lens} lens
+ * @property {(photo: string) => Promise<Model>} reconstruct
+ * @property {() => Promise<void>} [close]
+ */
+/** @typedef {import('../quality/compare.mjs').Comparison} Comparison */
+/** @typedef {Comparison & { iou: number, watertight: boolean, seconds?: number, failed?: string }} Figures */
+/** @typedef {Figures & { bundle: string, object: string, view: number }} Kept */
+/** @typedef {Kept & { kind: string, seen: boolean }} Result */
+/** @typedef {'chamfer' | 'chamferSeen' | 'chamferUnseen' | 'colorSeen' | 'colorUnseen' | 'iou'} FigureName */
 
-/** Prints the tables of docs/quality.md. */
+/**
+ *   npm run bench quality                               all bundles in models/, on the benchmark set
+ *   npm run bench quality -- --set validation --bundle gen3d-base --limit 10
+ *   npm run bench quality -- --json FILE                keeps the figures in a file and measures only the missing ones
+ *
+ * Prints the tables of docs/quality.md.
+ */
 export async function benchQuality() {
-  const { values } = parseArgs({ args: process.argv.slice(3), options });
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      set: { type: 'string', default: 'benchmark' },
+      bundle: { type: 'string', multiple: true },
+      limit: { type: 'string' },
+      json: { type: 'string' },
+    },
+  });
   const objects = spread(readSet(sets[values.set] ? join(root, sets[values.set]) : resolve(values.set)), values.limit);
   const names = values.bundle
     ? [...new Set([baseline, ...values.bundle])]
     : [baseline, 'sphere', ...installedBundles()];
+  /** @type {Kept[]} */
   const kept = values.json && existsSync(values.json) ? JSON.parse(readFileSync(values.json, 'utf8')) : [];
+  /** @type {Result[]} */
   const results = [];
   for (const name of names) {
     const reconstructor = name === 'sphere' ? sphere : await openBundle(name);
     for (const [index, object] of objects.entries()) {
       const truth = object.truth();
       for (const view of object.photos.keys()) {
-        const which = { bundle: name, object: object.id, view: view + 1 };
-        const known = kept.find((figures) => Object.keys(which).every((key) => figures[key] === which[key]));
-        const figures = known ?? { ...which, ...(await measure(reconstructor, object, view, truth)) };
+        const known = kept.find(
+          (figures) => figures.bundle === name && figures.object === object.id && figures.view === view + 1,
+        );
+        const figures = known ?? {
+          ...{ bundle: name, object: object.id, view: view + 1 },
+          ...(await measure(reconstructor, object, view, truth)),
+        };
         results.push({ ...figures, kind: object.kind, seen: object.seen });
         if (known || !values.json) continue;
         kept.push(figures);
@@ -61,15 +90,20 @@ export async function benchQuality() {
   print(names, objects, results);
 }
 
-/** Every so many of the objects, so that a few still are of many kinds. */
+/**
+ * Takes `limit` objects at even steps, which keeps many kinds.
+ *
+ * @param {QualityObject[]} objects
+ * @param {string | undefined} limit
+ */
 function spread(objects, limit) {
-  const wanted = limit === undefined ? objects.length : Number(limit);
-  if (!(wanted >= 1)) throw new Failed(`--limit takes a number of objects, not ${limit}.`);
-  if (objects.length <= wanted) return objects;
-  return Array.from({ length: wanted }, (_, i) => objects[Math.floor((i * objects.length) / wanted)]);
+  const count = limit === undefined ? objects.length : Number(limit);
+  if (!(count >= 1)) throw new Failed(`--limit must be a number of objects, not ${limit}`);
+  if (objects.length <= count) return objects;
+  return Array.from({ length: count }, (_, i) => objects[Math.floor((i * objects.length) / count)]);
 }
 
-/** The reconstruction bundles in models/. */
+/** The names of the reconstruction bundles in models/. */
 function installedBundles() {
   const manifests = readdirSync(models).flatMap((name) => {
     try {
@@ -78,15 +112,23 @@ function installedBundles() {
       return [];
     }
   });
-  return manifests.filter(({ kind }) => kind === 'reconstruction').map(({ name }) => name);
+  return manifests.filter(({ kind }) => kind === 'reconstruction').map(({ name }) => String(name));
 }
 
-/** The floor below every floor: a ball, in the mean colour of the photo. */
+/**
+ * The minimum that any bundle has to beat: a sphere in the mean color of the photo.
+ *
+ * @type {Reconstructor}
+ */
 const sphere = {
   lens: { halfTangent: 0.18, foregroundRatio: 0.86 },
-  reconstruct: async (photo) => ({ ...ballModel(await pixels(photo)), elevationRadians: 0 }),
+  reconstruct: async (photo) => ({ ...sphereModel(await readPixels(photo)), elevationRadians: 0 }),
 };
 
+/**
+ * @param {string} name
+ * @returns {Promise<Reconstructor>}
+ */
 async function openBundle(name) {
   const engine = await Engine.open({ bundle: name, matte: 'isnet', device: 'auto', modelDirs: [models] });
   return {
@@ -99,13 +141,27 @@ async function openBundle(name) {
   };
 }
 
-/** The frame the bundle's field lives in; `columns` says how wide it is, others how far the lens opens. */
-function lensOf({ decoder, camera, input }) {
+/**
+ * The frame of the bundle's field. A `columns` decoder gives its width, others give the field of view.
+ *
+ * @param {import('../../packages/engine/dist/index.js').Manifest} manifest
+ */
+function lensOf(manifest) {
+  if (manifest.kind !== 'reconstruction') throw new Failed(`${manifest.name} is not a reconstruction bundle`);
+  const { decoder, camera, input } = manifest;
+  if (!camera) throw new Failed(`${manifest.name} has no camera to compare silhouettes from`);
   const halfTangent =
     decoder.kind === 'columns' ? decoder.halfWidth / camera.distance : Math.tan((camera.fovDegrees * Math.PI) / 360);
   return { halfTangent, foregroundRatio: input.foregroundRatio };
 }
 
+/**
+ * @param {Reconstructor} reconstructor
+ * @param {QualityObject} object
+ * @param {number} view index of the photo
+ * @param {import('../quality/read-set.mjs').Surface} truth
+ * @returns {Promise<Figures>}
+ */
 async function measure({ reconstruct, lens }, object, view, truth) {
   const photo = object.photos[view];
   const startedAt = performance.now();
@@ -113,83 +169,82 @@ async function measure({ reconstruct, lens }, object, view, truth) {
   try {
     model = await reconstruct(photo);
   } catch (error) {
-    return { failed: error.message, ...compare(nothing, truth, view + 1), iou: 0, watertight: false };
+    const failed = error instanceof Error ? error.message : String(error);
+    return { failed, ...compare(dust, truth, view + 1), iou: 0, watertight: false };
   }
   const seconds = (performance.now() - startedAt) / 1000;
   const { mesh, baseColor, elevationRadians } = model;
   return {
     seconds,
     ...compare(sampleSurface(mesh, baseColor, samples), truth, view + 1),
-    iou: silhouetteIou(mesh, await pixels(photo), { ...lens, elevationRadians }),
+    iou: silhouetteIou(mesh, await readPixels(photo), { ...lens, elevationRadians }),
     watertight: isWatertight(mesh),
   };
 }
 
-/** A photo without a model counts as a grain of dust. */
-const nothing = { positions: new Float32Array([0, 0, 0, 1e-3, 0, 0]), colors: new Uint8Array(6).fill(128) };
+/** Two points close together, which stand for the model of a photo that failed. */
+const dust = { positions: new Float32Array([0, 0, 0, 1e-3, 0, 0]), colors: new Uint8Array(6).fill(128) };
 
-async function pixels(photo) {
+/** @param {string} photo */
+async function readPixels(photo) {
   const { data, info } = await sharp(photo).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
   return { width: info.width, height: info.height, data };
 }
 
+/**
+ * @param {readonly string[]} names
+ * @param {readonly QualityObject[]} objects
+ * @param {readonly Result[]} results
+ */
 function print(names, objects, results) {
   const kinds = [...new Set(objects.map(({ kind }) => kind))];
-  const views = results.length / names.length;
-  console.log(`${objects.length} objects of ${kinds.length} kinds, ${views} photos.\n`);
-  const fNames = tolerances.map((tolerance) => `F@${tolerance}`);
+  const photoCount = results.length / names.length;
+  console.log(`${objects.length} objects of ${kinds.length} kinds, ${photoCount} photos.\n`);
   row(
-    '',
-    'Chamfer',
-    `of ${baseline}'s`,
-    ...fNames,
-    'silhouette',
-    'Chamfer seen',
-    'unseen',
-    'colour seen',
-    'unseen',
-    'closed',
-    'failed',
-    'seconds',
+    ...['', 'Chamfer', `of ${baseline}'s`, ...tolerances.map((tolerance) => `F@${tolerance}`), 'silhouette'],
+    ...['Chamfer seen', 'unseen', 'color seen', 'unseen', 'closed', 'failed', 'seconds'],
   );
-  row('---', ...Array(10 + fNames.length).fill('--:'));
-  const of = (name, which = () => true) => results.filter((result) => result.bundle === name && which(result));
-  const reference = mean(of(baseline), 'chamfer');
+  row('---', ...Array(10 + tolerances.length).fill('--:'));
+  const reference = mean(ofBundle(results, baseline), 'chamfer');
   for (const name of names) {
-    const mine = of(name);
+    const own = ofBundle(results, name);
     row(
       name,
-      mean(mine, 'chamfer').toFixed(4),
-      (mean(mine, 'chamfer') / reference).toFixed(2),
-      ...tolerances.map((_, i) => average(mine.map(({ fScores }) => fScores[i])).toFixed(3)),
-      mean(mine, 'iou').toFixed(3),
-      mean(mine, 'chamferSeen').toFixed(3),
-      mean(mine, 'chamferUnseen').toFixed(3),
-      mean(mine, 'colorSeen').toFixed(3),
-      mean(mine, 'colorUnseen').toFixed(3),
-      `${mine.filter(({ watertight }) => watertight).length} of ${mine.length}`,
-      String(mine.filter(({ failed }) => failed).length),
-      average(mine.flatMap(({ seconds }) => seconds ?? [])).toFixed(1),
+      mean(own, 'chamfer').toFixed(4),
+      (mean(own, 'chamfer') / reference).toFixed(2),
+      ...tolerances.map((_, i) => average(own.map(({ fScores }) => fScores[i])).toFixed(3)),
+      mean(own, 'iou').toFixed(3),
+      mean(own, 'chamferSeen').toFixed(3),
+      mean(own, 'chamferUnseen').toFixed(3),
+      mean(own, 'colorSeen').toFixed(3),
+      mean(own, 'colorUnseen').toFixed(3),
+      `${own.filter(({ watertight }) => watertight).length} of ${own.length}`,
+      own.filter(({ failed }) => failed).length,
+      average(own.flatMap(({ seconds }) => seconds ?? [])).toFixed(1),
     );
   }
   console.log('\nBy kind: Chamfer / F@0.05\n');
   row('', 'photos', ...names);
   row('---', '--:', ...names.map(() => '--:'));
-  const group = (title, which) => {
+  /** @type {(title: string, isIncluded: (result: Result) => boolean) => void} */
+  const group = (title, isIncluded) => {
+    const included = results.filter(isIncluded);
     const cells = names.map((name) => {
-      const mine = of(name, which);
-      return `${mean(mine, 'chamfer').toFixed(3)} / ${average(mine.map(({ fScores }) => fScores[0])).toFixed(2)}`;
+      const own = ofBundle(included, name);
+      return `${mean(own, 'chamfer').toFixed(3)} / ${average(own.map(({ fScores }) => fScores[0])).toFixed(2)}`;
     });
-    row(title, String(of(names[0], which).length), ...cells);
+    row(title, included.length / names.length, ...cells);
   };
   for (const kind of kinds) group(kind, (result) => result.kind === kind);
-  for (const [title, seen] of [
-    ['**kinds that training makes**', true],
-    ['**other kinds**', false],
-  ]) {
-    if (objects.some((object) => object.seen === seen)) group(title, (result) => result.seen === seen);
-  }
+  if (objects.some(({ seen }) => seen)) group('**kinds that training makes**', ({ seen }) => seen);
+  if (objects.some(({ seen }) => !seen)) group('**other kinds**', ({ seen }) => !seen);
 }
 
-const average = (values) => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
-const mean = (results, figure) => average(results.map((result) => result[figure]));
+/** @type {(results: readonly Result[], name: string) => readonly Result[]} */
+const ofBundle = (results, name) => results.filter(({ bundle }) => bundle === name);
+
+/** @param {readonly number[]} values */
+const average = (values) => sum(values) / Math.max(1, values.length);
+
+/** @type {(results: readonly Result[], name: FigureName) => number} */
+const mean = (results, name) => average(results.map((result) => result[name]));

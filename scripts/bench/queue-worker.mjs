@@ -1,85 +1,103 @@
-// One worker of `npm run bench queue`: SYSTEM PLACE CODE SECONDS. Says that it is ready, works for that long when it is
-// told to, and says how many jobs it has finished and how long a claim took it.
+// One worker process of `npm run bench queue`: node queue-worker.mjs SYSTEM LOCATION CODE SECONDS
+// Sends { ready } once it is connected. On any message it works for that time, then sends the number of finished jobs
+// and the times of its claims.
+import { EventEmitter } from 'node:events';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 
-const [system, place, code, seconds] = process.argv.slice(2);
-/** Not counted: connections are made and code is compiled meanwhile. */
+const [system, location, code, seconds] = process.argv.slice(2);
+/** Not counted: connections are opened and code is compiled in this time. */
 const warmUpMs = 1_000;
-/** Stands for everything that is not the database. */
+/** Stands for everything other than the database. */
 const success = { inferenceMs: 5_000, instance: 'cpu', rateUsdPerSecond: 0.002 };
 
 process.on('disconnect', () => process.exit());
 
-/** Counts what happens between the warm-up and the end. */
-class Count {
+/** @typedef {{ jobs: number, claimsMs: number[], cpuMs: number, empty: boolean }} Result `empty`: the queue ran out */
+
+/** Counts from the end of the warm-up. */
+class Counter {
   #startMs = performance.now() + warmUpMs;
   #endMs = this.#startMs + 1_000 * Number(seconds);
+  /** @type {number[]} */
   #claims = [];
+  /** @type {NodeJS.CpuUsage | undefined} */
   #cpu;
-  jobs = 0;
+  #jobs = 0;
 
-  get over() {
+  get isOver() {
     return performance.now() >= this.#endMs;
   }
 
-  get #counts() {
-    return performance.now() >= this.#startMs && !this.over;
+  get #isCounting() {
+    return performance.now() >= this.#startMs && !this.isOver;
   }
 
+  /** @param {number} ms */
   claimed(ms) {
-    if (this.#counts) this.#cpu ??= process.cpuUsage();
-    if (this.#counts) this.#claims.push(ms);
+    if (!this.#isCounting) return;
+    this.#cpu ??= process.cpuUsage();
+    this.#claims.push(ms);
   }
 
   finished() {
-    if (this.#counts) this.jobs += 1;
+    if (this.#isCounting) this.#jobs++;
   }
 
+  /**
+   * @param {boolean} empty
+   * @returns {Result}
+   */
   result(empty) {
     const { user, system } = process.cpuUsage(this.#cpu);
-    return { jobs: this.jobs, claimsMs: this.#claims, cpuMs: (user + system) / 1_000, empty };
+    return { jobs: this.#jobs, claimsMs: this.#claims, cpuMs: (user + system) / 1_000, empty };
   }
 }
 
-async function openOurs() {
-  const load = (name) => import(pathToFileURL(join(code, `${name}.js`)));
+async function openGen3d() {
+  /** @param {string} name */
+  const load = (name) => import(pathToFileURL(join(code, `${name}.js`)).href);
   const [{ claim }, { succeed }, { openDatabase }, { currentTime }] = await Promise.all(
     ['claim', 'lifecycle', 'open', 'time'].map(load),
   );
   // As many connections as a runner has.
-  const db = openDatabase(place, { connections: 3 });
+  const db = openDatabase(location, { connections: 3 });
   const runner = `worker-${process.pid}`;
   return async () => {
-    const count = new Count();
-    while (!count.over) {
-      const asked = performance.now();
+    const counter = new Counter();
+    while (!counter.isOver) {
+      const startedAt = performance.now();
       const job = await claim(db, { runner, now: currentTime(db), leaseMs: 30_000 });
-      if (!job) return count.result(true);
-      count.claimed(performance.now() - asked);
+      if (!job) return counter.result(true);
+      counter.claimed(performance.now() - startedAt);
       const keys = { modelKey: `${job.id}/model.glb`, thumbnailKey: `${job.id}/thumbnail.jpg` };
       await succeed(db, job.lease, { ...keys, ...success }, currentTime(db));
-      count.finished();
+      counter.finished();
     }
-    return count.result(false);
+    return counter.result(false);
   };
 }
 
 async function openGraphile() {
-  const { EventEmitter } = await import('node:events');
   const { Logger, run } = await import('graphile-worker');
   return async () => {
+    const counter = new Counter();
+    /** @type {import('graphile-worker').WorkerEvents} */
     const events = new EventEmitter();
-    const count = new Count();
-    let asked = 0;
+    let startedAt = 0;
     let empty = false;
-    events.on('worker:getJob:start', () => (asked = performance.now()));
-    events.on('job:start', () => count.claimed(performance.now() - asked));
-    events.on('job:complete', () => count.finished());
-    events.on('worker:getJob:empty', () => (empty = !count.over));
+    events.on('worker:getJob:start', () => {
+      startedAt = performance.now();
+    });
+    events.on('job:start', () => counter.claimed(performance.now() - startedAt));
+    events.on('job:complete', () => counter.finished());
+    events.on('worker:getJob:empty', () => {
+      empty = !counter.isOver;
+    });
     const runner = await run({
-      connectionString: place,
+      connectionString: location,
       concurrency: 1,
       maxPoolSize: 3,
       noHandleSignals: true,
@@ -87,12 +105,12 @@ async function openGraphile() {
       events,
       taskList: { noop: async () => {} },
     });
-    while (!count.over && !empty) await new Promise((resolve) => setTimeout(resolve, 20));
+    while (!counter.isOver && !empty) await sleep(20);
     await runner.stop();
-    return count.result(empty);
+    return counter.result(empty);
   };
 }
 
-const work = await (system === 'graphile' ? openGraphile() : openOurs());
-process.once('message', async () => process.send(await work()));
-process.send({ ready: true });
+const work = await (system === 'graphile' ? openGraphile() : openGen3d());
+process.once('message', async () => process.send?.(await work()));
+process.send?.({ ready: true });

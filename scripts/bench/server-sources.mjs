@@ -7,14 +7,15 @@ import { root } from '../repository.mjs';
 const serverFolder = join(root, 'packages/server');
 
 /**
- * Builds modules of the server that its package does not export, for a measurement.
+ * Builds modules of the server that its package does not export.
  *
- * @param atEnd as `main` of processes.mjs gives it: the built files go when the measurement ends
- * @param entry names and paths below packages/server
- * @returns {{ code: string, open: (name: string) => Promise<any> }} `code` is the folder of the built files; `open` imports one
+ * @param {import('../processes.mjs').AtEnd} atEnd removes the built files
+ * @param {Readonly<Record<string, string>>} entry names and paths below packages/server
+ * @returns {Promise<{ code: string, open: (name: string) => Promise<any> }>} `code` is the folder of the built files;
+ *   `open` imports one of them
  */
 export async function buildServerSources(atEnd, entry) {
-  // Below the server's folder, so that what it depends on is found from there.
+  // Below the server's folder, where Node finds its dependencies.
   const cache = join(serverFolder, 'node_modules/.cache');
   mkdirSync(cache, { recursive: true });
   const code = mkdtempSync(join(cache, 'sources-'));
@@ -28,5 +29,5 @@ export async function buildServerSources(atEnd, entry) {
     outDir: code,
     entry: Object.fromEntries(Object.entries(entry).map(([name, path]) => [name, join(serverFolder, path)])),
   });
-  return { code, open: (name) => import(pathToFileURL(join(code, `${name}.js`))) };
+  return { code, open: (name) => import(pathToFileURL(join(code, `${name}.js`)).href) };
 }

@@ -1,5 +1,5 @@
-// A discrete-event simulation of gen3d's queue: one line of jobs, k runners, leases. The same seed prints the same numbers;
-// docs/operations/scaling.md quotes them. Checked against Erlang's formula for what that covers.
+// A discrete-event simulation of gen3d's queue: one line of jobs, several runners, leases. The same seed prints the same
+// figures; docs/operations/scaling.md quotes them. The last line compares a case with Erlang's formula.
 //
 //   node scripts/bench/simulate-queue.mjs [--seed 1] [--jobs 200000]
 import { parseArgs } from 'node:util';
@@ -14,139 +14,167 @@ const jobCount = Number(values.jobs);
 const leaseSeconds = 30;
 const maxAttempts = 3;
 
+/** @typedef {() => number} Random uniform in [0, 1) */
+/** @typedef {(random: Random, perSecond: number) => () => number} Arrivals seconds from each arrival to the next */
+/** @typedef {{ arrivedAt: number, attempt: number }} Job */
+/**
+ * @typedef {{ time: number } & ({ type: 'arrival' | 'runner back' } | { type: 'done' | 'lease expired', job: Job })} Event
+ */
+/**
+ * @typedef {object} Case
+ * @property {number} perHour
+ * @property {number} runners
+ * @property {number} serviceSeconds
+ * @property {Arrivals} [arrivals]
+ * @property {number} [lossRate] share of the attempts in which the machine is lost
+ */
+
+/** @type {(random: Random, mean: number) => number} */
 const exponential = (random, mean) => -mean * Math.log(1 - random());
 
-/** Seconds between arrivals, at `perSecond` on average. */
+/** @type {Arrivals} */
 const poisson = (random, perSecond) => () => exponential(random, 1 / perSecond);
 
-/** The same average, in bursts: a tenth of the time at nine tenths of all arrivals. Bursts last 2 minutes on average. */
+/**
+ * The same average in bursts: one tenth of the time has nine tenths of the arrivals. The mean burst takes 2 minutes.
+ *
+ * @type {Arrivals}
+ */
 function bursty(random, perSecond) {
-  const rates = { burst: 9 * perSecond, calm: perSecond / 9 };
-  const lasts = { burst: 120, calm: 1_080 };
-  let state = 'calm';
-  let left = exponential(random, lasts.calm);
+  const burst = { perSecond: 9 * perSecond, meanSeconds: 120 };
+  const calm = { perSecond: perSecond / 9, meanSeconds: 1_080 };
+  let phase = calm;
+  let secondsLeft = exponential(random, phase.meanSeconds);
   return () => {
     let waited = 0;
     for (;;) {
-      // Memoryless, so what is drawn beyond the end of a state may be drawn anew in the next.
-      const next = exponential(random, 1 / rates[state]);
-      if (next < left) {
-        left -= next;
-        return waited + next;
+      // The distribution is memoryless: a gap that ends after the phase can be drawn again in the next one.
+      const gap = exponential(random, 1 / phase.perSecond);
+      if (gap < secondsLeft) {
+        secondsLeft -= gap;
+        return waited + gap;
       }
-      waited += left;
-      state = state === 'calm' ? 'burst' : 'calm';
-      left = exponential(random, lasts[state]);
+      waited += secondsLeft;
+      phase = phase === calm ? burst : calm;
+      secondsLeft = exponential(random, phase.meanSeconds);
     }
   };
 }
 
 /**
- * Jobs arrive, wait in the order of their arrival, and take `serviceSeconds` each on one of `runners`. A machine is lost in
- * one of `1 / lossRate` attempts, somewhere in it: the job goes back to the head of the line when its lease has run out, and
+ * Jobs arrive, wait in order of arrival, and take `serviceSeconds` each on one of the runners. A machine is lost at a
+ * random time in `lossRate` of the attempts: its job returns to the head of the line when the lease has expired, and
  * the machine is back after `rebootSeconds`.
  *
- * Returns waits and times to the end in seconds, and counts.
+ * @param {Case} parameters
+ * @returns waits, and times from arrival to completion, in seconds; counts
  */
-function simulate({ perHour, arrivals = poisson, runners, serviceSeconds, lossRate = 0, rebootSeconds = 120, seed }) {
-  const random = seededRandom(seed);
+function simulate({ perHour, arrivals = poisson, runners, serviceSeconds, lossRate = 0 }) {
+  const rebootSeconds = 120;
+  const random = seededRandom(Number(values.seed));
   const nextGap = arrivals(random, perHour / 3_600);
-  const agenda = new TinyQueue([], (a, b) => a.time - b.time);
+
+  const events = new TinyQueue(/** @type {Event[]} */ ([]), (a, b) => a.time - b.time);
+  /** @type {Job[]} */
   const waiting = [];
   let head = 0;
-  /** Taken over: older than all that wait, so first. */
+  /**
+   * Jobs whose lease has expired. They are older than all waiting jobs, and so the first to be served.
+   *
+   * @type {Job[]}
+   */
   const returned = [];
   let idle = runners;
+  /** @type {number[]} */
   const waits = [];
+  /** @type {number[]} */
   const times = [];
   let takeovers = 0;
   let givenUp = 0;
   let longestLine = 0;
   let arrived = 0;
 
-  const arrive = (time) => {
+  /** @param {number} time */
+  const scheduleArrival = (time) => {
     if (arrived === jobCount) return;
-    arrived += 1;
-    agenda.push({ time: time + nextGap(), type: 'arrival' });
+    arrived++;
+    events.push({ time: time + nextGap(), type: 'arrival' });
   };
+  /** @param {number} time */
   const serve = (time) => {
     while (idle > 0 && (returned.length > 0 || head < waiting.length)) {
       const job = returned.shift() ?? waiting[head++];
-      idle -= 1;
-      job.attempt += 1;
+      idle--;
+      job.attempt++;
       if (job.attempt === 1) waits.push(time - job.arrivedAt);
       if (random() < lossRate) {
-        const diedAt = time + random() * serviceSeconds;
-        // Renewed every quarter of a lease, so it has between three quarters and all of it left.
-        agenda.push({ time: diedAt + leaseSeconds * (0.75 + 0.25 * random()), type: 'lease over', job });
-        agenda.push({ time: diedAt + rebootSeconds, type: 'runner' });
+        const lostAt = time + random() * serviceSeconds;
+        // Leases are renewed every quarter of their duration, so between three quarters and all of it is left.
+        events.push({ time: lostAt + leaseSeconds * (0.75 + 0.25 * random()), type: 'lease expired', job });
+        events.push({ time: lostAt + rebootSeconds, type: 'runner back' });
       } else {
-        agenda.push({ time: time + serviceSeconds, type: 'done', job });
+        events.push({ time: time + serviceSeconds, type: 'done', job });
       }
     }
     longestLine = Math.max(longestLine, waiting.length - head + returned.length);
   };
 
-  arrive(0);
-  while (agenda.length > 0) {
-    const { time, type, job } = agenda.pop();
-    if (type === 'arrival') {
+  scheduleArrival(0);
+  for (let event = events.pop(); event; event = events.pop()) {
+    const { time } = event;
+    if (event.type === 'arrival') {
       waiting.push({ arrivedAt: time, attempt: 0 });
-      arrive(time);
-    } else if (type === 'lease over') {
-      takeovers += 1;
-      if (job.attempt < maxAttempts) returned.push(job);
-      else givenUp += 1;
+      scheduleArrival(time);
+    } else if (event.type === 'lease expired') {
+      takeovers++;
+      if (event.job.attempt < maxAttempts) returned.push(event.job);
+      else givenUp++;
     } else {
-      idle += 1;
-      if (type === 'done') times.push(time - job.arrivedAt);
+      idle++;
+      if (event.type === 'done') times.push(time - event.job.arrivedAt);
     }
     serve(time);
   }
   return { waits, times, takeovers, givenUp, longestLine };
 }
 
-/** Erlang C: the share of jobs that wait where `runners` are offered `load` runners' worth of work; exponential service. */
+/**
+ * Erlang C: the share of jobs that wait, with exponential service times.
+ *
+ * @param {number} runners
+ * @param {number} load offered, in runners' worth of work
+ */
 function erlangC(runners, load) {
   let inverse = 1; // of Erlang B, by its recursion
-  for (let k = 1; k <= runners; k += 1) inverse = 1 + (k / load) * inverse;
+  for (let k = 1; k <= runners; k++) inverse = 1 + (k / load) * inverse;
   const blocked = 1 / inverse;
   return blocked / (1 - (load / runners) * (1 - blocked));
 }
 
+/** @param {number} value */
 const whole = (value) => Math.round(value).toLocaleString('en');
-const span = (s) =>
-  s < 10
-    ? `${s.toFixed(1)} s`
-    : s < 600
-      ? `${whole(s)} s`
-      : s < 36_000
-        ? `${whole(s / 60)} min`
-        : `${whole(s / 3_600)} h`;
 
-/** Runners for an hour's work at this share of their time. */
-const runnersFor = (perHour, serviceSeconds, busy) => Math.max(1, Math.ceil((perHour * serviceSeconds) / 3_600 / busy));
+/** @param {number} seconds */
+function duration(seconds) {
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 600) return `${whole(seconds)} s`;
+  return seconds < 36_000 ? `${whole(seconds / 60)} min` : `${whole(seconds / 3_600)} h`;
+}
 
+/**
+ * @param {string} title
+ * @param {string} note
+ * @param {readonly Case[]} cases
+ */
 function table(title, note, cases) {
   console.log(`\n### ${title}\n\n${note}\n`);
   row(
-    'jobs an hour',
-    'arrivals',
-    'seconds a job',
-    'runners',
-    'busy',
-    'machines lost',
-    'waits p50',
-    'p95',
-    'p99',
-    'photo to model p99',
-    'longest line',
-    'taken over',
-    'given up',
+    ...['jobs an hour', 'arrivals', 'seconds a job', 'runners', 'busy', 'machines lost', 'waits p50', 'p95', 'p99'],
+    ...['photo to model p99', 'longest line', 'taken over', 'given up'],
   );
   row(...Array(13).fill('--:'));
   for (const one of cases) {
-    const { waits, times, takeovers, givenUp, longestLine } = simulate({ ...one, seed: Number(values.seed) });
+    const { waits, times, takeovers, givenUp, longestLine } = simulate(one);
     const busy = (one.perHour * one.serviceSeconds) / 3_600 / one.runners;
     row(
       whole(one.perHour),
@@ -155,13 +183,9 @@ function table(title, note, cases) {
       whole(one.runners),
       `${whole(100 * busy)} %`,
       one.lossRate ? `1 in ${whole(1 / one.lossRate)} attempts` : 'none',
-      span(quantile(waits, 0.5)),
-      span(quantile(waits, 0.95)),
-      span(quantile(waits, 0.99)),
-      span(quantile(times, 0.99)),
-      whole(longestLine),
-      whole(takeovers),
-      whole(givenUp),
+      ...[0.5, 0.95, 0.99].map((share) => duration(quantile(waits, share))),
+      duration(quantile(times, 0.99)),
+      ...[longestLine, takeovers, givenUp].map(whole),
     );
   }
 }
@@ -170,50 +194,54 @@ console.log(
   `${whole(jobCount)} jobs a row, seed ${values.seed}, leases of ${leaseSeconds} s, at most ${maxAttempts} attempts`,
 );
 
-const services = [5, 1];
 table(
   'Even and in bursts',
-  'Runners for 70 % of their time; in bursts, a tenth of the time brings nine tenths of the jobs, on average for 2 minutes.',
+  'Runners are busy 70 % of the time. In bursts, one tenth of the time has nine tenths of the jobs; the mean burst takes 2 minutes.',
   [10, 1_000, 100_000].flatMap((perHour) =>
-    services.flatMap((serviceSeconds) =>
-      [poisson, bursty].map((arrivals) => ({
-        perHour,
-        serviceSeconds,
-        arrivals,
-        runners: runnersFor(perHour, serviceSeconds, 0.7),
-      })),
-    ),
+    [5, 1].flatMap((serviceSeconds) => {
+      const runners = Math.max(1, Math.ceil((perHour * serviceSeconds) / 3_600 / 0.7));
+      return [poisson, bursty].map((arrivals) => ({ perHour, serviceSeconds, arrivals, runners }));
+    }),
   ),
 );
 table(
-  'How many runners bursts need',
+  'Runners that bursts require',
   '1,000 jobs an hour in the same bursts, 5 s each.',
   [2, 3, 5, 8, 13].map((runners) => ({ perHour: 1_000, serviceSeconds: 5, arrivals: bursty, runners })),
 );
 table(
-  'Machines that are lost',
-  'A machine lost in the middle of a job is back after 2 minutes; its job is taken over when the lease has run out.',
+  'Lost machines',
+  'A machine that is lost during a job is back after 2 minutes. Its job is taken over when the lease has expired.',
   [0, 0.001, 0.01, 0.05].map((lossRate) => ({ perHour: 1_000, serviceSeconds: 5, runners: 3, lossRate })),
 );
 
+/** @typedef {{ name: string, jobs: number, after: number }} Batch `after`: number of jobs started before it arrives */
+
 /**
- * Batches of several accounts on one runner, by the rule of packages/server/src/data/jobs/turn.ts or first in first out.
- * Returns by account when its last job has started, in jobs from its arrival.
+ * Serves batches of several accounts on one runner, by the rule of `turn` in the server's queue or first in, first out.
+ *
+ * @param {readonly Batch[]} batches
+ * @param {boolean} inTurns
+ * @returns by account: the number of jobs started from its arrival up to and including its last job
  */
-function serveBatches(batches, fair) {
+function serveBatches(batches, inTurns) {
+  /** @type {Map<string, number>} */
   const served = new Map();
+  /** @type {Array<{ name: string, arrivedAt: number, turn: number }>} */
   const waiting = [];
+  /** @param {string} name */
   const turnOf = (name) => {
     const own = Math.max(0, ...waiting.filter((job) => job.name === name).map(({ turn }) => turn));
     const present = Math.min(Math.max(0, ...served.values()), ...waiting.map((job) => job.turn));
     return Math.max(own + 1, (served.get(name) ?? 0) + 1, present);
   };
+  /** @type {Map<string, number>} */
   const lastWaits = new Map();
-  for (let started = 0; ; started += 1) {
+  for (let started = 0; ; started++) {
     for (const { name, jobs, after } of batches.filter((batch) => batch.after === started)) {
-      for (let job = 0; job < jobs; job += 1) waiting.push({ name, arrivedAt: after, turn: fair ? turnOf(name) : 0 });
+      for (let n = 0; n < jobs; n++) waiting.push({ name, arrivedAt: after, turn: inTurns ? turnOf(name) : 0 });
     }
-    // Stable, so first in first out within a turn.
+    // The sort is stable: first in, first out within a turn.
     waiting.sort((a, b) => a.turn - b.turn);
     const job = waiting.shift();
     if (!job) return lastWaits;
@@ -231,12 +259,12 @@ console.log('\n### Accounts take turns\n\nOne runner. B and C arrive when 10 of 
 row('account', 'jobs', 'jobs started up to its last, first in first out', 'in turns');
 row('---', '--:', '--:', '--:');
 const [fifo, inTurns] = [serveBatches(batches, false), serveBatches(batches, true)];
-for (const { name, jobs } of batches) row(name, whole(jobs), whole(fifo.get(name)), whole(inTurns.get(name)));
+for (const { name, jobs } of batches) row(name, whole(jobs), whole(fifo.get(name) ?? 0), whole(inTurns.get(name) ?? 0));
 
 const load = 1.4;
-const { waits } = simulate({ perHour: 1_008, serviceSeconds: 5, runners: 2, seed: Number(values.seed) });
+const { waits } = simulate({ perHour: 1_008, serviceSeconds: 5, runners: 2 });
 const waiting = waits.filter((wait) => wait > 0).length / waits.length;
 console.log(
-  `\nA check: of jobs for 2 runners that are busy 70 % of their time, ${whole(100 * waiting)} % wait here; Erlang C, whose jobs ` +
-    `vary in length as gen3d's do not, says ${whole(100 * erlangC(2, load))} %.`,
+  `\nCheck: with 2 runners that are busy 70 % of the time, ${whole(100 * waiting)} % of the jobs wait. ` +
+    `Erlang C gives ${whole(100 * erlangC(2, load))} %, for exponential service times instead of gen3d's constant ones.`,
 );

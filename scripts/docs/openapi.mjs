@@ -1,4 +1,4 @@
-// Writes docs/openapi.json from the schemas. Run it after a build: node scripts/docs/openapi.mjs
+// Writes docs/openapi.json from the schemas. Part of `npm run docs`. Needs a build.
 import { writeFileSync } from 'node:fs';
 import { openApiDocument } from '../../packages/schema/dist/openapi.js';
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { requireFrom, root } from '../repository.mjs';
+import { readGlb, renderView } from '../../packages/engine/dist/index.js';
+import { requireFrom } from '../repository.mjs';
 
-const enginePath = join(root, 'packages/engine/dist/index.js');
+/** @type {typeof import('sharp').default} */
+const sharp = requireFrom('engine')('sharp');
 
 export const views = {
   threeQuarter: { yawRadians: 0.56, pitchRadians: 0.3 },
@@ -12,38 +12,53 @@ export const views = {
   back: { yawRadians: Math.PI, pitchRadians: 0.15 },
   top: { yawRadians: 0, pitchRadians: 1.45 },
 };
-const usualSides = ['threeQuarter', 'front', 'side', 'back'];
+
+/** @typedef {keyof typeof views} Side */
+/** @type {readonly Side[]} */
+const defaultSides = ['threeQuarter', 'front', 'side', 'back'];
+const background = '#fff';
 
 /**
- * Pictures of a photo and of its model from several sides, in one row.
+ * Renders photos and their models from several sides, one pair per row.
  *
- * @param pairs `{ photo, glb }`, paths
- * @param size pixels a side of each picture
- * @param sides names of `views`, in the order wanted
+ * @param {ReadonlyArray<{ photo: string, glb: string }>} pairs paths
+ * @param {object} [options]
+ * @param {number} [options.size] width and height of each tile in pixels
+ * @param {readonly Side[]} [options.sides]
+ * @param {number} [options.quality] of the JPEG
  * @returns the JPEG's bytes
  */
-export async function contactSheet(pairs, { size = 320, sides = usualSides, quality = 86 } = {}) {
-  const sharp = requireFrom('engine')('sharp');
-  const { readGlb, renderView } = await import(pathToFileURL(enginePath).href);
-  const background = '#fff';
+export async function contactSheet(pairs, { size = 320, sides = defaultSides, quality = 86 } = {}) {
   const tiles = [];
-  for (const [row, { photo, glb }] of pairs.entries()) {
+  for (const { photo, glb } of pairs) {
     const { mesh, baseColor } = await readGlb(readFileSync(glb));
     const upright = sharp(photo).rotate().flatten({ background });
-    tiles.push({ row, input: await upright.resize(size, size, { fit: 'contain', background }).png().toBuffer() });
+    tiles.push(await upright.resize(size, size, { fit: 'contain', background }).png().toBuffer());
     for (const side of sides) {
       const { data } = renderView(mesh, baseColor, { width: size, height: size, supersample: 2, ...views[side] });
-      tiles.push({
-        row,
-        input: await sharp(data, { raw: { width: size, height: size, channels: 4 } })
-          .png()
-          .toBuffer(),
-      });
+      const render = sharp(data, { raw: { width: size, height: size, channels: 4 } });
+      tiles.push(await render.png().toBuffer());
     }
   }
-  const columns = 1 + sides.length;
-  return sharp({ create: { width: columns * size, height: pairs.length * size, channels: 3, background } })
-    .composite(tiles.map(({ row, input }, index) => ({ input, left: (index % columns) * size, top: row * size })))
+  return tile(tiles, 1 + sides.length, size)
     .jpeg({ quality, mozjpeg: true })
     .toBuffer();
 }
+
+/**
+ * Arranges square images in a grid on white.
+ *
+ * @param {readonly Buffer[]} images encoded
+ * @param {number} columns
+ * @param {number} size of each image in pixels
+ */
+export const tile = (images, columns, size) =>
+  sharp({
+    create: { width: columns * size, height: Math.ceil(images.length / columns) * size, channels: 3, background },
+  }).composite(
+    images.map((input, index) => ({
+      input,
+      left: (index % columns) * size,
+      top: Math.floor(index / columns) * size,
+    })),
+  );

@@ -1,17 +1,17 @@
-// Draws docs/pictures/quality-BUNDLE.jpg: what each bundle makes of 16 objects of the benchmark and of the demo's photos,
-// from all sides.
+// Renders docs/pictures/quality-BUNDLE.jpg: the models that each bundle makes of 16 objects of the benchmark and of the
+// demo's photos, from all sides.
 //
 //   node scripts/images/quality.mjs inflate gen3d-tiny
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { Engine } from '../../packages/engine/dist/index.js';
 import { Failed, main } from '../processes.mjs';
 import { readSet } from '../quality/read-set.mjs';
 import { demoPhotos, root } from '../repository.mjs';
 import { contactSheet } from './contact-sheet.mjs';
 
-const shown = [
+const objectIds = [
   ...['oak-chair', 'oak-table', 'dresser', 'kettle', 'spray-bottle', 'table-lamp', 'horse', 'man-standing'],
   ...['fork-lift', 'boots', 'backpack', 'potted-plant', 'teddy-bear', 'hamburger', 'drill', 'electric-guitar'],
 ];
@@ -19,10 +19,9 @@ const shown = [
 await main(async (atEnd) => {
   const bundles = process.argv.slice(2);
   if (bundles.length === 0) throw new Failed('Usage: node scripts/images/quality.mjs BUNDLE...');
-  const { Engine } = await import(pathToFileURL(join(root, 'packages/engine/dist/index.js')).href);
-  const folder = mkdtempSync(join(tmpdir(), 'gen3d-pictures-'));
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-images-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
-  const objects = readSet(join(root, 'benchmarks/quality')).filter(({ id }) => shown.includes(id));
+  const objects = readSet(join(root, 'benchmarks/quality')).filter(({ id }) => objectIds.includes(id));
   const photos = [...objects.map(({ photos }) => photos[0]), ...demoPhotos()];
   for (const bundle of bundles) {
     const engine = await Engine.open({ bundle, matte: 'isnet', device: 'auto', modelDirs: [join(root, 'models')] });

@@ -1,14 +1,15 @@
-// Draws the README's pictures from what `npm run demo` left in demo-output/.
-import { existsSync, writeFileSync } from 'node:fs';
-import { join, parse } from 'node:path';
-import { Failed, main } from '../processes.mjs';
-import { demoPhotos, root } from '../repository.mjs';
+// Renders the README's images from the output of `npm run demo`.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { main } from '../processes.mjs';
+import { root } from '../repository.mjs';
 import { contactSheet } from './contact-sheet.mjs';
+import { demoModels } from './demo-models.mjs';
 
 await main(async () => {
-  const models = demoPhotos().map((photo) => ({ photo, glb: join(root, `demo-output/${parse(photo).name}.glb`) }));
-  if (!models.every(({ glb }) => existsSync(glb))) throw new Failed('Run `npm run demo` first: it makes the models.');
-  const good = models.filter(({ photo }) => /painted-chair|teapot/.test(photo));
-  writeFileSync(join(root, 'docs/pictures/photo-to-model.jpg'), await contactSheet(good, { size: 220, quality: 80 }));
-  writeFileSync(join(root, 'docs/pictures/all-models.jpg'), await contactSheet(models, { size: 180, quality: 76 }));
+  const models = demoModels();
+  const selected = models.filter(({ photo }) => /painted-chair|teapot/.test(photo));
+  const folder = join(root, 'docs/pictures');
+  writeFileSync(join(folder, 'photo-to-model.jpg'), await contactSheet(selected, { size: 220, quality: 80 }));
+  writeFileSync(join(folder, 'all-models.jpg'), await contactSheet(models, { size: 180, quality: 76 }));
 });

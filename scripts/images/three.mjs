@@ -1,73 +1,88 @@
-// Draws docs/pictures/in-three.jpg: each demo photo's model by our rasteriser and, below it, by three.js in headless
-// Chromium (WebGL), from the same sides: whether a real viewer shows the same thing, the same way up.
-// Needs `npm run demo` first, and Chromium: its place is taken from CHROMIUM, or the usual ones are tried.
+// Renders docs/pictures/in-three.jpg: each demo photo's model in our renderer and, below it, in three.js in headless
+// Chromium (WebGL), from the same sides. Shows whether another viewer gives the same result, the same way up.
+//
+// Needs the output of `npm run demo` and Chromium, at its usual path or at that in CHROMIUM.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
-import { dirname, extname, join, parse } from 'node:path';
-import { chromium } from 'playwright-core';
-import { Failed, main } from '../processes.mjs';
-import { demoPhotos, requireFrom, root } from '../repository.mjs';
-import { contactSheet, views } from './contact-sheet.mjs';
+import { basename, dirname, extname, join } from 'node:path';
+import { main } from '../processes.mjs';
+import { requireFrom, root } from '../repository.mjs';
+import { launchChromium } from './chromium.mjs';
+import { contactSheet, tile, views } from './contact-sheet.mjs';
+import { demoModels } from './demo-models.mjs';
 
-const three = join(dirname(createRequire(import.meta.url).resolve('three')), '..');
+/** @type {typeof import('sharp').default} */
 const sharp = requireFrom('engine')('sharp');
+
+/** @typedef {import('./contact-sheet.mjs').Side} Side */
+/** @type {readonly Side[]} */
 const sides = ['threeQuarter', 'front', 'side', 'back'];
 const size = 180;
-const types = { '.html': 'text/html', '.js': 'text/javascript', '.glb': 'model/gltf-binary' };
-const places = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
+const contentTypes = new Map([
+  ['.html', 'text/html'],
+  ['.js', 'text/javascript'],
+  ['.glb', 'model/gltf-binary'],
+]);
 
 await main(async () => {
-  const executablePath = places.find((path) => path && existsSync(path));
-  if (!executablePath) throw new Failed('No Chromium was found. Install it, or say where it is: CHROMIUM=/path/to/it');
-  const models = demoPhotos().map((photo) => ({ photo, glb: join(root, `demo-output/${parse(photo).name}.glb`) }));
-  if (!models.every(({ glb }) => existsSync(glb))) throw new Failed('Run `npm run demo` first: it makes the models.');
-
-  const server = createServer(({ url }, response) => {
-    const path = new URL(url, 'http://localhost').pathname;
-    const file = path.startsWith('/three/')
-      ? join(three, path.slice('/three/'.length))
-      : join(root, path === '/' ? 'scripts/images/three.html' : path);
-    if (!existsSync(file)) return response.writeHead(404).end();
-    response.setHeader('content-type', types[extname(file)] ?? 'application/octet-stream');
-    response.end(readFileSync(file));
-  });
-  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-
-  // No GPU is needed: SwiftShader draws on the processor.
-  const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
-  const browser = await chromium.launch({ executablePath, args });
+  const models = demoModels();
+  const browser = await launchChromium();
+  const server = await servePage();
   try {
     const page = await browser.newPage();
-    page.on('pageerror', (error) => console.error(`the page: ${error.message}`));
-    await page.goto(`http://127.0.0.1:${server.address().port}/`);
-    await page.waitForFunction(() => globalThis.ready);
+    page.on('pageerror', (error) => console.error(`Error of the page: ${error.message}`));
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    await page.goto(`http://127.0.0.1:${port}/`);
+    await page.waitForFunction('window.ready');
 
     const rows = [];
     for (const model of models) {
       rows.push(await contactSheet([model], { size, sides, quality: 95 }));
-      await page.evaluate((url) => globalThis.load(url), `/demo-output/${parse(model.glb).base}`);
-      const pictures = [];
+      await page.evaluate(`window.load('/demo-output/${basename(model.glb)}')`);
+      // The photo's column stays empty.
+      const renders = [await blankTile()];
       for (const side of sides) {
         const { yawRadians, pitchRadians } = views[side];
-        const uri = await page.evaluate(([...at]) => globalThis.picture(...at), [yawRadians, pitchRadians, size]);
-        pictures.push(Buffer.from(uri.split(',')[1], 'base64'));
+        const uri = String(await page.evaluate(`window.render(${yawRadians}, ${pitchRadians}, ${size})`));
+        renders.push(Buffer.from(uri.slice(uri.indexOf(',') + 1), 'base64'));
       }
-      const tiles = pictures.map((input, index) => ({ input, left: (index + 1) * size, top: 0 }));
-      rows.push(await blank(size).composite(tiles).png().toBuffer());
+      rows.push(await tile(renders, renders.length, size).png().toBuffer());
     }
-    const stacked = rows.map((input, row) => ({ input, left: 0, top: row * size }));
-    const sheet = await blank(rows.length * size)
-      .composite(stacked)
-      .jpeg({ quality: 78, mozjpeg: true })
-      .toBuffer();
-    writeFileSync(join(root, 'docs/pictures/in-three.jpg'), sheet);
+    const sheet = sharp({
+      create: { width: (1 + sides.length) * size, height: rows.length * size, channels: 3, background: '#fff' },
+    }).composite(rows.map((input, index) => ({ input, left: 0, top: index * size })));
+    writeFileSync(
+      join(root, 'docs/pictures/in-three.jpg'),
+      await sheet.jpeg({ quality: 78, mozjpeg: true }).toBuffer(),
+    );
   } finally {
     await browser.close();
     server.close().closeAllConnections();
   }
 });
 
-function blank(height) {
-  return sharp({ create: { width: (1 + sides.length) * size, height, channels: 3, background: '#fff' } });
+function blankTile() {
+  return sharp({ create: { width: size, height: size, channels: 3, background: '#fff' } })
+    .png()
+    .toBuffer();
+}
+
+/** Serves three.html, three.js and the files of the repository on loopback. */
+async function servePage() {
+  const three = join(dirname(createRequire(import.meta.url).resolve('three')), '..');
+  const server = createServer(({ url = '/' }, response) => {
+    const path = new URL(url, 'http://localhost').pathname;
+    const file = path.startsWith('/three/')
+      ? join(three, path.slice('/three/'.length))
+      : join(root, path === '/' ? 'scripts/images/three.html' : path);
+    if (!existsSync(file)) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.setHeader('content-type', contentTypes.get(extname(file)) ?? 'application/octet-stream');
+    response.end(readFileSync(file));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)));
+  return server;
 }

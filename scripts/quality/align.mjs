@@ -7,44 +7,56 @@ const starts = 6;
 const coarse = { points: 1024, rounds: 12 };
 const fine = { points: 4096, rounds: 24 };
 
+/** @typedef {[number, number, number]} Vector */
+/** @typedef {{ rotation: number[], scale: number, shift: Vector }} Similarity scale · rotation (by rows) · point + shift */
+/** @typedef {{ model: Float32Array, truth: Float32Array }} Points [3·N] each */
+/** @typedef {Points & { modelTree: KdTree, truthTree: KdTree }} SearchablePoints */
+
 /**
- * Lays a model over the truth, as the TripoSR report does: both scaled to [-1, 1], every rotation of a grid tried
- * (all yaws, tilted by up to 20 degrees), the best refined by iterated closest points.
+ * Aligns a model with the truth as the TripoSR report does: scales both to [-1, 1], tries a grid of rotations (all yaws,
+ * tilted by up to 20 degrees) and refines the best by iterative closest points (ICP).
  *
- * A photo tells neither size nor distance, so ICP may scale as well as move and turn. Pairs are made from both sides,
- * the model's points to the truth's and back: from one side only, shrinking the model would always pay.
+ * A photo shows neither size nor distance, so ICP may scale as well as move and rotate. It pairs points in both
+ * directions: from one side only, shrinking the model would always lower the distance.
  *
- * @param {Float32Array} model [3·N] evenly spread over the model, Y up
- * @param {Float32Array} truth [3·N] evenly spread over the object, Y up, in [-1, 1]
- * @returns {{ placed: Float32Array, similarity: { rotation: number[], scale: number, shift: number[] } }}
- *          the model's points where they fit best, and what took them there: scale · rotation (rows) · point + shift
+ * @param {Float32Array} model [3·N] spread evenly over the model, Y up
+ * @param {Float32Array} truth [3·N] spread evenly over the object, Y up, in [-1, 1]
+ * @returns {{ aligned: Float32Array, similarity: Similarity }} the model's points where they fit best, and the
+ *   transformation that moved them there
  * @see Tochilkin et al., "TripoSR: Fast 3D Object Reconstruction from a Single Image", 2024, section 3
  * @see Besl and McKay, "A Method for Registration of 3-D Shapes", 1992
  */
 export function align(model, truth) {
-  const few = { model: everySo(model, searchPoints), truth: everySo(truth, searchPoints) };
-  const some = pair(everySo(model, coarse.points), everySo(truth, coarse.points));
+  const few = { model: thin(model, searchPoints), truth: thin(truth, searchPoints) };
+  const some = searchable(thin(model, coarse.points), thin(truth, coarse.points));
   const candidates = [];
   for (const tilt of tilts) {
     for (const yaw of yaws) {
-      const similarity = normalising(some.model, rotationOf(yaw, tilt));
+      const similarity = normalizing(some.model, rotationOf(yaw, tilt));
       candidates.push({ similarity, chamfer: chamferOf(similarity, few, some) });
     }
   }
   candidates.sort((a, b) => a.chamfer - b.chamfer);
   const refined = candidates.slice(0, starts).map(({ similarity }) => iterate(similarity, some, coarse.rounds));
   refined.sort((a, b) => a.chamfer - b.chamfer);
-  const many = pair(everySo(model, fine.points), everySo(truth, fine.points));
+  const many = searchable(thin(model, fine.points), thin(truth, fine.points));
   const { similarity } = iterate(refined[0].similarity, many, fine.rounds);
-  return { placed: apply(similarity, model), similarity };
+  return { aligned: apply(similarity, model), similarity };
 }
 
-/** Points with the trees that find them, one of each side. */
-function pair(model, truth) {
+/** @type {(model: Float32Array, truth: Float32Array) => SearchablePoints} */
+function searchable(model, truth) {
   return { model, truth, modelTree: new KdTree(model), truthTree: new KdTree(truth) };
 }
 
-/** The similarity with the lowest Chamfer distance on the way. */
+/**
+ * Iterates closest points from `start`.
+ *
+ * @param {Similarity} start
+ * @param {SearchablePoints} points
+ * @param {number} rounds
+ * @returns the similarity with the lowest Chamfer distance of all rounds
+ */
 function iterate(start, points, rounds) {
   let best = { similarity: start, chamfer: Infinity };
   let current = start;
@@ -56,30 +68,40 @@ function iterate(start, points, rounds) {
   return best;
 }
 
+/** @type {(similarity: Similarity, queries: Points, trees: SearchablePoints) => number} */
 const chamferOf = (similarity, queries, trees) => closestPairs(similarity, queries, trees).chamfer;
 
-/** Model points and the truth points nearest to them where they are placed now, in both directions. */
-function closestPairs(similarity, { model, truth }, { model: modelPoints, truth: truthPoints, modelTree, truthTree }) {
-  const toTruth = truthTree.nearest(apply(similarity, model));
-  const toModel = modelTree.nearest(apply(inverse(similarity), truth));
+/**
+ * Pairs model points with their nearest truth points, and the reverse, after moving the model.
+ *
+ * @param {Similarity} similarity
+ * @param {Points} queries
+ * @param {SearchablePoints} trees
+ */
+function closestPairs(similarity, { model, truth }, trees) {
+  const toTruth = trees.truthTree.nearest(apply(similarity, model));
+  const toModel = trees.modelTree.nearest(apply(inverse(similarity), truth));
   const count = (model.length + truth.length) / 3;
   const sources = new Float32Array(3 * count);
   const targets = new Float32Array(3 * count);
   sources.set(model);
-  targets.set(gather(truthPoints, toTruth.ids));
-  sources.set(gather(modelPoints, toModel.ids), model.length);
+  targets.set(gather(trees.truth, toTruth.ids));
+  sources.set(gather(trees.model, toModel.ids), model.length);
   targets.set(truth, model.length);
   const chamfer = (mean(toTruth.distances) + mean(toModel.distances) * similarity.scale) / 2;
   return { sources, targets, chamfer };
 }
 
 /**
- * The similarity that takes `sources` [3·N] nearest to `targets` [3·N], in least squares.
+ * The similarity that moves `sources` [3·N] closest to `targets` [3·N], in least squares.
  *
+ * @param {Float32Array} sources
+ * @param {Float32Array} targets
+ * @returns {Similarity}
  * @see Horn, "Closed-form solution of absolute orientation using unit quaternions", 1987
  */
 function closestSimilarity(sources, targets) {
-  const [from, to] = [middleOf(sources), middleOf(targets)];
+  const [from, to] = [meanOf(sources), meanOf(targets)];
   const s = new Float64Array(9);
   let [spreadFrom, spreadTo] = [0, 0];
   for (let i = 0; i < sources.length; i += 3) {
@@ -99,13 +121,18 @@ function closestSimilarity(sources, targets) {
     xy - yx, zx + xz, yz + zy, zz - xx - yy,
   ]);
   const rotation = rotationOfQuaternion(quaternion);
-  // Horn's symmetric scale: the same whichever side is called the source.
+  // Horn's symmetric scale, which does not depend on the direction.
   const scale = Math.sqrt(spreadTo / spreadFrom);
-  const turned = multiply(rotation, from);
-  return { rotation, scale, shift: to.map((value, axis) => value - scale * turned[axis]) };
+  const rotated = multiply(rotation, from);
+  return { rotation, scale, shift: mapVector(to, (value, axis) => value - scale * rotated[axis]) };
 }
 
-/** Of a symmetric 4 x 4 matrix, by power iteration; the shift makes the largest eigenvalue the one of largest size. */
+/**
+ * The eigenvector of the largest eigenvalue of a symmetric 4 × 4 matrix, by power iteration. The shift makes that
+ * eigenvalue also the largest in magnitude.
+ *
+ * @param {number[]} matrix
+ */
 function largestEigenvector(matrix) {
   const shift = Math.max(
     ...[0, 1, 2, 3].map((row) => [0, 1, 2, 3].reduce((sum, c) => sum + Math.abs(matrix[4 * row + c]), 0)),
@@ -121,6 +148,7 @@ function largestEigenvector(matrix) {
   return vector;
 }
 
+/** @param {number[]} quaternion */
 function rotationOfQuaternion([w, x, y, z]) {
   // biome-ignore format: a matrix reads by its rows
   return [
@@ -130,7 +158,12 @@ function rotationOfQuaternion([w, x, y, z]) {
   ];
 }
 
-/** About X by `tiltDegrees` first, then about Y by `yawDegrees`. */
+/**
+ * The rotation about X by `tiltDegrees`, then about Y by `yawDegrees`.
+ *
+ * @param {number} yawDegrees
+ * @param {number} tiltDegrees
+ */
 function rotationOf(yawDegrees, tiltDegrees) {
   const [sinYaw, cosYaw] = sinCos(yawDegrees);
   const [sinTilt, cosTilt] = sinCos(tiltDegrees);
@@ -142,21 +175,33 @@ function rotationOf(yawDegrees, tiltDegrees) {
   ];
 }
 
+/** @param {number} degrees */
 const sinCos = (degrees) => [Math.sin((degrees * Math.PI) / 180), Math.cos((degrees * Math.PI) / 180)];
 
-/** Turns the points, then centres their box and makes its longest side 2. */
-function normalising(points, rotation) {
+/**
+ * Rotates the points, centers their box and scales its longest side to 2.
+ *
+ * @param {Float32Array} points
+ * @param {number[]} rotation
+ * @returns {Similarity}
+ */
+function normalizing(points, rotation) {
   const { min, max } = boxOf(apply({ rotation, scale: 1, shift: [0, 0, 0] }, points));
   const scale = 2 / Math.max(...max.map((value, axis) => value - min[axis]));
-  return { rotation, scale, shift: min.map((value, axis) => (-scale * (value + max[axis])) / 2) };
+  return { rotation, scale, shift: mapVector(min, (value, axis) => (-scale * (value + max[axis])) / 2) };
 }
 
-/** The box around points [3·N]: `min` and `max`, each [x, y, z]. */
-export function boxOf(points) {
-  const [min, max] = [
-    [Infinity, Infinity, Infinity],
-    [-Infinity, -Infinity, -Infinity],
-  ];
+/**
+ * The bounding box of points [3·N].
+ *
+ * @param {Float32Array} points
+ * @returns {{ min: Vector, max: Vector }}
+ */
+function boxOf(points) {
+  /** @type {Vector} */
+  const min = [Infinity, Infinity, Infinity];
+  /** @type {Vector} */
+  const max = [-Infinity, -Infinity, -Infinity];
   for (let i = 0; i < points.length; i++) {
     min[i % 3] = Math.min(min[i % 3], points[i]);
     max[i % 3] = Math.max(max[i % 3], points[i]);
@@ -164,6 +209,10 @@ export function boxOf(points) {
   return { min, max };
 }
 
+/**
+ * @param {Similarity} similarity
+ * @param {Float32Array} points [3·N]
+ */
 function apply({ rotation, scale, shift }, points) {
   const moved = new Float32Array(points.length);
   for (let i = 0; i < points.length; i += 3) {
@@ -175,27 +224,47 @@ function apply({ rotation, scale, shift }, points) {
   return moved;
 }
 
+/**
+ * @param {Similarity} similarity
+ * @returns {Similarity}
+ */
 function inverse({ rotation: r, scale, shift }) {
   const rotation = [r[0], r[3], r[6], r[1], r[4], r[7], r[2], r[5], r[8]];
-  return { rotation, scale: 1 / scale, shift: multiply(rotation, shift).map((value) => -value / scale) };
+  return { rotation, scale: 1 / scale, shift: mapVector(multiply(rotation, shift), (value) => -value / scale) };
 }
 
-const multiply = (m, [x, y, z]) => [0, 3, 6].map((row) => m[row] * x + m[row + 1] * y + m[row + 2] * z);
+/** @type {(matrix: number[], vector: Vector) => Vector} */
+const multiply = (matrix, [x, y, z]) =>
+  mapVector([0, 3, 6], (row) => matrix[row] * x + matrix[row + 1] * y + matrix[row + 2] * z);
 
-function middleOf(points) {
-  const middle = [0, 0, 0];
-  for (let i = 0; i < points.length; i++) middle[i % 3] += points[i];
-  return middle.map((sum) => sum / (points.length / 3));
+/** @type {([x, y, z]: Vector, map: (value: number, axis: number) => number) => Vector} */
+const mapVector = ([x, y, z], map) => [map(x, 0), map(y, 1), map(z, 2)];
+
+/**
+ * @param {Float32Array} points [3·N]
+ * @returns {Vector}
+ */
+function meanOf(points) {
+  /** @type {Vector} */
+  const sums = [0, 0, 0];
+  for (let i = 0; i < points.length; i++) sums[i % 3] += points[i];
+  return mapVector(sums, (sum) => sum / (points.length / 3));
 }
 
+/** @type {(points: Float32Array, ids: Uint32Array) => Float32Array} */
 function gather(points, ids) {
   const gathered = new Float32Array(3 * ids.length);
   for (let i = 0; i < ids.length; i++) gathered.set(points.subarray(3 * ids[i], 3 * ids[i] + 3), 3 * i);
   return gathered;
 }
 
-/** About `count` of the points [3·N], taken at even steps through the list. */
-function everySo(points, count) {
+/**
+ * Takes `count` of the points [3·N] at even steps, or all of them if there are fewer.
+ *
+ * @param {Float32Array} points
+ * @param {number} count
+ */
+function thin(points, count) {
   const total = points.length / 3;
   if (total <= count) return points;
   return gather(
@@ -204,8 +273,10 @@ function everySo(points, count) {
   );
 }
 
+/** @param {Float32Array} values */
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** @type {(from: number, to: number, step: number) => number[]} */
 function range(from, to, step) {
   return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
 }

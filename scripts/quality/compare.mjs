@@ -1,36 +1,49 @@
 import { align } from './align.mjs';
 import { KdTree } from './kd-tree.mjs';
 
-/** Distances at which a point counts as right, in a frame where the object's longest side is 2. */
+/** Distances within which a point counts as correct, in a frame where the object's longest side is 2. */
 export const tolerances = [0.05, 0.1, 0.2];
 
 /**
- * How near a model's surface comes to the object's, once it lies where it fits best (see `align`).
+ * Figures of one model. Distances are in the frame of the object, in [-1, 1], and not squared.
  *
- * @param model `{ positions, colors }` as `sampleSurface` gives them
- * @param truth `{ positions, colors, seen }` as `readSet` gives them
- * @param view which of the object's photos the model was made from: 1 or 2
- * @returns `chamfer`: mean of (mean distance from the model's points to the nearest of the object's) and (the same the other
- *          way), not squared; `fScores`, one for each of `tolerances`: harmonic mean of the shares of the model's points and of
- *          the object's points that have one of the other's within it; `chamferSeen` and `chamferUnseen`: mean distance from
- *          the object's points that the photo shows, or does not, to the model; `colorSeen` and `colorUnseen`: see `colorErrors`
+ * @typedef {object} Comparison
+ * @property {number} chamfer mean of two means: the distance from the model's points to the nearest of the object's, and
+ *   the same the other way
+ * @property {number[]} fScores for each of `tolerances`, the harmonic mean of the shares of the model's points and of the
+ *   object's points that have a point of the other within it
+ * @property {number} chamferSeen mean distance to the model from the object's points that the photo shows
+ * @property {number} chamferUnseen the same of the other points
+ * @property {number} colorSeen see `colorErrors`
+ * @property {number} colorUnseen
+ */
+
+/**
+ * Compares a model's surface with the object's, after aligning them (see `align`).
+ *
+ * @param {{ positions: Float32Array, colors: Uint8Array }} model as `sampleSurface` returns it
+ * @param {import('./read-set.mjs').Surface} truth
+ * @param {number} view the object's photo that the model was made from: 1 or 2
+ * @returns {Comparison}
  */
 export function compare(model, truth, view) {
-  const { placed } = align(model.positions, truth.positions);
-  const toTruth = new KdTree(truth.positions).nearest(placed).distances;
-  const toModel = new KdTree(placed).nearest(truth.positions);
-  const shown = (point) => (truth.seen[point] & view) !== 0;
+  const { aligned } = align(model.positions, truth.positions);
+  const toTruth = new KdTree(truth.positions).nearest(aligned).distances;
+  const toModel = new KdTree(aligned).nearest(truth.positions);
+  /** @param {number} point */
+  const isShown = (point) => (truth.seen[point] & view) !== 0;
   const colors = colorErrors(truth.colors, model.colors, toModel.ids);
   return {
     chamfer: (meanWhere(toTruth) + meanWhere(toModel.distances)) / 2,
     fScores: tolerances.map((tolerance) => fScore(toTruth, toModel.distances, tolerance)),
-    chamferSeen: meanWhere(toModel.distances, shown),
-    chamferUnseen: meanWhere(toModel.distances, (point) => !shown(point)),
-    colorSeen: meanWhere(colors, shown),
-    colorUnseen: meanWhere(colors, (point) => !shown(point)),
+    chamferSeen: meanWhere(toModel.distances, isShown),
+    chamferUnseen: meanWhere(toModel.distances, (point) => !isShown(point)),
+    colorSeen: meanWhere(colors, isShown),
+    colorUnseen: meanWhere(colors, (point) => !isShown(point)),
   };
 }
 
+/** @type {(toTruth: Float32Array, toModel: Float32Array, tolerance: number) => number} */
 function fScore(toTruth, toModel, tolerance) {
   const precision = meanWhere(toTruth.map((distance) => (distance <= tolerance ? 1 : 0)));
   const recall = meanWhere(toModel.map((distance) => (distance <= tolerance ? 1 : 0)));
@@ -38,9 +51,13 @@ function fScore(toTruth, toModel, tolerance) {
 }
 
 /**
- * For each of the object's points, how far its paint is from the model's colour there: mean of the three channels' distances,
- * sRGB in 0..1. The photo's light is in the model's texture but not in the paint, so the model's colours are first multiplied
- * by the one factor that brings their mean brightness to the paint's.
+ * For each of the object's points, the distance of its paint from the model's color there: the mean over three
+ * channels, sRGB in 0 to 1. The model's texture contains the photo's light and the paint does not, so the model's colors
+ * are first multiplied by the one factor that matches their mean brightness to the paint's.
+ *
+ * @param {Uint8Array} paint [3·N]
+ * @param {Uint8Array} modelColors [3·M]
+ * @param {Uint32Array} nearest [N], the model's nearest point to each of the object's
  */
 function colorErrors(paint, modelColors, nearest) {
   const count = nearest.length;
@@ -62,12 +79,16 @@ function colorErrors(paint, modelColors, nearest) {
   return errors;
 }
 
-function meanWhere(values, which = () => true) {
+/**
+ * @param {Float32Array} values
+ * @param {(index: number) => boolean} [isIncluded]
+ */
+function meanWhere(values, isIncluded = () => true) {
   let [sum, count] = [0, 0];
   for (let i = 0; i < values.length; i++) {
-    if (!which(i)) continue;
+    if (!isIncluded(i)) continue;
     sum += values[i];
-    count += 1;
+    count++;
   }
   return count === 0 ? 0 : sum / count;
 }

@@ -1,10 +1,10 @@
 const leafSize = 12;
 
 /**
- * Finds nearest neighbours among fixed points in space. Ours because no kept library in the registry has a k-d tree of
- * three dimensions over typed arrays, and a comparison asks it a million times.
+ * Finds nearest neighbors among fixed points in space. Our own because no maintained library has a three-dimensional
+ * k-d tree over typed arrays, and a comparison makes a million queries.
  *
- * The points are permuted so that each node is a range and the point in its middle the split: no nodes are stored.
+ * Stores no nodes: the points are permuted so that each node is a range of them, split at the point in its middle.
  */
 export class KdTree {
   #points;
@@ -18,10 +18,10 @@ export class KdTree {
   }
 
   /**
-   * The nearest point to each of `queries`.
+   * Finds the nearest point to each of `queries`.
    *
    * @param {Float32Array} queries [3·Q]
-   * @returns {{ ids: Uint32Array, distances: Float32Array }} [Q] each: indices into the tree's points; distances in their unit
+   * @returns {{ ids: Uint32Array, distances: Float32Array }} [Q] each: indices into the tree's points; distances
    */
   nearest(queries) {
     const count = queries.length / 3;
@@ -31,32 +31,44 @@ export class KdTree {
     const best = { squared: 0, at: 0 };
     for (let i = 0; i < count; i++) {
       best.squared = Infinity;
-      this.#search(queries[3 * i], queries[3 * i + 1], queries[3 * i + 2], 0, last, 0, best);
+      this.#search([queries[3 * i], queries[3 * i + 1], queries[3 * i + 2]], 0, last, 0, best);
       ids[i] = this.#ids[best.at];
       distances[i] = Math.sqrt(best.squared);
     }
     return { ids, distances };
   }
 
-  #search(x, y, z, left, right, axis, best) {
+  /**
+   * @param {readonly number[]} query
+   * @param {number} left first point of the node
+   * @param {number} right last point of the node
+   * @param {number} axis along which the node is split
+   * @param {{ squared: number, at: number }} best updated: squared distance and position of the nearest point so far
+   */
+  #search(query, left, right, axis, best) {
     if (right - left <= leafSize) {
-      for (let i = left; i <= right; i++) this.#offer(x, y, z, i, best);
+      for (let i = left; i <= right; i++) this.#compare(query, i, best);
       return;
     }
     const middle = (left + right) >> 1;
-    this.#offer(x, y, z, middle, best);
-    const beyond = (axis === 0 ? x : axis === 1 ? y : z) - this.#points[3 * middle + axis];
-    const next = axis === 2 ? 0 : axis + 1;
+    this.#compare(query, middle, best);
+    const beyond = query[axis] - this.#points[3 * middle + axis];
+    const next = (axis + 1) % 3;
     if (beyond < 0) {
-      this.#search(x, y, z, left, middle - 1, next, best);
-      if (beyond * beyond < best.squared) this.#search(x, y, z, middle + 1, right, next, best);
+      this.#search(query, left, middle - 1, next, best);
+      if (beyond * beyond < best.squared) this.#search(query, middle + 1, right, next, best);
     } else {
-      this.#search(x, y, z, middle + 1, right, next, best);
-      if (beyond * beyond < best.squared) this.#search(x, y, z, left, middle - 1, next, best);
+      this.#search(query, middle + 1, right, next, best);
+      if (beyond * beyond < best.squared) this.#search(query, left, middle - 1, next, best);
     }
   }
 
-  #offer(x, y, z, i, best) {
+  /**
+   * @param {readonly number[]} query
+   * @param {number} i
+   * @param {{ squared: number, at: number }} best updated
+   */
+  #compare([x, y, z], i, best) {
     const points = this.#points;
     const dx = points[3 * i] - x;
     const dy = points[3 * i + 1] - y;
@@ -68,16 +80,21 @@ export class KdTree {
     }
   }
 
+  /** @type {(left: number, right: number, axis: number) => void} */
   #sort(left, right, axis) {
     if (right - left <= leafSize) return;
     const middle = (left + right) >> 1;
     this.#select(middle, left, right, axis);
-    const next = axis === 2 ? 0 : axis + 1;
+    const next = (axis + 1) % 3;
     this.#sort(left, middle - 1, next);
     this.#sort(middle + 1, right, next);
   }
 
-  /** Hoare's quickselect: afterwards nothing before `middle` is above it along the axis, and nothing after it below. */
+  /**
+   * Hoare's quickselect. Afterwards no point before `middle` is above it along the axis, and no point after it below.
+   *
+   * @type {(middle: number, from: number, to: number, axis: number) => void}
+   */
   #select(middle, from, to, axis) {
     let [left, right] = [from, to];
     const points = this.#points;
@@ -98,15 +115,12 @@ export class KdTree {
     }
   }
 
+  /** @type {(i: number, j: number) => void} */
   #swap(i, j) {
     const points = this.#points;
     for (let c = 0; c < 3; c++) {
-      const kept = points[3 * i + c];
-      points[3 * i + c] = points[3 * j + c];
-      points[3 * j + c] = kept;
+      [points[3 * i + c], points[3 * j + c]] = [points[3 * j + c], points[3 * i + c]];
     }
-    const id = this.#ids[i];
-    this.#ids[i] = this.#ids[j];
-    this.#ids[j] = id;
+    [this.#ids[i], this.#ids[j]] = [this.#ids[j], this.#ids[i]];
   }
 }

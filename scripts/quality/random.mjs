@@ -1,6 +1,7 @@
 /**
- * Random numbers in [0, 1), the same for the same seed everywhere.
+ * Random numbers in [0, 1), the same for the same seed on every machine.
  *
+ * @param {number} seed
  * @see https://github.com/bryc/code/blob/master/jshash/PRNGs.md for mulberry32, which is in the public domain
  */
 export function seededRandom(seed) {

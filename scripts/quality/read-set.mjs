@@ -5,15 +5,34 @@ import { gunzipSync } from 'node:zlib';
 const bytesPerPoint = 10;
 
 /**
- * The objects of a set, in the folder's order.
+ * The surface of an object: `positions` [3·N] in -1 to 1, `colors` [3·N] sRGB, and `seen` [N], whose bit 0 is set for
+ * points that the first photo shows, and bit 1 for points that the second shows.
  *
- * @param {string} folder as make-set.mjs leaves it; docs/quality.md describes the files
- * @returns `{ id, kind, seen, photos, halfExtent, views, truth() }` each: `seen` says whether training makes things of that
- *          kind, `photos` are paths, `truth()` reads `{ positions: Float32Array [3·N] in -1..1, colors: Uint8Array [3·N] sRGB,
- *          seen: Uint8Array [N], bit 0 and 1: on the first, the second photo }`
+ * @typedef {{ positions: Float32Array, colors: Uint8Array, seen: Uint8Array }} Surface
+ */
+
+/** @typedef {{ cameraToObject: number[], fovDegrees: number }} View `cameraToObject` has 4 columns, row by row */
+
+/**
+ * @typedef {object} QualityObject
+ * @property {string} id
+ * @property {string} kind
+ * @property {boolean} seen whether training makes objects of that kind
+ * @property {string[]} photos paths
+ * @property {View[]} views one for each photo
+ * @property {() => Surface} truth reads the surface
+ */
+
+/**
+ * The objects of a set, in the order of its objects.json.
+ *
+ * @param {string} folder made by make-set.mjs; docs/quality.md describes the files
+ * @returns {QualityObject[]}
  */
 export function readSet(folder) {
+  /** @type {{ kinds: Record<string, { seen: boolean }>, objects: Array<{ id: string, kind: string }> }} */
   const { kinds, objects } = JSON.parse(readFileSync(join(folder, 'objects.json'), 'utf8'));
+  /** @type {Record<string, { views: View[] }>} */
   const made = JSON.parse(readFileSync(join(folder, 'views.json'), 'utf8'));
   return objects
     .filter(({ id }) => made[id] && existsSync(join(folder, 'points', `${id}.points.gz`)))
@@ -22,20 +41,24 @@ export function readSet(folder) {
       kind,
       seen: kinds[kind].seen,
       photos: made[id].views.map((_, view) => join(folder, 'photos', `${id}-${view + 1}.webp`)),
-      ...made[id],
+      views: made[id].views,
       truth: () => readPoints(join(folder, 'points', `${id}.points.gz`)),
     }));
 }
 
+/**
+ * @param {string} path
+ * @returns {Surface}
+ */
 function readPoints(path) {
   const bytes = gunzipSync(readFileSync(path));
   const count = bytes.length / bytesPerPoint;
   const positions = new Float32Array(3 * count);
-  const place = [0, 0, 0];
+  const current = [0, 0, 0];
   for (let i = 0; i < 3 * count; i++) {
-    // Sums of 16-bit steps wrap around, as they did when the steps were taken.
-    place[i % 3] = ((place[i % 3] + bytes.readInt16LE(2 * i)) << 16) >> 16;
-    positions[i] = place[i % 3] / 32767;
+    // Positions are stored as 16-bit differences. Their sums wrap around, as the differences did when they were made.
+    current[i % 3] = ((current[i % 3] + bytes.readInt16LE(2 * i)) << 16) >> 16;
+    positions[i] = current[i % 3] / 32767;
   }
   return {
     positions,

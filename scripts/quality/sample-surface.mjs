@@ -1,22 +1,29 @@
 import { seededRandom } from './random.mjs';
 
+/** @typedef {{ positions: Float32Array, indices: Uint32Array }} Triangles [3·V], [3·T] */
+/** @typedef {Triangles & { uvs: Float32Array }} TexturedTriangles uvs [2·V], v pointing down */
+/** @typedef {import('../../packages/engine/dist/index.js').RgbaImage} RgbaImage */
+
 /**
- * Points spread over a mesh, each square of its area as likely as any other.
+ * Samples points on a mesh, uniformly by area.
  *
- * @param mesh `{ positions [3·V], indices [3·T], uvs [2·V] with v DOWN }`
- * @param baseColor its texture, `{ width, height, data }` RGBA
- * @returns {{ positions: Float32Array, colors: Uint8Array }} [3·count] each; colours are the texture's sRGB
+ * @param {TexturedTriangles} mesh
+ * @param {RgbaImage} baseColor its texture
+ * @param {number} count
+ * @param {number} seed
+ * @returns {{ positions: Float32Array, colors: Uint8Array }} [3·count] each; colors are the texture's sRGB
  */
 export function sampleSurface({ positions, indices, uvs }, baseColor, count, seed = 1) {
   const random = seededRandom(seed);
-  const upTo = cumulativeAreas(positions, indices);
+  const areaUpTo = cumulativeAreas(positions, indices);
+  const last = areaUpTo.length - 1;
   const sampled = new Float32Array(3 * count);
   const colors = new Uint8Array(3 * count);
   let triangle = 0;
   for (let i = 0; i < count; i++) {
     // One point in each of `count` equal shares of the area: no part is missed by chance.
-    const wanted = ((i + random()) / count) * upTo[upTo.length - 1];
-    while (triangle < upTo.length - 1 && upTo[triangle] < wanted) triangle++;
+    const area = ((i + random()) / count) * areaUpTo[last];
+    while (triangle < last && areaUpTo[triangle] < area) triangle++;
     const root = Math.sqrt(random());
     const along = random();
     const weights = [1 - root, root * (1 - along), root * along];
@@ -35,6 +42,11 @@ export function sampleSurface({ positions, indices, uvs }, baseColor, count, see
   return { positions: sampled, colors };
 }
 
+/**
+ * @param {Float32Array} positions [3·V]
+ * @param {Uint32Array} indices [3·T]
+ * @returns [T]: the area of each triangle and all before it
+ */
 function cumulativeAreas(positions, indices) {
   const areas = new Float64Array(indices.length / 3);
   let sum = 0;

@@ -1,31 +1,42 @@
-/** Pixels a side of the pictures that are compared. */
+/** Width and height in pixels of the compared outlines. */
 const size = 256;
 
-/** Coverage above which a pixel belongs to the object's box: what the engine frames by. */
+/** Alpha above which a pixel belongs to the object's bounding box. The engine frames by the same threshold. */
 const boxThreshold = 100;
 
+/** @typedef {import('./sample-surface.mjs').Triangles} Triangles */
+/** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
+/** @typedef {{ halfTangent: number, foregroundRatio: number }} Lens */
+
 /**
- * How much of the model's outline, seen from where the photo was taken, is the photo's: intersection over union.
+ * Compares the model's outline, seen from the camera of the photo, with the photo's: intersection over union.
  *
- * A GLB stands upright and does not say where the camera was, but the camera is known but for its place: it looked down by
- * `elevationRadians` with the lens `halfTangent`, and the object's box filled `foregroundRatio` of the frame, in its middle.
- * So the model is turned back and moved until it does.
+ * A GLB is upright and does not tell where the camera was. All but the camera's position is known, though: it looked
+ * down by `elevationRadians` through a lens with `halfTangent`, and the object's box filled `foregroundRatio` of the
+ * frame, centered. The model is rotated back and moved until it fills the same frame.
  *
- * @param mesh `{ positions, indices }`, Y up, the photographed side towards +Z
- * @param photo `{ width, height, data }` RGBA; its alpha is the object
+ * @param {Triangles} mesh Y up, the photographed side towards +Z
+ * @param {RgbaImage} photo its alpha is the object
+ * @param {Lens & { elevationRadians: number }} camera
  */
 export function silhouetteIou(mesh, photo, { elevationRadians, halfTangent, foregroundRatio }) {
   const expected = outlineOfPhoto(photo, foregroundRatio);
-  const drawn = outlineOfMesh(mesh, elevationRadians, halfTangent, foregroundRatio);
-  let [both, either] = [0, 0];
+  const rendered = outlineOfMesh(mesh, elevationRadians, { halfTangent, foregroundRatio });
+  let [intersection, union] = [0, 0];
   for (let i = 0; i < expected.length; i++) {
-    both += expected[i] & drawn[i];
-    either += expected[i] | drawn[i];
+    intersection += expected[i] & rendered[i];
+    union += expected[i] | rendered[i];
   }
-  return both / either;
+  return intersection / union;
 }
 
-/** [size·size] of 0 and 1: the alpha inside the square that the engine cuts out of the photo. */
+/**
+ * The object within the square that the engine crops the photo to.
+ *
+ * @param {RgbaImage} photo
+ * @param {number} foregroundRatio
+ * @returns [size·size] of 0 and 1
+ */
 function outlineOfPhoto({ width, height, data }, foregroundRatio) {
   let [left, top, right, bottom] = [width, height, 0, 0];
   for (let y = 0; y < height; y++) {
@@ -50,32 +61,47 @@ function outlineOfPhoto({ width, height, data }, foregroundRatio) {
   return outline;
 }
 
-function outlineOfMesh({ positions, indices }, elevationRadians, halfTangent, foregroundRatio) {
-  const turned = lookDown(positions, elevationRadians);
-  const corners = project(turned, halfTangent, foregroundRatio);
+/**
+ * @param {Triangles} mesh
+ * @param {number} elevationRadians
+ * @param {Lens} lens
+ * @returns [size·size] of 0 and 1
+ */
+function outlineOfMesh({ positions, indices }, elevationRadians, lens) {
+  const corners = project(lookDown(positions, elevationRadians), lens);
   const outline = new Uint8Array(size * size);
   for (let t = 0; t < indices.length; t += 3)
     fillTriangle(outline, corners, indices[t], indices[t + 1], indices[t + 2]);
   return outline;
 }
 
-/** Into the frame of a camera that looks down by the angle along -Z. */
+/**
+ * Rotates positions [3·V] into the frame of a camera that looks down by the angle along -Z.
+ *
+ * @param {Float32Array} positions
+ * @param {number} elevationRadians
+ */
 function lookDown(positions, elevationRadians) {
   const [sin, cos] = [Math.sin(elevationRadians), Math.cos(elevationRadians)];
-  const turned = positions.slice();
+  const rotated = positions.slice();
   for (let i = 0; i < positions.length; i += 3) {
-    turned[i + 1] = cos * positions[i + 1] - sin * positions[i + 2];
-    turned[i + 2] = cos * positions[i + 2] + sin * positions[i + 1];
+    rotated[i + 1] = cos * positions[i + 1] - sin * positions[i + 2];
+    rotated[i + 2] = cos * positions[i + 2] + sin * positions[i + 1];
   }
-  return turned;
+  return rotated;
 }
 
-/** Pixels [2·V] of the picture by the camera before which the object's box fills its share of the frame, in the middle. */
-function project(positions, halfTangent, foregroundRatio) {
-  let [x, y, distance] = [0, 0, 4 / halfTangent];
-  let longest = 0;
-  for (const value of positions) longest = Math.max(longest, Math.abs(value));
-  distance *= longest;
+/**
+ * Moves the camera until the object's box fills its share of the frame, centered.
+ *
+ * @param {Float32Array} positions [3·V]
+ * @param {Lens} lens
+ * @returns pixels [2·V]
+ */
+function project(positions, { halfTangent, foregroundRatio }) {
+  let radius = 0;
+  for (const value of positions) radius = Math.max(radius, Math.abs(value));
+  let [x, y, distance] = [0, 0, (4 / halfTangent) * radius];
   const projected = new Float64Array((positions.length / 3) * 2);
   for (let round = 0; round < 60; round++) {
     let [minU, minV, maxU, maxV] = [Infinity, Infinity, -Infinity, -Infinity];
@@ -92,12 +118,19 @@ function project(positions, halfTangent, foregroundRatio) {
     }
     x += ((minU + maxU) / 2) * distance * halfTangent;
     y += ((minV + maxV) / 2) * distance * halfTangent;
-    // Damped: the near side grows faster than the middle as the camera comes closer.
-    distance = Math.max(1.05 * longest, distance * (Math.max(maxU - minU, maxV - minV) / 2 / foregroundRatio) ** 0.7);
+    // Damped, because the near side grows faster than the middle as the camera approaches.
+    distance = Math.max(1.05 * radius, distance * (Math.max(maxU - minU, maxV - minV) / 2 / foregroundRatio) ** 0.7);
   }
   return projected;
 }
 
+/**
+ * @param {Uint8Array} outline [size·size]; set to 1 inside the triangle
+ * @param {Float64Array} corners [2·V]
+ * @param {number} a vertex
+ * @param {number} b vertex
+ * @param {number} c vertex
+ */
 function fillTriangle(outline, corners, a, b, c) {
   const [ax, ay, bx, by, cx, cy] = [a, b, c].flatMap((vertex) => [corners[2 * vertex], corners[2 * vertex + 1]]);
   const area = (bx - ax) * (cy - ay) - (cx - ax) * (by - ay);

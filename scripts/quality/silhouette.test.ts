@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { silhouetteIou } from './silhouette.mjs';
-import { ballModel } from './sphere.mjs';
+import { sphereModel } from './sphere.mjs';
 import { isWatertight } from './watertight.mjs';
 
 const level = { elevationRadians: 0, halfTangent: 0.18, foregroundRatio: 0.86 };
-const ball = ballModel(photo(() => true)).mesh;
+const ball = sphereModel(photo(() => true)).mesh;
 
 test('a ball has the outline of a disc anywhere on the photo, and four fifths of a square', () => {
   const disc = photo((x, y) => Math.hypot(x - 60, y - 130) < 40);

@@ -1,18 +1,20 @@
 const rings = 24;
 const segments = 48;
 
+/** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
+
 /**
- * A ball of radius 1 in the mean colour of what is opaque on a photo.
+ * A sphere of radius 1 in the mean color of the opaque part of a photo.
  *
- * @param photo `{ width, height, data }` RGBA
- * @returns `{ mesh, baseColor }`, as the engine's `readGlb` gives them
+ * @param {RgbaImage} photo
+ * @returns its mesh and texture, as the engine's `readGlb` returns them
  */
-export function ballModel(photo) {
-  return { mesh: ball(), baseColor: { width: 1, height: 1, data: meanColor(photo) } };
+export function sphereModel(photo) {
+  return { mesh: sphere(), baseColor: { width: 1, height: 1, data: meanColor(photo) } };
 }
 
-/** One vertex at each pole, so that it closes. */
-function ball() {
+/** One vertex at each pole closes the mesh. */
+function sphere() {
   const positions = [0, 1, 0];
   for (let ring = 1; ring < rings; ring++) {
     const polar = (Math.PI * ring) / rings;
@@ -23,6 +25,7 @@ function ball() {
   }
   positions.push(0, -1, 0);
   const south = positions.length / 3 - 1;
+  /** @type {(ring: number, segment: number) => number} */
   const at = (ring, segment) => 1 + (ring - 1) * segments + (segment % segments);
   const indices = [];
   for (let segment = 0; segment < segments; segment++) {
@@ -40,6 +43,7 @@ function ball() {
   };
 }
 
+/** @param {RgbaImage} photo */
 function meanColor({ data }) {
   const sums = [0, 0, 0];
   let total = 0;

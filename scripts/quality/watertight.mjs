@@ -1,27 +1,32 @@
 /**
- * Whether a mesh closes: each edge, walked once by one triangle, is walked back by exactly one other.
+ * Whether a mesh is closed: for each edge of a triangle, exactly one other triangle has the opposite edge.
  *
- * Vertices at the same place are one: a GLB splits them along the seams of its texture.
- * @param mesh `{ positions [3·V], indices [3·T] }`
+ * Vertices with the same position count as one: a GLB splits them along texture seams.
+ *
+ * @param {import('./sample-surface.mjs').Triangles} mesh
  */
 export function isWatertight({ positions, indices }) {
-  const places = new Map();
-  const placeOf = Array.from({ length: positions.length / 3 }, (_, vertex) => {
+  /** @type {Map<string, number>} */
+  const ids = new Map();
+  const idOf = Array.from({ length: positions.length / 3 }, (_, vertex) => {
     const key = positions.subarray(3 * vertex, 3 * vertex + 3).join();
-    if (!places.has(key)) places.set(key, places.size);
-    return places.get(key);
+    const id = ids.get(key) ?? ids.size;
+    ids.set(key, id);
+    return id;
   });
-  const walked = new Set();
-  const key = (from, to) => from * places.size + to;
+  /** @type {Set<number>} */
+  const edges = new Set();
+  /** @type {(from: number, to: number) => number} */
+  const edgeOf = (from, to) => from * ids.size + to;
   for (let t = 0; t < indices.length; t += 3) {
     for (let corner = 0; corner < 3; corner++) {
-      const edge = key(placeOf[indices[t + corner]], placeOf[indices[t + ((corner + 1) % 3)]]);
-      if (walked.has(edge)) return false;
-      walked.add(edge);
+      const edge = edgeOf(idOf[indices[t + corner]], idOf[indices[t + ((corner + 1) % 3)]]);
+      if (edges.has(edge)) return false;
+      edges.add(edge);
     }
   }
-  for (const edge of walked) {
-    if (!walked.has(key(edge % places.size, Math.floor(edge / places.size)))) return false;
+  for (const edge of edges) {
+    if (!edges.has(edgeOf(edge % ids.size, Math.floor(edge / ids.size)))) return false;
   }
-  return walked.size > 0;
+  return edges.size > 0;
 }

@@ -1,28 +1,40 @@
-// The hostile callers of `npm run bench hostile`, in a separate process: it starts when it gets its settings, and
-// reports when it gets the message `stop`.
+// The hostile callers of `npm run bench hostile`, in a separate process. It starts when it receives its settings and
+// reports when it receives the message `stop`.
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { demoPhotos } from '../../repository.mjs';
 import { largeImages } from './large-images.mjs';
-import { dataUri, retryAfterMs, servePhotos } from './requests.mjs';
+import { dataUri, portOf, retryAfterMs, serveImages } from './requests.mjs';
 
-const mebibyte = 1024 * 1024;
+/**
+ * @typedef {object} Report
+ * @property {Record<string, string[]>} accepted the ids of the accepted jobs, by account
+ * @property {Record<string, Record<string, number>>} counts of the outcomes, by caller
+ * @property {number} cpuSeconds
+ */
+
+const kibibyte = 1024;
+const mebibyte = 1024 * kibibyte;
 const testKey = 'gen3d_test_public';
+const imageUrl = 'https://images.invalid/cup.jpg';
 
-const [settings] = await once(process, 'message');
-const { url, keys } = settings;
+/** @type {[{ url: string, keys: Record<string, string> }]} */
+// @ts-expect-error: `once` does not relate its result to the event
+const [{ url, keys }] = await once(process, 'message');
 const { hostname, port } = new URL(url);
 const stopped = new AbortController();
-/** Ids of the jobs that were accepted, by account. */
+/** @type {Report['accepted']} */
 const accepted = Object.fromEntries(Object.keys(keys).map((account) => [account, []]));
-/** Each has its own endpoint. */
+/** Each account has its own endpoint. */
 const withDeadEndpoints = Object.keys(keys).filter((account) => account.startsWith('D'));
-/** Each settles when it has submitted everything, or what it had begun to when everything stopped. */
+/** @type {Array<Promise<void>>} */
 const submitters = [];
-/** Counts of responses, by caller and status. */
+/** @type {Report['counts']} */
 const counts = {};
+/** @type {(caller: string, outcome: string | number) => void} */
 const count = (caller, outcome) => {
   counts[caller] ??= {};
   counts[caller][outcome] = (counts[caller][outcome] ?? 0) + 1;
@@ -31,99 +43,110 @@ const count = (caller, outcome) => {
 process.on('disconnect', () => process.exit());
 process.once('message', async () => {
   stopped.abort();
-  // A job whose response is still on its way counts as accepted.
+  // Jobs with pending responses count as accepted too.
   await Promise.race([Promise.all(submitters), sleep(10_000)]);
   const cpuSeconds = (process.cpuUsage().user + process.cpuUsage().system) / 1e6;
-  process.send({ accepted, counts, cpuSeconds }, () => process.exit());
+  process.send?.({ accepted, counts, cpuSeconds }, () => process.exit());
 });
 
-const photos = await servePhotos({ ...(await largeImages()), ...Object.fromEntries(demoPhotos().map(entry)) });
+const smallImages = Object.fromEntries(demoPhotos().map((path) => [basename(path), path]));
+const images = await serveImages({ ...(await largeImages()), ...smallImages });
+const smallNames = Object.keys(smallImages);
+const largeNames = Object.keys(images.bytes).filter((name) => !(name in smallImages));
 const silentHosts = await Promise.all(Array.from({ length: 200 }, (_, index) => silentHost(index)));
-const small = demoPhotos().map((path) => entry(path)[0]);
 
-// The submitters together stay well below the 50 requests per second of the whole API.
-submit(
-  'A',
-  silentHosts.map((host) => `${host}/photo.jpg`),
-  5,
-);
-submit(
-  'B',
-  Array.from({ length: 300 }, (_, index) => {
-    const name = small[index % small.length];
-    return index % 2 ? dataUri(name, photos.bytes[name]) : photos.urlOf(name);
+// Together the submitters stay well below the 50 requests per second of the whole API.
+submit({ account: 'A', imageUrls: silentHosts.map((host) => `${host}/photo.jpg`), perSecond: 5 });
+submit({
+  account: 'B',
+  imageUrls: Array.from({ length: 300 }, (_, index) => {
+    const name = smallNames[index % smallNames.length];
+    return index % 2 ? dataUri(name, images.bytes[name]) : images.urlOf(name);
   }),
-  5,
-);
-const large = Object.keys(photos.bytes).filter((name) => !small.includes(name));
-submit(
-  'C',
-  Array.from({ length: 20 }, (_, index) => photos.urlOf(large[index % large.length])),
-  2,
-);
-await announce();
+  perSecond: 5,
+});
+submit({
+  account: 'C',
+  imageUrls: Array.from({ length: 20 }, (_, index) => images.urlOf(largeNames[index % largeNames.length])),
+  perSecond: 2,
+});
+await setDeadEndpoints();
 for (const account of withDeadEndpoints) {
-  // Jobs of a reserved type fail at once, so their load is their events.
-  const images = Array.from({ length: 50 }, (_, index) => `https://images.invalid/${index}.jpg`);
-  submit(account, images, 1, { type: 'reserved' });
+  // Jobs of a reserved type fail immediately, so their load is their events.
+  const imageUrls = Array.from({ length: 50 }, (_, index) => `https://images.invalid/${index}.jpg`);
+  submit({ account, imageUrls, perSecond: 1, type: 'reserved' });
 }
-for (const attack of [unfinishedGzip, unfinishedPlain, silent, slowHeaders, unreadResponses, largeTypes, smallJobs]) {
-  attack();
+for (const attack of [unfinishedGzip, unfinishedPlain, silent, slowHeaders, unreadResponses, largeFields, smallJobs]) {
+  void attack();
 }
-process.send('started');
+process.send?.('started');
 
-function entry(path) {
-  return [path.split(/[/\\]/).at(-1), path];
-}
-
-/** A host that accepts connections and never responds. On Linux each has its own address. */
+/**
+ * A host that accepts connections and never responds. On Linux each has its own address.
+ *
+ * @param {number} index
+ * @returns its URL
+ */
 async function silentHost(index) {
   const server = createServer((socket) => socket.on('error', () => {}).resume());
-  server.listen(0, process.platform === 'linux' ? `127.0.1.${index + 1}` : '127.0.0.1');
+  const address = process.platform === 'linux' ? `127.0.1.${index + 1}` : '127.0.0.1';
+  server.listen(0, address);
   await once(server, 'listening');
-  const { address, port } = server.address();
-  return `http://${address}:${port}`;
+  return `http://${address}:${portOf(server)}`;
 }
 
-/** Webhooks on names that no name server resolves, and on hosts that never complete a TLS handshake. */
-async function announce() {
+/** Sets webhooks on names that cannot be resolved, and on hosts that never complete a TLS handshake. */
+async function setDeadEndpoints() {
   for (const [index, account] of withDeadEndpoints.entries()) {
-    const tarpit = silentHosts[index].replace('http:', 'https:');
-    const target = index % 2 ? `${tarpit}/hook` : `https://dead-${index}.invalid/hook`;
-    await retried(account, () =>
+    const silentUrl = silentHosts[index].replace('http:', 'https:');
+    const target = index % 2 ? `${silentUrl}/hook` : `https://dead-${index}.invalid/hook`;
+    await retry(account, () =>
       fetch(`${url}/v1/webhook-endpoint`, {
         method: 'PUT',
-        headers: { authorization: `Bearer ${keys[account]}`, 'content-type': 'application/json' },
+        headers: headersOf(keys[account]),
         body: JSON.stringify({ url: target }),
       }),
     );
   }
 }
 
-function submit(...job) {
-  submitters.push(submitAll(...job));
+/** @typedef {{ account: string, imageUrls: readonly string[], perSecond: number, type?: string }} Submission */
+
+/** @param {Submission} submission */
+function submit(submission) {
+  submitters.push(submitAll(submission));
 }
 
-/** Submits one job for each image, `perSecond` of them, and retries what is not accepted at the moment. */
-async function submitAll(account, images, perSecond, fields = {}) {
-  for (const [index, image] of images.entries()) {
-    const body = JSON.stringify({
-      type: 'image-to-3d',
-      input: { image_urls: [image] },
-      idempotency_key: `${index}`,
-      ...fields,
-    });
-    const headers = { authorization: `Bearer ${keys[account]}`, 'content-type': 'application/json' };
+/**
+ * Submits a job for each image. Retries temporary refusals. Resolves when all have been submitted, or after the pending
+ * request once everything stops.
+ *
+ * @param {Submission} submission
+ */
+async function submitAll({ account, imageUrls, perSecond, type = 'image-to-3d' }) {
+  const headers = headersOf(keys[account]);
+  for (const [index, image] of imageUrls.entries()) {
+    const body = JSON.stringify({ type, input: { image_urls: [image] }, idempotency_key: `${index}` });
     const next = sleep(1_000 / perSecond);
-    const response = await retried(account, () => fetch(`${url}/v1/jobs`, { method: 'POST', headers, body }));
+    const response = await retry(account, () => fetch(`${url}/v1/jobs`, { method: 'POST', headers, body }));
     if (response?.status === 202) accepted[account].push(JSON.parse(response.text).job_id);
     await next;
     if (stopped.signal.aborted) return;
   }
 }
 
-/** The response, read, or undefined once everything stops. Retries what is temporary. */
-async function retried(caller, send) {
+/** @param {string} key */
+function headersOf(key) {
+  return { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+}
+
+/**
+ * Repeats a request until it gets a lasting response. Returns undefined once everything stops.
+ *
+ * @param {string} caller
+ * @param {() => Promise<Response>} send
+ */
+async function retry(caller, send) {
   while (!stopped.signal.aborted) {
     try {
       const response = await send();
@@ -132,15 +155,30 @@ async function retried(caller, send) {
       if (response.status !== 429 && response.status < 500) return { status: response.status, text };
       await sleep(retryAfterMs(response.headers.get('retry-after')));
     } catch (error) {
-      count(caller, error.cause?.code ?? error.message);
+      count(caller, reasonOf(error));
       await sleep(1_000);
     }
   }
+  return undefined;
 }
 
 /**
- * Keeps `amount` connections open that `use` writes to: each that the server closes is replaced, at most `perSecond`.
- * Counts the status line of what the server responds.
+ * The system's code of a failed fetch, such as ECONNREFUSED, or its message.
+ *
+ * @param {any} error
+ * @returns {string}
+ */
+function reasonOf(error) {
+  return error.cause?.code ?? error.message;
+}
+
+/**
+ * Keeps `amount` connections open. Replaces those that the server closes, at most `perSecond`.
+ *
+ * @param {string} caller
+ * @param {number} amount
+ * @param {number} perSecond
+ * @param {(socket: import('node:net').Socket) => void} use writes to a new connection
  */
 async function keepOpen(caller, amount, perSecond, use) {
   const open = new Set();
@@ -157,113 +195,124 @@ async function keepOpen(caller, amount, perSecond, use) {
   }
 }
 
-const countStatus = (caller, socket) =>
+/**
+ * Counts the status of the first response.
+ *
+ * @param {string} caller
+ * @param {import('node:net').Socket} socket
+ */
+function countStatus(caller, socket) {
   socket.once('data', (data) => count(caller, /^HTTP\/1\.1 (\d+)/.exec(data.toString('latin1'))?.[1] ?? 'unknown'));
+}
 
-function head(fields, key = testKey) {
-  const all = {
-    host: `${hostname}:${port}`,
-    authorization: `Bearer ${key}`,
-    'content-type': 'application/json',
-    ...fields,
-  };
+/**
+ * The head of a request that creates a job with the public test key.
+ *
+ * @param {Readonly<Record<string, string | number>>} fields
+ */
+function headOf(fields) {
+  const all = { host: `${hostname}:${port}`, ...headersOf(testKey), ...fields };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   return `POST /v1/jobs HTTP/1.1\r\n${lines.join('')}\r\n`;
 }
 
-/** Point 5: 8 kB that inflate to 8 MiB, of a request that never ends. */
+/** Sends 8 kB that inflate to 8 MiB, and never the last byte of the request. */
 function unfinishedGzip() {
-  const body = gzipSync(Buffer.alloc(8 * mebibyte - 1024, ' '));
+  const body = gzipSync(Buffer.alloc(8 * mebibyte - kibibyte, ' '));
   return keepOpen('unfinished gzip', 60, 10, (socket) => {
     countStatus('unfinished gzip', socket);
-    socket.write(head({ 'content-encoding': 'gzip', 'content-length': body.length + 1 }));
+    socket.write(headOf({ 'content-encoding': 'gzip', 'content-length': body.length + 1 }));
     socket.write(body);
   });
 }
 
-/** The same without gzip, just below the sandbox's limit and just below everyone's. */
+/** The same without gzip, just below the limit of the sandbox and just below the limit of all accounts. */
 async function unfinishedPlain() {
-  const sizes = [250 * 1024, 250 * 1024, 250 * 1024, 7 * mebibyte];
-  let made = 0;
+  const sizes = [250 * kibibyte, 250 * kibibyte, 250 * kibibyte, 7 * mebibyte];
+  let sent = 0;
   await keepOpen('unfinished plain', 80, 10, (socket) => {
     countStatus('unfinished plain', socket);
-    const body = Buffer.alloc(sizes[made++ % sizes.length], ' ');
-    socket.write(head({ 'content-length': body.length + 1 }));
+    const body = Buffer.alloc(sizes[sent++ % sizes.length], ' ');
+    socket.write(headOf({ 'content-length': body.length + 1 }));
     socket.write(body);
   });
 }
 
+/** Opens connections and sends nothing. */
 function silent() {
   return keepOpen('half-open', 150, 30, (socket) => socket.resume());
 }
 
+/** Sends the head of a request at one byte per second. */
 function slowHeaders() {
   return keepOpen('slow headers', 50, 10, (socket) => {
     countStatus('slow headers', socket);
-    const bytes = [...head({ 'x-padding': 'x'.repeat(500) })];
-    const timer = setInterval(() => (bytes.length ? socket.write(bytes.shift()) : clearInterval(timer)), 1_000);
+    const bytes = [...headOf({ 'x-padding': 'x'.repeat(500) })];
+    const timer = setInterval(() => {
+      const next = bytes.shift();
+      if (next === undefined) clearInterval(timer);
+      else socket.write(next);
+    }, 1_000);
     socket.on('close', () => clearInterval(timer));
   });
 }
 
-/** Requests the sample model again and again on one connection, and reads nothing of it. */
+/** Requests the sample model many times on one connection and reads no response. */
 async function unreadResponses() {
-  const created = await retried('unread responses', () =>
-    fetch(`${url}/v1/jobs`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ type: 'image-to-3d', input: { image_urls: ['https://images.invalid/cup.jpg'] } }),
-    }),
-  );
+  const caller = 'unread responses';
+  const body = JSON.stringify({ type: 'image-to-3d', input: { image_urls: [imageUrl] } });
+  const headers = headersOf(testKey);
+  const created = await retry(caller, () => fetch(`${url}/v1/jobs`, { method: 'POST', headers, body }));
+  if (!created) return;
   const { job_id: id } = JSON.parse(created.text);
-  const task = await retried('unread responses', () =>
-    fetch(`${url}/v1/jobs/${id}`, { headers: { authorization: `Bearer ${testKey}` } }),
-  );
+  const task = await retry(caller, () => fetch(`${url}/v1/jobs/${id}`, { headers }));
+  if (!task) return;
   const { pathname } = new URL(JSON.parse(task.text).model_urls.glb);
   const request = `GET ${pathname} HTTP/1.1\r\nhost: ${hostname}:${port}\r\n\r\n`;
-  await keepOpen('unread responses', 50, 10, (socket) => {
+  await keepOpen(caller, 50, 10, (socket) => {
     socket.pause();
     socket.write(request.repeat(50));
   });
 }
 
-/** Point 6: what would be stored, or repeated in an error, at full length. */
-async function largeTypes() {
-  const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
-  const image = 'https://images.invalid/cup.jpg';
+/** Sends long values in fields that a careless server would store, or repeat in an error message. */
+async function largeFields() {
+  const long = 'x'.repeat(200 * kibibyte);
   const bodies = [
-    { type: 'x'.repeat(200 * 1024), input: { image_urls: [image] } },
-    { type: 'x'.repeat(5 * mebibyte), input: { image_urls: [image] } },
-    { type: 'image-to-3d', input: { image_urls: [`${'x'.repeat(200 * 1024)}:cup.jpg`] } },
-    { type: 'image-to-3d', input: { image_urls: [`${image}?${'x'.repeat(200 * 1024)}`] } },
+    { type: long, input: { image_urls: [imageUrl] } },
+    { type: 'x'.repeat(5 * mebibyte), input: { image_urls: [imageUrl] } },
+    { type: 'image-to-3d', input: { image_urls: [`${long}:cup.jpg`] } },
+    { type: 'image-to-3d', input: { image_urls: [`${imageUrl}?${long}`] } },
   ].map((body) => JSON.stringify(body));
   for (let index = 0; !stopped.signal.aborted; index++) {
     const next = sleep(250);
-    await sendOnce('large fields', () =>
-      fetch(`${url}/v1/jobs`, { method: 'POST', headers, body: bodies[index % bodies.length] }),
-    );
+    await postOnce('large fields', bodies[index % bodies.length]);
     await next;
   }
 }
 
-/** More jobs of the test key than the rate limit lets through. */
+/** Creates more jobs with the test key than the rate limit allows. */
 async function smallJobs() {
-  const headers = { authorization: `Bearer ${testKey}`, 'content-type': 'application/json' };
-  const body = JSON.stringify({ type: 'image-to-3d', input: { image_urls: ['https://images.invalid/cup.jpg'] } });
+  const body = JSON.stringify({ type: 'image-to-3d', input: { image_urls: [imageUrl] } });
   while (!stopped.signal.aborted) {
     const next = sleep(1_000 / 60);
-    void sendOnce('small jobs', () => fetch(`${url}/v1/jobs`, { method: 'POST', headers, body }));
+    void postOnce('small jobs', body);
     await next;
   }
 }
 
-/** Sends once and counts the outcome, whatever it is. */
-async function sendOnce(caller, send) {
+/**
+ * Creates a job with the test key and counts the outcome.
+ *
+ * @param {string} caller
+ * @param {string} body
+ */
+async function postOnce(caller, body) {
   try {
-    const response = await send();
+    const response = await fetch(`${url}/v1/jobs`, { method: 'POST', headers: headersOf(testKey), body });
     await response.arrayBuffer();
     count(caller, response.status);
   } catch (error) {
-    count(caller, error.cause?.code ?? error.message);
+    count(caller, reasonOf(error));
   }
 }

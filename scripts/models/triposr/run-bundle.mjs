@@ -1,7 +1,10 @@
-// The engine's half of prove.py: runs a bundle step by step and writes what each step gave.
+// The engine's half of prove.py: runs a bundle step by step and writes the result of each step.
+//
 //   node scripts/models/triposr/run-bundle.mjs BUNDLE PHOTO POINTS OUT [RESOLUTION]
-// POINTS holds [3·N] camera-space positions. Into OUT go the input, the scene codes, densities and colours at the points,
-// and with a resolution the surface; on stdout the seconds of each step and the greatest memory in MiB. It loads the engine's sources, because the package's one door shows whole models only.
+//
+// POINTS contains camera-space positions, float32 [3·N]. Writes to OUT the input, the scene codes, densities and colors
+// at the points and, with a resolution, the surface. Prints the seconds of each step and the peak memory in MiB. Loads
+// the engine's sources, because its package exports no single steps.
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createViteServer } from 'vitest/node';
@@ -14,9 +17,16 @@ const vite = await createViteServer({
   logLevel: 'error',
   server: { middlewareMode: true, ws: false },
 });
+/** @param {string} path */
 const load = (path) => vite.ssrLoadModule(`/${path}`);
 
+/** @type {(name: string, data: Float32Array | Uint32Array) => Promise<void>} */
 const write = (name, data) => writeFile(join(out, name), new Uint8Array(data.buffer, data.byteOffset, data.byteLength));
+/**
+ * @template T
+ * @param {string} name
+ * @param {() => T | Promise<T>} work
+ */
 async function timed(name, work) {
   const start = performance.now();
   const result = await work();
@@ -41,7 +51,7 @@ const matting = await openMattingNetwork(
   bundleOfKind(await findBundle('isnet', [join(root, '../../../models')]), 'matte'),
 );
 const decoded = await decode(await readFile(photo));
-const coverage = await matte(decoded, (image) => matting.predict(image));
+const coverage = await matte(decoded, (/** @type {unknown} */ image) => matting.predict(image));
 const image = toInput(frame(decoded.image, coverage, { foregroundRatio: input.foregroundRatio, maxSize: 1024 }), input);
 await write('input.f32', image);
 
@@ -52,11 +62,11 @@ const sceneCodes = outputs.get(decoder.sceneCodes);
 await write('scene_codes.f32', sceneCodes);
 
 const session = await openDecoder(bundle, decoder, encoder);
-const ask =
+const evaluate =
   decoder.kind === 'planes'
     ? triplaneDecoder(decoder, session, sceneCodes)
     : pointsDecoder(decoder, session, { shape: encoder.shapeOf(decoder.sceneCodes), data: sceneCodes });
-const field = boxedField(bundle.manifest, ask, undefined);
+const field = boxedField(bundle.manifest, evaluate, undefined);
 
 const points = new Float32Array((await readFile(pointsFile)).buffer.slice(0));
 const density = new Float32Array(points.length / 3);

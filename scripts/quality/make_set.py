@@ -1,6 +1,6 @@
 """Photographs objects with Blender's Cycles and samples their surfaces: the half of make-set.mjs that needs Blender.
 
-    blender -b --factory-startup -P make-set.py -- JOB.json
+    blender -b --factory-startup -P make_set.py -- JOB.json
 
 JOB.json, written by make-set.mjs: {"size": pixels, "samples": rays a pixel, "points": how many, "objects": [{"id", "loader",
 "file", "parts", "turn", "drop", "photos": [PNG to write], "points": file to write, "view": JSON to write}]}.
