@@ -4,7 +4,7 @@ import GithubSlugger from 'github-slugger';
 import { Marked, Renderer } from 'marked';
 
 /** Pages for users of a server, not for its operators or developers. Each is at /docs/NAME, the first at /docs. */
-const names = ['api', 'errors', 'webhooks', 'sdk', 'cli', 'configuration'];
+const names = ['api', 'contract', 'errors', 'webhooks', 'sdk', 'cli', 'configuration'];
 
 const sources = new URL('../../docs/', import.meta.url);
 const target = new URL('dist/docs/', import.meta.url);

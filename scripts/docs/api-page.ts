@@ -8,7 +8,7 @@ import {
   TaskUpdatedEvent,
 } from '../../packages/schema/src/index.js';
 import { openApiDocument } from '../../packages/schema/src/openapi.js';
-import { code, generatedFrom, table } from './table.js';
+import { code, page, table } from './write-markdown.js';
 
 /** The parts of OpenAPI 3.1 that our document uses. */
 interface Schema {
@@ -34,7 +34,7 @@ interface Schema {
   oneOf?: Schema[];
   allOf?: Schema[];
 }
-interface Answer {
+interface Response {
   $ref?: string;
   description?: string;
   content?: Record<string, { schema: Schema }>;
@@ -52,13 +52,13 @@ interface Operation {
   description?: string;
   parameters?: Parameter[];
   requestBody?: { content: Record<string, { schema: Schema }> };
-  responses: Record<string, Answer>;
+  responses: Record<string, Response>;
 }
 interface Document {
   info: { description: string };
   paths: Record<string, Record<string, Operation>>;
   webhooks: Record<string, { post: Operation }>;
-  components: { schemas: Record<string, Schema>; responses: Record<string, Answer> };
+  components: { schemas: Record<string, Schema>; responses: Record<string, Response> };
 }
 
 /** Bodies of requests whose fields `api.md` shows in an example. */
@@ -95,46 +95,44 @@ const examples: Readonly<Record<string, object>> = {
   PingEvent: PingEvent.parse({ event: 'ping', ...delivery }),
 };
 
-/** docs/api.md, and the page at /docs of a server: the OpenAPI document, for people. */
+/** docs/api.md, and the page at /docs of a server: the OpenAPI document for people. */
 export function apiPage(): string {
   const document = openApiDocument() as unknown as Document;
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ route: `${method.toUpperCase()} ${path}`, operation })),
   );
-  const answers = Object.values(document.components.responses);
-  const statuses = Object.entries(operations[0]?.operation.responses ?? {}).filter(([, answer]) => answer.$ref);
-  return `${[
-    generatedFrom('packages/schema/src/openapi.ts'),
+  const responses = Object.values(document.components.responses);
+  const statuses = Object.entries(operations[0]?.operation.responses ?? {}).filter(([, response]) => response.$ref);
+  return page('packages/schema/src/openapi.ts', [
     '# HTTP API',
     document.info.description,
-    'JSON in, JSON out: send `Content-Type: application/json` with every body. Ids are ULIDs, times are ISO 8601 in UTC. Every request carries the key as `Authorization: Bearer KEY` (recommended) or `x-api-key: KEY`. Fields that a client does not know are to be ignored. The machine-readable form of this page is `/openapi.json` of any server ([openapi.json](openapi.json)); [errors.md](errors.md) says what to do about each error, [webhooks.md](webhooks.md) how to receive events.',
-    `A typical flow: create a job, ask for it every ${limits.pollMs.min / 1_000} to ${limits.pollMs.max / 1_000} seconds until its \`status\` is \`SUCCEEDED\`, \`FAILED\` or \`CANCELED\`, download \`model_urls.glb\`. Tried without an account, on a server that has not switched its test key off:`,
+    'Requests and responses are JSON: send `Content-Type: application/json` with every body. Ids are ULIDs, times are ISO 8601 in UTC. Every request carries the API key as `Authorization: Bearer KEY` (recommended) or `x-api-key: KEY`. Ignore fields that you do not know.',
+    'The exact rules are in [contract.md](contract.md). `/openapi.json` of any server ([openapi.json](openapi.json)) is the machine-readable form of this page. [errors.md](errors.md) says what to do about each error, and [webhooks.md](webhooks.md) how to receive events.',
+    `A typical client creates a job, polls it every ${limits.pollMs.min / 1_000} to ${limits.pollMs.max / 1_000} seconds until its \`status\` is \`SUCCEEDED\`, \`FAILED\` or \`CANCELED\`, and downloads \`model_urls.glb\`. You can try the API without an account, unless the server's test key is turned off:`,
     `\`\`\`sh\ncurl http://127.0.0.1:8787/v1/balance -H 'Authorization: Bearer ${publicTestKey}'\n\`\`\``,
     table(
-      ['Route', 'What it does'],
+      ['Route', 'Description'],
       operations.map(({ route, operation }) => [`[${route}](#${anchor(route)})`, operation.summary]),
     ),
     ...operations.flatMap(({ route, operation }) => operationSection(route, operation)),
-    '## What every route may answer',
+    '## Responses of every route',
     table(
       ['Status', 'Body', 'Meaning'],
-      statuses.map(([status], index) => [status, bodyOf(answers[index]), answers[index]?.description ?? '']),
+      statuses.map(([status], index) => [status, bodyOf(responses[index]), responses[index]?.description ?? '']),
     ),
     '## Events',
-    'The server posts these to the webhook endpoint of the account.',
+    'The server posts these to the account’s webhook endpoint.',
     ...Object.entries(document.webhooks).flatMap(([name, { post }]) => eventSection(name, post)),
     '## Objects',
     ...Object.entries(document.components.schemas)
       .filter(([, schema]) => schema.properties)
       .flatMap(([name, schema]) => [`### ${name}`, schema.description ?? '', fieldTable(schema), exampleOf(name)]),
-  ]
-    .filter(Boolean)
-    .join('\n\n')}\n`;
+  ]);
 }
 
 function operationSection(route: string, operation: Operation): string[] {
   const body = operation.requestBody?.content['application/json']?.schema;
-  const answers = Object.entries(operation.responses).filter(([, answer]) => !answer.$ref);
+  const responses = Object.entries(operation.responses).filter(([, response]) => !response.$ref);
   return [
     `## ${route}`,
     `${operation.summary}. ${operation.description ?? ''}`.trim(),
@@ -143,7 +141,7 @@ function operationSection(route: string, operation: Operation): string[] {
     curl(route),
     table(
       ['Status', 'Body', 'Meaning'],
-      answers.map(([status, answer]) => [status, bodyOf(answer), answer.description ?? '']),
+      responses.map(([status, response]) => [status, bodyOf(response), response.description ?? '']),
     ),
   ];
 }
@@ -240,9 +238,9 @@ function range({ minimum, maximum, minLength, maxLength, default: byDefault }: S
   return words.length > 0 ? ` (${words.join(', ')})` : '';
 }
 
-/** The body of an answer, and for a refusal the codes that it may carry. */
-function bodyOf(answer: Answer | undefined): string {
-  const schema = answer?.content?.['application/json']?.schema;
+/** The body of an response, and for a refusal the codes that it may carry. */
+function bodyOf(response: Response | undefined): string {
+  const schema = response?.content?.['application/json']?.schema;
   if (!schema) return 'none';
   const [base, narrowed] = schema.allOf ?? [schema];
   const type = base ? typeOf(base) : '';

@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { exitCode } from '../../packages/cli/src/exit/failure.js';
 import { completeProgram } from '../../packages/cli/src/program.js';
-import { code, generatedFrom, table } from './table.js';
+import { code, page, table } from './write-markdown.js';
 
 const exitCodes: Record<keyof typeof exitCode, string> = {
   done: 'done',
@@ -16,25 +16,24 @@ const exitCodes: Record<keyof typeof exitCode, string> = {
 export async function cliPage(): Promise<string> {
   const gen3d = await completeProgram();
   const sections = listed(gen3d).flatMap((command) => sectionsOf(command, 2));
-  return `${[
-    generatedFrom('packages/cli/src/program.ts'),
+  return page('packages/cli/src/program.ts', [
     '# Command line',
-    `${gen3d.description()} The same texts: \`gen3d --help\`, \`gen3d COMMAND --help\`.`,
-    'Results go to stdout, everything else to stderr; spinner and colours only on a terminal; `--json` prints exactly the API’s object.',
-    '## For every command',
+    `${gen3d.description()} \`gen3d --help\` and \`gen3d COMMAND --help\` print the same texts.`,
+    'Results go to stdout, everything else to stderr. Spinners and colors appear in a terminal only. `--json` prints the object of the API as it is.',
+    '## Options of every command',
     optionTable(gen3d),
-    'Without them the profile is asked that `gen3d login` and the first `gen3d serve` on this machine write.',
+    'Without these options, the command uses the profile that `gen3d login` or the first `gen3d serve` on this machine has saved.',
     table(
       ['Exit code', 'Meaning'],
       Object.entries(exitCode).map(([name, number]) => [String(number), exitCodes[name as keyof typeof exitCode]]),
     ),
     ...sections,
-  ].join('\n\n')}\n`;
+  ]);
 }
 
 const listed = (command: Command) => command.commands.filter((one) => one.name() !== 'help' && !isHidden(one));
 
-// Commander keeps it to itself; its help asks the same.
+// Commander has no public accessor for it.
 const isHidden = (command: Command) => (command as Command & { _hidden?: boolean })._hidden === true;
 
 function sectionsOf(command: Command, level: number): string[] {
@@ -42,7 +41,7 @@ function sectionsOf(command: Command, level: number): string[] {
   const description = command.description() || command.summary();
   return [
     `${'#'.repeat(level)} ${nameOf(command)}`,
-    sentences(description),
+    ...sentences(description),
     ...(subcommands.length > 0 ? [] : [code(usage(command))]),
     ...(command.registeredArguments.some(({ description }) => description)
       ? [
@@ -53,7 +52,7 @@ function sectionsOf(command: Command, level: number): string[] {
         ]
       : []),
     ...(optionsOf(command).length > 0 ? [optionTable(command)] : []),
-    ...(subcommands.length > 0 && optionsOf(command).length > 0 ? ['Its subcommands take these too.'] : []),
+    ...(subcommands.length > 0 && optionsOf(command).length > 0 ? ['All subcommands have these options.'] : []),
     ...subcommands.flatMap((one) => sectionsOf(one, level + 1)),
   ].filter(Boolean);
 }
@@ -83,15 +82,14 @@ function optionTable(command: Command): string {
   return table(['Option', 'Meaning'], rows);
 }
 
-/** A description as Markdown; lines that it indents are meant to be typed, and stay as they are. */
-function sentences(text: string): string {
+/** A description as Markdown. Indented lines are commands, and become a code block. */
+function sentences(text: string): string[] {
   const lines = text.trim().split('\n');
-  const typed = lines.filter((line) => line.startsWith('  '));
-  const said = lines.filter((line) => !line.startsWith('  ')).join('\n');
-  if (said === '') return '';
-  const capital = said[0]?.toUpperCase() + said.slice(1);
-  const sentence = /[.!?:]$/.test(capital) ? capital : `${capital}.`;
-  return typed.length === 0
-    ? sentence
-    : `${sentence}\n\n\`\`\`text\n${typed.map((line) => line.slice(2)).join('\n')}\n\`\`\``;
+  const prose = lines.filter((line) => !line.startsWith('  ')).join('\n');
+  const commands = lines.filter((line) => line.startsWith('  ')).map((line) => line.slice(2));
+  const capital = prose.slice(0, 1).toUpperCase() + prose.slice(1);
+  return [
+    prose === '' || /[.!?:]$/.test(prose) ? capital : `${capital}.`,
+    ...(commands.length > 0 ? [`\`\`\`text\n${commands.join('\n')}\n\`\`\``] : []),
+  ];
 }

@@ -1,13 +1,13 @@
 import { homedir } from 'node:os';
 import { defaultDataDir, settings } from '../../packages/server/src/config.js';
-import { code, generatedFrom, table } from './table.js';
+import { code, page, table } from './write-markdown.js';
 
-/** docs/configuration.md: every setting of the server, from the one schema that describes and checks them. */
+/** docs/configuration.md: every setting of the server, from the schema that describes and checks them. */
 export function configurationPage(): string {
-  return `${[
-    generatedFrom('packages/server/src/config.ts'),
+  return page('packages/server/src/config.ts', [
     '# Configuration',
-    'Every setting of `gen3d serve` and `gen3d worker` is a flag, a variable, or a key of the JSON file that `--config FILE` (`GEN3D_CONFIG`) names. A flag beats a variable, a variable beats the file, the file beats what `gen3d models use` chose, and that beats the default. A value that cannot be used stops the start with a sentence that names the setting; so does an unknown key in the file. A key is the flag in camel case: `dataDir` for `--data-dir`. An empty variable counts as unset.',
+    'Set each setting of `gen3d serve` and `gen3d worker` with a flag, a variable, or a key of the JSON file that `--config FILE` (`GEN3D_CONFIG`) names. The key is the flag in camel case: `dataDir` for `--data-dir`. An empty variable counts as unset.',
+    'A flag overrides a variable, which overrides the file, which overrides the choice of `gen3d models use`, which overrides the default. An invalid value, or an unknown key in the file, stops the start with a message that names the setting.',
     table(
       ['Flag', 'Variable', 'Default', 'Meaning'],
       settings.map(({ flag, variable, description, choices, defaultValue }) => [
@@ -17,25 +17,25 @@ export function configurationPage(): string {
         choices ? `${description} (${choices.map(code).join(', ')})` : placeholders(description),
       ]),
     ),
-    `The data directory is by default ${code(dataDir('linux'))} on Linux (below \`XDG_DATA_HOME\` where that is set), ${code(dataDir('darwin'))} on macOS, ${code('%LOCALAPPDATA%\\gen3d\\Data')} on Windows.`,
-    '## As a file',
+    `The default data directory is ${code(dataDir('linux'))} on Linux (in \`XDG_DATA_HOME\` if that is set), ${code(dataDir('darwin'))} on macOS, and ${code('%LOCALAPPDATA%\\gen3d\\Data')} on Windows.`,
+    '## Example file',
     `\`\`\`json\n${JSON.stringify(example, null, 2)}\n\`\`\``,
-    '## Of clients',
+    '## Settings of clients',
     table(
       ['Variable', 'Option', 'Meaning'],
       [
-        ['`GEN3D_API_KEY`', '`--api-key`', 'The key to use; the SDK’s `apiKey`'],
-        ['`GEN3D_BASE_URL`', '`--base-url`', 'The server to talk to; the SDK’s `baseUrl`'],
+        ['`GEN3D_API_KEY`', '`--api-key`', 'API key; `apiKey` in the SDK'],
+        ['`GEN3D_BASE_URL`', '`--base-url`', 'URL of the server; `baseUrl` in the SDK'],
         ['`GEN3D_CONFIG_DIR`', '', 'Folder of the profile that `gen3d login` and the first `gen3d serve` write'],
         [
           '`GEN3D_WEBHOOK_SECRET`',
           '`--secret`',
-          'What `gen3d webhook listen` verifies with; default: the server’s current secret',
+          'Secret for `gen3d webhook listen`; default: the current secret from the server',
         ],
       ],
     ),
-    'The credentials of a bucket are those of every AWS tool: [operations/s3.md](operations/s3.md).',
-  ].join('\n\n')}\n`;
+    'For the credentials of a bucket, use the variables of the AWS tools: [operations/s3.md](operations/s3.md).',
+  ]);
 }
 
 const dataDir = (platform: NodeJS.Platform) => defaultDataDir({}, platform).replace(homedir(), '~');

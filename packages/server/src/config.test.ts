@@ -112,8 +112,8 @@ describe('settings', () => {
     ['webhookRetryDelays', [5, 'x'], '5,300,1800'],
     ['allowPrivateNetwork', 'maybe', 'true or false'],
     ['publicUrl', 'gpu-box:8787', 'https://gen3d.example.com'],
-    ['publicUrl', 'http://gpu-box/?a=b', 'neither a query nor a fragment'],
-    ['assetsUrl', 'http://gpu-box/#models', 'neither a query nor a fragment'],
+    ['publicUrl', 'http://gpu-box/?a=b', 'must not have a query or a fragment'],
+    ['assetsUrl', 'http://gpu-box/#models', 'must not have a query or a fragment'],
     ['bootstrapApiKey', 'gen3d_test_public', 'must not be the public test key'],
   ])('refuse %s=%s in words that say what would do', (key, value, hint) => {
     expect(() => loadConfig({ [key]: value }, {})).toThrow(hint);
@@ -137,7 +137,7 @@ describe('settings', () => {
   test('of S3 that name no bucket, or hold credentials, are refused', () => {
     expect(() => loadConfig({ assets: 's3://Bucket/a b' }, {})).toThrow('must be a folder, or s3://BUCKET');
     const refuse = () => loadConfig({}, { GEN3D_S3_ENDPOINT: 'http://key:topsecret@minio:9000' });
-    expect(refuse).toThrow('must not hold credentials');
+    expect(refuse).toThrow('must not contain credentials');
     expect(refuse).not.toThrow('topsecret');
   });
 

@@ -7,7 +7,7 @@ import { ConfigError } from './base/errors.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
 import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
 
-/** Where gen3d keeps its data unless told otherwise: the platform's own place for an application's data. */
+/** The platform's folder for application data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
   const home = homedir();
   if (platform === 'win32') return join(env.LOCALAPPDATA || join(home, 'AppData', 'Local'), 'gen3d', 'Data');
@@ -22,10 +22,10 @@ const folder = z
   .transform((path) => resolve(path));
 const baseUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http or https URL, such as https://gen3d.example.com' })
-  // Paths are put behind it.
-  .refine((url) => !/[?#]/.test(url), 'must have neither a query nor a fragment')
+  // Paths are appended to it.
+  .refine((url) => !/[?#]/.test(url), 'must not have a query or a fragment')
   .transform((url) => url.replace(/\/+$/, ''));
-/** Its one message says all that is asked for, whichever part of it a value fails. */
+/** Has one message with all requirements, whichever of them a value violates. */
 function number(kind: 'number' | 'whole number', min: number, max = Number.POSITIVE_INFINITY) {
   const range = max === Number.POSITIVE_INFINITY ? `of at least ${min}` : `from ${min} to ${max}`;
   const error = `must be a ${kind} ${range}`;
@@ -51,7 +51,7 @@ const rateLimit = z.union(
 );
 
 const ratesError = 'must be prices in USD by serving instance, such as {"g6e":0.002}';
-/** Written as JSON in a variable, as an object in the file. */
+/** JSON in a variable, an object in the file. */
 const rates = z
   .union(
     [
@@ -86,7 +86,7 @@ const retryDelays = z
       .max(limits.webhookRetries, { error: delaysError }),
   );
 
-/** Every setting of the server, described once: `--help`, docs/configuration.md and the checks all read this. */
+/** Every setting of the server, described once for `--help`, docs/configuration.md and the checks. */
 const Config = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
   port: number('whole number', 0, 65_535).default(8787).describe('Port of the API; 0 picks a free one'),
@@ -95,15 +95,15 @@ const Config = z.strictObject({
     .describe(
       'Separate port for /healthz and /metrics. Without it, a worker serves neither; with it, a server serves /metrics only there',
     ),
-  dataDir: folder.describe('Folder of the database, the stored inputs and the server key'),
-  publicUrl: baseUrl.optional().describe('Address under which clients reach this server; default: http://HOST:PORT'),
-  assetsUrl: baseUrl.optional().describe('Address under which clients reach the assets; default: PUBLIC_URL/assets'),
+  dataDir: folder.describe('Folder for the database, the stored inputs and the server key'),
+  publicUrl: baseUrl.optional().describe('URL at which clients reach this server; default: http://HOST:PORT'),
+  assetsUrl: baseUrl.optional().describe('URL at which clients reach the assets; default: PUBLIC_URL/assets'),
   database: z
     .string()
     .regex(/^(sqlite$|postgres(ql)?:\/\/)/, 'must be sqlite or a postgres:// URL')
     .refine(
       (database) => database === 'sqlite' || URL.canParse(database),
-      'must be a URL such as postgres://USER:PASSWORD@HOST/NAME, its special characters percent-encoded',
+      'must be a URL such as postgres://USER:PASSWORD@HOST/NAME, with special characters percent-encoded',
     )
     .default('sqlite')
     .describe('sqlite, or a postgres:// URL'),
@@ -115,7 +115,7 @@ const Config = z.strictObject({
       'must be a folder, or s3://BUCKET or s3://BUCKET/PREFIX with letters, digits, dots, hyphens and underscores in the prefix',
     )
     .refine(
-      // Two letters at least: C:\models is a folder.
+      // A scheme has at least two letters: C:\models is a folder.
       (assets) => isS3Url(assets) || !/^[a-z][a-z0-9+.-]+:/i.test(assets),
       {
         error: ({ input }) =>
@@ -124,80 +124,93 @@ const Config = z.strictObject({
     )
     .transform((assets) => (isS3Url(assets) ? assets : resolve(assets)))
     .optional()
-    .describe('Folder of the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),
-  workers: number('whole number', 0, 64).default(1).describe('Runner processes on this machine; 0: none'),
+    .describe('Folder for the finished models, or s3://bucket/prefix; default: DATA_DIR/assets'),
+  workers: number('whole number', 0, 64).default(1).describe('Number of runner processes on this machine; may be 0'),
   preparations: number('whole number', 1, 64)
     .default(8)
-    .describe('Images that are fetched and decoded concurrently on this machine'),
-  bundle: z.string().min(1).default('gen3d-base').describe('Model bundle: a name, a folder, or inflate'),
-  matte: z.string().min(1).default('isnet').describe('Matting model that cuts the object out of the photo'),
-  device: z.enum(['auto', 'cpu', 'webgpu', 'cuda', 'coreml', 'dml']).default('auto').describe('Where the networks run'),
+    .describe('Number of images to fetch and decode concurrently on this machine'),
+  bundle: z
+    .string()
+    .min(1)
+    .default('gen3d-base')
+    .describe('Bundle that makes the models: a name, a folder, or inflate'),
+  matte: z
+    .string()
+    .min(1)
+    .default('isnet')
+    .describe('Bundle that separates the object from the background: a name or a folder'),
+  device: z
+    .enum(['auto', 'cpu', 'webgpu', 'cuda', 'coreml', 'dml'])
+    .default('auto')
+    .describe('Device that runs the networks'),
   rateLimit: rateLimit
     .default({ perSecond: limits.requestsPerSecond, burst: limits.requestBurst })
-    .describe('Requests per second and burst of the one bucket that the whole API shares, or off'),
+    .describe('Requests per second and burst of the whole API, or off'),
   maxOpenJobs: number('whole number', 1)
     .default(1_000)
-    .describe('Unfinished jobs that one account may have; beyond it, creating another is refused with 429'),
+    .describe('Maximum number of unfinished jobs per account; beyond it, creating a job is refused with 429'),
   allowPrivateNetwork: flag
     .default(false)
-    .describe('Let image and webhook URLs point to private, loopback and link-local addresses'),
-  noTestKey: flag.default(false).describe('Switch the public test key off'),
-  logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty on a terminal, else json'),
+    .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),
+  noTestKey: flag.default(false).describe('Turn the public test key off'),
+  logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty in a terminal, else json'),
 
-  rates: rates.optional().describe('USD per second of inference by serving instance; default: this machine at 0'),
-  instance: z.string().min(1).optional().describe('Serving instance this machine counts as; default: its device'),
-  modelsDir: folder.optional().describe('One more folder to look for model bundles in'),
+  rates: rates.optional().describe('USD per second of inference by serving instance; default: 0 for this machine'),
+  instance: z.string().min(1).optional().describe('Serving instance of this machine, as named in the rates; default: its device'),
+  modelsDir: folder.optional().describe('Additional folder to look for bundles in'),
   resolution: number('whole number', 32, 512)
     .optional()
     .describe(
-      'Cells along the longest side of a model: 128 is quick, 256 the default, 384 the finest that is worth it',
+      'Grid cells along the longest side of a model; default: 256. 128 is faster; more than 384 shows no more detail',
     ),
   maxTriangles: number('whole number', 500, 1_000_000)
     .optional()
-    .describe('Triangles that a model has at most; default: 40000'),
-  textureSize: number('whole number', 256, 4096).optional().describe('Pixels a side of a texture; default: 1024'),
+    .describe('Maximum number of triangles of a model; default: 40000'),
+  textureSize: number('whole number', 256, 4096)
+    .optional()
+    .describe('Width and height of the texture in pixels; default: 1024'),
   leaseSeconds: number('number', 0.5, 3600)
     .default(30)
-    .describe('How long a silent runner keeps its job before another may take it, in seconds'),
+    .describe('Seconds after which another runner may take over the job of a silent one'),
   inferenceLimitSeconds: number('number', 0.1, 86_400)
     .default(1_800)
-    .describe('How long one inference may take before its runner counts as hung and is replaced, in seconds'),
+    .describe('Seconds after which an inference counts as hung and its runner is replaced'),
   webhookRetryDelays: retryDelays
     .default([5, 300, 1800, 7200, 18_000])
     .describe('Pauses before the retries of a webhook delivery, in seconds, each varied by 20 %'),
-  webhookPingDelay: seconds.default(10).describe('Pause before the ping that a webhook test sends, in seconds'),
+  webhookPingDelay: seconds.default(10).describe('Seconds between a webhook test and its ping'),
   s3Endpoint: baseUrl
     .refine(
       (url) => !new URL(url).username,
-      'must not hold credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+      'must not contain credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     )
     .optional()
-    .describe('Address of an S3-like server; default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon S3'),
+    .describe('URL of an S3-compatible server; default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or Amazon S3'),
   s3ForcePathStyle: flag
     .optional()
-    .describe('Name the S3 bucket in the path and not in the host; default: true when an endpoint is set'),
+    .describe('Put the S3 bucket into the path instead of the host; default: true if an endpoint is set'),
   serverKey: z
     .string()
-    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits, such as `openssl rand -hex 32` prints')
+    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits, as printed by `openssl rand -hex 32`')
     .transform((key) => key.toLowerCase())
     .optional()
-    .describe('With PostgreSQL, the key of all its servers; default: one that the database keeps'),
+    .describe('Server key for PostgreSQL; default: a random one, stored in the database'),
   bootstrapApiKey: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without spaces')
-    .refine((key) => key !== publicTestKey, 'must not be the public test key, which everybody knows')
+    .refine((key) => key !== publicTestKey, 'must not be the public test key')
     .optional()
-    .describe('API key of the account made at the first start; default: a random one, printed once'),
+    .describe('API key of the account that the first start creates; default: a random one, printed once'),
   bootstrapBalanceUsd: usd
-    // No job is accepted below the minimum balance, and at rate 0 nothing is ever spent.
+    // Enough to create jobs; at rate 0 they cost nothing.
     .default(10 * limits.minBalanceUsd)
-    .describe('Balance in USD of the account made at the first start'),
+    .describe('Balance in USD of the account that the first start creates'),
 });
 
 export type Config = Readonly<z.infer<typeof Config>>;
 export type SettingKey = keyof Config;
 
-/** Settings that only a variable or the file can give. */
+/** Settings without a flag. */
 const withoutFlag: ReadonlySet<SettingKey> = new Set([
   'rates',
   'instance',
@@ -218,14 +231,14 @@ const withoutFlag: ReadonlySet<SettingKey> = new Set([
 
 export interface Setting {
   key: SettingKey;
-  /** `--data-dir`; absent for settings that have no flag. */
+  /** `--data-dir`; absent for settings without a flag. */
   flag?: string;
   /** `GEN3D_DATA_DIR` */
   variable: string;
   description: string;
-  /** What it may be, where that is a list of words. */
+  /** The allowed values, if they are a list. */
   choices?: readonly string[];
-  /** As it is used; absent where the description says how it comes about. */
+  /** Absent if the description explains the default. */
   defaultValue?: unknown;
 }
 
@@ -258,7 +271,7 @@ function readConfigFile(path: string): Record<string, unknown> {
   return content as Record<string, unknown>;
 }
 
-/** Says which setting it is by the names that people write. */
+/** Names the setting as users write it. */
 function sentence({ path: [key], message }: z.core.$ZodIssue): string {
   const setting = settings.find((one) => one.key === key);
   if (!setting) return key === undefined ? message : `${String(key)}: ${message}`;
@@ -273,17 +286,17 @@ function chosenIn(dataDir: string): ChosenModels {
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     const path = chosenModelsPath(resolve(dataDir));
-    throw new ConfigError(`Cannot use ${path}: ${why}. Delete it, and choose with \`gen3d models use\``, { cause });
+    throw new ConfigError(`Cannot use ${path}: ${why}. Delete it and run \`gen3d models use\` again`, { cause });
   }
 }
 
 /**
- * Merges and checks all settings: a flag beats a variable beats the file beats what `gen3d models use` chose beats the
- * default.
+ * Merges and checks all settings. A flag overrides a variable, which overrides the file, which overrides the choice of
+ * `gen3d models use`, which overrides the default.
  *
- * `flags` uses the camelCase keys of `settings`; undefined values and foreign keys (another command's flags) are
- * ignored, as are empty variables. Without `file`, the one that `--config` or `GEN3D_CONFIG` names is read.
- * @throws {ConfigError} for a value that cannot be used, an unknown key in the file, or an unreadable file
+ * `flags` has the camelCase keys of `settings`. Undefined values, other keys (another command's flags) and empty variables
+ * are ignored. Without `file`, reads the file that `--config` or `GEN3D_CONFIG` names.
+ * @throws {ConfigError} for an invalid value, an unknown key in the file, or an unreadable file
  */
 export function loadConfig(
   flags: Readonly<Record<string, unknown>> = {},
