@@ -156,7 +156,11 @@ const Config = z.strictObject({
   logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty in a terminal, else json'),
 
   rates: rates.optional().describe('USD per second of inference by serving instance; default: 0 for this machine'),
-  instance: z.string().min(1).optional().describe('Serving instance of this machine, as named in the rates; default: its device'),
+  instance: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Serving instance of this machine, as named in the rates; default: its device'),
   modelsDir: folder.optional().describe('Additional folder to look for bundles in'),
   resolution: number('whole number', 32, 512)
     .optional()

@@ -4,7 +4,15 @@ import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startServer, type TestServer } from './kit.js';
 
-const pages = ['/docs', '/docs/contract', '/docs/errors', '/docs/webhooks', '/docs/sdk', '/docs/cli', '/docs/configuration'];
+const pages = [
+  '/docs',
+  '/docs/contract',
+  '/docs/errors',
+  '/docs/webhooks',
+  '/docs/sdk',
+  '/docs/cli',
+  '/docs/configuration',
+];
 
 let server: TestServer;
 const atEnd: Array<() => void | Promise<void>> = [];
