@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { pages, parsePage, root, targetOf } from './markdown.js';
@@ -45,4 +45,11 @@ test('docs/README.md leads to every page of docs, by itself or by the index of a
     missing.map(({ path }) => path),
     'name them in docs/README.md or docs/operations/README.md',
   ).toEqual([]);
+});
+
+test('every file and folder that docs/architecture.md names exists', () => {
+  const text = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+  const paths = [...text.matchAll(/`((?:docs|models|packages|scripts)\/[\w./-]+)`/g)].map(([, path = '']) => path);
+  expect(paths.length).toBeGreaterThan(30);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
