@@ -122,7 +122,7 @@ export function WebhookPage() {
         <h2>Events</h2>
         <p class="hint">
           Newest first, with requests and responses. The log keeps the account’s last 500 deliveries for 14 days. An
-          event that has failed five retries becomes a dead letter, which can be replayed for 14 days.
+          event whose five retries failed becomes a dead letter, which can be replayed for 14 days.
         </p>
         <fieldset class="filter">
           <legend class="hidden">Show</legend>

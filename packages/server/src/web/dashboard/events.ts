@@ -55,7 +55,7 @@ export async function listEvents(
   accountId: string,
   { jobId, undelivered = false }: EventFilter = {},
 ): Promise<EventEntry[]> {
-  // Read first: an event that is delivered between the two queries then appears in both instead of neither.
+  // The outbox is read first: an event that is delivered between the two queries then appears in both, not in neither.
   let outbox = db.selectFrom('outbox').selectAll().where('account_id', '=', accountId);
   let log = db
     .selectFrom('webhook_deliveries as delivery')
