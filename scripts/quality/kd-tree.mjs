@@ -1,5 +1,7 @@
 const leafSize = 12;
 
+/** @typedef {{ squared: number, at: number }} Best squared distance and position of the nearest point so far */
+
 /**
  * Finds nearest neighbors among fixed points in space. Our own because no maintained library has a three-dimensional
  * k-d tree over typed arrays, and a comparison makes a million queries.
@@ -31,7 +33,7 @@ export class KdTree {
     const best = { squared: 0, at: 0 };
     for (let i = 0; i < count; i++) {
       best.squared = Infinity;
-      this.#search([queries[3 * i], queries[3 * i + 1], queries[3 * i + 2]], 0, last, 0, best);
+      this.#search(queries[3 * i], queries[3 * i + 1], queries[3 * i + 2], 0, last, 0, best);
       ids[i] = this.#ids[best.at];
       distances[i] = Math.sqrt(best.squared);
     }
@@ -39,36 +41,30 @@ export class KdTree {
   }
 
   /**
-   * @param {readonly number[]} query
-   * @param {number} left first point of the node
-   * @param {number} right last point of the node
-   * @param {number} axis along which the node is split
-   * @param {{ squared: number, at: number }} best updated: squared distance and position of the nearest point so far
+   * Updates `best` with the points `left` to `right`, which are a node that is split along `axis`.
+   *
+   * @type {(x: number, y: number, z: number, left: number, right: number, axis: number, best: Best) => void}
    */
-  #search(query, left, right, axis, best) {
+  #search(x, y, z, left, right, axis, best) {
     if (right - left <= leafSize) {
-      for (let i = left; i <= right; i++) this.#compare(query, i, best);
+      for (let i = left; i <= right; i++) this.#compare(x, y, z, i, best);
       return;
     }
     const middle = (left + right) >> 1;
-    this.#compare(query, middle, best);
-    const beyond = query[axis] - this.#points[3 * middle + axis];
-    const next = (axis + 1) % 3;
+    this.#compare(x, y, z, middle, best);
+    const beyond = (axis === 0 ? x : axis === 1 ? y : z) - this.#points[3 * middle + axis];
+    const next = axis === 2 ? 0 : axis + 1;
     if (beyond < 0) {
-      this.#search(query, left, middle - 1, next, best);
-      if (beyond * beyond < best.squared) this.#search(query, middle + 1, right, next, best);
+      this.#search(x, y, z, left, middle - 1, next, best);
+      if (beyond * beyond < best.squared) this.#search(x, y, z, middle + 1, right, next, best);
     } else {
-      this.#search(query, middle + 1, right, next, best);
-      if (beyond * beyond < best.squared) this.#search(query, left, middle - 1, next, best);
+      this.#search(x, y, z, middle + 1, right, next, best);
+      if (beyond * beyond < best.squared) this.#search(x, y, z, left, middle - 1, next, best);
     }
   }
 
-  /**
-   * @param {readonly number[]} query
-   * @param {number} i
-   * @param {{ squared: number, at: number }} best updated
-   */
-  #compare([x, y, z], i, best) {
+  /** @type {(x: number, y: number, z: number, i: number, best: Best) => void} */
+  #compare(x, y, z, i, best) {
     const points = this.#points;
     const dx = points[3 * i] - x;
     const dy = points[3 * i + 1] - y;
@@ -85,7 +81,7 @@ export class KdTree {
     if (right - left <= leafSize) return;
     const middle = (left + right) >> 1;
     this.#select(middle, left, right, axis);
-    const next = (axis + 1) % 3;
+    const next = axis === 2 ? 0 : axis + 1;
     this.#sort(left, middle - 1, next);
     this.#sort(middle + 1, right, next);
   }
@@ -119,8 +115,12 @@ export class KdTree {
   #swap(i, j) {
     const points = this.#points;
     for (let c = 0; c < 3; c++) {
-      [points[3 * i + c], points[3 * j + c]] = [points[3 * j + c], points[3 * i + c]];
+      const kept = points[3 * i + c];
+      points[3 * i + c] = points[3 * j + c];
+      points[3 * j + c] = kept;
     }
-    [this.#ids[i], this.#ids[j]] = [this.#ids[j], this.#ids[i]];
+    const id = this.#ids[i];
+    this.#ids[i] = this.#ids[j];
+    this.#ids[j] = id;
   }
 }
