@@ -102,7 +102,7 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
   const { attempt, model_key, thumbnail_key } = await row(id);
   expect(attempt).toBe(2);
   process.kill(stopped, 'SIGCONT');
-  await until(async () => server.timesLogged('lost the lease; somebody else has the job'), 60_000);
+  await until(async () => server.timesLogged('lost the lease of the job'), 60_000);
   await until(async () => (await readdir(join(assets, '.unsettled'))).every((name) => !name.startsWith(id)));
   expect((await fetch(model_urls!.glb)).status).toBe(200);
   const names = await readdir(join(assets, id), { recursive: true });

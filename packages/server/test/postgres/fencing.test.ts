@@ -27,7 +27,7 @@ if (!hosts)
 
 const s3 = sharedS3();
 const photoJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-const lostTheLease = 'lost the lease; somebody else has the job';
+const lostTheLease = 'lost the lease of the job';
 
 /** A server with one runner on a host of its own. */
 interface Machine {

@@ -16,12 +16,12 @@ function openPool(lanes?: ConstructorParameters<typeof DecoderPool>[0]): Decoder
   return pool;
 }
 
-/** Waits until the pool has a process other than these. */
+/** Waits until the pool has a process that is not in `seen`. */
 async function nextPid(pool: DecoderPool, seen: readonly number[] = []): Promise<number> {
   for (;;) {
     const next = pool.pids.find((pid) => !seen.includes(pid));
     if (next !== undefined) return next;
-    // Before it can have decoded its image.
+    // Soon enough to see the process before it has decoded its image.
     await new Promise(setImmediate);
   }
 }
@@ -37,7 +37,7 @@ test('one process decodes image after image', async () => {
   expect(pool.pids).toEqual(pids);
 });
 
-test('several images are decoded concurrently, and more wait', async () => {
+test('images are decoded concurrently up to the size of the lane', async () => {
   const pool = openPool({ ordinary: { size: 2 } });
   const images = await Promise.all(Array.from({ length: 5 }, () => pool.decode(ballPhoto(), never)));
   expect(images.every(isPng)).toBe(true);
@@ -55,7 +55,7 @@ test('a file that is not an image is image_invalid, and the process decodes the 
   expect(pool.pids).toEqual(pids);
 });
 
-test('an image that crashes its process twice is image_invalid, and another image is decoded meanwhile', async () => {
+test('an image that crashes its process twice is image_invalid, while another image is decoded', async () => {
   const pool = openPool({ ordinary: { size: 2 } });
   const crashing = pool.decode(ballPhoto(), never);
   const refused = expect(crashing).rejects.toMatchObject({
@@ -71,14 +71,14 @@ test('an image that crashes its process twice is image_invalid, and another imag
   expect(isPng(await other)).toBe(true);
 });
 
-test('an image whose process was killed once is decoded by another', async () => {
+test('an image whose process was killed once is decoded by another process', async () => {
   const pool = openPool();
   const decoded = pool.decode(ballPhoto(), never);
   process.kill(await nextPid(pool), 'SIGKILL');
   expect(isPng(await decoded)).toBe(true);
 });
 
-test('an idle process that was killed costs nothing', async () => {
+test('an idle process that was killed does not affect the next image', async () => {
   const pool = openPool();
   await pool.decode(ballPhoto(), never);
   process.kill(pool.pids[0]!, 'SIGKILL');
@@ -95,7 +95,7 @@ test('an image that takes too much CPU time is image_invalid', async () => {
   });
 });
 
-test('a process that does not respond is replaced, and that is not blamed on the image', async () => {
+test('a process that does not respond is replaced, and the image is not invalid', async () => {
   const pool = openPool({ ordinary: { timeoutMs: 500 } });
   const decoded = pool.decode(ballPhoto(), never);
   const broken = expect(decoded).rejects.toThrow('did not respond for 0.5 s');
@@ -113,7 +113,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-// 6 megapixels, with a limit in proportion.
+// 6 megapixels, with a proportional limit.
 test.each(Object.entries(worstEncodings))('%s beyond the memory limit is image_too_large', async (_, encode) => {
   const limits = { maxPixels: 100e6, maxMemoryBytes: 20 * mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits }, large: { limits } });
@@ -123,7 +123,7 @@ test.each(Object.entries(worstEncodings))('%s beyond the memory limit is image_t
   });
 });
 
-test('the memory limit also holds for an image that takes more than its header suggests', async () => {
+test('the memory limit also applies to an image that needs more than its header suggests', async () => {
   const limits = { maxPixels: 100e6, maxMemoryBytes: 512 * mebibyte, maxRssBytes: 110 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits }, large: { limits } });
   const image = await worstEncodings['an interlaced PNG of 16 bits'](3_000);
@@ -133,14 +133,14 @@ test('the memory limit also holds for an image that takes more than its header s
   });
 });
 
-test('an image too large for the ordinary limits is decoded under the higher ones, and its process ends', async () => {
+test('an image beyond the ordinary limits is decoded under the higher ones, and its process ends', async () => {
   const limits = { maxPixels: 1_000, maxMemoryBytes: mebibyte, maxRssBytes: 768 * mebibyte, maxCpuMs: 60_000 };
   const pool = openPool({ ordinary: { limits } });
   expect(isPng(await pool.decode(ballPhoto(), never))).toBe(true);
   expect(pool.pids).toHaveLength(1);
 });
 
-test('a decoder process whose parent ends while it starts ends too', async () => {
+test('a decoder process exits if its parent has exited during the start', async () => {
   const file = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
   const limits = { maxPixels: 1, maxMemoryBytes: 1, maxRssBytes: 1024 * mebibyte, maxCpuMs: 60_000 };
   const child = fork(file, [JSON.stringify(limits)], { execArgv: [] });

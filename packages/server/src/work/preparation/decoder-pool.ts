@@ -1,19 +1,19 @@
 import { availableParallelism } from 'node:os';
 import { needsTooMuchMemory } from '@gen3d/engine/images';
 import { JobFailure } from '../../data/jobs/failures.js';
-import { TemporaryFailure } from '../stages/temporary-failure.js';
+import { TemporaryFailure } from '../stages/stage-failures.js';
 import { type DecodeOutcome, Decoder } from './decoder.js';
 import type { DecodeLimits } from './messages.js';
 
 const mebibyte = 1024 * 1024;
-/** An unused decoder process ends after this time, except for one: starting one takes longer than decoding a photo. */
+/** An unused decoder process ends after this time. One always stays: starting it takes longer than decoding a photo. */
 const idleMs = 30_000;
 
 export interface LaneOptions {
   limits: DecodeLimits;
   /** Maximum number of images that are decoded concurrently. */
   size: number;
-  /** For a process that does not respond. Much longer than an image takes, also on a busy machine. */
+  /** Time limit for a response. Much longer than an image takes, even on a busy machine. */
   timeoutMs: number;
   niceness: number;
   /** Whether a process decodes another image afterwards; otherwise it ends, which returns all its memory. */
@@ -21,8 +21,8 @@ export interface LaneOptions {
 }
 
 /**
- * Images of up to 32 megapixels, several at a time: together at most 128 megapixels. Inference has priority 10 as well, so
- * on a busy machine the photo of a phone is decoded within a second.
+ * Images of up to 32 megapixels, several at a time: together at most 128 megapixels. Inference runs with niceness 10 as
+ * well, so a photo from a phone is decoded within a second even on a busy machine.
  */
 const ordinary: LaneOptions = {
   limits: { maxPixels: 32e6, maxMemoryBytes: 128 * mebibyte, maxRssBytes: 384 * mebibyte, maxCpuMs: 30_000 },
@@ -32,7 +32,7 @@ const ordinary: LaneOptions = {
   reuse: true,
 };
 
-/** Images that need more than that, one at a time, so that they do not delay ordinary ones. */
+/** Images beyond those limits, one at a time, to keep them from delaying ordinary ones. */
 const large: LaneOptions = {
   // The estimate for a WebP or GIF of 100 megapixels is 400 or 500 MB. The process itself takes 70 MB, copies of the file
   // up to 75 MB.
@@ -67,7 +67,7 @@ export class DecoderPool {
     }
   }
 
-  /** Starts the process that the first image will need. */
+  /** Starts a process before the first image arrives. */
   warmUp(): void {
     this.#ordinary.warmUp();
   }
@@ -92,11 +92,11 @@ async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Pro
     if (outcome.type === 'refused') throw new JobFailure(outcome.code, outcome.message);
     if (outcome.type === 'failed') throw new Error(`the image decoder failed: ${outcome.problem}`);
     const advice = 'Save it again, for example as a PNG or JPEG.';
-    switch (outcome.why) {
+    switch (outcome.reason) {
       case 'memory exceeded':
         throw new JobFailure('image_too_large', needsTooMuchMemory(limits.maxMemoryBytes));
       case 'CPU time exceeded':
-        // CPU time, because how long an image takes by the clock depends on the load of the machine.
+        // CPU time, because wall-clock time depends on the load of the machine.
         throw new JobFailure(
           'image_invalid',
           `Decoding the image took more than ${limits.maxCpuMs / 1_000} s of CPU time. ${advice}`,
@@ -109,13 +109,13 @@ async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Pro
         if (isRetry) throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
         break;
       case 'killed':
-        // By the operator, or by the kernel because memory is short. That is not necessarily because of this image.
+        // The operator may have killed it, or the kernel for lack of memory. This image need not be the cause.
         if (isRetry) throw new Error('the image decoder was killed twice');
     }
   }
 }
 
-/** Decoder processes with the same limits. Images wait in the order they came. */
+/** Decoder processes with the same limits. Images wait in order of arrival. */
 class Lane {
   readonly #decoders = new Map<Decoder, NodeJS.Timeout | undefined>();
   readonly #waiting: (() => void)[] = [];
@@ -134,12 +134,12 @@ class Lane {
     try {
       signal.throwIfAborted();
       const decoder = this.#take();
-      if (!decoder) return { type: 'ended', why: 'not started' };
+      if (!decoder) return { type: 'ended', reason: 'not started' };
       const outcome = await decoder.decode(image, timeoutMs);
       this.#giveBack(decoder);
       return outcome;
     } finally {
-      // The next one takes this place; without one, it becomes free.
+      // Pass the slot to the next image that waits, if any.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#busy--;

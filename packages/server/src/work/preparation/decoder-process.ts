@@ -19,7 +19,7 @@ let isDecoding = false;
 async function decode({ bytes }: DecodeRequest): Promise<DecodeResponse> {
   cpuAtStart = process.cpuUsage();
   try {
-    // Without sharp's own timeout, which does not interrupt a decoder: the timer below and the parent process do.
+    // No timeout in sharp, which cannot interrupt a decoder. The timer below and the parent process can.
     return { type: 'decoded', png: await normalizeImage(bytes, { ...limits, timeoutSeconds: 0 }) };
   } catch (error) {
     if (error instanceof EngineError) return { type: 'refused', code: error.code, message: error.message };
@@ -27,19 +27,18 @@ async function decode({ bytes }: DecodeRequest): Promise<DecodeResponse> {
   }
 }
 
-/** When memory is short, the kernel ends this process before the others. */
-function volunteerForOutOfMemory(): void {
+/** Makes the kernel end this process before others when memory is short. */
+function preferForOutOfMemoryKill(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
   } catch {
-    // Not Linux, or /proc cannot be written here. Decoding works without.
+    // Not Linux, or /proc is read-only. Decoding works without it.
   }
 }
 
-volunteerForOutOfMemory();
+preferForOutOfMemoryKill();
 configureForOneImage();
-// libvips decodes on its own thread, so the timer also fires while it decodes.
-// By itself it does not keep this process alive.
+// The timer fires during decoding as well, because libvips decodes on its own thread. `unref` lets the process exit.
 setInterval(() => {
   if (process.memoryUsage.rss() > maxRssBytes) process.exit(memoryExceededStatus);
   const { user, system } = process.cpuUsage(cpuAtStart);

@@ -9,10 +9,10 @@ import {
   memoryExceededStatus,
 } from './messages.js';
 
-/** By package name, which resolves both from the built package and from the sources. */
+/** Resolved by package name, which works from the built package and from the sources. */
 const decoderFile = createRequire(import.meta.url).resolve('@gen3d/server/decoder');
 
-/** The variables that Node and libvips need. Everything else stays out, above all secrets. */
+/** The variables that Node and libvips need. All others are left out because they may hold secrets. */
 const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
 
 function environment(): NodeJS.ProcessEnv {
@@ -23,7 +23,7 @@ function environment(): NodeJS.ProcessEnv {
 /** Why a decoder process ended before it responded. */
 export type DecoderEnd = 'crashed' | 'killed' | 'memory exceeded' | 'CPU time exceeded' | 'timed out' | 'not started';
 
-export type DecodeOutcome = DecodeResponse | { type: 'ended'; why: DecoderEnd };
+export type DecodeOutcome = DecodeResponse | { type: 'ended'; reason: DecoderEnd };
 
 /** A child process that decodes one image at a time. */
 export class Decoder {
@@ -62,7 +62,7 @@ export class Decoder {
     return this.#hasEnded;
   }
 
-  /** Resolves with the response, or with why there is none. Ends the process when it takes longer than `timeoutMs`. */
+  /** Resolves with the response, or with why the process ended. Ends it when it takes longer than `timeoutMs`. */
   async decode(bytes: Uint8Array, timeoutMs: number): Promise<DecodeOutcome> {
     const timer = setTimeout(() => {
       this.#timedOut = true;
@@ -72,7 +72,7 @@ export class Decoder {
       return await new Promise<DecodeOutcome>((resolve) => {
         this.#settle = resolve;
         const request: DecodeRequest = { bytes };
-        // An error here means that the process is about to exit, which settles the promise.
+        // After an error here, the process exits, which settles the promise.
         this.#child.send(request, () => {});
       });
     } finally {
@@ -85,9 +85,9 @@ export class Decoder {
     this.#child.kill('SIGKILL');
   }
 
-  #end(why: DecoderEnd): void {
+  #end(reason: DecoderEnd): void {
     this.#hasEnded = true;
-    this.#settle({ type: 'ended', why });
+    this.#settle({ type: 'ended', reason });
   }
 }
 
@@ -95,6 +95,6 @@ function lowerPriority(pid: number, niceness: number): void {
   try {
     setPriority(pid, niceness);
   } catch {
-    // The process has ended already, which its `exit` event reports.
+    // The process has already ended. Its `exit` event reports that.
   }
 }

@@ -6,22 +6,22 @@ import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { type FetchOptions, fetchImage } from './fetch-image.js';
 
 function agent(allowPrivateNetwork: boolean): Agent {
-  const made = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 30_000 });
-  onTestFinished(() => made.destroy());
-  return made;
+  const dispatcher = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 30_000 });
+  onTestFinished(() => dispatcher.destroy());
+  return dispatcher;
 }
 
 const never = new AbortController().signal;
 const get = (url: string, options: Partial<FetchOptions> = {}) =>
   fetchImage(url, { dispatcher: agent(true), signal: never, onLength: () => {}, ...options });
 
-describe('a remote photo', () => {
-  test('is fetched whole', async () => {
+describe('a remote image', () => {
+  test('is fetched completely', async () => {
     const photo = Buffer.alloc(300_000, 7);
     expect(Buffer.from(await get(await site((_request, response) => response.end(photo))))).toEqual(photo);
   });
 
-  test('of exactly 25 MiB is fetched, and one byte more is too large, announced or not', async () => {
+  test('of 25 MiB is fetched, and one byte more is too large, whether the length is announced or not', async () => {
     const size = limits.remoteImageBytes;
     const url = await site((request, response) => {
       const length = size + Number(request.url === '/exact' ? 0 : 1);
@@ -46,7 +46,7 @@ describe('a remote photo', () => {
     expect(lengths).toEqual([5]);
   });
 
-  test('that is not there says so with its status', async () => {
+  test('that does not exist fails with the HTTP status', async () => {
     const url = await site((_request, response) => response.writeHead(404).end('<html>'));
     await expect(get(url)).rejects.toMatchObject({
       code: 'image_fetch_failed',
@@ -54,7 +54,7 @@ describe('a remote photo', () => {
     });
   });
 
-  test('is followed through three redirects and no more', async () => {
+  test('may be behind up to three redirects', async () => {
     const url = await site((request, response) => {
       const left = Number(request.url?.slice(1));
       if (left === 0) response.end('photo');
@@ -64,19 +64,19 @@ describe('a remote photo', () => {
     await expect(get(`${url}/4`)).rejects.toThrow('redirects more than 3 times');
   });
 
-  test('must not lead to another scheme', async () => {
+  test('must not redirect to another scheme', async () => {
     const url = await site((_request, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end());
     await expect(get(url)).rejects.toMatchObject({ code: 'image_fetch_failed' });
   });
 
-  test('whose host is unknown, silent or cut off fails with image_fetch_failed', async () => {
+  test('from a host that is unknown, refuses or closes the connection fails with image_fetch_failed', async () => {
     const cut = await site((_request, response) => response.socket?.destroy());
     for (const url of [cut, 'http://127.0.0.1:1/', 'http://no-such-host.invalid/']) {
       await expect(get(url)).rejects.toMatchObject({ code: 'image_fetch_failed' });
     }
   });
 
-  test('is let go when the work is aborted', async () => {
+  test('is not fetched any further after an abort', async () => {
     const url = await site(() => {});
     const abort = new AbortController();
     const reason = new Error('the lease is lost');
@@ -88,10 +88,10 @@ describe('a remote photo', () => {
 describe('the guard', () => {
   const guarded = (url: string) => get(url, { dispatcher: agent(false) });
 
-  test('refuses a private address, however it is written, and a name that resolves to one', async () => {
-    let asked = 0;
+  test('refuses a private address in any notation, and a name that resolves to one', async () => {
+    let requests = 0;
     const url = await site((_request, response) => {
-      asked++;
+      requests++;
       response.end('photo');
     });
     const { port } = new URL(url);
@@ -101,6 +101,6 @@ describe('the guard', () => {
         message: expect.stringContaining('no public address'),
       });
     }
-    expect(asked).toBe(0);
+    expect(requests).toBe(0);
   });
 });

@@ -11,7 +11,7 @@ const fetchFailed = (message: string, cause?: unknown) => new JobFailure('image_
 const tooLarge = () =>
   new JobFailure('image_too_large', `The image at the URL is larger than ${mib(limits.remoteImageBytes)}`);
 
-/** What went wrong on the way, in words that help the caller and tell nothing about this server's network. */
+/** Describes a transport error for the caller, without details of this server's network. */
 function transportProblem(error: unknown): string {
   const { code } = error as { code?: unknown };
   switch (code) {
@@ -24,11 +24,11 @@ function transportProblem(error: unknown): string {
       return 'its host refused the connection';
     case 'UND_ERR_CONNECT_TIMEOUT':
     case 'ETIMEDOUT':
-      return 'its host did not answer in time';
+      return 'its host did not respond in time';
     default:
       return typeof code === 'string' && /CERT|TLS|SSL/.test(code)
         ? 'its certificate is not valid'
-        : 'the connection broke off';
+        : 'the connection was interrupted';
   }
 }
 
@@ -36,13 +36,13 @@ export interface FetchOptions {
   /** A guarded agent: it checks every address before it connects, also after a redirect. */
   dispatcher: Dispatcher;
   signal: AbortSignal;
-  /** Called with the length of the body, if the host announces one. */
+  /** Called with the length of the body if the host announces it. */
   onLength: (bytes: number) => void;
 }
 
 /**
- * Fetches a remote image: http(s) only, at most 3 redirects, 30 s and 25 MiB, counted as the bytes arrive.
- * @throws {JobFailure} image_fetch_failed, image_too_large; and the signal's reason when `signal` aborts
+ * Fetches a remote image over http(s), with at most 3 redirects, 30 s and 25 MiB. Counts the bytes as they arrive.
+ * @throws {JobFailure} image_fetch_failed or image_too_large; the signal's reason when `signal` aborts
  */
 export async function fetchImage(url: string, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
   const timeout = AbortSignal.timeout(timeoutMs);
@@ -51,7 +51,7 @@ export async function fetchImage(url: string, { dispatcher, signal, onLength }: 
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof JobFailure) throw error;
-    if (timeout.aborted) throw fetchFailed(`The image URL did not deliver within ${timeoutMs / 1_000} s`, error);
+    if (timeout.aborted) throw fetchFailed(`Fetching the image URL took longer than ${timeoutMs / 1_000} s`, error);
     throw fetchFailed(`The image URL cannot be fetched: ${transportProblem(error)}`, error);
   }
 }
@@ -67,18 +67,18 @@ async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions
       signal,
       headers: { accept: 'image/*', 'accept-encoding': 'identity', 'user-agent': 'gen3d' },
     });
-    // Leaving early destroys the body; the error that makes is ours and already reported.
+    // Destroying the body emits an error. The cause is already reported.
     body.on('error', () => {});
     const { location } = headers;
     if (redirects.has(statusCode) && typeof location === 'string') {
       body.destroy();
-      if (!URL.canParse(location, url.href)) throw fetchFailed('The image URL redirects to an address that is no URL');
+      if (!URL.canParse(location, url.href)) throw fetchFailed('The image URL redirects to an invalid URL');
       url = new URL(location, url);
       continue;
     }
     if (statusCode !== 200) {
       body.destroy();
-      throw fetchFailed(`The image URL answered HTTP ${statusCode}`);
+      throw fetchFailed(`The image URL returned HTTP ${statusCode}`);
     }
     return collect(body, Number(headers['content-length']), onLength);
   }
@@ -86,8 +86,7 @@ async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions
 }
 
 /**
- * Reads the body without waiting for anything else: undici 7 ends the process if a connection closes while its body is
- * paused. https://github.com/nodejs/undici/issues/5360
+ * Reads the body without a pause: undici 7 ends the process if a connection closes while its body is paused. https://github.com/nodejs/undici/issues/5360
  */
 async function collect(
   body: Dispatcher.ResponseData['body'],
@@ -101,7 +100,7 @@ async function collect(
   if (announced >= 0) onLength(announced);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop by an exception destroys the stream.
+  // An exception in the loop destroys the stream.
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     size += chunk.length;
     if (size > limits.remoteImageBytes) throw tooLarge();

@@ -1,5 +1,4 @@
-/** The preparer process: started by the supervisor, controlled over IPC, and ended when its parent exits. */
-
+/** The preparer process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { createLog } from '../../base/log.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { openDatabase } from '../../data/db/open.js';
@@ -7,7 +6,7 @@ import { openDataDir } from '../../data/installation/data-dir.js';
 import { openFileStores } from '../../data/installation/file-stores.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { ToRunner } from '../processes/messages.js';
-import { defaultStageTimeoutMs } from '../stages/stage-timeout.js';
+import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import { DecoderPool } from './decoder-pool.js';
 import { Preparer } from './preparer.js';
 

@@ -11,7 +11,7 @@ export interface DecodeLimits {
   maxCpuMs: number;
 }
 
-/** A request to a decoder process, which handles one at a time. */
+/** A request to a decoder process. It handles one at a time. */
 export interface DecodeRequest {
   bytes: Uint8Array;
 }
@@ -20,7 +20,7 @@ export type DecodeResponse =
   | { type: 'decoded'; png: Uint8Array }
   /** The image cannot be accepted. */
   | { type: 'refused'; code: EngineErrorCode; message: string }
-  /** A bug, or a broken installation. */
+  /** The cause is a bug or a broken installation. */
   | { type: 'failed'; problem: string };
 
 /** Exit status of a decoder process that exceeded `maxRssBytes`. */

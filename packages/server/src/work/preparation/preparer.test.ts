@@ -40,7 +40,7 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
     await dispatcher.destroy();
   });
   const account = await newAccount(db);
-  /** A job with a stored image, or with a URL. */
+  /** Creates a job with a stored image, or with a URL. */
   const create = async (image: Uint8Array | string, of = account) => {
     if (typeof image === 'string') return newJob(db, of, { prepared: 0, image_url: image });
     const id = newUlid();
@@ -54,7 +54,7 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
       .selectFrom('jobs')
       .select('account_id')
       .where('progress', '=', 5)
-      // A job whose host has not responded in time has no lease while it waits for its next attempt.
+      // After a timeout of its image host, a job waits for the next attempt without a lease.
       .where('lease_token', 'is not', null)
       .execute();
     return rows.map(({ account_id }) => account_id);
@@ -62,7 +62,7 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
   return { db, inputs, preparer, run, account, create, job, prepared, preparing, messages };
 }
 
-test('a job is prepared when the image it was sent with, or that its URL gives, is stored as decoded', async () => {
+test('a job with an inline image or an image URL is prepared once the decoded image is stored', async () => {
   const { inputs, create, prepared, job, messages } = await setUp();
   const url = await site((_request, response) => response.end(ballPhoto()));
   const expected = await decode(ballPhoto());
@@ -88,7 +88,7 @@ test('an account whose hosts never respond leaves half of the slots to others', 
 });
 
 // undici 7 ends the process if a host closes the connection while the response waits to be read.
-test('an image is requested once there is memory for it, so that no response waits to be read', async () => {
+test('an image is requested only once there is memory for it', async () => {
   const { db, account, create, prepared, preparing, job } = await setUp({ slots: 16 });
   const unfinished: ServerResponse[] = [];
   let requests = 0;
@@ -119,7 +119,7 @@ test('no more jobs are prepared ahead than runners need', async () => {
   const { db, account, create, job, prepared } = await setUp({ slots: 1 });
   for (let count = 0; count < 2; count++) await prepared(await create(ballPhoto()));
   const third = await create(ballPhoto());
-  // Of another account, the next job to be inferred; it is prepared all the same, and after the third has had its chance.
+  // The job of another account is next in the queue. It is prepared nevertheless, after a chance for the third job.
   await prepared(await create(ballPhoto(), await newAccount(db, 'other')));
   expect(await job(third)).toMatchObject({ prepared: 0, attempt: 0 });
   await db.updateTable('jobs').set({ lease_expires_at: Number.MAX_SAFE_INTEGER }).where('prepared', '=', 1).execute();
@@ -127,7 +127,7 @@ test('no more jobs are prepared ahead than runners need', async () => {
   expect((await job(third)).account_id).toBe(account);
 });
 
-test('a drain hands back what is being prepared without counting an attempt', async () => {
+test('a drain hands back jobs in preparation without counting an attempt', async () => {
   const { create, job, preparing, preparer, run } = await setUp();
   const id = await create(await site(() => {}));
   await until(async () => (await preparing()).length === 1);
@@ -137,12 +137,12 @@ test('a drain hands back what is being prepared without counting an attempt', as
 });
 
 test.skipIf(process.platform === 'win32')(
-  'a file system that does not respond holds no job, and the process asks to be replaced',
+  'when a file system does not respond, the jobs are handed back and the process asks to be replaced',
   async () => {
     const { db, account, inputs, create, job, messages, run } = await setUp({ stageTimeoutMs: 500 });
     const fetching = await create(await site(() => {}));
     const id = newUlid();
-    // Reading a pipe waits for a writer.
+    // Reading a pipe blocks until another process writes.
     const path = join(inputs.folder, id);
     execFileSync('mkfifo', [path]);
     onTestFinished(() => closeSync(openSync(path, 'r+')));

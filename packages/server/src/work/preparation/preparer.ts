@@ -11,13 +11,13 @@ import { finishPreparation } from '../../data/jobs/lifecycle.js';
 import type { FromRunner } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
-import { StageTimeoutError, withStageTimeout } from '../stages/stage-timeout.js';
+import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import type { DecoderPool } from './decoder-pool.js';
 import { fetchImage } from './fetch-image.js';
 
-/** All images in memory: as much as eight of the largest, so that with eight slots none waits. */
+/** Memory budget of all images: eight of the largest size, enough for the default of eight slots. */
 const maxImageBytes = 8 * limits.remoteImageBytes;
-/** Prepared jobs that wait for inference, per slot. Enough for runners never to wait, without filling the disk. */
+/** Maximum number of prepared jobs per slot: enough to keep runners busy, without filling the disk. */
 const preparedPerSlot = 2;
 
 export interface PreparerOptions {
@@ -30,13 +30,13 @@ export interface PreparerOptions {
   /** How many jobs are prepared concurrently. */
   slots: number;
   leaseMs: number;
-  /** For reading, and for storing an image. */
+  /** For reading or storing an image. */
   stageTimeoutMs: number;
   notify: (message: FromRunner) => void;
   log: Logger;
 }
 
-/** Prepares jobs for inference, several concurrently: fetches and decodes their images, and stores what was decoded. */
+/** Prepares jobs for inference, several concurrently: fetches and decodes their images, and stores the result. */
 export class Preparer {
   readonly #options: PreparerOptions;
   readonly #jobs: HeldJobs;
@@ -114,7 +114,7 @@ export class Preparer {
       reservedBytes -= bytes;
     };
     try {
-      // Before the request: a response that waits to be read can end the process, see fetchImage.
+      // Before the request, because a response that waits to be read can end the process. See fetchImage.
       const maxBytes = job.image_url === null ? limits.inlineImageBytes : limits.remoteImageBytes;
       await this.#imageBytes.takeWhenAllowed(job.account_id, maxBytes, abort.signal);
       reservedBytes = maxBytes;

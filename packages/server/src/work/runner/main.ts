@@ -11,7 +11,7 @@ import { openFileStores } from '../../data/installation/file-stores.js';
 import { keepAnnounced } from '../../data/runners/registry.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { FromRunner, ToRunner } from '../processes/messages.js';
-import { defaultStageTimeoutMs } from '../stages/stage-timeout.js';
+import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import { modelDirs } from './model-dirs.js';
 import { Runner } from './runner.js';
 import { ThreadedEngine } from './threaded-engine.js';

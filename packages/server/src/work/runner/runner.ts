@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type DecodedPhoto, decode, EngineError } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
@@ -15,11 +14,9 @@ import { isStorageUnavailable } from '../../data/s3/unavailable.js';
 import type { FromRunner } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
-import { StageTimeoutError, withStageTimeout } from '../stages/stage-timeout.js';
+import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import type { ThreadedEngine } from './threaded-engine.js';
 
-/** Interval between tries to store a model while the object store is unavailable. */
-const retryMs = 1_000;
 /** Longer than requests to S3 are tried, of which each of the two files of a model may take five minutes. */
 const storeTimeoutMs = 11 * 60_000;
 /** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
@@ -178,17 +175,16 @@ export class Runner {
     await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
   }
 
-  /** Tries again while the object store is away and the job is ours: the inference is the dear part of it. */
-  async #store({ job, abort }: HeldJob, glb: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+  /** Retries while the object store is unavailable, to save the expensive inference. */
+  #store({ job, abort }: HeldJob, glb: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
     const { assets, log } = this.#options;
-    for (;;) {
-      try {
-        return await withStageTimeout('storing the model', storeTimeoutMs, assets.put(job.id, glb, thumbnail));
-      } catch (error) {
-        if (!isStorageUnavailable(error) || this.#jobs.draining || abort.signal.aborted) throw error;
-        log.warn(aboutJob(job), error.message);
-        await pause(retryMs);
-      }
-    }
+    const isTemporary = (error: unknown) => {
+      if (abort.signal.aborted || !isStorageUnavailable(error)) return false;
+      log.warn(aboutJob(job), error.message);
+      return true;
+    };
+    return this.#jobs.retryWhile(isTemporary, () =>
+      withStageTimeout('storing the model', storeTimeoutMs, assets.put(job.id, glb, thumbnail)),
+    );
   }
 }

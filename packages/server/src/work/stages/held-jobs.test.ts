@@ -15,7 +15,7 @@ async function setUp() {
   return { db, jobs, row };
 }
 
-test('a claim that is under way when a drain starts is handed back without counting', async () => {
+test('a job claimed while a drain starts is handed back without counting an attempt', async () => {
   const { db, jobs, row } = await setUp();
   const held = await jobs.claim(async () => {
     const job = await claim(db, { runner: 'a', now: 0, leaseMs });
@@ -26,7 +26,7 @@ test('a claim that is under way when a drain starts is handed back without count
   expect(await row()).toMatchObject({ attempt: 0, lease_token: null, lease_expires_at: null, finished_at: null });
 });
 
-test('work that continues after its job was handed back changes nothing', async () => {
+test('work that continues after its job was handed back changes nothing in the database', async () => {
   const { db, jobs, row } = await setUp();
   const held = (await jobs.claim(() => claim(db, { runner: 'a', now: 0, leaseMs })))!;
   let stop = () => {};

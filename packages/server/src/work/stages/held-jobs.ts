@@ -11,16 +11,15 @@ import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
 import { isStorageUnavailable } from '../../data/s3/unavailable.js';
 import type { FromRunner } from '../processes/messages.js';
-import { StageTimeoutError, withStageTimeout } from './stage-timeout.js';
-import { TemporaryFailure } from './temporary-failure.js';
+import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
-/** Pause before another attempt at a job that broke off unexpectedly. */
+/** Pause before the next attempt after an unexpected failure. */
 const breakOffPauseMs = 2_000;
-/** Pause before a job is tried again that failed only because something the service needs is unavailable. */
+/** Pause before the next attempt after a temporary failure. */
 const unavailablePauseMs = 15_000;
-/** A job older than this loses an attempt when its input cannot be read. Before, the operator has time to repair that. */
+/** A job older than this loses an attempt when its input cannot be read. Until then, the operator can repair that. */
 const unreadableInputMs = 60 * 60_000;
-/** Interval between tries to write to the database while it is unavailable. */
+/** Interval between retries while the database or the object store is unavailable. */
 const retryMs = 1_000;
 
 export interface HeldJobsOptions {
@@ -48,20 +47,20 @@ class HandBack extends Error {
   override readonly name = 'HandBack';
 }
 
-/** The fields that all log entries about a job have in common; `trace_id` is spelled as in OpenTelemetry. */
+/** The fields of every log entry about a job. `trace_id` is spelled as in OpenTelemetry. */
 export const aboutJob = ({ id, attempt, trace_id }: ClaimedJob) => ({
   jobId: id,
   attempt,
   ...(trace_id === null ? {} : { trace_id }),
 });
 
-/** Why nothing is wrong with the job itself, as a log message, or undefined. */
-function temporaryProblem(error: unknown, job: ClaimedJob): string | undefined {
-  if (isDiskFull(error)) return 'no space left; the job waits';
-  if (isStorageUnavailable(error)) return 'the object store is away; the job waits';
+/** The log message for a failure that is not the job's fault and will pass; otherwise undefined. */
+function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
+  if (isDiskFull(error)) return 'no disk space left; the job waits';
+  if (isStorageUnavailable(error)) return 'the object store is unavailable; the job waits';
   if (error instanceof TemporaryFailure) return `${error.message}; the job waits`;
   if (job.waitedMs >= unreadableInputMs) return undefined;
-  if (error instanceof UnreadablePhotoError) return 'the photo cannot be read; the job waits';
+  if (error instanceof UnreadablePhotoError) return 'the input cannot be read; the job waits';
   if (error instanceof StageTimeoutError) return 'a file system does not respond; the job waits';
   return undefined;
 }
@@ -71,7 +70,7 @@ export class HeldJobs {
   readonly #options: HeldJobsOptions;
   readonly #held = new Set<HeldJob>();
   #draining = false;
-  /** The response to the last claim was lost, so the database may have given this process a job. */
+  /** The response to the last claim was lost, and the claim may have succeeded. */
   #claimInDoubt = false;
 
   constructor(options: HeldJobsOptions) {
@@ -92,19 +91,19 @@ export class HeldJobs {
     const { leaseMs, log } = this.#options;
     const timer = setInterval(() => {
       this.#renewLeases().catch((error: unknown) => {
-        // The outage of a database is logged elsewhere.
+        // An unavailable database is logged elsewhere.
         if (!isUnavailable(error)) log.error({ err: error }, 'cannot renew leases');
       });
     }, leaseMs / 4);
     return () => clearInterval(timer);
   }
 
-  /** Holds the job that `next` claims, if any. A job claimed while a drain started is handed back. */
+  /** Holds the job that `next` claims, if any. Hands it back if a drain has started in the meantime. */
   async claim(next: () => Promise<ClaimedJob | undefined>): Promise<HeldJob | undefined> {
     const { db, name, notify, log } = this.#options;
     let job: ClaimedJob | undefined;
     try {
-      // Renewed first: after this process was suspended, the next free job could be one that it still works on.
+      // Renew first: after this process was suspended, the next free job could be one it still works on.
       await this.#renewLeases();
       if (this.#claimInDoubt) {
         const known = [...this.#held].map(({ job: { lease } }) => lease);
@@ -144,13 +143,13 @@ export class HeldJobs {
     this.#draining = true;
   }
 
-  /** Hands all jobs back without waiting until the work on them has stopped: its writes find the lease gone. */
+  /** Hands all jobs back without waiting for the work on them to stop. Its writes fail because the lease is gone. */
   async handBackAll(): Promise<void> {
     const { db, log } = this.#options;
     for (const { job, abort } of this.#held) {
       abort.abort(new HandBack());
       await handBack(db, job.lease).catch((error: unknown) =>
-        log.error({ ...aboutJob(job), ...whyFailed(error) }, 'cannot hand the job back'),
+        log.error({ ...aboutJob(job), ...whyFailed(error) }, 'cannot return the job to the queue'),
       );
     }
   }
@@ -162,15 +161,20 @@ export class HeldJobs {
   }
 
   /**
-   * Repeats a request to the database while that is unavailable, so that a restart of PostgreSQL does not discard the work on
-   * a job. Afterwards, the token of the lease shows whether the job is still held.
+   * Repeats a request to the database while that is unavailable, to save the work on a job during a restart of
+   * PostgreSQL. Afterwards, the token of the lease shows whether the job is still held.
    */
-  async whenAvailable<T>(request: () => Promise<T>): Promise<T> {
+  whenAvailable<T>(request: () => Promise<T>): Promise<T> {
+    return this.retryWhile(isUnavailable, request);
+  }
+
+  /** Repeats `task` every second while it fails with an error for which `isTemporary` returns true. A drain ends that. */
+  async retryWhile<T>(isTemporary: (error: unknown) => boolean, task: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
-        return await request();
+        return await task();
       } catch (error) {
-        if (!isUnavailable(error) || this.#draining) throw error;
+        if (this.#draining || !isTemporary(error)) throw error;
         await pause(retryMs);
       }
     }
@@ -181,31 +185,26 @@ export class HeldJobs {
     const { log } = this.#options;
     // An aborted engine or fetch throws its own error; the signal's reason says why it was aborted.
     const error: unknown = abort.signal.aborted ? abort.signal.reason : thrown;
-    const about = aboutJob(job);
-    const problem = temporaryProblem(error, job);
-    if (problem) log.error({ ...about, err: error }, problem);
-    for (;;) {
-      try {
-        return await this.#conclude(job, error, problem !== undefined);
-      } catch (ending) {
-        if (!(isDiskFull(ending) || isUnavailable(ending)) || this.#draining) {
-          // The lease stays and runs out; then the job is claimed again or reaped.
-          return log.error({ ...about, ...whyFailed(ending) }, 'cannot end the attempt');
-        }
-        // If the lease ran out instead, the attempt would count. Another process cannot claim the job meanwhile either.
-        await pause(retryMs);
-      }
-    }
+    const message = temporaryFailure(error, job);
+    if (message) log.error({ ...aboutJob(job), err: error }, message);
+    // If the lease expired instead, the attempt would count. No other process can claim the job in the meantime either.
+    const isTemporary = (failure: unknown) => isDiskFull(failure) || isUnavailable(failure);
+    await this.retryWhile(isTemporary, () => this.#conclude(job, error, message !== undefined)).catch(
+      (failure: unknown) => {
+        // The lease expires. After that the job is claimed again, or fails if no attempts are left.
+        log.error({ ...aboutJob(job), ...whyFailed(failure) }, 'cannot end the attempt');
+      },
+    );
   }
 
   async #conclude(job: ClaimedJob, error: unknown, isTemporary: boolean): Promise<void> {
     const { db, inputs, stageTimeoutMs, notify, log } = this.#options;
     const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
-      log.warn(about, 'lost the lease; somebody else has the job');
+      log.warn(about, 'lost the lease of the job');
     } else if (error instanceof HandBack) {
       await handBack(db, job.lease);
-      log.info(about, 'handed the job back');
+      log.info(about, 'returned the job to the queue');
     } else if (isTemporary) {
       await handBack(db, job.lease, after(currentTime(db), unavailablePauseMs));
     } else if (error instanceof JobFailure) {
@@ -214,7 +213,7 @@ export class HeldJobs {
       log.info({ ...about, code: error.code, reason: error.message, detail: String(error.cause ?? '') }, 'job failed');
       await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
     } else {
-      log.error({ ...about, ...whyFailed(error) }, 'the attempt broke off');
+      log.error({ ...about, ...whyFailed(error) }, 'the attempt failed unexpectedly');
       const again = await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
       if (!again) notify({ type: 'finished', status: 'FAILED' });
       notify({ type: 'changed' });

@@ -1,4 +1,4 @@
-/** Interval at which a process looks for jobs that it was not woken for. */
+/** Interval at which a process looks for jobs without being woken. */
 const pollMs = 1_000;
 
 /** The pause of a process that found no job. */

@@ -1,9 +1,14 @@
-/** The limit of each stage that reads or writes files or objects: longer than a request to S3 is tried. */
+/** Something the service needs is unavailable. The job waits and loses no attempt. The message is for the operator's log. */
+export class TemporaryFailure extends Error {
+  override readonly name = 'TemporaryFailure';
+}
+
+/** The time limit of each access to files or objects. Longer than the retries of a request to S3. */
 export const defaultStageTimeoutMs = 120_000;
 
 /**
- * A file system or store did not respond in time, such as an NFS whose server is away. The call cannot be canceled and may
- * occupy a thread until the process ends, so the process must be replaced.
+ * A file system or store did not respond in time, such as NFS with an unavailable server. The call cannot be canceled
+ * and may occupy a thread until the process ends, so the process must be replaced.
  */
 export class StageTimeoutError extends Error {
   override readonly name = 'StageTimeoutError';
