@@ -22,7 +22,7 @@ export interface AdminAccount {
 export interface AdminKey {
   key_id: string;
   account_id: string;
-  /** What it is for, if whoever made it said so. */
+  /** Its purpose, if one was given. */
   name: string | null;
   created_at: string;
   /** To the minute. */
@@ -41,22 +41,22 @@ export interface AdminDeadLetter {
   dead_at: string;
 }
 
-/** What `gen3d admin` does, on the database itself: the server may run meanwhile and sees every change at once. */
+/** The functions of `gen3d admin`. They change the database directly, and a running server sees that immediately. */
 export interface Admin {
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
   listAccounts(): Promise<AdminAccount[]>;
   /** Adds money; a negative amount takes some back. */
   creditAccount(accountId: string, usd: number): Promise<AdminAccount>;
-  /** The answer is the only place where the key is ever seen. */
+  /** The result is the only place where the key is shown. */
   createKey(accountId: string, name?: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
   listKeys(accountId?: string): Promise<AdminKey[]>;
   revokeKey(keyId: string): Promise<void>;
   /** Cancels a job that is not in inference or finished. */
   cancelJob(jobId: string): Promise<void>;
   listDeadLetters(): Promise<AdminDeadLetter[]>;
-  /** Delivers again one dead letter, or all that died since a time. Returns how many. */
+  /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
-  /** Path and fragment of a link that signs one browser in as the operator, once, within an hour. */
+  /** Path and fragment of a link that signs in one browser as the operator. It works once, within an hour. */
   signInLink(): Promise<string>;
   close(): Promise<void>;
 }
@@ -89,8 +89,8 @@ function requireAmount(usd: number): number {
 }
 
 /**
- * Opens the data directory for administration. Every function throws an `AdminError` for an id that does not exist.
- * Call `close()` when done.
+ * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Call `close()` at the
+ * end.
  */
 export async function openAdmin(config: Config): Promise<Admin> {
   const { db, keys, serverKey } = await openStore(config);
@@ -159,7 +159,7 @@ export async function openAdmin(config: Config): Promise<Admin> {
       if ('since' in which) return replayDeadLetters(db, { since: which.since.getTime() }, now);
       const count = await replayDeadLetters(db, which, now);
       if (count === 0) {
-        throw new AdminError(`${which.eventId} is no dead letter of an account with a webhook endpoint`);
+        throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
       }
       return count;
     },

@@ -7,7 +7,7 @@ import { chooseModels } from './chosen-models.js';
 import { defaultDataDir, loadConfig, settings } from './config.js';
 
 describe('settings', () => {
-  test('have the defaults that the design names', () => {
+  test('have the documented defaults', () => {
     expect(loadConfig({}, { XDG_DATA_HOME: '/data' })).toMatchObject({
       host: '127.0.0.1',
       port: 8787,
@@ -25,7 +25,7 @@ describe('settings', () => {
     });
   });
 
-  test('from a flag beat those from a variable, which beat those from the file', () => {
+  test('in a flag override variables, and variables override the file', () => {
     const file = { port: 1, host: 'file', bundle: 'file' };
     const env = { GEN3D_PORT: '2', GEN3D_HOST: 'variable' };
     expect(loadConfig({ port: '3', host: undefined }, env, file)).toMatchObject({
@@ -35,7 +35,7 @@ describe('settings', () => {
     });
   });
 
-  test('of models: the chosen ones beat the built-in defaults, and everything else beats them', async () => {
+  test('for bundles: the choice of `gen3d models use` overrides the built-in default, and any other setting overrides it', async () => {
     const dataDir = temporaryFolder();
     await chooseModels(dataDir, { bundle: 'chosen' });
     await chooseModels(dataDir, { matte: 'chosen-matte' });
@@ -48,14 +48,14 @@ describe('settings', () => {
     expect(loadConfig({ dataDir, bundle: 'flag' }, { GEN3D_BUNDLE: 'variable' }).bundle).toBe('flag');
   });
 
-  test('of models: a damaged choice is named', () => {
+  test('for bundles: an error names the file of a choice that is damaged', () => {
     const dataDir = temporaryFolder();
     mkdirSync(join(dataDir, 'models'));
     writeFileSync(join(dataDir, 'models', 'default.json'), '{ "bundle": 7 }');
     expect(() => loadConfig({ dataDir }, {})).toThrow(/models\/default\.json: .*bundle.*gen3d models use/s);
   });
 
-  test('are read from the file that a flag or a variable names', () => {
+  test('come from the file that a flag or a variable names', () => {
     const path = join(temporaryFolder(), 'gen3d.json');
     writeFileSync(path, '{ "port": 1234 }');
     expect(loadConfig({ config: path }, {}).port).toBe(1234);
@@ -64,7 +64,7 @@ describe('settings', () => {
     expect(() => loadConfig({ config: path }, {})).toThrow(ConfigError);
   });
 
-  test('in variables are read by their kind', () => {
+  test('in variables are parsed by their type', () => {
     const env = {
       GEN3D_RATES: '{"g6e":0.002}',
       GEN3D_INSTANCE: 'g6e',
@@ -100,7 +100,7 @@ describe('settings', () => {
     ['webhookRetryDelays', '1,2,3,4,5,6'],
     ['publicUrl', 'ftp://example.com'],
     ['bootstrapApiKey', 'short'],
-  ])('refuse %s=%s and name it', (key, value) => {
+  ])('reject %s=%s with an error that names it', (key, value) => {
     expect(() => loadConfig({ [key]: value }, {})).toThrow(key);
   });
 
@@ -115,12 +115,12 @@ describe('settings', () => {
     ['publicUrl', 'http://gpu-box/?a=b', 'must not have a query or a fragment'],
     ['assetsUrl', 'http://gpu-box/#models', 'must not have a query or a fragment'],
     ['bootstrapApiKey', 'gen3d_test_public', 'must not be the public test key'],
-  ])('refuse %s=%s in words that say what would do', (key, value, hint) => {
+  ])('reject %s=%s with an error that says what is allowed', (key, value, hint) => {
     expect(() => loadConfig({ [key]: value }, {})).toThrow(hint);
     expect(() => loadConfig({ [key]: value }, {})).not.toThrow('Invalid input');
   });
 
-  test('of S3: a bucket and prefix, and the endpoint that other tools of AWS use unless there is one of our own', () => {
+  test('for S3: use the endpoint of the AWS tools unless gen3d has its own', () => {
     const assets = 's3://models/gen3d';
     const env = { AWS_ENDPOINT_URL: 'http://any:1', AWS_ENDPOINT_URL_S3: 'http://minio:9000' };
     expect(loadConfig({ assets }, {})).toMatchObject({ assets });
@@ -134,21 +134,21 @@ describe('settings', () => {
     expect(loadConfig({}, env).s3Endpoint).toBeUndefined();
   });
 
-  test('of S3 that name no bucket, or hold credentials, are refused', () => {
+  test('for S3 are rejected without a valid bucket name, or with credentials in the endpoint', () => {
     expect(() => loadConfig({ assets: 's3://Bucket/a b' }, {})).toThrow('must be a folder, or s3://BUCKET');
-    const refuse = () => loadConfig({}, { GEN3D_S3_ENDPOINT: 'http://key:topsecret@minio:9000' });
-    expect(refuse).toThrow('must not contain credentials');
-    expect(refuse).not.toThrow('topsecret');
+    const load = () => loadConfig({}, { GEN3D_S3_ENDPOINT: 'http://key:topsecret@minio:9000' });
+    expect(load).toThrow('must not contain credentials');
+    expect(load).not.toThrow('topsecret');
   });
 
-  test('with a password in them are refused without repeating it', () => {
-    const refuse = () => loadConfig({ database: 'postgres://user:pass@word@db:x/gen3d' }, {});
-    expect(refuse).toThrow('must be a URL such as postgres://');
-    expect(refuse).not.toThrow('word@');
+  test('with a password are rejected without repeating it', () => {
+    const load = () => loadConfig({ database: 'postgres://user:pass@word@db:x/gen3d' }, {});
+    expect(load).toThrow('must be a URL such as postgres://');
+    expect(load).not.toThrow('word@');
   });
 
   test.each(['s3:/models/gen3d', 's3:models', 'S3://models', 'https://models.example.com', 'gs://models'])(
-    'take %s for no folder of models',
+    'reject %s as the assets folder',
     (assets) => {
       expect(() => loadConfig({ assets }, {})).toThrow(
         `--assets (GEN3D_ASSETS; assets in a config file) must be a folder or s3://BUCKET/PREFIX, and "${assets}" is neither`,
@@ -156,28 +156,28 @@ describe('settings', () => {
     },
   );
 
-  test('take a folder of models by any path', () => {
+  test('accept any path as the assets folder', () => {
     expect(loadConfig({ assets: './s3:models' }, {}).assets).toMatch(/s3:models$/);
     expect(loadConfig({ assets: 's3://models/gen3d' }, {}).assets).toBe('s3://models/gen3d');
   });
 
-  test('give a server key only where servers share a database', () => {
+  test('accept a server key only with PostgreSQL', () => {
     const serverKey = '0'.repeat(64);
     expect(() => loadConfig({}, { GEN3D_SERVER_KEY: serverKey })).toThrow('GEN3D_SERVER_KEY is for PostgreSQL');
     const env = { GEN3D_SERVER_KEY: serverKey, GEN3D_DATABASE: 'postgres://db/gen3d' };
     expect(loadConfig({}, env)).toMatchObject({ serverKey });
   });
 
-  test('that nobody knows are refused in the file and ignored among the flags', () => {
+  test('that do not exist are rejected in the file and ignored among the flags', () => {
     expect(() => loadConfig({}, {}, { prot: 1 })).toThrow('prot');
     expect(loadConfig({ json: true }, {})).not.toHaveProperty('json');
   });
 
-  test('name an instance that the rates know', () => {
+  test('reject an instance without a rate', () => {
     expect(() => loadConfig({}, {}, { rates: { g6e: 1 }, instance: 'g7e' })).toThrow('g7e');
   });
 
-  test('are all described, and have a variable of the same name as their flag', () => {
+  test('all have a description, and a variable named like their flag', () => {
     for (const { description, flag, variable } of settings) {
       expect(description).not.toBe('');
       if (flag) expect(variable).toBe(`GEN3D_${flag.slice(2).replaceAll('-', '_').toUpperCase()}`);
@@ -189,7 +189,7 @@ describe('settings', () => {
   });
 });
 
-test('the data directory is where each platform keeps the data of applications', () => {
+test('the default data directory follows the conventions of each platform', () => {
   expect(defaultDataDir({ XDG_DATA_HOME: '/data' }, 'linux')).toBe('/data/gen3d');
   expect(defaultDataDir({}, 'linux')).toMatch(/\.local\/share\/gen3d$/);
   expect(defaultDataDir({}, 'darwin')).toMatch(/Library\/Application Support\/gen3d$/);

@@ -237,7 +237,7 @@ export interface Setting {
   key: SettingKey;
   /** `--data-dir`; absent for settings without a flag. */
   flag?: string;
-  /** `GEN3D_DATA_DIR` */
+  /** Such as `GEN3D_DATA_DIR`. */
   variable: string;
   description: string;
   /** The allowed values, if they are a list. */
@@ -246,8 +246,9 @@ export interface Setting {
   defaultValue?: unknown;
 }
 
-const words = (key: string, joint: string) => key.replace(/[A-Z]/g, (letter) => joint + letter.toLowerCase());
-const variableOf = (key: string) => `GEN3D_${words(key, '_').toUpperCase()}`;
+const separateWords = (key: string, separator: string) =>
+  key.replace(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
+const variableOf = (key: string) => `GEN3D_${separateWords(key, '_').toUpperCase()}`;
 
 /** Every setting in the order of the help, for `--help` and docs/configuration.md. */
 export const settings: readonly Setting[] = (Object.keys(Config.shape) as SettingKey[]).map((key) => {
@@ -255,7 +256,7 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
   const inner = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional ? schema.unwrap() : schema;
   return {
     key,
-    ...(withoutFlag.has(key) ? {} : { flag: `--${words(key, '-')}` }),
+    ...(withoutFlag.has(key) ? {} : { flag: `--${separateWords(key, '-')}` }),
     variable: variableOf(key),
     description: schema.description ?? '',
     ...(inner instanceof z.ZodEnum && { choices: inner.options.map(String) }),
@@ -264,20 +265,20 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
 });
 
 function readConfigFile(path: string): Record<string, unknown> {
-  const problem = (why: string) => new ConfigError(`Cannot use the config file ${path}: ${why}`);
+  const unusable = (reason: string) => new ConfigError(`Cannot use the config file ${path}: ${reason}`);
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw problem(cause instanceof Error ? cause.message : String(cause));
+    throw unusable(cause instanceof Error ? cause.message : String(cause));
   }
-  if (typeof content !== 'object' || content === null || Array.isArray(content)) throw problem('not a JSON object');
+  if (typeof content !== 'object' || content === null || Array.isArray(content)) throw unusable('not a JSON object');
   return content as Record<string, unknown>;
 }
 
-/** Names the setting as users write it. */
-function sentence({ path: [key], message }: z.core.$ZodIssue): string {
-  const setting = settings.find((one) => one.key === key);
+/** Names the setting by its flag, variable and key in a config file. */
+function describeIssue({ path: [key], message }: z.core.$ZodIssue): string {
+  const setting = settings.find((candidate) => candidate.key === key);
   if (!setting) return key === undefined ? message : `${String(key)}: ${message}`;
   const inFile = `${setting.key} in a config file`;
   const names = setting.flag ? `${setting.flag} (${setting.variable}; ${inFile})` : `${setting.variable} (${inFile})`;
@@ -288,9 +289,9 @@ function chosenIn(dataDir: string): ChosenModels {
   try {
     return readChosenModels(resolve(dataDir));
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const reason = cause instanceof Error ? cause.message : String(cause);
     const path = chosenModelsPath(resolve(dataDir));
-    throw new ConfigError(`Cannot use ${path}: ${why}. Delete it and run \`gen3d models use\` again`, { cause });
+    throw new ConfigError(`Cannot use ${path}: ${reason}. Delete it and run \`gen3d models use\` again`, { cause });
   }
 }
 
@@ -320,7 +321,7 @@ export function loadConfig(
     values.s3Endpoint ??= env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL || undefined;
   const result = Config.safeParse({ ...chosenIn(String(values.dataDir)), ...values });
   if (!result.success) {
-    const problems = new Set(result.error.issues.map(sentence));
+    const problems = new Set(result.error.issues.map(describeIssue));
     throw new ConfigError(`Invalid configuration\n${[...problems].map((problem) => `✖ ${problem}`).join('\n')}`);
   }
   if (result.data.serverKey !== undefined && result.data.database === 'sqlite') {

@@ -7,7 +7,7 @@ import { FolderAssetStore } from '../data/assets/folder-store.js';
 import { FolderInputStore } from '../data/inputs/folder-store.js';
 import { startHousekeeping } from './housekeeping.js';
 
-test('a step that fails is logged, and the steps after it run', async () => {
+test('a step that fails is logged, and the following steps run', async () => {
   const db = await temporaryDatabase();
   const inputs = new FolderInputStore(temporaryFolder());
   rmSync(inputs.folder, { recursive: true });

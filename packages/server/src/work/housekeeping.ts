@@ -13,12 +13,15 @@ import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
 
 const reapEveryMs = 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
-/** A file is younger than what the database says about it for a moment; after this the database has had its say. */
+/** Minimum age of files to sweep: the database may not refer to a newer file yet. */
 const strayMs = 60 * 60 * 1_000;
-/** Runners that ended without a word have long been passed over by then. */
+/** Rows of crashed runners are kept for this long. They stop counting as alive much earlier. */
 const keptRunnerMs = 60 * 60 * 1_000;
 
-/** Reaps every second and cleans up every hour, from now on. Returns a function that stops it. */
+/**
+ * Every second fails the jobs that are out of attempts, and every hour deletes what has expired. Returns a function that
+ * stops it.
+ */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
   log: Logger,
@@ -35,7 +38,7 @@ export function startHousekeeping(
   const clean = async () => {
     const now = await retentionTime(db, log);
     if (now === undefined) return;
-    // The age of a file is by the clock of the disk that it is on, most often this machine's.
+    // The clock of the disk, which is usually this machine's, decides the age of a file.
     const strayBefore = Math.min(now, Date.now()) - strayMs;
     await eachStep({
       jobs: async () => {
@@ -53,7 +56,7 @@ export function startHousekeeping(
     // An unavailable database has been logged.
     if (!isUnavailable(error)) log.error({ step, err: error }, 'housekeeping failed');
   };
-  /** A step that fails does not keep the following ones from running. */
+  /** Runs the remaining steps after one fails. */
   const eachStep = async (steps: Record<string, () => Promise<void>>) => {
     for (const [step, run] of Object.entries(steps)) await run().catch((error: unknown) => failed(error, step));
   };
@@ -65,7 +68,7 @@ export function startHousekeeping(
   const timers = [
     regularly(async () => {
       const count = await reap(db, currentTime(db));
-      if (count > 0) log.warn({ count }, 'failed jobs that broke off too often');
+      if (count > 0) log.warn({ count }, 'failed jobs that are out of attempts');
     }, reapEveryMs),
     regularly(clean, cleanEveryMs),
   ];
