@@ -13,9 +13,9 @@ const blocks = all.flatMap((page) => page.blocks);
 const of = (...languages: readonly string[]) => blocks.filter(({ language }) => languages.includes(language));
 
 const shells = ['sh', 'bash'];
-// sdk.md holds signatures, which the compiler itself has printed.
+// sdk.md has signatures that the compiler has printed.
 const scripts = of('ts', 'tsx', 'js', 'mjs').filter(({ page }) => page !== 'docs/sdk.md');
-/** Nothing here can check these; every other language must be named, so that a block is not passed over for a typo. */
+/** Languages without a check. Others must be listed here or in the test below, so that a typo does not disable a check. */
 const unchecked = [
   '',
   'text',
@@ -31,66 +31,68 @@ const unchecked = [
   'http',
 ];
 
-test('every block of code is in a language that is checked, or has none', () => {
+test('every code block is in a known language', () => {
   const known = [...shells, 'ts', 'tsx', 'js', 'mjs', 'json', 'yaml', 'python', 'go', ...unchecked];
   expect(
-    blocks.filter(({ language }) => !known.includes(language)).map(({ place, language }) => `${place} ${language}`),
+    blocks
+      .filter(({ language }) => !known.includes(language))
+      .map(({ location, language }) => `${location} ${language}`),
   ).toEqual([]);
-  // A command in a block without a language would be checked by nobody.
+  // Commands in a block without a language would not be checked.
   const commands = blocks.filter(
     ({ language, text }) => language === '' && /^(gen3d|npm|node|python3?|curl|git) /m.test(text),
   );
-  expect(commands.map(({ place }) => place)).toEqual([]);
+  expect(commands.map(({ location }) => location)).toEqual([]);
 });
 
 describe('the compiler', () => {
   const text = `import { Gen3d } from '@gen3d/sdk';\nnew Gen3d({ apiKei: '' });\nundeclared();`;
-  const wrong: Block = { place: 'made-up.md:1', page: 'made-up.md', language: 'ts', text };
+  const wrong: Block = { location: 'example.md:1', page: 'example.md', language: 'ts', text };
   let errors: string[];
   beforeAll(() => {
     errors = typeErrors([...scripts, wrong]);
-    // The compiler reads the types of Node, the DOM and the server: seconds, and minutes where others work too.
+    // Reading the types of Node, the DOM and the server takes seconds, and minutes on a busy machine.
   }, 300_000);
 
-  test('takes every block of TypeScript and JavaScript, against the built packages', () => {
+  test('accepts every block of TypeScript and JavaScript, with the types of the built packages', () => {
     expect(scripts.length).toBeGreaterThan(3);
-    expect(errors.filter((error) => !error.startsWith(wrong.place))).toEqual([]);
+    expect(errors.filter((error) => !error.startsWith(wrong.location))).toEqual([]);
   });
 
-  test('refuses a field that is not there, and a name that was never made', () => {
-    expect(errors.filter((error) => error.startsWith(wrong.place))).toEqual([
+  test('rejects an unknown field and an undeclared name', () => {
+    expect(errors.filter((error) => error.startsWith(wrong.location))).toEqual([
       expect.stringContaining('apiKei'),
       expect.stringContaining('undeclared'),
     ]);
   });
 });
 
-test('every block of shell is a script that bash can read', () => {
+test('every shell block is valid bash', () => {
   expect(of(...shells).length).toBeGreaterThan(10);
-  const problems = of(...shells).flatMap(({ place, text }) => {
+  const problems = of(...shells).flatMap(({ location, text }) => {
     const { status, stderr } = spawnSync('bash', ['-n'], { input: text, encoding: 'utf8' });
-    return status === 0 ? [] : [`${place} ${stderr.trim()}`];
+    return status === 0 ? [] : [`${location} ${stderr.trim()}`];
   });
   expect(problems).toEqual([]);
 });
 
-test('every gen3d, npm and node command in a block of shell exists, with its options', async () => {
+test('every gen3d, npm and node command in a shell block exists, with its options', async () => {
   const problems: string[] = [];
-  for (const { place, page, text } of of(...shells)) {
+  for (const { location, page, text } of of(...shells)) {
     for (const words of commandsIn(text)) {
       const problem = await problemOf(words, page);
-      if (problem) problems.push(`${place} ${words.join(' ')}: ${problem}`);
+      if (problem) problems.push(`${location} ${words.join(' ')}: ${problem}`);
     }
   }
   expect(problems).toEqual([]);
 });
 
-test('every gen3d and npm command in a sentence exists, with its options', async () => {
+test('every gen3d and npm command in inline code exists, with its options', async () => {
   const problems: string[] = [];
-  for (const { place, text } of all.flatMap(({ commands }) => commands)) {
+  for (const { location, text } of all.flatMap(({ commands }) => commands)) {
     const words = text.split(/\s+/).map((word) => word.replace(/^\[|\]$/g, '').replace(/^([^'"]+?)\|.*/, '$1'));
-    const problem = await problemOf(words, 'README.md', { inASentence: true });
-    if (problem) problems.push(`${place} ${text}: ${problem}`);
+    const problem = await problemOf(words, 'README.md', { inline: true });
+    if (problem) problems.push(`${location} ${text}: ${problem}`);
   }
   expect(problems).toEqual([]);
 });
@@ -102,17 +104,17 @@ test.each([
   ['gen3d serve --prot 0', "unknown option '--prot'"],
   ['GEN3D_PORT=0 gen3d serve 2> log | tee $(gen3d nowhere)', "unknown command 'nowhere'"],
   ['npm run nothing', 'no package has this script'],
-  ['node scripts/nothing.mjs', 'there is no such file'],
-])('%s would be found', async (command, problem) => {
+  ['node scripts/nothing.mjs', 'the file does not exist'],
+])('%s would be reported', async (command, problem) => {
   const problems = await Promise.all(commandsIn(command).map((words) => problemOf(words, 'README.md')));
   expect(problems.filter(Boolean).join()).toContain(problem);
 });
 
-test('every block of JSON and YAML can be read', () => {
+test('every JSON and YAML block is valid', () => {
   const problems = [
-    ...of('json').flatMap(({ place, text }) => thrownBy(place, () => JSON.parse(text))),
-    ...of('yaml').flatMap(({ place, text }) =>
-      parseAllDocuments(text).flatMap(({ errors }) => errors.map(({ message }) => `${place} ${message}`)),
+    ...of('json').flatMap(({ location, text }) => thrownBy(location, () => JSON.parse(text))),
+    ...of('yaml').flatMap(({ location, text }) =>
+      parseAllDocuments(text).flatMap(({ errors }) => errors.map(({ message }) => `${location} ${message}`)),
     ),
   ];
   expect(of('json').length).toBeGreaterThan(1);
@@ -120,31 +122,31 @@ test('every block of JSON and YAML can be read', () => {
 });
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
-if (!hasPython) console.warn('NOT TESTED: the Python in the documentation, for want of python3 on this machine');
+if (!hasPython) console.warn('SKIPPED: the Python in the documentation, because python3 was not found');
 
-test.skipIf(!hasPython)('every block of Python compiles', () => {
+test.skipIf(!hasPython)('every Python block compiles', () => {
   const compileAll = `
 import ast, json, sys
 for block in json.load(sys.stdin):
     try:
         ast.parse(block["text"])
     except SyntaxError as error:
-        print(block["place"], error)
+        print(block["location"], error)
 `;
   const found = execFileSync('python3', ['-c', compileAll], { input: JSON.stringify(of('python')), encoding: 'utf8' });
   expect(found).toBe('');
 });
 
-function thrownBy(place: string, act: () => void): string[] {
+function thrownBy(location: string, act: () => void): string[] {
   try {
     act();
     return [];
   } catch (error) {
-    return [`${place} ${error instanceof Error ? error.message : String(error)}`];
+    return [`${location} ${error instanceof Error ? error.message : String(error)}`];
   }
 }
 
-/** All blocks as the modules of one program; each stands by itself, as if it were pasted into a file. */
+/** Compiles all blocks as separate modules of one program. */
 function typeErrors(blocks: readonly Block[]): string[] {
   const inPackage = (path: string) => [join(root, path)];
   const options: ts.CompilerOptions = {
@@ -181,28 +183,28 @@ function typeErrors(blocks: readonly Block[]): string[] {
   const program = ts.createProgram([...files.keys()], options, host);
   return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
     const line = file ? file.getLineAndCharacterOfPosition(start).line + 1 : 0;
-    const place = file ? files.get(file.fileName)?.place : undefined;
-    return `${place ?? file?.fileName}: line ${line} of the block: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
+    const location = file ? files.get(file.fileName)?.location : undefined;
+    return `${location ?? file?.fileName}: line ${line} of the block: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
   });
 }
 
-/** Why a command cannot be what its author meant; undefined for those that are not ours to judge. */
-async function problemOf(words: Words, page: string, { inASentence = false } = {}): Promise<string | undefined> {
+/** What is wrong with a command. Undefined for correct and for unknown commands. */
+async function problemOf(words: Words, page: string, { inline = false } = {}): Promise<string | undefined> {
   const [command = '', ...args] = words;
-  if (command === 'gen3d') return gen3dProblem(args, inASentence);
-  if (command === 'npm') return npmProblem(args, inASentence);
+  if (command === 'gen3d') return gen3dProblem(args, inline);
+  if (command === 'npm') return npmProblem(args, inline);
   if (command === 'node' || command === 'python3') return fileProblem(args, page);
 }
 
-async function gen3dProblem(args: Words, inASentence: boolean): Promise<string | undefined> {
+async function gen3dProblem(args: Words, inline: boolean): Promise<string | undefined> {
   // `gen3d COMMAND --help`, `gen3d admin ... --json`
   if (args.some((word) => word === '...') || /^[A-Z]+$/.test(args[0] ?? '')) return undefined;
   const refusal = await refusalOf(args);
   if (!refusal) return undefined;
   const placeholder = args.some((word) => /^[A-Z_]+$|\$/.test(word));
-  if (refusal.code === 'commander.invalidArgument' && (placeholder || inASentence)) return undefined;
-  // A sentence may name a command without its arguments.
-  if (inASentence && /missing|excessArguments|help/i.test(refusal.code)) return undefined;
+  if (refusal.code === 'commander.invalidArgument' && (placeholder || inline)) return undefined;
+  // Inline code may name a command without its arguments.
+  if (inline && /missing|excessArguments|help/i.test(refusal.code)) return undefined;
   return refusal.message;
 }
 
@@ -213,18 +215,18 @@ const npmScripts = new Set(
     .flatMap((path) => Object.keys(JSON.parse(readFileSync(join(root, path), 'utf8')).scripts ?? {})),
 );
 
-async function npmProblem([verb = '', ...args]: Words, inASentence: boolean): Promise<string | undefined> {
+async function npmProblem([verb = '', ...args]: Words, inline: boolean): Promise<string | undefined> {
   const script =
     verb === 'run' ? args.find((word) => !word.startsWith('-')) : /^(test|start)$/.test(verb) ? verb : undefined;
   if (script === undefined) return undefined;
   if (!npmScripts.has(script)) return 'no package has this script';
   const after = args.indexOf('--');
-  return script === 'gen3d' && after >= 0 ? gen3dProblem(args.slice(after + 1), inASentence) : undefined;
+  return script === 'gen3d' && after >= 0 ? gen3dProblem(args.slice(after + 1), inline) : undefined;
 }
 
-/** A script that is run by its path; wherever a reader may stand, in the repository or beside the page. */
+/** For a script that is run by its path, relative to the repository or to the page. */
 function fileProblem([path = '']: Words, page: string): string | undefined {
   if (!/^[\w./-]+\.(m?js|ts|py)$/.test(path)) return undefined;
-  const places = [join(root, path.replace(/^(\.\.\/)+/, '')), join(root, dirname(page), path)];
-  return places.some(existsSync) ? undefined : 'there is no such file';
+  const candidates = [join(root, path.replace(/^(\.\.\/)+/, '')), join(root, dirname(page), path)];
+  return candidates.some(existsSync) ? undefined : 'the file does not exist';
 }

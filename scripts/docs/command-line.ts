@@ -1,18 +1,18 @@
 import type { Command, CommanderError } from 'commander';
 import { program } from '../../packages/cli/src/program.js';
 
-/** Why the command line refuses these arguments; undefined if it would run. */
+/** Why the command line refuses these arguments, or undefined if it accepts them. */
 export async function refusalOf(args: readonly string[]): Promise<CommanderError | undefined> {
   try {
-    await harmless(program()).parseAsync(args, { from: 'user' });
+    await withoutActions(program()).parseAsync(args, { from: 'user' });
   } catch (error) {
     if (!isRefusal(error)) throw error;
     return error.exitCode === 0 ? undefined : error;
   }
 }
 
-/** Its commands do nothing, and its complaints are errors alone. */
-function harmless(gen3d: Command): Command {
+/** Replaces all actions and output, so that only errors remain. */
+function withoutActions(gen3d: Command): Command {
   for (const command of withSubcommands(gen3d)) {
     command.exitOverride().configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} });
     if (command.commands.length === 0) command.action(() => {});
@@ -22,6 +22,6 @@ function harmless(gen3d: Command): Command {
 
 const withSubcommands = (command: Command): Command[] => [command, ...command.commands.flatMap(withSubcommands)];
 
-// Not by its class: commander belongs to the command line's package, and is not to be found from here.
+// Checks the name because commander's class cannot be imported here: it is a dependency of packages/cli only.
 const isRefusal = (error: unknown): error is CommanderError =>
   error instanceof Error && error.name === 'CommanderError' && 'exitCode' in error;

@@ -40,7 +40,7 @@ export function configurationPage(): string {
 
 const dataDir = (platform: NodeJS.Platform) => defaultDataDir({}, platform).replace(homedir(), '~');
 
-/** `http://HOST:PORT` is no link, although it looks like one. */
+/** Keeps Markdown from turning `http://HOST:PORT` into a link. */
 const placeholders = (text: string) => text.replace(/https?:\/\/[A-Z]\S*/g, code);
 
 /** In the form in which a flag or a variable takes it. */

@@ -9,7 +9,7 @@ import { root } from './markdown.js';
 
 const page = lexer(readFileSync(join(root, 'docs/errors.md'), 'utf8'));
 
-/** The tables below a heading, row by row, cells as they are written. */
+/** The tables of a section, as rows of cells in Markdown. */
 function tablesBelow(heading: string): string[][][] {
   const start = page.findIndex((token) => token.type === 'heading' && token.text === heading);
   const rest = page.slice(start + 1);
@@ -23,15 +23,15 @@ const codesIn = (cell = '') => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '
 const columnOf = (heading: string, column = 0) => tablesBelow(heading)[0]?.map((row) => row[column]) ?? [];
 const unique = (names: readonly string[]) => [...new Set(names)].sort();
 
-test('docs/errors.md has every code of a refused request, and no other', () => {
+test('docs/errors.md has exactly the codes of refused requests', () => {
   expect(unique(columnOf('HTTP responses').flatMap(codesIn))).toEqual(unique(ErrorCode.options));
 });
 
-test('docs/errors.md has every code of a failed job, and no other', () => {
+test('docs/errors.md has exactly the codes of failed jobs', () => {
   expect(unique(columnOf('Failed jobs').flatMap(codesIn))).toEqual(unique(TaskErrorCode.options));
 });
 
-test("docs/errors.md has every code and every class of the SDK's errors, and no other", () => {
+test("docs/errors.md has exactly the codes and classes of the SDK's errors", () => {
   const source = readFileSync(join(root, 'packages/sdk/src/errors.ts'), 'utf8');
   const union = /type Gen3dErrorCode =([\s\S]*?)\(string & /.exec(source)?.[1] ?? '';
   const own = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code);
@@ -44,7 +44,7 @@ test("docs/errors.md has every code and every class of the SDK's errors, and no 
   expect(unique(columnOf("The SDK's codes", 1).flatMap(codesIn))).toEqual(unique(classes.map(({ name }) => name)));
 });
 
-test('docs/errors.md has every exit code of the command line, and no other', () => {
+test('docs/errors.md has exactly the exit codes of the command line', () => {
   const documented = columnOf('Exit codes of the command line').map(Number);
   expect(documented).toEqual(Object.values(exitCode));
 });

@@ -9,23 +9,23 @@ const byPath = new Map(all.map((page) => [page.path, page]));
 const broken = (page: ReturnType<typeof parsePage>) =>
   page.links.flatMap((link) => {
     const target = targetOf(link);
-    if (!target) return /^(https?|mailto):/.test(link.href) ? [] : [`${link.place} ${link.href}: an unknown scheme`];
-    if (target.path.startsWith('..')) return [`${link.place} ${link.href} leads out of the repository`];
+    if (!target) return /^(https?|mailto):/.test(link.href) ? [] : [`${link.location} ${link.href}: an unknown scheme`];
+    if (target.path.startsWith('..')) return [`${link.location} ${link.href} points outside the repository`];
     if (target.path !== page.path && !existsSync(join(root, target.path)))
-      return [`${link.place} ${link.href}: there is no ${target.path}`];
+      return [`${link.location} ${link.href}: there is no ${target.path}`];
     const anchors = byPath.get(target.path)?.anchors ?? (target.path === page.path ? page.anchors : undefined);
     if (target.anchor && anchors && !anchors.has(target.anchor)) {
-      return [`${link.place} ${link.href}: ${target.path} has no heading #${target.anchor}`];
+      return [`${link.location} ${link.href}: ${target.path} has no heading #${target.anchor}`];
     }
     return [];
   });
 
-test('every link and picture inside the repository is there, down to its heading', () => {
+test('every link and image within the repository exists, including its heading', () => {
   expect(all.length).toBeGreaterThan(10);
   expect(all.flatMap(broken)).toEqual([]);
 });
 
-test('a link to a file or a heading that is not there is found', () => {
+test('a link to a missing file or heading is detected', () => {
   const page = parsePage(
     'docs/made-up.md',
     '# One\n\n[a](gone.md) [b](#two) [c](#one) ![d](cli.md) [e](errors.md#nothing)',
@@ -37,7 +37,7 @@ test('a link to a file or a heading that is not there is found', () => {
   ]);
 });
 
-test('docs/README.md leads to every page of docs, by itself or by the index of a folder', () => {
+test('docs/README.md links to every page of docs, directly or through the index of a folder', () => {
   const indexes = all.filter(({ path }) => /^docs\/(.+\/)?README\.md$/.test(path));
   const reached = new Set(indexes.flatMap(({ links }) => links.map((link) => targetOf(link)?.path)));
   const missing = all.filter(({ path }) => path.startsWith('docs/') && path !== 'docs/README.md' && !reached.has(path));

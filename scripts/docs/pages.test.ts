@@ -16,10 +16,10 @@ test.each([
   ['openapi.json', 'the contract', () => `${JSON.stringify(openApiDocument(), undefined, 2)}\n`],
   ['sdk.md', "the SDK's sources", sdkPage],
 ])(
-  'docs/%s says what %s says; `npm run docs` writes it anew',
+  'docs/%s is up to date with %s; `npm run docs` updates it',
   async (name, _source, page) => {
     await expect(await page()).toMatchFileSnapshot(`${docs}${name}`);
-    // The compiler reads the whole SDK: seconds, and minutes where others work too.
+    // Compiling the SDK takes seconds, and minutes on a busy machine.
   },
   300_000,
 );

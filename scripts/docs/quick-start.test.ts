@@ -18,8 +18,8 @@ import { type Block, pages, root } from './markdown.js';
 
 const address = 'http://127.0.0.1:8787';
 
-// What is written in README.md and docs/getting-started.md is typed here, into a shell that stands in a folder of its own.
-// Only the port, the folders and what a person copies from one answer into the next line are other ones.
+// Runs the commands of README.md and docs/getting-started.md in a shell, in a temporary folder. Only the port, the folders,
+// and values that a user copies from an earlier output are replaced.
 const folder = mkdtempSync(join(tmpdir(), 'gen3d-quick-start-'));
 const work = join(folder, 'work');
 const environment: NodeJS.ProcessEnv = {
@@ -28,30 +28,29 @@ const environment: NodeJS.ProcessEnv = {
   GEN3D_CONFIG_DIR: join(folder, 'config'),
   GEN3D_DATA_DIR: join(folder, 'data'),
   GEN3D_PORT: '0',
-  // As coarse as can be: what the model looks like is for other tests.
+  // The quality of the model does not matter here.
   GEN3D_RESOLUTION: '32',
   GEN3D_TEXTURE_SIZE: '256',
 };
-/** Its jobs are done at once. One model is really made here, which tells what the others would. */
-const atOnce = { GEN3D_API_KEY: publicTestKey };
+/** Makes jobs finish immediately. One job runs for real, which is enough. */
+const withTestKey = { GEN3D_API_KEY: publicTestKey };
 let server: ChildProcess;
 let url = '';
-let saidByServer = '';
+let serverOutput = '';
 
-const readme = pageAt('README.md');
-const gettingStarted = pageAt('docs/getting-started.md');
+const readme = blocksOf('README.md');
+const gettingStarted = blocksOf('docs/getting-started.md');
 const aliasLine = lineWith(readme, 'alias gen3d=');
 
 beforeAll(async () => {
   mkdirSync(work);
-  // A PNG that is cut out already, under the name of the photo: what a photo is is decided by its bytes.
   // Small enough for the public test key.
   copyFileSync(join(root, 'examples/photos/painted-chair.jpg'), join(work, 'mug.jpg'));
   const line = lineWith(readme, 'gen3d serve  ');
   expect(line).toBe(lineWith(gettingStarted, 'gen3d serve'));
   server = start(line);
   server.stderr?.on('data', (chunk) => {
-    saidByServer += chunk;
+    serverOutput += chunk;
   });
   url = await new Promise<string>((resolve, reject) => {
     let printed = '';
@@ -60,13 +59,13 @@ beforeAll(async () => {
       const [, found] = /listening on (\S+)\n/.exec(printed) ?? [];
       if (found) resolve(found);
     });
-    server.once('close', () => reject(new Error(`gen3d serve ended: ${saidByServer}`)));
+    server.once('close', () => reject(new Error(`gen3d serve ended: ${serverOutput}`)));
   });
 });
 
 afterAll(async () => {
   const ended = new Promise((resolve) => server.once('close', resolve));
-  // The whole group: a shell of ours stands before the server.
+  // Kill the whole process group, since the server is a child of the shell.
   if (server.pid !== undefined && server.exitCode === null) {
     process.kill(-server.pid, 'SIGTERM');
     await ended;
@@ -75,18 +74,18 @@ afterAll(async () => {
 });
 
 describe('the quick start of README.md and docs/getting-started.md', () => {
-  test('both make the same alias', () => {
+  test('both define the same alias', () => {
     expect(lineWith(gettingStarted, 'alias gen3d=')).toBe(aliasLine);
   });
 
-  test('the first start shows a key and, without a terminal, the command for a link that opens the dashboard', async () => {
-    expect(saidByServer).toMatch(/gen3d_[\w-]{32}/);
-    const [command = ''] = /gen3d admin sign-in-link/.exec(saidByServer) ?? [];
+  test('the first start prints a key and, without a terminal, the command for a link that opens the dashboard', async () => {
+    expect(serverOutput).toMatch(/gen3d_[\w-]{32}/);
+    const [command = ''] = /gen3d admin sign-in-link/.exec(serverOutput) ?? [];
     const [link = ''] = /http\S+/.exec(run(command).stdout) ?? [];
     expect((await fetch(link, { headers: { accept: 'text/html' } })).status).toBe(200);
   });
 
-  test('gen3d create mug.jpg --wait writes mug.glb beside mug.jpg, without a key', () => {
+  test('gen3d create mug.jpg --wait writes mug.glb next to mug.jpg, without a key', () => {
     const line = lineWith(readme, 'gen3d create mug.jpg --wait');
     expect(line).toBe(lineWith(gettingStarted, 'gen3d create mug.jpg'));
     expect(run(line).stdout).toBe('mug.glb\n');
@@ -94,11 +93,11 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
   });
 
   test('the line for several photos writes into a folder', () => {
-    run(lineWith(readme, 'gen3d create *.jpg'), atOnce);
+    run(lineWith(readme, 'gen3d create *.jpg'), withTestKey);
     expect(existsSync(join(work, 'models/mug.glb'))).toBe(true);
   });
 
-  test('the programs in TypeScript write the model and show the progress', () => {
+  test('the TypeScript programs write the model and show the progress', () => {
     for (const page of [readme, gettingStarted]) {
       rmSync(join(work, 'mug.glb'), { force: true });
       const program = page.find(({ text }) => text.includes('gen3d.generate('))?.text ?? '';
@@ -108,12 +107,12 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
       });
       writeFileSync(join(work, 'program.mjs'), outputText);
       link('node_modules/@gen3d/sdk', 'packages/sdk');
-      expect(run('node program.mjs', atOnce).stdout).toContain('100 %\n');
+      expect(run('node program.mjs', withTestKey).stdout).toContain('100 %\n');
       expect(existsSync(join(work, 'mug.glb'))).toBe(true);
     }
   });
 
-  test.skipIf(spawnSync('curl', ['--version']).status !== 0)('the calls by curl make a job and show it', () => {
+  test.skipIf(spawnSync('curl', ['--version']).status !== 0)('the curl calls create a job and show it', () => {
     const script = blockWith(readme, 'curl ').split('\n');
     const read = script.pop() ?? '';
     const key = { GEN3D_API_KEY: apiKey() };
@@ -121,20 +120,20 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
     expect(JSON.parse(run(onServer(read).replaceAll('01…', job_id), key).stdout)).toMatchObject({ task_id: job_id });
   });
 
-  test('every call by curl in docs/api.md is answered as the page says', () => {
-    const calls = pageAt('docs/api.md').filter(({ language }) => language === 'sh');
+  test('every curl call in docs/api.md gets a documented status', () => {
+    const calls = blocksOf('docs/api.md').filter(({ language }) => language === 'sh');
     expect(calls.length).toBeGreaterThan(9);
-    for (const { text, place } of calls) {
+    for (const { text, location } of calls) {
       const { stdout } = run(`${onServer(text)} -s -o /dev/null -w '%{http_code}'`, {
         GEN3D_API_KEY: apiKey(),
         JOB_ID: '01ARZ3NDEKTSV4RRFFQ69G5FAV',
       });
       const expected = text.includes('$JOB_ID') ? /404/ : /^(200|202|204|404|409)$/;
-      expect(stdout, place).toMatch(expected);
+      expect(stdout, location).toMatch(expected);
     }
   });
 
-  test('the lines for a team make an account and a key that works', () => {
+  test('the commands for a team create an account and a working key', () => {
     const block = blockWith(readme, 'account create ann').split('\n');
     const lines = block.map((line) => line.replaceAll('/srv/gen3d', join(folder, 'data')));
     const account = run(lines.find((line) => line.includes('account create')) ?? '').stdout.trim();
@@ -148,20 +147,20 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
   });
 });
 
-const apiKey = () => /gen3d_[\w-]{32,}/.exec(saidByServer)?.[0] ?? '';
+const apiKey = () => /gen3d_[\w-]{32,}/.exec(serverOutput)?.[0] ?? '';
 const onServer = (script: string) => script.replaceAll(address, url);
 
-function pageAt(path: string): readonly Block[] {
+function blocksOf(path: string): readonly Block[] {
   return pages().find((page) => page.path === path)?.blocks ?? [];
 }
 
 function blockWith(blocks: readonly Block[], words: string): string {
   const found = blocks.find(({ language, text }) => language === 'sh' && text.includes(words));
-  if (!found) throw new Error(`There is no block with "${words}" any more`);
+  if (!found) throw new Error(`No block contains "${words}"`);
   return found.text;
 }
 
-/** The line as it is typed, without the remark behind it. */
+/** The line without its comment. */
 function lineWith(blocks: readonly Block[], words: string): string {
   const line = blockWith(blocks, words)
     .split('\n')
@@ -169,7 +168,7 @@ function lineWith(blocks: readonly Block[], words: string): string {
   return (line ?? '').replace(/\s+#.*$/, '');
 }
 
-/** The alias is made where the README makes it, in the clone, and used elsewhere. Aliases are expanded line by line. */
+/** Defines the alias in the clone, as in the README, and uses it in another folder. Bash expands aliases line by line. */
 const inShell = (script: string) => [
   '-c',
   `shopt -s expand_aliases\ncd '${root}'\n${aliasLine}\ncd '${work}'\n${script}\n`,

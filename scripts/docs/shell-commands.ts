@@ -1,10 +1,10 @@
 import { type ParseEntry, parse } from 'shell-quote';
 
-/** Words of one simple command, such as `['gen3d', 'list', '--json']`. Variables stay as they are written. */
+/** Words of one simple command, such as `['gen3d', 'list', '--json']`. Variables are not expanded. */
 export type Words = readonly string[];
 
 const redirections = new Set(['>', '>>', '<', '>&', '<&', '>|', '<<<']);
-const beforeACommand = new Set([
+const commandPrefixes = new Set([
   'do',
   'then',
   'else',
@@ -21,8 +21,8 @@ const beforeACommand = new Set([
 ]);
 
 /**
- * The simple commands of a shell script: those in pipelines, in lists and in `$(...)` too. Enough of the shell's grammar for
- * documentation; whether the script is one at all is for `bash -n` to say.
+ * The simple commands of a shell script, including those in pipelines, lists and `$(...)`. Covers the grammar that our
+ * documentation uses; `bash -n` checks the syntax.
  */
 export function commandsIn(script: string): Words[] {
   const withoutHereDocuments = script.replace(/<<-?\s*(['"]?)(\w+)\1([^\n]*)\n[\s\S]*?^\s*\2$/gm, '$3');
@@ -47,7 +47,7 @@ function commandsOfLine(line: string): Words[] {
     } else if (word !== undefined) {
       commands.at(-1)?.push(word);
     } else if ('op' in (entry as object) && redirections.has((entry as { op: string }).op)) {
-      // `2> file`: the parser does not say that the number belongs to the arrow.
+      // The parser returns the 2 of `2> file` as a separate word.
       if (/^\d$/.test(commands.at(-1)?.at(-1) ?? '')) commands.at(-1)?.pop();
       skipNext = true;
     } else {
@@ -65,7 +65,7 @@ function wordOf(entry: ParseEntry): string | undefined {
 function withoutPrefix(words: string[]): string[] {
   const [first, ...rest] = words;
   if (first === undefined) return [];
-  if (beforeACommand.has(first) || /^\w+=/.test(first)) return withoutPrefix(rest);
+  if (commandPrefixes.has(first) || /^\w+=/.test(first)) return withoutPrefix(rest);
   if (first === 'sudo') return withoutPrefix(rest[0] === '-u' ? rest.slice(2) : rest);
   return words;
 }

@@ -14,9 +14,9 @@ const oldSecret = `whsec_${'o'.repeat(40)}`;
 
 interface Language {
   readonly fence: string;
-  /** What must be on this machine; nothing for the language that is there anyway. */
+  /** A tool that the language needs, if any. */
   readonly tool?: readonly [command: string, ...args: string[]];
-  /** Puts the program into a folder. The command that runs it. */
+  /** Writes the program into a folder. Returns the command that runs it. */
   prepare(folder: string, program: string): [command: string, ...args: string[]];
 }
 
@@ -56,7 +56,7 @@ const languages: readonly Language[] = [
 ];
 
 const blocks = pages().find(({ path }) => path === 'docs/webhooks.md')?.blocks ?? [];
-const isHere = ([command, ...args]: readonly [string, ...string[]]) => spawnSync(command, args).status === 0;
+const isInstalled = ([command, ...args]: readonly [string, ...string[]]) => spawnSync(command, args).status === 0;
 
 function eventOf(id: string): Buffer {
   return Buffer.from(
@@ -74,7 +74,7 @@ function eventOf(id: string): Buffer {
   );
 }
 
-/** The headers of a delivery as the server makes them. */
+/** The headers of a delivery, signed by the server's code. */
 const signed = (body: Uint8Array, key = secret, sentAt = new Date()) => ({
   'x-generate-timestamp': sentAt.toISOString(),
   'x-generate-signature': sign(key, sentAt.toISOString(), body),
@@ -83,9 +83,8 @@ const signed = (body: Uint8Array, key = secret, sentAt = new Date()) => ({
 const secondsFromNow = (seconds: number) => new Date(Date.now() + seconds * 1_000);
 
 for (const { fence, tool, prepare } of languages) {
-  const missing = tool && !isHere(tool);
-  if (missing)
-    console.warn(`NOT TESTED: the ${fence} receiver of docs/webhooks.md, for want of ${tool[0]} on this machine`);
+  const missing = tool && !isInstalled(tool);
+  if (missing) console.warn(`SKIPPED: the ${fence} receiver of docs/webhooks.md, because ${tool[0]} was not found`);
 
   describe.skipIf(missing)(`the ${fence} receiver of docs/webhooks.md`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'gen3d-receiver-'));
@@ -107,14 +106,14 @@ for (const { fence, tool, prepare } of languages) {
       child.stdout?.on('data', (chunk) => {
         printed += chunk;
       });
-      let complaints = '';
+      let errors = '';
       child.stderr?.on('data', (chunk) => {
-        complaints += chunk;
+        errors += chunk;
       });
       await vi
         .waitFor(() => statusOf(Buffer.from('{}'), {}), { timeout: 60_000 })
         .catch((cause) => {
-          throw new Error(`the receiver does not answer: ${complaints}`, { cause });
+          throw new Error(`the receiver does not respond: ${errors}`, { cause });
         });
     }, 120_000);
 
@@ -130,19 +129,19 @@ for (const { fence, tool, prepare } of languages) {
     const statusOf = async (body: Uint8Array, headers: Record<string, string>) =>
       (await fetch(url, { method: 'POST', body: new Uint8Array(body), headers })).status;
 
-    test("takes what the server's own code has signed", async () => {
+    test("accepts a delivery signed by the server's code", async () => {
       const body = eventOf('A');
       expect(await statusOf(body, signed(body))).toBe(204);
       await expect.poll(() => printed, { timeout: 20_000 }).toContain('job-of-A https://example.com/A.glb');
     });
 
-    test('takes what the SDK has signed', async () => {
+    test('accepts a delivery signed by the SDK', async () => {
       const body = eventOf('B');
       expect(await statusOf(body, await signWebhook({ payload: body, secret }))).toBe(204);
       await expect.poll(() => printed, { timeout: 20_000 }).toContain('job-of-B');
     });
 
-    test('answers an event that comes again, signed anew, and does nothing more', async () => {
+    test('accepts a repeated event, signed again, and ignores it', async () => {
       const body = eventOf('C');
       expect(await statusOf(body, signed(body, secret, secondsFromNow(-5)))).toBe(204);
       expect(await statusOf(body, signed(body))).toBe(204);
@@ -152,33 +151,33 @@ for (const { fence, tool, prepare } of languages) {
       expect(printed.match(/job-of-C/g)).toHaveLength(1);
     });
 
-    test('takes either secret while one is being replaced, and no third', async () => {
+    test('accepts the old and the new secret, and no other', async () => {
       const body = eventOf('E');
       expect(await statusOf(body, signed(body, oldSecret))).toBe(204);
       expect(await statusOf(body, signed(body, `whsec_${'x'.repeat(40)}`))).toBe(400);
     });
 
-    test('refuses a body of which one byte differs, and one that was parsed and written again', async () => {
+    test('rejects a body that was changed, or parsed and serialized again', async () => {
       const body = eventOf('F');
       const headers = signed(body);
       expect(await statusOf(Buffer.from(body.toString().replace('100', '101')), headers)).toBe(400);
       expect(await statusOf(Buffer.from(JSON.stringify(JSON.parse(body.toString()), null, 1)), headers)).toBe(400);
     });
 
-    test('refuses another timestamp than the signed one', async () => {
+    test('rejects a timestamp other than the signed one', async () => {
       const body = eventOf('G');
       const headers = { ...signed(body), 'x-generate-timestamp': secondsFromNow(1).toISOString() };
       expect(await statusOf(body, headers)).toBe(400);
     });
 
-    test('refuses what was signed more than five minutes from now, and takes what is younger', async () => {
+    test('rejects timestamps more than five minutes off, and accepts others', async () => {
       const body = eventOf('H');
       expect(await statusOf(body, signed(body, secret, secondsFromNow(-600)))).toBe(400);
       expect(await statusOf(body, signed(body, secret, secondsFromNow(600)))).toBe(400);
       expect(await statusOf(body, signed(body, secret, secondsFromNow(-120)))).toBe(204);
     });
 
-    test('refuses a delivery without its headers, or with a bare digest', async () => {
+    test('rejects a delivery without its headers, or with a bare digest', async () => {
       const body = eventOf('I');
       const headers = signed(body);
       expect(await statusOf(body, {})).toBe(400);
