@@ -109,7 +109,12 @@ module.exports = {
       'installation',
       'moving',
     ]),
-    ...oneWay(`${server}/work`, ['processes', 'stages', ['preparation', 'runner', 'webhooks', 'housekeeping']]),
+    ...oneWay(`${server}/work`, [
+      'bundles',
+      'processes',
+      'stages',
+      ['preparation', 'runner', 'webhooks', 'housekeeping'],
+    ]),
     ...oneWay(`${server}/web`, [['http', 'docs'], 'dashboard', 'app']),
 
     ...oneWay('packages/engine/src', [
@@ -118,6 +123,7 @@ module.exports = {
       'checkpoint',
       'bundle',
       'network',
+      'skeleton',
       'photo',
       'field',
       'surface',
@@ -126,7 +132,7 @@ module.exports = {
       'fit-camera',
       'reconstructor',
       ['engine', 'check-bundle'],
-      ['index', 'images'],
+      ['index', 'images', 'bundles'],
     ]),
   ],
   options: {

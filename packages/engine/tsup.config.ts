@@ -1,11 +1,16 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  // The probe is a process of its own: it keeps its file.
-  entry: { index: 'src/index.ts', images: 'src/images.ts', 'device-probe': 'src/device/probe-process.ts' },
+  // The probe runs in a separate process, so it needs its own file.
+  entry: {
+    index: 'src/index.ts',
+    images: 'src/images.ts',
+    bundles: 'src/bundles.ts',
+    'device-probe': 'src/device/probe-process.ts',
+  },
   format: ['esm'],
   target: 'node20',
-  dts: { entry: ['src/index.ts', 'src/images.ts'] },
+  dts: { entry: ['src/index.ts', 'src/images.ts', 'src/bundles.ts'] },
   clean: true,
   sourcemap: true,
 });

@@ -54,12 +54,12 @@ describe('models pull', () => {
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0, stderr: '✔ ball\n' });
   });
 
-  test('knows the shipped catalogue by name', async () => {
+  test('knows the shipped catalog by name', async () => {
     const { stderr: offers } = await gen3d(['models', 'list']);
     expect(offers).toContain('`gen3d models pull u2net` fetches U2-Net, 176.0 MB');
     expect(offers).toContain('`gen3d models pull triposr` fetches TripoSR, 1.7 GB');
     const { code, stderr } = await gen3d(['models', 'pull', 'u2nett']);
-    expect(stderr).toMatch(/No catalogue lists a bundle called u2nett; there are .*u2net/);
+    expect(stderr).toMatch(/No catalog lists a bundle called u2nett; there are .*u2net/);
     expect(code).toBe(1);
   });
 
@@ -147,7 +147,7 @@ describe('models pull', () => {
 describe('models pull of a published checkpoint', () => {
   beforeEach(() => gen3dForgets('ball'));
 
-  /** A catalogue, in GEN3D_MODELS_DIR, whose ball is made of a checkpoint that the shop serves. */
+  /** A catalog, in GEN3D_MODELS_DIR, whose ball is made of a checkpoint that the shop serves. */
   async function offered(handle?: Parameters<typeof shop>[0]) {
     const { models, checkpoint } = await writeBallSkeleton(path('shop'), await shop(handle));
     return { checkpoint, env: { GEN3D_MODELS_DIR: models } };

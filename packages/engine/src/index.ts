@@ -1,16 +1,8 @@
 export { BundleError, EngineError, type EngineErrorCode } from './base/errors.js';
 export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';
-export { Catalogue, type CatalogueEntry, readCatalogues } from './bundle/catalogue.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-export {
-  type CheckpointOptions,
-  type PullOptions,
-  type PullProgress,
-  type PullRequirements,
-  pullBundle,
-} from './bundle/pull.js';
 export { checkBundle, testBundle } from './check-bundle.js';
 export type { Adapter } from './device/adapter.js';
 export {

@@ -1,4 +1,4 @@
-import type { PullProgress } from '@gen3d/engine';
+import type { PullProgress } from '@gen3d/server';
 import { bytes, duration } from '../terminal/format.js';
 import { hasColor, isWatched, say } from '../terminal/terminal.js';
 

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
-import type { PullRequirements } from '@gen3d/engine';
-import type { Config } from '@gen3d/server';
+import type { Config, PullRequirements } from '@gen3d/server';
 import { type Command, Option } from 'commander';
 import { closest, distance } from 'fastest-levenshtein';
 import { showDownload } from '../bundles/download-progress.js';
@@ -49,8 +48,8 @@ export function addModels(program: Command): void {
 }
 
 async function list(command: Command): Promise<void> {
-  const { isPath, readCatalogues } = await import('@gen3d/engine');
-  const { modelDirs } = await import('@gen3d/server');
+  const { isPath } = await import('@gen3d/engine');
+  const { modelDirs, readCatalogs } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const dirs = modelDirs(config);
   const inUse = [config.bundle, config.matte];
@@ -68,7 +67,7 @@ async function list(command: Command): Promise<void> {
       }),
     ),
   );
-  for (const { manifest } of await readCatalogues(dirs)) {
+  for (const { manifest } of await readCatalogs(dirs)) {
     if (models.some(({ name }) => name === manifest.name)) continue;
     say(`\`gen3d models pull ${manifest.name}\` fetches ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
   }
@@ -89,8 +88,8 @@ interface WeightsOptions {
 }
 
 async function pull(model: string, weights: WeightsOptions, command: Command): Promise<void> {
-  const { pullBundle, testBundle } = await import('@gen3d/engine');
-  const { modelDirs, pulledModelsDir } = await import('@gen3d/server');
+  const { testBundle } = await import('@gen3d/engine');
+  const { modelDirs, pullBundle, pulledModelsDir } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const { from, allowOtherWeights, precision } = weights;
   const options = {

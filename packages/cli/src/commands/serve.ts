@@ -39,7 +39,7 @@ async function serve(command: Command): Promise<void> {
     process.stdout.write(ready);
     // A first start prints the link itself. Where the log is JSON, a program reads it.
     if (!server.bootstrap && showsLogToPerson(config)) say(`The dashboard, as its operator: ${howToSignIn(config)}`);
-    // A catalogue that cannot be read does not stop a server; `gen3d doctor` says so.
+    // A catalog that cannot be read does not stop a server; `gen3d doctor` says so.
     if (showsLogToPerson(config)) for (const line of await offers(config).catch(() => [])) say(line);
     await stopped(signal);
     await server.close();

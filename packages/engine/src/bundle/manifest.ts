@@ -139,6 +139,8 @@ export const ManifestWithoutGraphs = z
     }
   });
 
+export type ManifestWithoutGraphs = z.infer<typeof ManifestWithoutGraphs>;
+
 /** `manifest.json`: all that the engine must know of a model to run it, and all that a person must know to be allowed to. */
 export const Manifest = ManifestWithoutGraphs.check(({ value, issues }) => {
   const listed = new Set(value.files.map((file) => file.name));
@@ -152,7 +154,7 @@ export type Manifest = z.infer<typeof Manifest>;
 
 /** The ONNX files of a bundle, with the field that names each. */
 export function graphsOf(
-  manifest: z.infer<typeof ManifestWithoutGraphs>,
+  manifest: ManifestWithoutGraphs,
 ): Array<{ readonly path: readonly string[]; readonly name: string }> {
   const graphs = [{ path: ['graph'], name: manifest.graph }];
   if (manifest.kind === 'reconstruction' && manifest.decoder.kind !== 'columns') {

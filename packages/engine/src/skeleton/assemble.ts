@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { CatalogueEntry } from '../bundle/catalogue.js';
 import { sha256Of } from '../bundle/load-bundle.js';
-import { type BundleFile, graphsOf, Manifest, type Origin, type Precision } from '../bundle/manifest.js';
+import {
+  type BundleFile,
+  graphsOf,
+  Manifest,
+  type ManifestWithoutGraphs,
+  type Origin,
+  type Precision,
+} from '../bundle/manifest.js';
 import { readCheckpoint } from '../checkpoint/read-checkpoint.js';
+import { itemSizes } from '../checkpoint/tensor-record.js';
 import { type ConvertOptions, convertWeights, findWeights, needsConversion } from './convert-weights.js';
 import { completeSkeleton, type MissingWeight, missingWeights } from './skeleton.js';
 
-/** A bundle's graphs without their weights, and the text that travels with them. */
+/** A bundle's graphs without weights, and the text that is distributed with them. */
 export interface Skeleton {
-  /** By the names that the graphs have in the bundle. */
+  /** By their file names in the bundle. */
   readonly graphs: ReadonlyMap<string, Buffer>;
   readonly weights: readonly MissingWeight[];
   readonly notice: string;
@@ -20,12 +27,17 @@ export interface Skeleton {
 
 const convertedName = 'weights.bin';
 
-/** Reads the graphs of a catalogue's skeleton. Those that exist as NAME-fp16.onnx are taken for that precision. */
+/**
+ * Reads the graphs of a skeleton. NAME-PRECISION.onnx is used instead of NAME.onnx if it exists.
+ *
+ * @param notice the name of the text in `folder` that becomes the bundle's NOTICE.md
+ */
 export async function readSkeleton(
-  { directory, manifest, skeleton }: CatalogueEntry & { skeleton: NonNullable<CatalogueEntry['skeleton']> },
+  folder: string,
+  manifest: ManifestWithoutGraphs,
+  notice: string,
   precision: Precision,
 ): Promise<Skeleton> {
-  const folder = join(directory, skeleton.folder);
   const graphs = new Map<string, Buffer>();
   for (const { name } of graphsOf(manifest)) {
     const variant = join(folder, name.replace(/\.onnx$/, `-${precision}.onnx`));
@@ -36,14 +48,18 @@ export async function readSkeleton(
   return {
     graphs,
     weights: [...graphs.values()].flatMap(missingWeights),
-    notice: await readFile(join(folder, skeleton.notice), 'utf8'),
+    notice: await readFile(join(folder, notice), 'utf8'),
     digest: hash.digest('hex'),
   };
 }
 
+/** The size of a skeleton's weights in bytes. */
+export const weightBytes = ({ weights }: Skeleton): number =>
+  weights.reduce((sum, { dtype, shape }) => sum + shape.reduce((product, size) => product * size, itemSizes[dtype]), 0);
+
 /**
  * Completes a skeleton with the checkpoint in `folder` and writes the graphs, manifest.json and NOTICE.md there. The
- * graphs point into the checkpoint; only if it has another precision, or is not aligned, are its weights written anew.
+ * graphs refer to the checkpoint. If it has another precision or is not aligned, its weights are written to a new file.
  *
  * @returns whether the checkpoint is part of the bundle
  * @throws {BundleError} if the checkpoint cannot be used or has other shapes
@@ -51,7 +67,7 @@ export async function readSkeleton(
 export async function assemble(
   folder: string,
   skeleton: Skeleton,
-  manifest: CatalogueEntry['manifest'],
+  manifest: ManifestWithoutGraphs,
   origin: Origin,
   options?: ConvertOptions,
 ): Promise<{ readonly keepsCheckpoint: boolean }> {
@@ -60,11 +76,11 @@ export async function assemble(
   findWeights(skeleton.weights, index);
   const converts = needsConversion(skeleton.weights, index);
   const location = converts ? convertedName : origin.checkpoint.name;
-  const placed = converts
+  const stored = converts
     ? await convertWeights(checkpoint, index, skeleton.weights, join(folder, location), options)
     : index;
   for (const [name, graph] of skeleton.graphs) {
-    await writeFile(join(folder, name), completeSkeleton(graph, location, placed), { flush: true });
+    await writeFile(join(folder, name), completeSkeleton(graph, location, stored), { flush: true });
   }
   const graphs = await Promise.all([...skeleton.graphs.keys()].map((name) => describe(folder, name)));
   const weights = converts ? await describe(folder, location) : origin.checkpoint;
@@ -79,8 +95,8 @@ async function describe(folder: string, name: string): Promise<BundleFile> {
   return { name, size: (await stat(path)).size, sha256: await sha256Of(path) };
 }
 
-/** Other weights must not pass for the publisher's: the license and the title appear in `doctor` and in every GLB. */
-function describeOrigin(manifest: CatalogueEntry['manifest'], { published, precision }: Origin) {
+/** Marks other weights as such, since license and title appear in `gen3d doctor` and in every GLB. */
+function describeOrigin(manifest: ManifestWithoutGraphs, { published, precision }: Origin) {
   const title = precision === 'fp32' ? manifest.title : `${manifest.title} (${precision})`;
   if (published) return { ...manifest, title };
   const weights = {

@@ -6,20 +6,20 @@ import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-r
 import { fromFloat16, toFloat16 } from '../network/float16.js';
 import { type MissingWeight, sameShape } from './skeleton.js';
 
-/** Memory pages of every system are a multiple of it, so that the file can be mapped, and GPUs can copy from it. */
+/** The size of a memory page, so that the file can be mapped and GPUs can copy from it. */
 const alignment = 4096;
 const chunkValues = 1024 * 1024;
 
-/** Offsets that are not a multiple of this make some execution providers fail. PyTorch aligns to it. */
+/** Some execution providers fail with offsets that are not a multiple of this. PyTorch aligns to it. */
 const requiredAlignment = 64;
 
 export interface ConvertOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called with the share of the bytes that are written, 0..1. */
+  /** Called with the share of the bytes written, 0..1. */
   readonly onProgress?: ((fraction: number) => void) | undefined;
 }
 
-/** Where a checkpoint has each weight. @throws {BundleError} naming a weight that it lacks or has in another shape */
+/** Finds each weight in a checkpoint. @throws {BundleError} naming a weight that is missing or has another shape */
 export function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
   return wanted.map(({ name, shape }) => {
     const found = index.get(name);
@@ -33,17 +33,17 @@ export function findWeights(wanted: readonly MissingWeight[], index: CheckpointI
   });
 }
 
-/** Whether the weights must be written anew: in another precision, or at places from which they can be loaded. */
+/** Whether the weights must be written to a new file: in another precision, or at aligned offsets. */
 export const needsConversion = (wanted: readonly MissingWeight[], index: CheckpointIndex): boolean =>
   findWeights(wanted, index).some(
     ({ dtype, offset }, i) => dtype !== wanted[i]!.dtype || offset % requiredAlignment !== 0,
   );
 
 /**
- * Writes the weights that a network needs, in the precision it needs, to a separate file. Holds a few MB at a time.
+ * Writes the weights of a network to a new file in the precision it needs. Uses a few MB of memory.
  *
- * @returns where they are in the new file
- * @throws {BundleError} naming a weight that is missing, or has values that its precision cannot hold
+ * @returns the index of the new file
+ * @throws {BundleError} naming a weight that is missing, or has values beyond the range of its precision
  */
 export async function convertWeights(
   checkpoint: string,
@@ -53,12 +53,12 @@ export async function convertWeights(
   { signal, onProgress }: ConvertOptions = {},
 ): Promise<CheckpointIndex> {
   const sources = findWeights(wanted, index);
-  const planned = plan(wanted);
-  const total = Math.max(planned.at(-1)?.end ?? 0, 1);
+  const targets = layOut(wanted);
+  const total = Math.max(targets.at(-1)?.end ?? 0, 1);
   const file = await open(output, 'w');
   try {
     await withFile(checkpoint, async (source) => {
-      for (const [i, target] of planned.entries()) {
+      for (const [i, target] of targets.entries()) {
         await convertTensor(source, sources[i]!, file, target, signal);
         onProgress?.(target.end / total);
       }
@@ -67,10 +67,10 @@ export async function convertWeights(
   } finally {
     await file.close();
   }
-  return new Map(planned.map((target) => [target.name, target]));
+  return new Map(targets.map((target) => [target.name, target]));
 }
 
-function plan(wanted: readonly MissingWeight[]): Array<TensorRecord & { end: number }> {
+function layOut(wanted: readonly MissingWeight[]): Array<TensorRecord & { end: number }> {
   let offset = 0;
   return wanted.map(({ name, dtype, shape }) => {
     const length = shape.reduce((product, size) => product * size, 1) * itemSizes[dtype];
@@ -107,13 +107,13 @@ function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: DType): Uint8
   if (!values)
     throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, which cannot be converted`);
   if (to === 'F32') return asBytes(values);
-  if (values.some((value) => Math.abs(value) > largestFloat16)) {
-    throw new BundleError(`The checkpoint's tensor "${name}" has values that half precision cannot hold: use fp32`);
+  if (values.some((value) => Math.abs(value) > maxFloat16)) {
+    throw new BundleError(`The checkpoint's tensor "${name}" has values beyond the range of half precision: use fp32`);
   }
   return asBytes(toFloat16(values));
 }
 
-const largestFloat16 = 65_504;
+const maxFloat16 = 65_504;
 
 function toFloat32(bytes: Buffer, dtype: DType): Float32Array | undefined {
   // A copy, because a typed array needs an aligned buffer.

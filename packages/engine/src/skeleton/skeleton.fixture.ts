@@ -5,7 +5,7 @@ import { ballGraphs, ballManifest } from '../bundle/bundle.fixture.js';
 import { type OnnxGraph, type OnnxWeights, onnxFile } from '../bundle/onnx.fixture.js';
 
 export interface BallSkeleton {
-  /** The folder with the catalogue. */
+  /** The folder with the catalog. */
   readonly models: string;
   /** The path of the published checkpoint. */
   readonly checkpoint: string;
@@ -14,9 +14,9 @@ export interface BallSkeleton {
 }
 
 /**
- * Writes a catalogue whose only bundle, `ball`, is made of a skeleton and of a safetensors file that `origin` serves.
+ * Writes a catalog whose only bundle, `ball`, is made from a skeleton and a safetensors file that `origin` serves.
  *
- * @param origin the address of a server of `folder`
+ * @param origin the URL of a server of `folder`
  */
 export async function writeBallSkeleton(folder: string, origin: string): Promise<BallSkeleton> {
   const models = join(folder, 'shipped');
@@ -69,7 +69,7 @@ const withHalfPlanes = (graph: OnnxGraph): OnnxGraph => ({
   ],
 });
 
-/** A safetensors file whose tensors are aligned to 64 bytes. @param shift bytes by which they are not */
+/** A safetensors file whose tensors are aligned to 64 bytes. @param shift bytes by which to misalign them */
 export function safetensors(weights: readonly OnnxWeights[], shift = 0): Buffer {
   const padding = ({ data }: OnnxWeights) => -data.byteLength & 63;
   let next = 0;

@@ -3,7 +3,7 @@ import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
 import type { DType } from '../checkpoint/tensor-record.js';
 import { bytesField, type Field, fieldsOf, packedVarints, textField } from './protobuf.js';
 
-/** A weight that a skeleton leaves to a checkpoint. */
+/** A weight that a skeleton takes from a checkpoint. */
 export interface MissingWeight {
   readonly name: string;
   readonly dtype: DType;
@@ -36,7 +36,7 @@ export function missingWeights(skeleton: Buffer): MissingWeight[] {
 }
 
 /**
- * Writes into an ONNX graph where its external weights are.
+ * Writes the location of its external weights into an ONNX graph.
  *
  * @param location the name of the weights' file, in the folder of the graph
  * @throws {BundleError} naming a weight that `index` lacks or has with another shape or type
@@ -65,7 +65,7 @@ export function completeSkeleton(skeleton: Buffer, location: string, index: Chec
 export const sameShape = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === b[axis]);
 
-/** Copies the model with other bytes for each initializer that has external data. */
+/** Copies an ONNX file and replaces each initializer that has external data. */
 function rewriteInitializers(bytes: Buffer, replace: (initializer: Buffer) => Buffer): Buffer {
   try {
     return mapFields(bytes, model.graph, (content) =>
@@ -97,5 +97,5 @@ function describe(initializer: Buffer): MissingWeight {
   return { name, dtype, shape: fields.filter(({ number }) => number === tensor.dims).flatMap(sizes) };
 }
 
-/** Sizes are one field each, or packed into one. */
+/** Each size is a field, or all are packed into one. */
 const sizes = ({ wireType, value, content }: Field): number[] => (wireType === 0 ? [value] : packedVarints(content));

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { findInCatalogue } from '../bundle/catalogue.js';
+import { ManifestWithoutGraphs } from '../bundle/manifest.js';
 import type { TensorRecord } from '../checkpoint/tensor-record.js';
 import { readSkeleton } from './assemble.js';
 import { completeSkeleton, missingWeights } from './skeleton.js';
@@ -9,22 +9,24 @@ import { completeSkeleton, missingWeights } from './skeleton.js';
 const models = join(import.meta.dirname, '../../../../models');
 
 async function triposr(precision: 'fp32' | 'fp16') {
-  const entry = await findInCatalogue('triposr', [models]);
-  return readSkeleton({ ...entry, skeleton: entry.skeleton! }, precision);
+  const { bundles } = JSON.parse(await readFile(join(models, 'catalogue.json'), 'utf8'));
+  const entry = bundles.find(({ manifest }: { manifest: { name: string } }) => manifest.name === 'triposr');
+  const folder = join(models, entry.skeleton.folder);
+  return readSkeleton(folder, ManifestWithoutGraphs.parse(entry.manifest), entry.skeleton.notice, precision);
 }
 
 const count = (shape: readonly number[]) => shape.reduce((product, size) => product * size, 1);
 
-test("TripoSR's skeleton takes every weight of the published checkpoint but the pooler's, once", async () => {
+test("TripoSR's skeleton uses every weight of the published checkpoint except the pooler's, once", async () => {
   const { weights } = await triposr('fp32');
-  // 549 tensors with 419,275,628 parameters, two of them the pooler's, which nothing uses.
+  // 549 tensors with 419,275,628 parameters. Two of them are the unused pooler's.
   expect(weights).toHaveLength(549 - 2);
   expect(new Set(weights.map(({ name }) => name)).size).toBe(weights.length);
   expect(weights.reduce((sum, { shape }) => sum + count(shape), 0)).toBe(419_275_628 - 768 * 768 - 768);
   expect(weights.every(({ dtype }) => dtype === 'F32')).toBe(true);
 });
 
-test('in half precision it takes the same weights, and norms and biases stay float32', async () => {
+test('in half precision it uses the same weights, and norms and biases stay float32', async () => {
   const { weights } = await triposr('fp16');
   const full = await triposr('fp32');
   const described = (of: typeof weights) => of.map(({ name, shape }) => `${name} ${shape}`).sort();
@@ -40,7 +42,7 @@ test('the skeletons in the repository are small', async () => {
   for (const name of await readdir(folder)) expect((await stat(join(folder, name))).size).toBeLessThan(200_000);
 });
 
-test('a completed graph has the offsets that were given, and can be completed again', async () => {
+test('a completed graph has the given offsets, and can be completed again', async () => {
   const graph = await readFile(join(models, 'skeletons/triposr/encoder.onnx'));
   const wanted = missingWeights(graph);
   const index = new Map(

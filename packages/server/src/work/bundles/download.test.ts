@@ -42,8 +42,8 @@ async function fetched(url: string, headers?: Record<string, string>): Promise<B
   return readFile(path);
 }
 
-// As `python3 -m http.server` does. undici 7 ends the process if the connection closes while the body waits for the disk.
-test('a server may close the connection after the file', async () => {
+// As `python3 -m http.server` does. undici 7 ends the process if the connection closes while the body is paused.
+test('the server may close the connection after the file', async () => {
   const server = createRawServer((socket) => {
     socket.once('data', () => {
       socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${file.length}\r\nConnection: close\r\n\r\n`);

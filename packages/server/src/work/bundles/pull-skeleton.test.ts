@@ -3,13 +3,13 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findBundle, verifyBundle } from '../bundle/load-bundle.js';
-import { type CheckpointOptions, type PullOptions, type PullRequirements, pullBundle } from '../bundle/pull.js';
-import { testBundle } from '../check-bundle.js';
-import { ask } from '../device/parity-run.js';
-import { ComputeDevice } from '../network/compute-device.js';
-import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton.fixture.js';
+import { ask } from '../../../../engine/src/device/parity-run.js';
+import { ComputeDevice } from '../../../../engine/src/network/compute-device.js';
+import { type BallSkeleton, safetensors, writeBallSkeleton } from '../../../../engine/src/skeleton/skeleton.fixture.js';
+import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
+import type { CheckpointOptions } from './source.js';
 
 let folder: string;
 let pulled: string;
@@ -44,7 +44,7 @@ const pull = (checkpoint: CheckpointOptions = {}, options: Partial<PullOptions> 
     ...options,
   });
 
-test('a checkpoint becomes a bundle whose graphs point into the file as it was published', async () => {
+test('a checkpoint becomes a bundle whose graphs refer to the unchanged published file', async () => {
   const bundle = await pull();
   await verifyBundle(bundle);
   const files = ['NOTICE.md', 'ball.safetensors', 'decoder.onnx', 'encoder.onnx', 'manifest.json'];
@@ -56,14 +56,14 @@ test('a checkpoint becomes a bundle whose graphs point into the file as it was p
   expect(requests).toEqual(['/ball.safetensors']);
 });
 
-test('a bundle that is there already is not fetched again, another precision is made of it anew', async () => {
+test('an installed bundle is not fetched again, but converted again to another precision', async () => {
   await pull();
   await pull();
   expect(requests).toHaveLength(1);
   expect((await pull({ precision: 'fp16' })).manifest.title).toBe('A ball (fp16)');
 });
 
-test('fp16 halves the large weights once, and keeps nothing of the checkpoint', async () => {
+test('fp16 halves the large weights, and does not keep the checkpoint', async () => {
   const bundle = await pull({ precision: 'fp16' });
   await verifyBundle(bundle);
   expect(await readdir(bundle.directory)).not.toContain('ball.safetensors');
@@ -73,7 +73,7 @@ test('fp16 halves the large weights once, and keeps nothing of the checkpoint', 
   for (const [i, value] of codes.entries()) expect(Math.abs(value - planes[i]!)).toBeLessThan(2 ** -11);
 });
 
-test('the requirements are known before anything is fetched', async () => {
+test('onStart gets the requirements before anything is fetched', async () => {
   const seen: PullRequirements[] = [];
   await pull(
     { precision: 'fp16' },
@@ -85,21 +85,21 @@ test('the requirements are known before anything is fetched', async () => {
   expect(seen[0]!.freeDisk).toBeGreaterThan(seen[0]!.disk);
 });
 
-test('a disk that is too small is known before anything is fetched', async () => {
-  const catalogue = join(ball.models, 'catalogue.json');
-  const text = await readFile(catalogue, 'utf8');
-  await writeFile(catalogue, text.replace(/"size":\d{5}/, '"size":1000000000000000'));
-  await expect(pull()).rejects.toThrow(/^1000000\.0 GB are needed in .*pulled, and [\d.]+ GB are free there$/);
+test('with too little disk space, nothing is fetched', async () => {
+  const catalog = join(ball.models, 'catalogue.json');
+  const text = await readFile(catalog, 'utf8');
+  await writeFile(catalog, text.replace(/"size":\d{5}/, '"size":1000000000000000'));
+  await expect(pull()).rejects.toThrow(/^The bundle needs 1000000\.0 GB in .*pulled, where [\d.]+ GB are free$/);
   expect(requests).toEqual([]);
 });
 
 describe('a file on this machine', () => {
-  test('takes the place of the download', async () => {
+  test('replaces the download', async () => {
     await verifyBundle(await pull({ from: ball.checkpoint }));
     expect(requests).toEqual([]);
   });
 
-  test('that is not the published one is refused, and nothing is installed', async () => {
+  test('is refused if it is not the published one, and nothing is installed', async () => {
     const other = join(folder, 'other.safetensors');
     await writeFile(other, (await readFile(ball.checkpoint)).fill(1, 2000));
     await expect(pull({ from: other })).rejects.toThrow(/other\.safetensors is not the published file: SHA-256 /);
@@ -109,7 +109,7 @@ describe('a file on this machine', () => {
     await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
   });
 
-  test('may have other weights if that is allowed, and the bundle and its models say so', async () => {
+  test('may have other weights if allowed, and the bundle is marked so', async () => {
     const other = join(folder, 'my tune.safetensors');
     await writeFile(
       other,
@@ -121,7 +121,7 @@ describe('a file on this machine', () => {
     expect(manifest.origin).toMatchObject({ published: false, checkpoint: { name: 'checkpoint.safetensors' } });
   });
 
-  test('with other shapes is refused even then', async () => {
+  test('is refused if it has other shapes, even if other weights are allowed', async () => {
     const other = join(folder, 'other.safetensors');
     await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, shape: [weight.data.length] }))));
     await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow(
@@ -131,7 +131,7 @@ describe('a file on this machine', () => {
     await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow('has no tensor "planes"');
   });
 
-  test('with values that are not numbers fails its test', async () => {
+  test('fails the test of the bundle if its values are not numbers', async () => {
     const other = join(folder, 'other.safetensors');
     const data = (length: number) => new Float32Array(length).fill(Number.NaN);
     await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, data: data(weight.data.length) }))));
@@ -139,7 +139,7 @@ describe('a file on this machine', () => {
     await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
   });
 
-  test('whose values are not aligned is aligned once', async () => {
+  test('is copied with alignment if its values are not aligned', async () => {
     const other = join(folder, 'other.safetensors');
     await writeFile(other, safetensors(ball.weights, 3));
     const bundle = await pull({ from: other, allowOtherWeights: true });
@@ -154,7 +154,7 @@ describe('a file on this machine', () => {
   });
 });
 
-test('an address that serves another file is refused, also where other weights are allowed', async () => {
+test('a URL of another file is refused, even if other weights are allowed', async () => {
   await writeFile(join(folder, 'other'), Buffer.alloc((await readFile(ball.checkpoint)).length));
   const from = `http://127.0.0.1:${(server.address() as AddressInfo).port}/other`;
   await expect(pull({ from })).rejects.toThrow(/other is not the file that the manifest describes/);

@@ -4,33 +4,32 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkBundle, findBundle, verifyBundle } from '@gen3d/engine';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { checkBundle } from '../check-bundle.js';
-import { writeBallBundle } from './bundle.fixture.js';
-import { findBundle, verifyBundle } from './load-bundle.js';
+import { writeBallBundle } from '../../../../engine/src/bundle/bundle.fixture.js';
 import { type PullOptions, type PullProgress, pullBundle } from './pull.js';
 
 let folder: string;
 let models: string;
 let server: Server;
 let address: string;
-/** What was asked for, with the Range it was asked with. */
-let asked: string[];
-/** How the encoder is served; everything else is served as it should be. */
+/** The requested paths, with their ranges. */
+let requests: string[];
+/** Serves the encoder. All other files are served correctly. */
 let serveEncoder: (file: Buffer, request: IncomingMessage, response: ServerResponse) => void;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-pull-'));
   models = join(folder, 'models');
   await writeBallBundle(folder, 'ball', { kind: 'planes' });
-  asked = [];
+  requests = [];
   serveEncoder = serve;
   etagOf = (file) => `"${createHash('md5').update(file).digest('hex')}"`;
   server = createServer(async (request, response) => {
     const { pathname } = new URL(request.url!, 'http://localhost');
-    asked.push([pathname, request.headers.range].filter(Boolean).join(' '));
+    requests.push([pathname, request.headers.range].filter(Boolean).join(' '));
     const file = await readFile(join(folder, pathname)).catch(() => undefined);
-    // Longer than undici's buffer: an unread response whose connection closes would end the process.
+    // Longer than undici's buffer, whose unread response would end the process when the connection closes.
     if (!file) response.writeHead(404, { connection: 'close' }).end(Buffer.alloc(40_000));
     else if (pathname.endsWith('/encoder.onnx')) serveEncoder(file, request, response);
     else serve(file, request, response);
@@ -46,11 +45,11 @@ afterEach(async () => {
 
 let etagOf: (file: Buffer) => string | undefined;
 
-/** A response that breaks off once the client has got so far. */
+/** A response that is cut once the client has received `until` bytes. */
 let held: { response: ServerResponse; until: number } | undefined;
 
-/** As a server should: a range if the version is the one that was asked for, else all of it; `most` of it, then it breaks off. */
-function serve(file: Buffer, { headers }: IncomingMessage, response: ServerResponse, most = file.length): void {
+/** Serves a file correctly: the requested range if its version matches, otherwise all of it. Cuts after `max` bytes. */
+function serve(file: Buffer, { headers }: IncomingMessage, response: ServerResponse, max = file.length): void {
   const etag = etagOf(file);
   const [, from] = /^bytes=(\d+)-$/.exec(headers.range ?? '') ?? [];
   const isRange = from !== undefined && (headers['if-range'] === undefined || headers['if-range'] === etag);
@@ -62,11 +61,11 @@ function serve(file: Buffer, { headers }: IncomingMessage, response: ServerRespo
     ...(etag && { etag }),
     ...(isRange && range),
   });
-  if (rest.length <= most) response.end(rest);
-  else breakOff(response, rest.subarray(0, most), start + most);
+  if (rest.length <= max) response.end(rest);
+  else cutAt(response, rest.subarray(0, max), start + max);
 }
 
-function breakOff(response: ServerResponse, bytes: Buffer, until: number): void {
+function cutAt(response: ServerResponse, bytes: Buffer, until: number): void {
   held = { response, until };
   response.write(bytes);
 }
@@ -81,10 +80,10 @@ function onProgress({ file, received }: PullProgress): void {
 }
 
 const rangesOfEncoder = () =>
-  asked.filter((line) => line.startsWith('/ball/encoder.onnx')).map((line) => line.slice(18).trim());
+  requests.filter((line) => line.startsWith('/ball/encoder.onnx')).map((line) => line.slice(18).trim());
 const expectNothingInstalled = () => expect(findBundle('ball', [models])).rejects.toThrow(/No bundle called ball/);
 
-test('a bundle is fetched, checked and found, and nothing else is left behind', async () => {
+test('a bundle is fetched, checked and installed, without leftovers', async () => {
   await writeFile(join(folder, 'ball', 'NOTICE.md'), 'Give credit.');
   const bundle = await pull();
   expect(bundle).toEqual(await findBundle('ball', [models]));
@@ -100,37 +99,37 @@ test('a bundle is fetched, checked and found, and nothing else is left behind', 
 });
 
 test.each(['/ball', '/ball/', '/ball/manifest.json', '/ball/manifest.json?key=1'])(
-  'its address may be %s',
+  'the URL may be %s',
   async (path) => {
     expect((await pull(address + path)).manifest.name).toBe('ball');
   },
 );
 
-test('what follows the ? of the address goes with every request', async () => {
+test('the query of the URL is sent with every request', async () => {
   const keys: string[] = [];
   server.on('request', ({ url }: IncomingMessage) => keys.push(new URL(url!, address).search));
   await pull(`${address}/ball?key=secret`);
   expect(new Set(keys)).toEqual(new Set(['?key=secret']));
 });
 
-test('a bundle of the catalogue is fetched from wherever its files lie', async () => {
+test('a bundle of a catalog is fetched from the URLs of its files', async () => {
   const manifest = JSON.parse(await readFile(join(folder, 'ball', 'manifest.json'), 'utf8')) as object;
   const urls = { 'encoder.onnx': `${address}/ball/encoder.onnx`, 'decoder.onnx': `${address}/ball/decoder.onnx` };
-  const catalogue = { formatVersion: 1, bundles: [{ manifest, urls }] };
-  await writeFile(join(folder, 'catalogue.json'), JSON.stringify(catalogue));
+  const catalog = { formatVersion: 1, bundles: [{ manifest, urls }] };
+  await writeFile(join(folder, 'catalogue.json'), JSON.stringify(catalog));
   const bundle = await pull('ball', { modelDirs: [folder, models].reverse() });
   await verifyBundle(bundle);
   await expect(pull('cube', { modelDirs: [folder, models] })).rejects.toThrow(
-    'No catalogue lists a bundle called cube; there are ball. Give the address of its manifest.json',
+    'No catalog lists a bundle called cube; there are ball. Give the URL of its manifest.json',
   );
 });
 
-test('a bundle that is not made of a checkpoint has no precisions', async () => {
-  const refusal = 'ball is not made of a checkpoint: it has no precisions and no other weights';
+test('a bundle without a checkpoint has no precisions', async () => {
+  const refusal = 'ball is not made from a checkpoint, so it has no precisions and no other weights';
   await expect(pull(undefined, { checkpoint: { precision: 'fp16' } })).rejects.toThrow(refusal);
 });
 
-test('progress only grows, from file to file, up to the size of the bundle', async () => {
+test('progress increases over all files up to the size of the bundle', async () => {
   const received: number[] = [];
   const totals = new Set<number>();
   await pull(undefined, {
@@ -143,8 +142,8 @@ test('progress only grows, from file to file, up to the size of the bundle', asy
   expect([...totals]).toEqual([received.at(-1)]);
 });
 
-describe('a connection that breaks', () => {
-  test('again and again: each next one asks for the rest only', async () => {
+describe('if a connection breaks', () => {
+  test('again and again, each new one requests only the rest', async () => {
     serveEncoder = (file, request, response) => serve(file, request, response, 6000);
     await verifyBundle(await pull());
     const { length } = await readFile(join(folder, 'ball', 'encoder.onnx'));
@@ -152,24 +151,24 @@ describe('a connection that breaks', () => {
     expect(rangesOfEncoder()).toEqual(['', ...starts]);
   });
 
-  test('with a server that ignores Range: it starts again, and ends well', async () => {
-    let most = 6000;
+  test('and the server ignores Range, the download starts again and completes', async () => {
+    let max = 6000;
     serveEncoder = (file, request, response) => {
       request.headers.range = undefined;
-      serve(file, request, response, most);
-      most *= 4;
+      serve(file, request, response, max);
+      max *= 4;
     };
     await verifyBundle(await pull());
     expect(rangesOfEncoder()).toHaveLength(3);
   });
 
-  test('while the file is replaced by another: with an ETag the new one is fetched from its start', async () => {
+  test('and the file is replaced, an ETag makes the download start again', async () => {
     replaceAfterBreak();
     await verifyBundle(await pull());
     expect(rangesOfEncoder()).toEqual(['', 'bytes=6000-']);
   });
 
-  test('while the file is replaced by another: without an ETag the checksum tells, and it starts again', async () => {
+  test('and the file is replaced without an ETag, the checksum makes the download start again', async () => {
     replaceAfterBreak();
     etagOf = () => undefined;
     await verifyBundle(await pull());
@@ -185,7 +184,7 @@ describe('a connection that breaks', () => {
     };
   }
 
-  test('before anything comes, five times: says so, and nothing is installed', async () => {
+  test('five times before any byte, the pull fails and nothing is installed', async () => {
     serveEncoder = (_, request) => request.destroy();
     await expect(pull()).rejects.toThrow(/encoder\.onnx cannot be fetched: /);
     expect(rangesOfEncoder()).toHaveLength(5);
@@ -193,28 +192,28 @@ describe('a connection that breaks', () => {
   });
 });
 
-test('what an interrupted pull has brought, the next one goes on with', async () => {
+test('a pull resumes what an interrupted one has fetched', async () => {
   const stop = new AbortController();
   serveEncoder = (file, request, response) => serve(file, request, response, 6000);
   const interrupt = ({ received }: PullProgress) => received === 6000 && stop.abort(new Error('enough'));
   await expect(pull(undefined, { signal: stop.signal, onProgress: interrupt })).rejects.toThrow('enough');
   await expectNothingInstalled();
-  asked = [];
+  requests = [];
   serveEncoder = serve;
   await verifyBundle(await pull());
   expect(rangesOfEncoder()).toEqual(['bytes=6000-']);
 });
 
-test('a busy server is asked again after the time it gives', async () => {
-  let answers = 0;
+test('a busy server is retried after the time in Retry-After', async () => {
+  let responses = 0;
   serveEncoder = (file, request, response) => {
-    if (answers++ < 2) response.writeHead(503, { 'retry-after': '0' }).end();
+    if (responses++ < 2) response.writeHead(503, { 'retry-after': '0' }).end();
     else serve(file, request, response);
   };
   await verifyBundle(await pull());
 });
 
-describe('what is not the file of the manifest is refused at once, and nothing is installed', () => {
+describe('a file other than the one in the manifest is refused without a retry: ', () => {
   test.each<[string, typeof serveEncoder, RegExp]>([
     [
       'wrong bytes of the right number',
@@ -227,17 +226,17 @@ describe('what is not the file of the manifest is refused at once, and nothing i
       /encoder\.onnx is not the file that the manifest describes: it has \d+ bytes, expected \d+/,
     ],
     [
-      'more than it should be, of no stated length',
+      'more bytes than expected, without a stated length',
       (file, _, response) => {
         response.write(file);
         response.end(file);
       },
-      /more came than its \d+ bytes/,
+      /the server sent more than its \d+ bytes/,
     ],
     [
-      'a page saying that it is gone',
+      'a response that it is gone',
       (_, __, response) => response.writeHead(410).end('gone'),
-      /the server answered 410/,
+      /the server responded with 410/,
     ],
   ])('%s', async (_, misbehave, words) => {
     serveEncoder = misbehave;
@@ -247,10 +246,10 @@ describe('what is not the file of the manifest is refused at once, and nothing i
   });
 });
 
-describe('a server that can never give all of it is given up on', () => {
+describe('a pull fails if a server never sends the whole file, ', () => {
   test.each<[string, typeof serveEncoder, RegExp]>([
     [
-      'because it answers with another part than it was asked for',
+      'because it sends another range than requested',
       (file, request, response) => {
         if (!request.headers.range) return serve(file, request, response, 6000);
         const range = `bytes 0-${file.length - 1}/${file.length}`;
@@ -263,11 +262,11 @@ describe('a server that can never give all of it is given up on', () => {
       (file, request, response) => {
         if (request.headers.range) return response.writeHead(416).end();
         response.writeHead(200, { 'content-length': file.length });
-        breakOff(response, file.subarray(0, -10), file.length - 10);
+        cutAt(response, file.subarray(0, -10), file.length - 10);
       },
       /encoder\.onnx cannot be fetched: /,
     ],
-    ['because it is always busy', (_, __, response) => response.writeHead(503).end(), /the server answered 503/],
+    ['because it is always busy', (_, __, response) => response.writeHead(503).end(), /the server responded with 503/],
   ])('%s', async (_, misbehave, words) => {
     serveEncoder = misbehave;
     await expect(pull()).rejects.toThrow(words);
@@ -275,19 +274,19 @@ describe('a server that can never give all of it is given up on', () => {
   });
 });
 
-describe('a bundle that is no good is never installed', () => {
-  test('whose manifest is none', async () => {
+describe('a bundle is not installed', () => {
+  test('if its manifest is invalid', async () => {
     await writeFile(join(folder, 'ball', 'manifest.json'), '{"formatVersion": 2}');
     await expect(pull()).rejects.toThrow(/\/ball\/manifest\.json is not a manifest/);
   });
 
-  test('that is not there', async () => {
+  test('if it does not exist', async () => {
     await expect(pull(`${address}/cube`)).rejects.toThrow(
-      /\/cube\/manifest\.json cannot be fetched: the server answered 404/,
+      /\/cube\/manifest\.json cannot be fetched: the server responded with 404/,
     );
   });
 
-  test('whose graphs do not fit its manifest', async () => {
+  test('if its graphs do not fit its manifest', async () => {
     await rm(join(folder, 'ball'), { recursive: true });
     await writeBallBundle(folder, 'ball', { kind: 'planes', decoder: { planeChannels: 40 } });
     await expect(pull()).rejects.toThrow(
@@ -296,18 +295,18 @@ describe('a bundle that is no good is never installed', () => {
     await expectNothingInstalled();
   });
 
-  test('that another folder, searched before, has one of the same name of', async () => {
+  test('if a folder that is searched before has one of the same name', async () => {
     await expect(pull(undefined, { modelDirs: [folder, models] })).rejects.toThrow(
-      `There is a bundle called ball in ${folder} already, which would be found before`,
+      `There is already a bundle called ball in ${folder}, which is searched before`,
     );
   });
 });
 
-test('a new version takes the place of the old one, and one that is there already is not fetched again', async () => {
+test('a new version replaces the old one, and an installed one is not fetched again', async () => {
   await pull();
-  asked = [];
+  requests = [];
   await pull();
-  expect(asked).toEqual(['/ball/manifest.json', '/ball/NOTICE.md']);
+  expect(requests).toEqual(['/ball/manifest.json', '/ball/NOTICE.md']);
   await writeBallBundle(folder, 'ball', { kind: 'points', radius: 0.3 });
   const { manifest, directory } = await pull();
   expect(manifest).toMatchObject({ decoder: { kind: 'points' } });
@@ -315,7 +314,7 @@ test('a new version takes the place of the old one, and one that is there alread
   expect(await readdir(models)).toEqual(['ball']);
 });
 
-test('of two pulls of one bundle at once, the second is told of the first', async () => {
+test('a second pull of one bundle at the same time is refused', async () => {
   let second: Promise<unknown> | undefined;
   serveEncoder = async (file, request, response) => {
     second ??= pull().catch((error: unknown) => error);
@@ -324,6 +323,6 @@ test('of two pulls of one bundle at once, the second is told of the first', asyn
   };
   await verifyBundle(await pull());
   expect(await second).toMatchObject({
-    message: expect.stringContaining(`Process ${process.pid} is pulling this bundle`),
+    message: expect.stringContaining(`Process ${process.pid} is already pulling this bundle`),
   });
 });

@@ -1,0 +1,13 @@
+// Reading and assembling bundles. This entry point loads no inference runtime.
+export { BundleError } from './base/errors.js';
+export { type Bundle, loadBundle, parseManifest, sha256Of, verifyBundle } from './bundle/load-bundle.js';
+export {
+  type BundleFile,
+  FileName,
+  Manifest,
+  ManifestWithoutGraphs,
+  type Origin,
+  type Precision,
+} from './bundle/manifest.js';
+export { parseJson } from './bundle/parse-json.js';
+export { assemble, readSkeleton, type Skeleton, weightBytes } from './skeleton/assemble.js';

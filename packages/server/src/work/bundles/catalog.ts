@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { BundleError, FileName, Manifest, ManifestWithoutGraphs, parseJson } from '@gen3d/engine/bundles';
+import { z } from 'zod';
+
+/**
+ * A bundle that is not shipped and can be pulled: its manifest, and the URL of each of the manifest's files. The
+ * manifest's SHA-256 values protect the files, so the connections need not be trusted.
+ */
+const Entry = z
+  .strictObject({
+    manifest: ManifestWithoutGraphs,
+    urls: z.record(z.string(), z.url({ protocol: /^https?$/ })),
+    /** The graphs are made from a skeleton and a checkpoint, which is the manifest's only file. */
+    skeleton: z
+      .strictObject({
+        folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
+        notice: FileName.describe("the text in that folder that becomes the bundle's NOTICE.md"),
+        memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
+      })
+      .optional(),
+  })
+  .check(({ value, issues }) => {
+    for (const { name } of value.manifest.files) {
+      if (!value.urls[name])
+        issues.push({ code: 'custom', path: ['urls', name], message: 'missing', input: value.urls });
+    }
+    if (value.skeleton) {
+      const { files } = value.manifest;
+      if (files.length === 1) return;
+      const message = 'must be only the checkpoint if there is a skeleton';
+      issues.push({ code: 'custom', path: ['manifest', 'files'], message, input: files });
+      return;
+    }
+    const { error } = Manifest.safeParse(value.manifest);
+    for (const { path, message } of error?.issues ?? []) {
+      issues.push({ code: 'custom', path: ['manifest', ...path], message, input: value.manifest });
+    }
+  });
+
+/** The content of `models/catalogue.json`. */
+export const Catalog = z.strictObject({ formatVersion: z.literal(1), bundles: z.array(Entry) });
+export type Catalog = z.infer<typeof Catalog>;
+export type CatalogEntry = Catalog['bundles'][number] & {
+  /** The folder of the catalog. */
+  readonly directory: string;
+};
+
+/** Reads the `catalogue.json` files in these folders. @throws {BundleError} naming an invalid file */
+export async function readCatalogs(modelDirs: readonly string[]): Promise<CatalogEntry[]> {
+  const entries: CatalogEntry[] = [];
+  for (const directory of modelDirs) {
+    const path = join(directory, 'catalogue.json');
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    if (text === undefined) continue;
+    const { bundles } = parseJson(Catalog, text, path, 'a catalog');
+    entries.push(...bundles.map((entry) => ({ ...entry, directory })));
+  }
+  return entries;
+}
+
+/** @throws {BundleError} if no catalog has an entry of this name, listing the names there are */
+export async function findInCatalogs(name: string, modelDirs: readonly string[]): Promise<CatalogEntry> {
+  const entries = await readCatalogs(modelDirs);
+  const entry = entries.find(({ manifest }) => manifest.name === name);
+  if (entry) return entry;
+  const names = entries.map(({ manifest }) => manifest.name).join(', ');
+  throw new BundleError(
+    `No catalog lists a bundle called ${name}${names ? `; there are ${names}` : ''}. Give the URL of its manifest.json`,
+  );
+}
