@@ -17,7 +17,7 @@ async function withAsset() {
   return { server, folder, keys, get };
 }
 
-/** A path as it is, without the tidying that fetch does. */
+/** Requests a path without the normalization of fetch. */
 const rawStatus = (url: string, path: string) =>
   new Promise<number | undefined>((resolve, reject) => {
     request(url, { path }, (response) => resolve(response.resume().statusCode))
@@ -26,7 +26,7 @@ const rawStatus = (url: string, path: string) =>
   });
 
 describe('an asset', () => {
-  test('is served without a key, for ever, to every origin', async () => {
+  test('is served without a key, cacheable without limit, to every origin', async () => {
     const { keys, get } = await withAsset();
     const model = await get(keys.modelKey);
     expect(model.status).toBe(200);
@@ -38,7 +38,7 @@ describe('an asset', () => {
     expect((await get(keys.thumbnailKey)).headers.get('content-type')).toBe('image/jpeg');
   });
 
-  test('is served in part', async () => {
+  test('supports range requests', async () => {
     const { keys, get } = await withAsset();
     const part = await get(keys.modelKey, { range: 'bytes=5-9' });
     expect(part.status).toBe(206);
@@ -53,7 +53,7 @@ describe('an asset', () => {
   });
 });
 
-test('what is no asset is 404: folders, half-written files, and everything outside', async () => {
+test('folders, partly written files, and paths outside the folder are 404', async () => {
   const { server, folder, keys } = await withAsset();
   mkdirSync(join(folder, 'x'));
   writeFileSync(join(folder, 'x', '.model.glb.abc'), 'half');
@@ -71,7 +71,7 @@ test('what is no asset is 404: folders, half-written files, and everything outsi
   }
 });
 
-test('a file without the name of an asset is 404, even though it is in the folder', async () => {
+test('a file in the folder that does not have the name of an asset is 404', async () => {
   const { server, folder } = await withAsset();
   mkdirSync(join(folder, 'inputs', 'x'), { recursive: true });
   for (const path of ['server.key', 'gen3d.sqlite', 'inputs/JOB', 'inputs/x/other.glb', 'model.glb', 'x/model.glb']) {

@@ -3,7 +3,7 @@ import { openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { startServer, until } from './kit.js';
 
-test('a key is stored nowhere in clear', async () => {
+test('keys are not stored in plain text', async () => {
   const { apiKey, config } = await startServer();
   const db = openDatabase(openDataDir(config).database);
   const rows = await db.selectFrom('api_keys').selectAll().execute();
@@ -12,7 +12,7 @@ test('a key is stored nowhere in clear', async () => {
 });
 
 describe('with a valid key', () => {
-  test('every answer has a request id, the caller\u2019s own when it brought a harmless one', async () => {
+  test('every response has a request id, which is the caller’s own if that is safe to log', async () => {
     const { url, apiKey } = await startServer();
     const idOf = async (headers: Record<string, string>) =>
       (await fetch(`${url}/v1/balance`, { headers: { 'x-api-key': apiKey, ...headers } })).headers.get('x-request-id');
@@ -21,7 +21,7 @@ describe('with a valid key', () => {
     expect(await idOf({ 'x-request-id': 'a b"c' })).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  test('answers may be neither cached, framed nor sniffed', async () => {
+  test('responses may not be cached, framed or sniffed', async () => {
     const { headers } = await (await startServer()).call('GET', '/v1/balance');
     expect(headers.get('cache-control')).toBe('no-store');
     expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -40,7 +40,7 @@ test('health and metrics need no key', async () => {
   expect(body).toContain('gen3d_accounts_below_zero 0');
   expect(body).toContain('gen3d_database_up 1');
   await server.call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } });
-  // A scrape within a second gets the same text.
+  // The text is cached for a second.
   const waiting = await until(async () => {
     const text = String((await server.call('GET', '/metrics', undefined, null)).body);
     return text.includes('gen3d_open_jobs{status="PENDING"} 1') && text;

@@ -4,7 +4,7 @@ import { photoJob, refused, sharedServer } from './kit.js';
 const { newCaller } = sharedServer();
 
 describe('1 conventions', () => {
-  test('answers with a body are JSON and say so', async () => {
+  test('responses with a body are JSON, as their content type says', async () => {
     const { call, create } = await newCaller();
     const id = await create();
     for (const path of ['/v1/jobs', `/v1/jobs/${id}`, '/v1/balance', '/v1/jobs/unknown', '/v1/unknown']) {
@@ -12,7 +12,7 @@ describe('1 conventions', () => {
     }
   });
 
-  test('every id is a ULID, and ids made later sort later', async () => {
+  test('every id is a ULID, and newer ids sort after older ones', async () => {
     const { create } = await newCaller();
     const ids: string[] = [];
     for (let i = 0; i < 50; i++) ids.push(await create());
@@ -45,7 +45,7 @@ describe('1 conventions', () => {
     expect((await task(id)).status).toBe('PENDING');
   });
 
-  test('there is no long poll: a running job is answered at once', async () => {
+  test('there is no long polling: reading an unfinished job returns immediately', async () => {
     const { create, task } = await newCaller();
     const id = await create();
     const started = performance.now();

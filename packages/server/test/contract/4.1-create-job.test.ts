@@ -8,7 +8,7 @@ const { admin, newCaller, server } = sharedServer();
 const inline = (bytes: number, type = 'image/png') => asDataUri(Buffer.alloc(bytes, 1), type);
 
 describe('4.1 POST /v1/jobs', () => {
-  test('answers 202 with the job id and nothing else', async () => {
+  test('returns 202 with only the job id', async () => {
     const { call } = await newCaller();
     const { status, body } = await call('POST', '/v1/jobs', photoJob());
     expect(status).toBe(202);
@@ -35,20 +35,20 @@ describe('4.1 POST /v1/jobs', () => {
     ['body', '"text"'],
     ['body', 'null'],
     ['type', ''],
-  ])('a wrong request is 400 invalid_request and the message names %s: %j', async (field, body) => {
+  ])('an invalid request is 400 invalid_request, and the message names %s: %j', async (field, body) => {
     const { call, list } = await newCaller();
     expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain(field);
     expect((await list()).jobs).toEqual([]);
   });
 
-  test('malformed JSON is 400 invalid_request and says so', async () => {
+  test('malformed JSON is 400 invalid_request, and the message says so', async () => {
     const { call } = await newCaller();
     for (const body of ['{"type":', '{', 'type=image-to-3d', '{"type":"image-to-3d",}']) {
       expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain('malformed JSON');
     }
   });
 
-  test('image_urls holds exactly one entry: none and two are refused', async () => {
+  test('image_urls must have exactly one entry', async () => {
     const { call, create } = await newCaller();
     for (const body of [withImages(), withImages(photoUrl, photoUrl)]) {
       expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain('input.image_urls');
@@ -56,7 +56,7 @@ describe('4.1 POST /v1/jobs', () => {
     await create(withImages(photoUrl));
   });
 
-  test('an image may be an http or https URL or a png, jpeg or webp data URI', async () => {
+  test('an image can be an http or https URL, or a PNG, JPEG or WebP data URI', async () => {
     const { create } = await newCaller();
     for (const url of [photoUrl, 'http://example.com/a?b=c#d', 'HTTPS://EXAMPLE.COM/']) await create(withImages(url));
     for (const type of ['image/png', 'image/jpeg', 'image/webp']) await create(withImages(inline(10, type)));
@@ -77,32 +77,32 @@ describe('4.1 POST /v1/jobs', () => {
       'data:image/png;base64,%%%',
       'data:image/png;base64,AAA',
     ]) {
-      const answer = await call('POST', '/v1/jobs', withImages(url));
-      expect(refused(answer, 400, 'invalid_request')).toContain('input.image_urls[0]');
+      const response = await call('POST', '/v1/jobs', withImages(url));
+      expect(refused(response, 400, 'invalid_request')).toContain('input.image_urls[0]');
     }
   });
 
   test('an inline image of exactly 4 MiB decoded is accepted, and one byte more is refused', async () => {
     const { call, create } = await newCaller();
-    const edge = 4 * 1024 * 1024;
-    for (const bytes of [edge - 2, edge - 1, edge]) await create(withImages(inline(bytes)));
-    const answer = await call('POST', '/v1/jobs', withImages(inline(edge + 1)));
-    expect(refused(answer, 400, 'invalid_request')).toContain('input.image_urls[0]');
+    const limit = 4 * 1024 * 1024;
+    for (const bytes of [limit - 2, limit - 1, limit]) await create(withImages(inline(bytes)));
+    const response = await call('POST', '/v1/jobs', withImages(inline(limit + 1)));
+    expect(refused(response, 400, 'invalid_request')).toContain('input.image_urls[0]');
   });
 
-  test('a body over what the server reads is 400 invalid_request, and the server goes on', async () => {
+  test('a body of more than 8 MiB is 400 invalid_request, and the server keeps running', async () => {
     const { call, create } = await newCaller();
-    const answer = await call('POST', '/v1/jobs', `"${'x'.repeat(8 * 1024 * 1024)}"`);
-    expect(refused(answer, 400, 'invalid_request')).toContain('body');
+    const response = await call('POST', '/v1/jobs', `"${'x'.repeat(8 * 1024 * 1024)}"`);
+    expect(refused(response, 400, 'invalid_request')).toContain('body');
     await create();
   });
 
-  test('a body of very deep or very many values is 400 invalid_request, and is not parsed', async () => {
+  test('a body with too many or too deeply nested values is 400 invalid_request, without parsing it', async () => {
     const { call, create } = await newCaller();
     const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
     for (const value of [deep, `[${'{},'.repeat(2_000_000)}1]`]) {
-      const answer = await call('POST', '/v1/jobs', `{"type":"x","input":{},"options":${value}}`);
-      expect(refused(answer, 400, 'invalid_request')).toMatch(/^body: (nested|more than)/);
+      const response = await call('POST', '/v1/jobs', `{"type":"x","input":{},"options":${value}}`);
+      expect(refused(response, 400, 'invalid_request')).toMatch(/^body: (nested|more than)/);
     }
     await create();
   });
@@ -118,24 +118,24 @@ describe('4.1 POST /v1/jobs', () => {
       ['application/json', Buffer.from(text, 'latin1')],
       ['application/json; charset=utf-16', Buffer.from(text, 'utf16le')],
     ] as const) {
-      const answer = await post(contentType, body);
-      expect(answer.status).toBe(400);
-      expect(await answer.json()).toMatchObject({
+      const response = await post(contentType, body);
+      expect(response.status).toBe(400);
+      expect(await response.json()).toMatchObject({
         error: { code: 'invalid_request', message: expect.stringContaining('UTF-8') },
       });
     }
     await create(text);
   });
 
-  test('a compressed body is 400 invalid_request: nothing is inflated', async () => {
+  test('a compressed body is 400 invalid_request', async () => {
     const { apiKey, create } = await newCaller();
-    const answer = await fetch(`${server().url}/v1/jobs`, {
+    const response = await fetch(`${server().url}/v1/jobs`, {
       method: 'POST',
       headers: { 'x-api-key': apiKey, 'content-encoding': 'gzip' },
       body: gzipSync(JSON.stringify(photoJob())),
     });
-    expect(answer.status).toBe(400);
-    expect(await answer.json()).toMatchObject({
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
       error: { code: 'invalid_request', message: expect.stringContaining('Content-Encoding') },
     });
     await create();
@@ -144,11 +144,11 @@ describe('4.1 POST /v1/jobs', () => {
   test('a URL of more than 8,192 characters is 400 invalid_request', async () => {
     const { call, create } = await newCaller();
     await create(withImages(photoUrl.padEnd(8_192, 'a')));
-    const answer = await call('POST', '/v1/jobs', withImages(photoUrl.padEnd(8_193, 'a')));
-    expect(refused(answer, 400, 'invalid_request')).toContain('input.image_urls[0]');
+    const response = await call('POST', '/v1/jobs', withImages(photoUrl.padEnd(8_193, 'a')));
+    expect(refused(response, 400, 'invalid_request')).toContain('input.image_urls[0]');
   });
 
-  test('half of a surrogate pair is 400 invalid_request, and the message names its field', async () => {
+  test('an unpaired surrogate is 400 invalid_request, and the message names its field', async () => {
     const { call, list } = await newCaller();
     for (const [field, body] of [
       ['type', { type: 'other\ud800', input: {} }],
@@ -166,36 +166,36 @@ describe('4.1 POST /v1/jobs', () => {
     expect(await task(id)).toMatchObject({ type: 'image-to-3d' });
   });
 
-  test('options and unknown fields are accepted whatever they hold, and change nothing', async () => {
+  test('options and unknown fields are accepted with any value, and have no effect', async () => {
     const { create, task } = await newCaller();
     for (const options of [null, 7, 'fast', [], { steps: 9 }]) {
-      const id = await create(photoJob({ options, colour: 'red' }));
+      const id = await create(photoJob({ options, color: 'red' }));
       expect(await task(id)).toMatchObject({ status: 'PENDING', progress: 0 });
     }
   });
 });
 
 describe('4.1 idempotency_key', () => {
-  test('has 1 to 256 characters: 0 and 257 are refused', async () => {
+  test('must have 1 to 256 characters', async () => {
     const { call, create } = await newCaller();
     const { min, max } = limits.idempotencyKeyLength;
     expect([min, max]).toEqual([1, 256]);
     for (const length of [1, 256]) await create(photoJob({ idempotency_key: 'k'.repeat(length) }));
     for (const length of [0, 257]) {
-      const answer = await call('POST', '/v1/jobs', photoJob({ idempotency_key: 'k'.repeat(length) }));
-      expect(refused(answer, 400, 'invalid_request')).toContain('idempotency_key');
+      const response = await call('POST', '/v1/jobs', photoJob({ idempotency_key: 'k'.repeat(length) }));
+      expect(refused(response, 400, 'invalid_request')).toContain('idempotency_key');
     }
   });
 
-  test('is counted in characters: 256 emoji are accepted, lead to their job again, and 257 are refused', async () => {
+  test('is measured in code points: 256 emoji are accepted, and 257 are refused', async () => {
     const { call, create } = await newCaller();
     const id = await create(photoJob({ idempotency_key: '💡'.repeat(256) }));
     expect(await create(photoJob({ idempotency_key: '💡'.repeat(256) }))).toBe(id);
-    const answer = await call('POST', '/v1/jobs', photoJob({ idempotency_key: '💡'.repeat(257) }));
-    expect(refused(answer, 400, 'invalid_request')).toContain('idempotency_key');
+    const response = await call('POST', '/v1/jobs', photoJob({ idempotency_key: '💡'.repeat(257) }));
+    expect(refused(response, 400, 'invalid_request')).toContain('idempotency_key');
   });
 
-  test('sent again, with whatever body, answers 202 with the original job', async () => {
+  test('sent again, even with another body, returns 202 with the original job', async () => {
     const { create } = await newCaller();
     const id = await create(photoJob({ idempotency_key: 'k' }));
     expect(await create(photoJob({ idempotency_key: 'k' }))).toBe(id);
@@ -204,7 +204,7 @@ describe('4.1 idempotency_key', () => {
     expect(await create(photoJob())).not.toBe(await create(photoJob()));
   });
 
-  test('sent twenty times at once makes one job', async () => {
+  test('sent twenty times concurrently creates one job', async () => {
     const { create, list } = await newCaller();
     const body = { ...withImages(inline(1_000)), idempotency_key: 'k'.repeat(256) };
     const ids = await Promise.all(Array.from({ length: 20 }, () => create(body)));
@@ -213,12 +213,12 @@ describe('4.1 idempotency_key', () => {
   });
 
   test('is scoped to the account', async () => {
-    const [one, other] = [await newCaller(), await newCaller()];
+    const [first, second] = [await newCaller(), await newCaller()];
     const body = photoJob({ idempotency_key: 'k' });
-    expect(await other.create(body)).not.toBe(await one.create(body));
+    expect(await second.create(body)).not.toBe(await first.create(body));
   });
 
-  test('is looked at before the balance', async () => {
+  test('is checked before the balance', async () => {
     const { accountId, call, create } = await newCaller(1);
     const body = photoJob({ idempotency_key: 'k' });
     const id = await create(body);
@@ -233,7 +233,7 @@ describe('4.1 the minimum balance', () => {
     await (await newCaller(1)).create();
   });
 
-  test('not reached is 402 insufficient_balance with balance_usd and min_balance_usd beside the error', async () => {
+  test('if not reached is 402 insufficient_balance with balance_usd and min_balance_usd next to the error', async () => {
     for (const balance of [0.999999, 0, -2.5]) {
       const poor = await newCaller(0);
       if (balance !== 0) await admin().creditAccount(poor.accountId, balance);
@@ -248,7 +248,7 @@ describe('4.1 the minimum balance', () => {
     }
   });
 
-  test('is looked at after validation: a wrong request is 400 also for the poor', async () => {
+  test('is checked after validation: an invalid request is 400 even without the balance', async () => {
     refused(await (await newCaller(0)).call('POST', '/v1/jobs', withImages()), 400, 'invalid_request');
   });
 });

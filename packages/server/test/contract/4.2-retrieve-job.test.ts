@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { refused, sharedServer } from './kit.js';
 
 const { newCaller } = sharedServer();
-const nobodys = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
+const unknownId = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 
 describe('4.2 GET /v1/jobs/{id}', () => {
-  test('answers 200 with the task object, which begins PENDING at progress 0', async () => {
+  test('returns 200 with the task object, initially PENDING with progress 0', async () => {
     const { call, create } = await newCaller();
     const id = await create();
     const { status, body } = await call('GET', `/v1/jobs/${id}`);
@@ -13,7 +13,7 @@ describe('4.2 GET /v1/jobs/{id}', () => {
     expect(body).toMatchObject({ task_id: id, status: 'PENDING', progress: 0 });
   });
 
-  test('says Retry-After: 2 while the job is not finished', async () => {
+  test('sends Retry-After: 2 until the job has finished', async () => {
     const { call, create } = await newCaller();
     expect((await call('GET', `/v1/jobs/${await create()}`)).headers.get('retry-after')).toBe('2');
   });
@@ -21,7 +21,7 @@ describe('4.2 GET /v1/jobs/{id}', () => {
   test('an unknown id is 404 not_found', async () => {
     const { call, create } = await newCaller();
     const id = await create();
-    for (const other of [nobodys, 'nonsense', id.toLowerCase(), `${id}0`, id.slice(1), '%20', 'a%2Fb']) {
+    for (const other of [unknownId, 'nonsense', id.toLowerCase(), `${id}0`, id.slice(1), '%20', 'a%2Fb']) {
       refused(await call('GET', `/v1/jobs/${other}`), 404, 'not_found');
     }
   });
@@ -30,7 +30,7 @@ describe('4.2 GET /v1/jobs/{id}', () => {
     const [owner, other] = [await newCaller(), await newCaller()];
     const id = await owner.create();
     const foreign = await other.call('GET', `/v1/jobs/${id}`);
-    const unknown = await other.call('GET', `/v1/jobs/${nobodys}`);
+    const unknown = await other.call('GET', `/v1/jobs/${unknownId}`);
     refused(foreign, 404, 'not_found');
     expect(foreign.body).toEqual(unknown.body);
     const names = ({ headers }: typeof foreign) => [...headers.keys()].sort();

@@ -13,7 +13,7 @@ async function withJobs(count: number): Promise<Caller & { ids: string[] }> {
 
 const idsOf = ({ jobs }: { jobs: { task_id: string }[] }) => jobs.map(({ task_id }) => task_id);
 
-/** Every page until there is no cursor; `between` happens after each. */
+/** The ids of all pages. Calls `between` after each page. */
 async function allPages({ list }: Caller, query: string, between: () => Promise<unknown> = async () => {}) {
   const seen: string[] = [];
   let cursor: string | undefined;
@@ -27,23 +27,23 @@ async function allPages({ list }: Caller, query: string, between: () => Promise<
 }
 
 describe('4.3 GET /v1/jobs', () => {
-  test('answers with the jobs, newest first, as task objects', async () => {
+  test('returns the jobs as task objects, newest first', async () => {
     const { ids, list, task } = await withJobs(3);
     const page = await list();
     expect(idsOf(page)).toEqual(ids);
     expect(page.jobs[0]).toEqual(await task(ids[0]!));
   });
 
-  test('without jobs answers with an empty list and no cursor', async () => {
+  test('returns an empty list without a cursor if there are no jobs', async () => {
     expect((await (await newCaller()).call('GET', '/v1/jobs')).body).toEqual({ jobs: [] });
   });
 
-  test('shows an account its own jobs only', async () => {
+  test('returns only jobs of the account', async () => {
     await withJobs(1);
     expect((await (await newCaller()).list()).jobs).toEqual([]);
   });
 
-  test('limit is 1 to 100 and 20 by default', async () => {
+  test('limit can be 1 to 100 and is 20 by default', async () => {
     const { ids, list } = await withJobs(101);
     expect(idsOf(await list())).toEqual(ids.slice(0, 20));
     expect(idsOf(await list('?limit=1'))).toEqual(ids.slice(0, 1));
@@ -53,12 +53,12 @@ describe('4.3 GET /v1/jobs', () => {
   test.each(['0', '101', '-1', '1.5', 'ten', '', '1e1', '99999999999999999999'])(
     'a limit of %j is 400 invalid_request',
     async (limit) => {
-      const answer = await (await newCaller()).call('GET', `/v1/jobs?limit=${limit}`);
-      expect(refused(answer, 400, 'invalid_request')).toContain('limit');
+      const response = await (await newCaller()).call('GET', `/v1/jobs?limit=${limit}`);
+      expect(refused(response, 400, 'invalid_request')).toContain('limit');
     },
   );
 
-  test('status keeps only jobs with that status, for each of the six', async () => {
+  test('status returns only jobs with that status, for each of the six', async () => {
     const { ids, list } = await withJobs(2);
     await admin().cancelJob(ids[1]!);
     for (const status of JobStatus.options) {
@@ -68,10 +68,10 @@ describe('4.3 GET /v1/jobs', () => {
   });
 
   test.each(['status=DONE', 'status=', 'status=pending', 'status=PENDING&status=FAILED'])(
-    'any other status is 400 and named: %s',
+    'any other status is 400, and the message names it: %s',
     async (query) => {
-      const answer = await (await newCaller()).call('GET', `/v1/jobs?${query}`);
-      expect(refused(answer, 400, 'invalid_request')).toContain('status');
+      const response = await (await newCaller()).call('GET', `/v1/jobs?${query}`);
+      expect(refused(response, 400, 'invalid_request')).toContain('status');
     },
   );
 
@@ -80,17 +80,17 @@ describe('4.3 GET /v1/jobs', () => {
     const first = await caller.list('?limit=2');
     expect(first.next_cursor).toMatch(/^[A-Za-z0-9_-]+$/);
     const { body } = await caller.call('GET', `/v1/jobs?limit=2&cursor=${first.next_cursor}`);
-    expect(Object.keys(body as object)).toEqual(['jobs']); // exactly full, and nothing follows
+    expect(Object.keys(body as object)).toEqual(['jobs']); // the last page, exactly full
     expect(await allPages(caller, '?limit=3')).toEqual(caller.ids);
   });
 
-  test('pages neither repeat nor lose a job while new ones arrive', async () => {
+  test('pages neither repeat nor skip a job while new ones are created', async () => {
     const caller = await withJobs(25);
     expect(await allPages(caller, '?limit=10', caller.create)).toEqual(caller.ids);
     expect((await caller.list('?limit=100')).jobs).toHaveLength(28);
   });
 
-  test('pages of one status keep to it while jobs change theirs', async () => {
+  test('pages of one status neither repeat nor skip a job while others change their status', async () => {
     const caller = await withJobs(9);
     const waiting = [...caller.ids];
     const seen = await allPages(caller, '?limit=3&status=PENDING', () => admin().cancelJob(waiting.shift()!));

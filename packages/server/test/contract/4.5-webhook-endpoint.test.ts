@@ -14,13 +14,13 @@ async function configured(): Promise<Caller & { secret: string }> {
 }
 
 describe('4.5 PUT /v1/webhook-endpoint', () => {
-  test('the first time answers 200 with url and secret', async () => {
+  test('returns 200 with url and secret the first time', async () => {
     const { status, body } = await (await newCaller()).call('PUT', path, { url });
     expect(status).toBe(200);
     expect(body).toEqual({ url, secret: secretText });
   });
 
-  test('later changes the URL, answers without the secret and keeps it', async () => {
+  test('later changes the URL, keeps the secret and does not return it', async () => {
     const { call, secret } = await configured();
     const other = 'https://example.org/hook';
     const { status, body } = await call('PUT', path, { url: other });
@@ -29,13 +29,13 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
     expect((await call('GET', path)).body).toEqual({ url: other, secret });
   });
 
-  test('of the same URL changes nothing', async () => {
+  test('with the same URL changes nothing', async () => {
     const { call, secret } = await configured();
     expect((await call('PUT', path, { url })).body).toEqual({ url });
     expect((await call('GET', path)).body).toEqual({ url, secret });
   });
 
-  test('after a DELETE is a first time again, with a new secret', async () => {
+  test('after a DELETE returns a new secret', async () => {
     const { call, secret } = await configured();
     await call('DELETE', path);
     const { body } = await call('PUT', path, { url });
@@ -51,13 +51,16 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
     [{ url: 'example.com' }],
     [{ url: '' }],
     [{ url: 'https://example.com/\ud800' }],
-  ])('a url that is missing, not https or no URL is 400 invalid_request and named: %j', async (body) => {
-    const { call } = await newCaller();
-    expect(refused(await call('PUT', path, body), 400, 'invalid_request')).toContain('url');
-    refused(await call('GET', path), 404, 'not_configured');
-  });
+  ])(
+    'a url that is missing, invalid or not https is 400 invalid_request, and the message names it: %j',
+    async (body) => {
+      const { call } = await newCaller();
+      expect(refused(await call('PUT', path, body), 400, 'invalid_request')).toContain('url');
+      refused(await call('GET', path), 404, 'not_configured');
+    },
+  );
 
-  test('malformed JSON is 400 invalid_request, and the endpoint stays as it was', async () => {
+  test('malformed JSON is 400 invalid_request and does not change the endpoint', async () => {
     const { call, secret } = await configured();
     for (const body of ['{"url"', '', '[]', 'null']) refused(await call('PUT', path, body), 400, 'invalid_request');
     expect((await call('GET', path)).body).toEqual({ url, secret });
@@ -72,25 +75,25 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
 });
 
 describe('4.6 GET /v1/webhook-endpoint', () => {
-  test('answers 200 with url and the current secret', async () => {
+  test('returns 200 with url and the current secret', async () => {
     const { call, secret } = await configured();
     const { status, body } = await call('GET', path);
     expect(status).toBe(200);
     expect(body).toEqual({ url, secret });
   });
 
-  test('never configured is 404 not_configured', async () => {
+  test('without an endpoint is 404 not_configured', async () => {
     refused(await (await newCaller()).call('GET', path), 404, 'not_configured');
   });
 
-  test('an account has one endpoint, its own', async () => {
+  test('does not return the endpoint of another account', async () => {
     await configured();
     refused(await (await newCaller()).call('GET', path), 404, 'not_configured');
   });
 });
 
 describe('4.7 DELETE /v1/webhook-endpoint', () => {
-  test('answers 204 with an empty body, and there is no endpoint then', async () => {
+  test('returns 204 with an empty body and removes the endpoint', async () => {
     const { call } = await configured();
     const { status, body } = await call('DELETE', path);
     expect(status).toBe(204);
@@ -98,13 +101,13 @@ describe('4.7 DELETE /v1/webhook-endpoint', () => {
     refused(await call('GET', path), 404, 'not_configured');
   });
 
-  test('without an endpoint is 204 too', async () => {
+  test('without an endpoint is also 204', async () => {
     expect((await (await newCaller()).call('DELETE', path)).status).toBe(204);
   });
 });
 
 describe('4.8 POST /v1/webhook-endpoint/rotate', () => {
-  test('answers 200 with a new secret, which GET shows from then on', async () => {
+  test('returns 200 with a new secret, which GET then returns as well', async () => {
     const { call, secret } = await configured();
     const { status, body } = await call('POST', `${path}/rotate`);
     expect(status).toBe(200);
@@ -119,7 +122,7 @@ describe('4.8 POST /v1/webhook-endpoint/rotate', () => {
 });
 
 describe('4.9 POST /v1/webhook-endpoint/test', () => {
-  test('answers 202 with queued: true', async () => {
+  test('returns 202 with queued: true', async () => {
     const { status, body } = await (await configured()).call('POST', `${path}/test`);
     expect(status).toBe(202);
     expect(body).toEqual({ queued: true });

@@ -25,13 +25,13 @@ describe('5 authentication', () => {
     expect(body).toEqual(forbidden);
   });
 
-  test('the body of a 403 is the gateway\u2019s to the byte', async () => {
+  test('the body of a 403 is exactly the gateway’s', async () => {
     const response = await fetch(`${server().url}/v1/balance`);
     expect(await response.text()).toBe('{"message":"Forbidden"}');
     expect(response.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  test('without a valid key nothing else about a request is looked at: unknown routes, methods and bodies are 403', async () => {
+  test('without a valid key, unknown routes and methods and invalid requests are 403, too', async () => {
     for (const [method, path] of [
       ['GET', '/'],
       ['GET', '/v1/nothing'],
@@ -44,14 +44,14 @@ describe('5 authentication', () => {
     expect(await server().call('POST', '/v1/jobs', '{"malformed', null)).toMatchObject({ status: 403 });
   });
 
-  test('an invalid key is 403, however close it is', async () => {
+  test('an invalid key is 403, even if it is similar to a valid one', async () => {
     const { apiKey } = await newCaller();
     for (const key of ['gen3d_wrong', apiKey.slice(0, -1), `${apiKey}x`, apiKey.toUpperCase(), 'undefined']) {
       expect(await server().call('GET', '/v1/balance', undefined, key)).toMatchObject({ status: 403, body: forbidden });
     }
   });
 
-  test('a revoked key is 403 from that moment on, and the account\u2019s other keys stay good', async () => {
+  test('a revoked key is 403 immediately, and the account’s other keys still work', async () => {
     const { accountId, call } = await newCaller();
     const { key_id, api_key } = await admin().createKey(accountId);
     expect((await server().call('GET', '/v1/balance', undefined, api_key)).status).toBe(200);
@@ -63,7 +63,7 @@ describe('5 authentication', () => {
     expect((await call('GET', '/v1/balance')).status).toBe(200);
   });
 
-  test('a key may come as Authorization: Bearer or as x-api-key', async () => {
+  test('a key can be sent as Authorization: Bearer or as x-api-key', async () => {
     const { apiKey } = await newCaller();
     const statusWith = async (headers: Record<string, string>) =>
       (await fetch(`${server().url}/v1/balance`, { headers })).status;
@@ -80,7 +80,7 @@ describe('5 authentication', () => {
     }
   });
 
-  test('two x-api-key headers are no key', async () => {
+  test('two x-api-key headers are 403', async () => {
     const { apiKey } = await newCaller();
     const status = await new Promise((resolve, reject) => {
       const headers = { 'x-api-key': [apiKey, apiKey] };
@@ -91,11 +91,11 @@ describe('5 authentication', () => {
     expect(status).toBe(403);
   });
 
-  test('a key is the fixed prefix and 40 random characters', async () => {
+  test('a key consists of a fixed prefix and 40 random characters', async () => {
     expect((await newCaller()).apiKey).toMatch(/^gen3d_[\w-]{40}$/);
   });
 
-  test('webhook routes take the same key', async () => {
+  test('webhook routes use the same key', async () => {
     const { apiKey } = await newCaller();
     const { status } = await callServer(server().url, 'DELETE', '/v1/webhook-endpoint', undefined, apiKey);
     expect(status).toBe(204);

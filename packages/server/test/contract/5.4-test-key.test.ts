@@ -24,7 +24,7 @@ async function create(server: TestServer, body: unknown): Promise<Task> {
   return Task.parse((await withTestKey(server, 'GET', `/v1/jobs/${job_id}`)).body);
 }
 
-test('a job of the test key is SUCCEEDED when first read, with the sample, for nothing', async () => {
+test('a job of the test key is SUCCEEDED when first read, has the sample model, and is free', async () => {
   const server = await startServer({}, { sampleFolder: sampleFolder() });
   const before = await withTestKey(server, 'GET', '/v1/balance');
   const task = await create(server, photo);
@@ -35,7 +35,7 @@ test('a job of the test key is SUCCEEDED when first read, with the sample, for n
   expect((await withTestKey(server, 'GET', '/v1/balance')).body).toEqual(before.body);
 });
 
-test('the test key keeps the rules: validation, idempotency, types that are not supported', async () => {
+test('validation, idempotency and unsupported types work with the test key as with others', async () => {
   const server = await startServer({}, { sampleFolder: sampleFolder() });
   expect((await withTestKey(server, 'POST', '/v1/jobs', { type: 'image-to-3d' })).status).toBe(400);
   const keyed = { ...photo, idempotency_key: 'k' };
@@ -46,7 +46,7 @@ test('the test key keeps the rules: validation, idempotency, types that are not 
   });
 });
 
-test('the test key sees no other account\u2019s jobs, and no other account its jobs', async () => {
+test('the test key cannot read other accounts’ jobs, nor they its jobs', async () => {
   const server = await startServer({}, { sampleFolder: sampleFolder() });
   const { task_id } = await create(server, photo);
   expect((await server.call('GET', `/v1/jobs/${task_id}`)).status).toBe(404);
@@ -54,7 +54,7 @@ test('the test key sees no other account\u2019s jobs, and no other account its j
   expect((await withTestKey(server, 'GET', `/v1/jobs/${own.job_id}`)).status).toBe(404);
 });
 
-test('the test key may not touch webhooks: 403 with the gateway\u2019s body', async () => {
+test('the test key gets 403 with the gateway’s body on the webhook routes', async () => {
   const server = await startServer({}, { sampleFolder: sampleFolder() });
   for (const [method, path] of [
     ['GET', ''],
@@ -69,7 +69,7 @@ test('the test key may not touch webhooks: 403 with the gateway\u2019s body', as
   }
 });
 
-test('the test key sends at most 256 KiB, and what it stores of a type is short', async () => {
+test('a body with the test key may have 256 KiB, and only the start of its type is stored', async () => {
   const server = await startServer({}, { sampleFolder: sampleFolder() });
   const post = (body: string) => withTestKey(server, 'POST', '/v1/jobs', body);
   const body = JSON.stringify({ ...photo, options: 'x' });
@@ -85,7 +85,7 @@ test('the test key sends at most 256 KiB, and what it stores of a type is short'
   expect(stored).toEqual([{ type: '💡'.repeat(64) }]);
 });
 
-test('the test key can be switched off', async () => {
+test('the test key can be disabled', async () => {
   const server = await startServer({ noTestKey: true }, { sampleFolder: sampleFolder() });
   expect((await withTestKey(server, 'GET', '/v1/balance')).status).toBe(403);
 });

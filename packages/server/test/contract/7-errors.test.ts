@@ -8,16 +8,16 @@ import { photoJob, refused, sharedServer } from './kit.js';
 const { newCaller } = sharedServer();
 
 describe('7 errors', () => {
-  test('the body is { error: { code, message } } and both are text that says something', async () => {
+  test('the body is { error: { code, message } } with a meaningful message', async () => {
     const { call } = await newCaller(0);
-    for (const answer of [
+    for (const response of [
       await call('POST', '/v1/jobs', {}),
       await call('GET', '/v1/jobs?cursor=x'),
       await call('GET', '/v1/jobs/unknown'),
       await call('GET', '/v1/webhook-endpoint'),
     ]) {
-      const { error } = answer.body as { error: { code: string; message: string } };
-      expect(refused(answer, answer.status, error.code).length).toBeGreaterThan(5);
+      const { error } = response.body as { error: { code: string; message: string } };
+      expect(refused(response, response.status, error.code).length).toBeGreaterThan(5);
     }
   });
 
@@ -39,7 +39,7 @@ describe('7 errors', () => {
   test('a message repeats at most 200 characters of the request', async () => {
     const { call } = await newCaller();
     const long = 'x'.repeat(6_000);
-    for (const answer of [
+    for (const response of [
       await call('POST', '/v1/jobs', photoJob({ input: { image_urls: [`${long}:y`] } })),
       await call('POST', '/v1/jobs', photoJob({ input: { image_urls: [`data:${long}`] } })),
       await call('POST', '/v1/jobs', photoJob({ idempotency_key: long })),
@@ -52,12 +52,12 @@ describe('7 errors', () => {
       await call('GET', `/v1/${long}`),
       await call('PUT', '/v1/webhook-endpoint', { url: `https://${long}` }),
     ]) {
-      expect(answer.status).toBeGreaterThanOrEqual(400);
-      expect(JSON.stringify(answer.body).match(/x*/g)?.sort().at(-1)?.length).toBeLessThanOrEqual(200);
+      expect(response.status).toBeGreaterThanOrEqual(400);
+      expect(JSON.stringify(response.body).match(/x*/g)?.sort().at(-1)?.length).toBeLessThanOrEqual(200);
     }
   });
 
-  test('an unknown route is 404 and a wrong method 405 with Allow, in the standard shape', async () => {
+  test('an unknown route is 404 and an unsupported method is 405 with Allow', async () => {
     const { call } = await newCaller();
     for (const path of ['/', '/v1', '/v1/nothing', '/v2/jobs', '/v1/jobs/a/b', '/v1/webhook-endpoint/other']) {
       refused(await call('GET', path), 404, 'not_found');
@@ -69,13 +69,13 @@ describe('7 errors', () => {
       ['GET', '/v1/webhook-endpoint/rotate', 'POST'],
       ['GET', '/v1/webhook-endpoint/test', 'POST'],
     ] as const) {
-      const answer = await call(method, path);
-      refused(answer, 405, 'invalid_request');
-      expect(answer.headers.get('allow')).toBe(allow);
+      const response = await call(method, path);
+      refused(response, 405, 'invalid_request');
+      expect(response.headers.get('allow')).toBe(allow);
     }
   });
 
-  test('a failure on the service side is 500 internal_error, tells nothing about the inside, and passes', async () => {
+  test('an internal failure is 500 internal_error without details, and requests succeed again afterwards', async () => {
     const server = await startServer();
     const db = openDatabase(openDataDir(server.config).database);
     await sql`alter table jobs rename to lost`.execute(db);

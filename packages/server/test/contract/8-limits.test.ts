@@ -12,7 +12,7 @@ import { photoJob } from './kit.js';
 const dayMs = 24 * 60 * 60 * 1_000;
 
 describe('8 the request rate', () => {
-  test('is 50 a second with a burst of 100 in one bucket for all keys; beyond it 429 {"message":"Too Many Requests"}', async () => {
+  test('is 50 a second with a burst of 100, shared by all keys; beyond it 429 {"message":"Too Many Requests"}', async () => {
     const server = await startServer({ rateLimit: undefined });
     expect(server.config.rateLimit).toEqual({ perSecond: 50, burst: 100 });
     const admin = await openAdmin(server.config);
@@ -20,27 +20,27 @@ describe('8 the request rate', () => {
     const { account_id } = await admin.createAccount('other', 10);
     const { api_key: other } = await admin.createKey(account_id);
     const started = performance.now();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 300 }, (_, i) =>
         server.call('GET', '/v1/balance', undefined, i % 2 ? other : server.apiKey),
       ),
     );
     const seconds = (performance.now() - started) / 1_000;
-    const passed = answers.filter(({ status }) => status === 200).length;
-    const refused = answers.filter(({ status }) => status === 429);
+    const passed = responses.filter(({ status }) => status === 200).length;
+    const refused = responses.filter(({ status }) => status === 429);
     expect(passed).toBeGreaterThanOrEqual(100);
     expect(passed).toBeLessThanOrEqual(101 + seconds * 50);
     expect(passed + refused.length).toBe(300);
     for (const { body } of refused) expect(body).toEqual({ message: 'Too Many Requests' });
   });
 
-  test('an empty bucket says in Retry-After when to come back, and then lets the caller in', async () => {
+  test('a refused request succeeds after its Retry-After', async () => {
     const server = await startServer({ rateLimit: '1:5' });
     const started = performance.now();
-    const answers = await Promise.all(Array.from({ length: 30 }, () => server.call('GET', '/v1/balance')));
+    const responses = await Promise.all(Array.from({ length: 30 }, () => server.call('GET', '/v1/balance')));
     const seconds = (performance.now() - started) / 1_000;
-    const refused = answers.filter(({ status }) => status === 429);
-    const passed = answers.filter(({ status }) => status === 200).length;
+    const refused = responses.filter(({ status }) => status === 429);
+    const passed = responses.filter(({ status }) => status === 200).length;
     expect(passed).toBeGreaterThanOrEqual(5);
     expect(passed).toBeLessThanOrEqual(6 + seconds);
     expect(refused).toHaveLength(30 - passed);
@@ -52,19 +52,19 @@ describe('8 the request rate', () => {
     expect((await server.call('GET', '/v1/balance')).status).toBe(200);
   });
 
-  test('the public test key has a bucket of its own, and takes nothing from accounts', async () => {
+  test('requests with the public test key are limited separately', async () => {
     const server = await startServer({ rateLimit: '1:5' });
     const statuses = (key: string) =>
       Promise.all(
         Array.from({ length: 30 }, async () => (await server.call('GET', '/v1/balance', undefined, key)).status),
       );
-    const ofTestKey = await statuses(publicTestKey);
-    expect(ofTestKey.filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
-    expect(ofTestKey).toContain(429);
+    const testKeyStatuses = await statuses(publicTestKey);
+    expect(testKeyStatuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
+    expect(testKeyStatuses).toContain(429);
     expect((await statuses(server.apiKey)).filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
   });
 
-  test('who has no key takes nothing from those who have, and is 403 also when the bucket is empty', async () => {
+  test('requests without a key do not count, and are always 403', async () => {
     const server = await startServer({ rateLimit: '1:5' });
     const all = (key?: null) =>
       Promise.all(Array.from({ length: 30 }, () => server.call('GET', '/v1/balance', undefined, key)));
@@ -77,7 +77,7 @@ describe('8 the request rate', () => {
 });
 
 describe('8 open jobs', () => {
-  test('are 1,000 an account by default; beyond that 429 {"message":"Too Many Requests"} with Retry-After', async () => {
+  test('are limited to 1,000 per account; beyond that 429 {"message":"Too Many Requests"} with Retry-After', async () => {
     const server = await startServer();
     expect(server.config.maxOpenJobs).toBe(1_000);
     const db = openDatabase(openDataDir(server.config).database);
@@ -94,18 +94,18 @@ describe('8 open jobs', () => {
     const { status, headers, body } = await create('beyond');
     expect({ status, body }).toEqual({ status: 429, body: { message: 'Too Many Requests' } });
     expect(headers.get('retry-after')).toBe('5');
-    // A repeat gets its job, and the jobs of the test key are never open.
+    // A repeated request returns its job, and jobs of the test key are never open.
     expect(await create('last')).toMatchObject({ status: 202, body: last.body });
     expect(await create('beyond', 'gen3d_test_public')).toMatchObject({ status: 202 });
   });
 });
 
 describe('8 retention', () => {
-  test('a task record is kept for 90 days, then its id stops resolving, while its files stay', async () => {
-    const place = await newInstallation();
-    const before = await startServer({ ...place });
+  test('a task record is kept for 90 days, and its files longer', async () => {
+    const installation = await newInstallation();
+    const before = await startServer({ ...installation });
     await before.close();
-    const { database, assets } = openDataDir(place);
+    const { database, assets } = openDataDir(installation);
     const db = openDatabase(database);
     const agedJob = async (days: number) => {
       const created_at = Date.now() - days * dayMs;
@@ -127,7 +127,7 @@ describe('8 retention', () => {
     const old = await agedJob(limits.taskRetentionDays + 0.01);
     await db.destroy();
 
-    const server = await startServer({ ...place });
+    const server = await startServer({ ...installation });
     const call = (path: string) => server.call('GET', path, undefined, before.apiKey);
     await until(async () => (await call(`/v1/jobs/${old.id}`)).status === 404);
     expect((await call(`/v1/jobs/${old.id}`)).body).toMatchObject({ error: { code: 'not_found' } });

@@ -11,7 +11,7 @@ const document = openApiDocument() as ReturnType<typeof openApiDocument> & {
 };
 
 const ajv = new Ajv2020({
-  strict: false, // the document holds more than schemas
+  strict: false, // the document contains more than schemas
   allErrors: true,
   formats: { uri: (text) => URL.canParse(text), 'date-time': (text) => new Date(text).toISOString() === text },
 });
@@ -24,8 +24,8 @@ const routes = Object.keys(document.paths).map((path) => ({
 }));
 
 /**
- * What is wrong with an answer by the OpenAPI document: an undocumented status, or a body of another shape. Undefined when
- * nothing is, and for routes that the document does not have.
+ * How a response violates the OpenAPI document: an undocumented status, or a body of another shape. Undefined if it does
+ * not, and for routes that the document does not have.
  */
 export function undocumented(method: string, target: string, { status, body }: Answer): string | undefined {
   const pathname = target.split('?', 1)[0] ?? '';
@@ -33,11 +33,11 @@ export function undocumented(method: string, target: string, { status, body }: A
   const operation = route && document.paths[route.path]?.[method.toLowerCase()];
   if (!route || !operation) return undefined;
   const response = operation.responses[status];
-  if (!response) return `${method} ${route.path} answered an undocumented ${status}`;
+  if (!response) return `${method} ${route.path} returned an undocumented ${status}`;
   const at = response.$ref?.slice(1) ?? `/paths/${escaped(route.path)}/${method.toLowerCase()}/responses/${status}`;
   const content = response.$ref ? true : response.content;
-  if (!content) return body === '' ? undefined : `${method} ${route.path} answered ${status} with a body`;
+  if (!content) return body === '' ? undefined : `${method} ${route.path} returned ${status} with a body`;
   const validate = ajv.compile({ $ref: `openapi.json#${at}/content/application~1json/schema` });
   if (validate(body)) return undefined;
-  return `${method} ${route.path} answered ${status} with ${JSON.stringify(body)}: ${ajv.errorsText(validate.errors)}`;
+  return `${method} ${route.path} returned ${status} with ${JSON.stringify(body)}: ${ajv.errorsText(validate.errors)}`;
 }

@@ -14,11 +14,11 @@ export const withImages = (...image_urls: unknown[]) => photoJob({ input: { imag
 
 type Call = (method: string, path: string, body?: unknown) => Promise<Answer>;
 
-/** An account of its own, so that tests which share a server share nothing else. */
+/** A separate account, so that tests that share a server share nothing else. */
 export interface Caller {
   accountId: string;
   apiKey: string;
-  /** Calls the API with the account's key; the answer must be one that the OpenAPI document has. */
+  /** Calls the API with the account's key. The response must match the OpenAPI document. */
   call: Call;
   /** Creates a job and returns its id. */
   create(body?: unknown): Promise<string>;
@@ -28,18 +28,18 @@ export interface Caller {
 
 export function callerOf(accountId: string, apiKey: string, send: Call): Caller {
   const call: Call = async (method, path, body) => {
-    const answer = await send(method, path, body);
-    expect(undocumented(method, path, answer)).toBeUndefined();
-    return answer;
+    const response = await send(method, path, body);
+    expect(undocumented(method, path, response)).toBeUndefined();
+    return response;
   };
   return {
     accountId,
     apiKey,
     call,
     async create(body = photoJob()) {
-      const answer = await call('POST', '/v1/jobs', body);
-      expect(answer.status).toBe(202);
-      return CreateJobResponse.parse(answer.body).job_id;
+      const response = await call('POST', '/v1/jobs', body);
+      expect(response.status).toBe(202);
+      return CreateJobResponse.parse(response.body).job_id;
     },
     task: async (id) => Task.parse((await call('GET', `/v1/jobs/${id}`)).body),
     list: async (query = '') => ListJobsResponse.parse((await call('GET', `/v1/jobs${query}`)).body),
@@ -50,14 +50,14 @@ export function callerOf(accountId: string, apiKey: string, send: Call): Caller 
 export function sharedServer(settings: Record<string, unknown> = {}) {
   let server: TestServer;
   let admin: Admin;
-  const endings: (() => void | Promise<void>)[] = [];
+  const cleanups: (() => void | Promise<void>)[] = [];
   beforeAll(async () => {
-    server = await startServer(settings, { atEnd: (end) => void endings.push(end) });
+    server = await startServer(settings, { atEnd: (cleanup) => void cleanups.push(cleanup) });
     admin = await openAdmin(server.config);
-    endings.push(() => admin.close());
+    cleanups.push(() => admin.close());
   });
   afterAll(async () => {
-    for (const end of endings.reverse()) await end();
+    for (const cleanup of cleanups.reverse()) await cleanup();
   });
   return {
     server: () => server,
@@ -70,7 +70,7 @@ export function sharedServer(settings: Record<string, unknown> = {}) {
   };
 }
 
-/** Checks a refusal in the standard shape, to the last field, and returns its message. */
+/** Checks that an error response has the standard shape and no other fields. Returns its message. */
 export function refused({ status, body }: Answer, expectedStatus: number, code: string): string {
   expect(status).toBe(expectedStatus);
   expect(body).toEqual({ error: { code, message: expect.any(String) } });

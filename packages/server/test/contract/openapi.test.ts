@@ -4,7 +4,7 @@ import { sharedServer } from './kit.js';
 
 const { server } = sharedServer();
 
-test('/openapi.json is served without a key, to every origin, and is docs/openapi.json', async () => {
+test('/openapi.json is docs/openapi.json, needs no key, and allows every origin', async () => {
   const { status, headers, body } = await server().call('GET', '/openapi.json', undefined, null);
   expect(status).toBe(200);
   expect(headers.get('content-type')).toMatch(/^application\/json/);

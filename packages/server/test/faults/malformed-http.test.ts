@@ -4,10 +4,10 @@ import { ErrorBody, forbiddenBody } from '@gen3d/schema';
 import { expect, test } from 'vitest';
 import { startServer, type TestServer } from '../kit.js';
 
-/** Sends bytes as they are and reads until the server closes: the status and the body of its only answer. */
+/** Sends the bytes, reads until the server closes the connection, and returns the status and the body. */
 async function exchange({ port }: TestServer, bytes: string): Promise<{ status: number; body: unknown }> {
   const socket = connect(port, '127.0.0.1');
-  // A server that refuses in the middle of what we send may reset the connection; what it said before still counts.
+  // A server that refuses a request before its end may reset the connection after the response.
   socket.on('error', () => {});
   socket.write(bytes, 'latin1');
   const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
@@ -17,13 +17,13 @@ async function exchange({ port }: TestServer, bytes: string): Promise<{ status: 
 const host = 'Host: localhost\r\nConnection: close\r\n';
 
 test.each([
-  ['no HTTP at all', 'hello\r\n\r\n', 400],
-  ['a method that is none', `G@T /v1/jobs HTTP/1.1\r\n${host}\r\n`, 400],
+  ['a request that is not HTTP', 'hello\r\n\r\n', 400],
+  ['an invalid method', `G@T /v1/jobs HTTP/1.1\r\n${host}\r\n`, 400],
   ['a header without a colon', `GET /v1/jobs HTTP/1.1\r\n${host}nonsense\r\n\r\n`, 400],
   ['a NUL in a header', `GET /v1/jobs HTTP/1.1\r\n${host}X-A: a\0b\r\n\r\n`, 400],
-  ['a Content-Length that is no number', `POST /v1/jobs HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`, 400],
+  ['an invalid Content-Length', `POST /v1/jobs HTTP/1.1\r\n${host}Content-Length: -1\r\n\r\n`, 400],
   [
-    'both ways to end a body',
+    'a body with both Content-Length and Transfer-Encoding',
     `POST /v1/jobs HTTP/1.1\r\n${host}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     400,
   ],
@@ -39,12 +39,12 @@ test.each([
 });
 
 test.each([
-  ['an expectation nobody can meet', `GET /v1/jobs HTTP/1.1\r\n${host}Expect: miracles\r\n\r\n`],
+  ['an unknown expectation', `GET /v1/jobs HTTP/1.1\r\n${host}Expect: miracles\r\n\r\n`],
   [
-    'an upgrade nobody offers',
+    'an unsupported upgrade',
     `GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n`,
   ],
   ['a whole URL as the path', `GET http://a/v1/jobs HTTP/1.1\r\n${host}\r\n`],
-])('%s still meets the gateway first', async (_what, bytes) => {
+])('%s still gets 403 without a key', async (_what, bytes) => {
   expect(await exchange(await startServer(), bytes)).toEqual({ status: 403, body: forbiddenBody });
 });
