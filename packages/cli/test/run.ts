@@ -43,6 +43,9 @@ export function workplace() {
     HOME: folder,
     GEN3D_CONFIG_DIR: path('config'),
     GEN3D_DATA_DIR: path('data'),
+    // The smallest models: a job takes a second of CPU time, not five.
+    GEN3D_RESOLUTION: '32',
+    GEN3D_TEXTURE_SIZE: '256',
   });
 
   /** Runs `gen3d` to its end. */

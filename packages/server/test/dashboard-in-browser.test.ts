@@ -61,10 +61,6 @@ async function serverWithReceiver() {
   writeFileSync(caFile, ca.ca);
   const settings = {
     ...installation,
-    bundle: 'inflate',
-    device: 'cpu',
-    resolution: 64,
-    textureSize: 256,
     webhookPingDelay: 0,
     webhookRetryDelays: [],
     allowPrivateNetwork: true,

@@ -13,12 +13,20 @@ import { stagesOf } from '../src/data/jobs/stage-times.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { RunnerStartError, worker } from '../src/index.js';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
-import { callServer, type Installation, newInstallation, silent, site, startServer, until } from './kit.js';
+import {
+  callServer,
+  type Installation,
+  newInstallation,
+  silent,
+  site,
+  smallModels,
+  startServer,
+  until,
+} from './kit.js';
 
-/** A server with a real runner and the built-in reconstructor, which needs no weights. */
-const real = { workers: 1, bundle: 'inflate', device: 'cpu', leaseSeconds: 2 };
-/** Where nobody needs to come while a model is being made. */
-const coarse = { ...real, resolution: 96, textureSize: 256 };
+const withRunner = { workers: 1, leaseSeconds: 2 };
+/** Makes an inference long enough to be interrupted. */
+const slow = { resolution: 128 };
 
 /** In the order in which a job passes through them. */
 const allStages = [
@@ -63,7 +71,7 @@ async function runnersOf(place: Installation) {
 
 describe('a photo', () => {
   test('becomes a GLB and a thumbnail at permanent URLs, and is charged for its seconds', async () => {
-    const server = await startServer({ ...coarse, rates: { g6e: 0.002 }, instance: 'g6e' });
+    const server = await startServer({ ...withRunner, rates: { g6e: 0.002 }, instance: 'g6e' });
     const task = await finished(server.call, await create(server.call, asDataUri(ballPhoto())));
     expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
     expect((await bytesAt(task.model_urls!.glb)).toString('latin1', 0, 4)).toBe('glTF');
@@ -92,7 +100,7 @@ describe('a photo', () => {
 
   test('at a URL is fetched, and the rates default to this machine at 0', async () => {
     const at = await site((_request, response) => response.end(ballPhoto()));
-    const server = await startServer({ ...coarse, allowPrivateNetwork: true });
+    const server = await startServer({ ...withRunner, allowPrivateNetwork: true });
     expect((await finished(server.call, await create(server.call, `${at}/ball`))).status).toBe('SUCCEEDED');
     expect((await server.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10, rates: { cpu: 0 } });
   });
@@ -103,7 +111,7 @@ describe('a photo', () => {
       const page = pages[request.url ?? ''];
       response.writeHead(page ? 200 : 404).end(page);
     });
-    const server = await startServer({ ...coarse, allowPrivateNetwork: true });
+    const server = await startServer({ ...withRunner, allowPrivateNetwork: true });
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"></svg>');
     const jobs = {
       no_foreground: asDataUri(transparentPhoto()),
@@ -140,7 +148,7 @@ describe('when a runner is killed', () => {
         },
       },
     );
-    const server = await startServer(real, { log });
+    const server = await startServer({ ...withRunner, ...slow }, { log });
     const ids: string[] = [];
     for (let i = 0; i < 3; i++) ids.push(await create(server.call, asDataUri(ballPhoto())));
     await until(async () => (await read(server.call, ids[0]!)).status === 'IN_PROGRESS');
@@ -160,10 +168,10 @@ describe('when a runner is killed', () => {
 
 describe('close', () => {
   test('lets the job in inference finish, and hands the rest back without counting an attempt', async () => {
-    const server = await startServer(real);
+    const server = await startServer(withRunner);
     for (let i = 0; i < 6; i++) await create(server.call, asDataUri(ballPhoto()));
     await until(async () => (await rowsOf(server.config)).jobs.some(({ status }) => status === 'IN_PROGRESS'));
-    await server.close();
+    await server.close({ graceMs: 100_000 });
     const { jobs } = await rowsOf(server.config);
     const [done, rest] = [jobs.filter(({ attempt }) => attempt > 0), jobs.filter(({ attempt }) => attempt === 0)];
     for (const job of done) expect(job).toMatchObject({ status: 'SUCCEEDED', attempt: 1, lease_token: null });
@@ -174,7 +182,7 @@ describe('close', () => {
 });
 
 test('a worker of its own takes jobs from a server that has none, and they are charged as done on its instance', async () => {
-  const server = await startServer({ ...coarse, workers: 0, instance: 't4', rates: { t4: 0.001, g6e: 0.002 } });
+  const server = await startServer({ ...withRunner, workers: 0, instance: 't4', rates: { t4: 0.001, g6e: 0.002 } });
   // It is told what it is, and no prices.
   const { close } = await worker({ ...server.config, workers: 1, instance: 'g6e', rates: undefined }, { log: silent });
   onTestFinished(() => close({ graceMs: 0 }));
@@ -192,14 +200,14 @@ test('a worker of its own takes jobs from a server that has none, and they are c
 });
 
 test('a worker on an instance that has no price does not start, and says what is missing', async () => {
-  const server = await startServer({ ...coarse, workers: 0, rates: { g6e: 0.002 } });
+  const server = await startServer({ ...withRunner, workers: 0, rates: { g6e: 0.002 } });
   const starting = worker({ ...server.config, workers: 1, rates: undefined }, { log: silent });
   await expect(starting).rejects.toThrow('no price for this instance, "cpu"; set GEN3D_INSTANCE');
 });
 
 test('a bundle that is not there stops the start with a sentence that names it', async () => {
-  await expect(startServer({ ...real, bundle: 'no-such-bundle' })).rejects.toThrow(RunnerStartError);
-  await expect(startServer({ ...real, bundle: 'no-such-bundle' })).rejects.toThrow('no-such-bundle');
+  await expect(startServer({ ...withRunner, bundle: 'no-such-bundle' })).rejects.toThrow(RunnerStartError);
+  await expect(startServer({ ...withRunner, bundle: 'no-such-bundle' })).rejects.toThrow('no-such-bundle');
 });
 
 describe('when everything is killed at once', () => {
@@ -207,7 +215,15 @@ describe('when everything is killed at once', () => {
 
   /** The built server in a process of its own, as `gen3d serve` runs it. */
   async function serveElsewhere(place: Installation) {
-    const settings = { ...real, port: 0, ...place, bootstrapApiKey: apiKey, rateLimit: 'off' };
+    const settings = {
+      ...smallModels,
+      ...withRunner,
+      ...slow,
+      port: 0,
+      ...place,
+      bootstrapApiKey: apiKey,
+      rateLimit: 'off',
+    };
     const script = `
       import { loadConfig, serve } from '@gen3d/server';
       await serve(loadConfig({}, {}, ${JSON.stringify(settings)}));`;

@@ -18,6 +18,9 @@ import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgre
 
 export const silent = pino({ level: 'silent' });
 
+/** Settings that make a job cheap: no weights to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
+export const smallModels = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
+
 /** Takes what must happen when whatever was set up is over. */
 export type AtEnd = (end: () => void | Promise<void>) => void;
 
@@ -143,12 +146,12 @@ export async function callServer(
   return { status: response.status, headers: response.headers, body: parsed };
 }
 
-/** A whole server on a free port. Without `workers` it has no runners, and jobs stay PENDING. */
+/** A whole server on a free port that makes small models. Without `workers` it has no runners, and jobs stay PENDING. */
 export async function startServer(
   settings: Record<string, unknown> = {},
   { atEnd = onTestFinished, ...options }: Pick<ServeOptions, 'log' | 'sampleFolder'> & { atEnd?: AtEnd } = {},
 ): Promise<TestServer> {
-  const defaults = { port: 0, workers: 0, rateLimit: 'off' };
+  const defaults = { ...smallModels, port: 0, workers: 0, rateLimit: 'off' };
   const place = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
   // Settings without a flag can only come from the file; all of them may.
   const reloadConfig = () => loadConfig({}, {}, { ...defaults, ...place, ...settings });

@@ -24,7 +24,7 @@ test('while another process holds the lock the API answers at once or with 503, 
 }, async () => {
   const logged: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void logged.push(line) });
-  const server = await startServer({ workers: 1, bundle: 'inflate', device: 'cpu', resolution: 128 }, { log });
+  const server = await startServer({ workers: 1, resolution: 128 }, { log });
   const other = otherConnection(join(server.config.dataDir, 'gen3d.sqlite'));
   const body = photoJob({ input: { image_urls: [asDataUri(ballPhoto())] } });
   const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);

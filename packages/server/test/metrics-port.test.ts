@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../src/config.js';
 import { worker } from '../src/serve.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
-import { callServer, newInstallation, startServer, until } from './kit.js';
+import { callServer, newInstallation, smallModels, startServer, until } from './kit.js';
 
 /** A log, and the address of the metrics that was logged to it. */
 function metricsLog() {
@@ -22,7 +22,7 @@ test('a worker serves its health and the counts of its runners on a separate por
   const place = await newInstallation();
   const server = await startServer({ ...place });
   const { log, address } = metricsLog();
-  const settings = { ...place, bundle: 'inflate', device: 'cpu', resolution: 64, metricsPort: 0 };
+  const settings = { ...place, ...smallModels, metricsPort: 0 };
   const running = await worker(loadConfig({}, {}, settings), { log });
   onTestFinished(() => running.close({ graceMs: 0 }));
   const url = address()!;
@@ -41,7 +41,7 @@ test('a worker has no port unless one is set', async () => {
   const place = await newInstallation();
   await startServer({ ...place });
   const { log, address } = metricsLog();
-  const running = await worker(loadConfig({}, {}, { ...place, bundle: 'inflate', device: 'cpu' }), { log });
+  const running = await worker(loadConfig({}, {}, { ...place, ...smallModels }), { log });
   onTestFinished(() => running.close({ graceMs: 0 }));
   expect(address()).toBeUndefined();
 });

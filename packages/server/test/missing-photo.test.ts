@@ -10,7 +10,7 @@ import { newInstallation, silent, startServer, until } from './kit.js';
 
 test('a job whose photo is away for a while loses no attempt; one whose photo stays away fails some day', async () => {
   const place = await newInstallation();
-  const server = await startServer({ ...place, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 });
+  const server = await startServer({ ...place });
   const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
   const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
   const db = openDatabase(join(place.dataDir, 'gen3d.sqlite'));

@@ -47,7 +47,7 @@ test('a server makes a model without a lookup, a connection or a file outside it
   const { env, recorded } = recordNetwork(folder);
   // The telemetry is off by itself where a variable says that tests run.
   const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
-  const settings = { ...(await newInstallation()), workers: 1, bundle: 'inflate', device: 'cpu', resolution: 64 };
+  const settings = { ...(await newInstallation()), workers: 1 };
   const server = spawnServer(settings, { ...nothing, PATH: process.env.PATH, HOME: home, ...env });
   onTestFinished(() => server.kill());
   // A photo without transparency: it takes a network to cut the object out.

@@ -9,7 +9,7 @@ const secret = 'b0'.repeat(32);
 test.runIf(process.platform === 'linux')(
   'the environment of a runner holds none of the settings of gen3d',
   async () => {
-    const settings = { ...(await newInstallation()), workers: 1, bundle: 'inflate', device: 'cpu' };
+    const settings = { ...(await newInstallation()), workers: 1 };
     const server = spawnServer(settings, {
       GEN3D_SERVER_KEY: secret,
       GEN3D_BOOTSTRAP_API_KEY: secret,

@@ -14,14 +14,6 @@ import { openReceiver } from './faults/receiver.js';
 import { firstApiKey, type ServerProcess, spawnServer } from './faults/server-process.js';
 import { type Installation, newInstallation, newJob, startServer, type TestServer, until } from './kit.js';
 
-const coarse = {
-  workers: 1,
-  bundle: 'inflate',
-  device: 'cpu',
-  resolution: 32,
-  textureSize: 256,
-  bootstrapBalanceUsd: 10,
-};
 const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
 
 function databaseOf({ config }: TestServer): Db {
@@ -102,7 +94,10 @@ describe('a server at work', () => {
     const caFile = join(place.dataDir, 'ca.pem');
     writeFileSync(caFile, ca.ca);
     const settings = { instance: 'g6e', rates: { g6e: 0.002 }, allowPrivateNetwork: true, webhookRetryDelays: [] };
-    server = spawnServer({ ...coarse, ...place, ...settings }, { NODE_EXTRA_CA_CERTS: caFile });
+    server = spawnServer(
+      { workers: 1, bootstrapBalanceUsd: 10, ...place, ...settings },
+      { NODE_EXTRA_CA_CERTS: caFile },
+    );
     atEnd(() => server.kill());
     await server.ready;
     db = openDatabase(openDataDir(place).database);

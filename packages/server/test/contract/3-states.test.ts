@@ -4,15 +4,11 @@ import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { site, until } from '../kit.js';
 import { type Caller, sharedServer, withImages } from './kit.js';
 
-// A real runner with the built-in reconstructor, which needs no weights.
 const rate = 0.25;
 /** Enough for a machine that takes minutes. */
 const funds = 1_000;
 const { newCaller } = sharedServer({
   workers: 1,
-  bundle: 'inflate',
-  resolution: 96,
-  device: 'cpu',
   rates: { cpu: rate },
   instance: 'cpu',
   allowPrivateNetwork: true,

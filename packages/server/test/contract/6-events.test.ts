@@ -63,9 +63,6 @@ beforeAll(async () => {
   writeFileSync(caFile, ca.ca);
   const settings = {
     ...place,
-    bundle: 'inflate',
-    device: 'cpu',
-    resolution: 96,
     allowPrivateNetwork: true,
     webhookRetryDelays: [0.1],
   };

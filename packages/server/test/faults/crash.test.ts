@@ -94,11 +94,6 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
   const settings = {
     ...place,
     port: await freePort(),
-    bundle: 'inflate',
-    device: 'cpu',
-    // Quick enough that jobs end between the kills, also on a busy machine.
-    resolution: 96,
-    textureSize: 256,
     leaseSeconds: 2,
     allowPrivateNetwork: true,
     rates: { g6e: rateUsdPerSecond },

@@ -20,7 +20,7 @@ function breakFork(execPath: string): () => void {
 async function start() {
   const entries: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => entries.push(JSON.parse(line)) });
-  const server = await startServer({ workers: 1, bundle: 'inflate', device: 'cpu', resolution: 64 }, { log });
+  const server = await startServer({ workers: 1 }, { log });
   const logged = (message: string) => entries.filter(({ msg }) => msg === message);
   const killRunner = () => expect(killPid(Number(logged('runner is ready').at(-1)?.pid))).toBe(true);
   return { server, logged, killRunner };

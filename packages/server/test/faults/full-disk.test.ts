@@ -36,8 +36,9 @@ onSmallDisk(
     });
     const settings = {
       dataDir: path,
-      bundle: 'inflate',
-      device: 'cpu',
+      // A model needs much more room than the rows of its job.
+      resolution: 128,
+      textureSize: 1024,
       noTestKey: true,
       allowPrivateNetwork: true,
       rates: { g6e: 0.002 },

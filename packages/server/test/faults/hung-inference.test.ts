@@ -4,7 +4,7 @@ import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { startServer, until } from '../kit.js';
 
 test('an inference beyond its limit costs an attempt and its runner, and after three the job; the next job is done', async () => {
-  const server = await startServer({ workers: 1, bundle: 'inflate', device: 'cpu', inferenceLimitSeconds: 0.1 });
+  const server = await startServer({ workers: 1, inferenceLimitSeconds: 0.1 });
   const create = async (photo: Buffer) => {
     const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } };
     return CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body).job_id;

@@ -13,13 +13,7 @@ import { type ServerProcess, spawnServer } from './server-process.js';
 const quickJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
 
 async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
-  const server = spawnServer({
-    ...(await newInstallation()),
-    bundle: 'inflate',
-    device: 'cpu',
-    resolution: 96,
-    ...settings,
-  });
+  const server = spawnServer({ ...(await newInstallation()), ...settings });
   onTestFinished(() => server.kill());
   await server.ready;
   return server;

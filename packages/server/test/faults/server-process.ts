@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Answer, callServer } from '../kit.js';
+import { type Answer, callServer, smallModels } from '../kit.js';
 
 export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
 
@@ -56,7 +56,7 @@ export function childrenOf(pid: number | undefined): number[] {
   }
 }
 
-/** The built server in a process of its own, as `gen3d serve` runs it. `enter` is put before its command. */
+/** The built server in a process of its own, as `gen3d serve` runs it, that makes small models. `enter` is put before its command. */
 export function spawnServer(
   settings: Record<string, unknown>,
   env: NodeJS.ProcessEnv = {},
@@ -82,7 +82,7 @@ function spawnScript(
 ): WorkerProcess {
   const script = `
     import { loadConfig, serve, worker } from '@gen3d/server';
-    const config = loadConfig({}, {}, ${JSON.stringify({ logFormat: 'json', ...settings })});
+    const config = loadConfig({}, {}, ${JSON.stringify({ ...smallModels, logFormat: 'json', ...settings })});
     ${statement}`;
   const [command = '', ...args] = [...enter, process.execPath, '--input-type=module', '-e', script];
   const child = spawn(command, args, {

@@ -4,14 +4,7 @@ import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type Caller, sharedServer, withImages } from '../contract/kit.js';
 import { site, until } from '../kit.js';
 
-const { newCaller } = sharedServer({
-  workers: 1,
-  bundle: 'inflate',
-  device: 'cpu',
-  resolution: 64,
-  textureSize: 256,
-  allowPrivateNetwork: true,
-});
+const { newCaller } = sharedServer({ workers: 1, allowPrivateNetwork: true });
 const quickJob = withImages(asDataUri(ballPhoto(160, 0.1)));
 
 test('a job is not delayed by two hosts of the same account, or twenty of another, that never respond', async () => {

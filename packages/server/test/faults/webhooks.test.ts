@@ -28,8 +28,6 @@ beforeAll(async () => {
   writeFileSync(caFile, ca.ca);
   const settings = {
     ...place,
-    bundle: 'inflate',
-    device: 'cpu',
     allowPrivateNetwork: true,
     webhookRetryDelays: Array.from({ length: attempts - 1 }, () => retryDelaySeconds),
     webhookPingDelay: pingDelaySeconds,

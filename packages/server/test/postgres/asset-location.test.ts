@@ -16,6 +16,7 @@ import {
   newJob,
   newPostgresDatabase,
   silent,
+  smallModels,
   startServer,
   temporaryFolder,
 } from '../kit.js';
@@ -32,8 +33,7 @@ async function refusal(starting: Promise<{ close(options?: { graceMs?: number })
   throw new Error('it started');
 }
 
-const startWorker = (settings: object) =>
-  worker(loadConfig({}, {}, { bundle: 'inflate', device: 'cpu', resolution: 32, ...settings }), { log: silent });
+const startWorker = (settings: object) => worker(loadConfig({}, {}, { ...smallModels, ...settings }), { log: silent });
 
 test('a worker without the --assets of the servers does not start, and says where the models lie', async () => {
   const database = await newPostgresDatabase();

@@ -138,8 +138,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
     return new Kept(() => spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile }), troubles);
   };
   const startWorker = (instance: string) => {
-    const small = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256, workers: 1, leaseSeconds: 3 };
-    const settings = { ...shared, ...small, instance, dataDir: temporaryFolder() };
+    const settings = { ...shared, workers: 1, leaseSeconds: 3, instance, dataDir: temporaryFolder() };
     return new Kept(() => spawnWorker(settings), troubles);
   };
   const apis = [await startApi(), await startApi()];

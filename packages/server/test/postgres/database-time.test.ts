@@ -53,7 +53,7 @@ describe.each([
 test('a server an hour behind does the jobs of one with the right time, and their times are in order', async () => {
   const place = await newInstallation();
   const late = `data:text/javascript,const{now}=Date;Date.now=()=>now()-${hourMs}`;
-  const settings = { ...place, bundle: 'inflate', device: 'cpu', workers: 1, resolution: 96, leaseSeconds: 2 };
+  const settings = { ...place, workers: 1, leaseSeconds: 2 };
   const elsewhere = spawnServer(settings, { NODE_OPTIONS: `--import=${late}` });
   onTestFinished(() => elsewhere.kill());
   await elsewhere.ready;

@@ -51,9 +51,7 @@ async function startMachine(host: Host, databaseUrl: string, assets: string): Pr
     host: '0.0.0.0',
     noTestKey: true,
     workers: 1,
-    bundle: 'inflate',
-    device: 'cpu',
-    textureSize: 256,
+    resolution: 256, // so that the inference outlasts the cut
     leaseSeconds: 3,
     rates: { g6e: 0.002 },
     instance: 'g6e',

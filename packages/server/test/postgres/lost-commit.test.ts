@@ -9,7 +9,6 @@ import { newInstallation, startServer, temporaryFolder, until } from '../kit.js'
 import { losingProxy } from './losing-proxy.js';
 
 /** A runner that makes coarse models. */
-const quick = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
 
 test('a job whose COMMIT was carried out and not acknowledged keeps its image, and its idempotency key leads to it', async () => {
   const { database } = await newInstallation();
@@ -22,7 +21,7 @@ test('a job whose COMMIT was carried out and not acknowledged keeps its image, a
   const server = await startServer({
     dataDir,
     database: proxy.url,
-    ...quick,
+    workers: 1,
   });
   const body = {
     type: 'image-to-3d',
@@ -57,7 +56,7 @@ test('a claim whose response is lost costs no attempt, and the job does not wait
   const server = await startServer({
     dataDir,
     database: proxy.url,
-    ...quick,
+    workers: 1,
     leaseSeconds: 600,
   });
   proxy.loseNext();

@@ -92,8 +92,6 @@ test('a PostgreSQL that does not respond does not hold up the shutdown', async (
 test('a job in inference when PostgreSQL goes away is stored when it is back, in its first attempt, and charged once', async () => {
   const settings = {
     workers: 1,
-    bundle: 'inflate',
-    device: 'cpu',
     resolution: 128,
     leaseSeconds: 60,
     rates: { g6e: 0.002 },

@@ -26,6 +26,7 @@ import {
   newPostgresDatabase,
   silent,
   site,
+  smallModels,
   startServer,
   temporaryFolder,
   UnderWay,
@@ -117,8 +118,7 @@ describe('the server key', () => {
   test('is nothing that a worker needs', async () => {
     const place = await newInstallation();
     await startServer({ ...place, serverKey: key });
-    const settings = { ...place, bundle: 'inflate', device: 'cpu' };
-    const { close } = await worker(loadConfig({}, {}, settings), { log: silent });
+    const { close } = await worker(loadConfig({}, {}, { ...place, ...smallModels }), { log: silent });
     await close();
   });
 

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import { worker } from '../../src/serve.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { newPostgresDatabase, startServer, temporaryFolder, until } from '../kit.js';
+import { newPostgresDatabase, smallModels, startServer, temporaryFolder, until } from '../kit.js';
 import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const s3 = sharedS3();
@@ -13,8 +13,7 @@ test('a worker that shares nothing with the server but a database and a bucket m
   const database = await newPostgresDatabase();
   const shared = { database, assets: `s3://${bucketName}/elsewhere`, s3Endpoint: s3.endpoint() };
   const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });
-  const small = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 };
-  const elsewhere = { ...shared, ...small, dataDir: temporaryFolder() };
+  const elsewhere = { ...shared, ...smallModels, workers: 1, dataDir: temporaryFolder() };
   const logged: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });
   const { close } = await worker(loadConfig({}, {}, elsewhere), { log });

@@ -15,7 +15,7 @@ import { newInstallation, silent, site, startServer, type TestServer, until } fr
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
-const real = { workers: 1, bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 };
+const real = { workers: 1 };
 const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
 const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
 
