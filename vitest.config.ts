@@ -15,8 +15,14 @@ const onBothDatabases = [
 ];
 const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 
-export default defineConfig({
+/** The seed of random plans. `npm run test:soak` takes another one every time, and prints it. */
+const seedOf = (soak: boolean) =>
+  Number(process.env.GEN3D_TEST_SEED || (soak ? Math.floor(Math.random() * 2 ** 31) : 20_261_121));
+
+export default defineConfig(({ mode }) => ({
   test: {
+    // Some tests have a long version, which `npm run test:soak` runs.
+    provide: { soak: mode === 'soak', seed: seedOf(mode === 'soak') },
     // Real servers, child processes and ONNX sessions share two cores in CI: a file may be slow without being wrong.
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -43,4 +49,4 @@ export default defineConfig({
       },
     ],
   },
-});
+}));

@@ -8,12 +8,13 @@ import { writeBallBundle } from './bundle/bundle.fixture.js';
 import { Engine } from './engine.js';
 import { readGlb } from './gltf/read-glb.js';
 import { pick, randomPhoto, seededRandom } from './random-photos.fixture.js';
+import { soak } from './soak.fixture.js';
 import { welded } from './surface/topology.fixture.js';
 import { nonManifoldVertices } from './surface/topology.js';
 
-// A longer run: GEN3D_RANDOM_CASES=200 npx vitest run packages/engine/src/random-cases.test.ts
-const cases = Number(process.env.GEN3D_RANDOM_CASES ?? 16);
-const resolutions = [32, 64, 128, 160, 256];
+const cases = soak ? 200 : 16;
+const resolutions = soak ? [32, 64, 128, 160, 256] : [32, 64, 96];
+const textureSizes = soak ? [64, 512, 1024, 2048] : [64, 512];
 const bundles = ['inflate', 'gen3d-tiny', 'gen3d-base', 'noise-points', 'noise-planes', 'no-camera', 'nothing', 'all'];
 
 let folder: string;
@@ -50,7 +51,7 @@ test.each(Array.from({ length: cases }, (_, seed) => seed))(
     const bundle = pick(random, bundles);
     const options = {
       resolution: pick(random, resolutions),
-      textureSize: pick(random, [64, 512, 1024, 2048]),
+      textureSize: pick(random, textureSizes),
       maxTriangles: pick(random, [500, 5_000, 30_000, 100_000]),
     };
     const case_ = `${what}, ${bundle}, ${JSON.stringify(options)}`;

@@ -375,7 +375,7 @@ export async function worker(
     log.warn('the shutdown takes too long; what is still under way is cut off');
   };
   try {
-    const files = openFileStores(dirs, config);
+    const files = await openFileStores(dirs, config);
     await files.check();
     await requireLocation(db, files, log);
     closeMetricsPort = await openMetricsPort({ config, db, metrics, isReady: () => ready, log });

@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { seededRandom } from '../random-photos.fixture.js';
+import { soak } from '../soak.fixture.js';
 import { assertInside } from './byte-source.js';
 import { CheckpointError } from './checkpoint-error.js';
 import { readIndex } from './read-checkpoint.js';
 import { elementCount, itemSizes } from './tensor-record.js';
 
-// The long run: GEN3D_MUTATIONS=100000 npx vitest run packages/engine/src/checkpoint/mutated-checkpoints.test.ts
-const mutations = Number(process.env.GEN3D_MUTATIONS ?? 3000);
+const mutations = soak ? 100_000 : 3_000;
 const maxMs = 1000;
 
 const samples = join(import.meta.dirname, 'samples.fixture');

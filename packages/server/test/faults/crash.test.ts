@@ -1,5 +1,5 @@
 // The promise of a 202: whatever is killed at whatever instant, the job ends once, is charged once, and its end is told.
-// GEN3D_TEST_SEED=NUMBER replays a run's plan of kills.
+// Slow because each kill is followed by a start, and each start takes seconds. GEN3D_TEST_SEED=NUMBER replays a plan of kills.
 import { writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { readGlb } from '@gen3d/engine';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
@@ -20,9 +20,9 @@ import { childrenOf, killPid, type ServerProcess, spawnServer } from './server-p
 import { type State, stepsBack } from './steps-back.js';
 import { isWholeGlb, isWholeJpeg } from './whole-files.js';
 
-const seed = Number(process.env.GEN3D_TEST_SEED || Math.floor(Math.random() * 2 ** 31));
-/** What a kill does to a PostgreSQL is less than what it does to a SQLite, whose transactions die with the process. */
-const kills = onPostgres ? 12 : 50;
+const seed = inject('seed');
+/** A kill does less to PostgreSQL than to SQLite, whose transactions end with the process. */
+const kills = inject('soak') ? (onPostgres ? 12 : 50) : 7;
 /** Jobs that are open at once: enough to keep the runner busy, few enough to be done soon after the last kill. */
 const openJobs = 5;
 const rateUsdPerSecond = 0.002;

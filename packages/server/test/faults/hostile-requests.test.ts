@@ -16,7 +16,7 @@ import {
 } from '@gen3d/schema';
 import fc from 'fast-check';
 import { Pool } from 'undici';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { openAdmin } from '../../src/admin.js';
 import { loadConfig } from '../../src/config.js';
@@ -24,9 +24,9 @@ import { newInstallation, onPostgres } from '../kit.js';
 import { type GeneratedRequest, generatedRequest, known } from './generated-requests.js';
 import { firstApiKey, spawnServer } from './server-process.js';
 
-const seed = Number(process.env.GEN3D_TEST_SEED || 20_261_121);
-/** The second time, on PostgreSQL, it is about what reaches the database. */
-const total = onPostgres ? 3_000 : 20_000;
+const seed = inject('seed');
+/** Fewer on PostgreSQL, where only those that reach the database are of interest. */
+const total = (inject('soak') ? 20_000 : 3_000) / (onPostgres ? 5 : 1);
 /** Requests that are under way together. */
 const atOnce = 20;
 

@@ -1,12 +1,12 @@
 // Two API servers and three workers on one PostgreSQL and one bucket, killed at random while the database is restarted:
 // each accepted job ends once, is charged once, and its end is told.
-// GEN3D_TEST_SEED=NUMBER replays a run's plan; GEN3D_CLUSTER_JOBS=300 is the full size, of which `npm test` runs a small one.
+// Slow because it starts eight processes and a PostgreSQL, and most of them again. GEN3D_TEST_SEED=NUMBER replays a plan.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readGlb } from '@gen3d/engine';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { S3AssetStore } from '../../src/data/assets/s3-store.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
@@ -21,10 +21,8 @@ import { temporaryFolder, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 
-const seed = Number(process.env.GEN3D_TEST_SEED || Math.floor(Math.random() * 2 ** 31));
-const jobCount = Number(process.env.GEN3D_CLUSTER_JOBS || 40);
-const kills = Math.max(8, Math.ceil(jobCount / 9));
-const restarts = jobCount < 100 ? 1 : 2;
+const seed = inject('seed');
+const [jobCount, kills, restarts] = inject('soak') ? [300, 34, 2] : [16, 4, 1];
 /** Enough to keep three runners busy, few enough to be done soon after the last kill. */
 const openJobs = 12;
 /** USD per second by instance: each worker is one of its own. */

@@ -5,6 +5,10 @@ import { createDatabase, template, urlOfDatabase } from './databases.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
+    /** Whether this is the long run, `npm run test:soak`. */
+    soak: boolean;
+    /** The seed of random plans. */
+    seed: number;
     /** URL of the PostgreSQL that these tests run on, or why it did not start; absent where they run on SQLite. */
     postgres?: { url: string } | { missing: string };
   }

@@ -58,7 +58,7 @@ async function installation() {
   return { dataDir, apiKey: server.apiKey, finished, waiting, winner, task, wanted };
 }
 
-function toBucket(dataDir: string, database: string) {
+async function toBucket(dataDir: string, database: string) {
   const { bucket, prefix, url } = s3.emptyBucket();
   const settings = { dataDir, database, assets: `s3://${bucketName}/${prefix}`, s3Endpoint: s3.endpoint() };
   const target = loadConfig({}, {}, settings);
@@ -66,7 +66,7 @@ function toBucket(dataDir: string, database: string) {
     bucket,
     url,
     settings,
-    stores: openFileStores({ assets: settings.assets, inputs: '' }, target),
+    stores: await openFileStores({ assets: settings.assets, inputs: '' }, target),
     move: () => migrateTo({ source: { dataDir, assets: undefined }, target, files: true }),
   };
 }
@@ -74,7 +74,7 @@ function toBucket(dataDir: string, database: string) {
 test('a model is found at the bucket after the move, its old address leads there, and a photo waits for its runner', async () => {
   const { dataDir, apiKey, finished, waiting, task, wanted } = await installation();
   const database = await emptyDatabase();
-  const { bucket, url, settings, stores, move } = toBucket(dataDir, database);
+  const { bucket, url, settings, stores, move } = await toBucket(dataDir, database);
   const report = await move();
   expect(report.files).toMatchObject({
     assets: { copied: wanted.length, there: 0 },
@@ -101,7 +101,7 @@ test('a model is found at the bucket after the move, its old address leads there
 test('broken off by the bucket, it goes on; what is there is not sent again, and what is there in other bytes is', async () => {
   const { dataDir, waiting, winner, wanted } = await installation();
   const database = await emptyDatabase();
-  const { bucket, stores, move } = toBucket(dataDir, database);
+  const { bucket, stores, move } = await toBucket(dataDir, database);
   const passes = async () => {};
   const refused = { status: 403, code: 'AccessDenied' };
   s3.proxy().plan(/^PUT .*\/assets\//, passes, passes, ...wanted.map(() => refused));

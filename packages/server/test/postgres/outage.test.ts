@@ -120,8 +120,8 @@ test('a job in inference when PostgreSQL goes away is stored when it is back, in
   const id = await create();
   await until(async () => (await read(id)).status === 'IN_PROGRESS', 50_000);
   await cluster.stop();
-  // Long enough for the inference to end while nobody can be told.
-  await new Promise((resolve) => setTimeout(resolve, 1.5 * usualMs + 1_000));
+  // The inference ends while PostgreSQL is unavailable.
+  await new Promise((resolve) => setTimeout(resolve, 2 * usualMs));
   const backAt = Date.now();
   await cluster.start();
   const task = await finished(id);

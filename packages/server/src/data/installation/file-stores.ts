@@ -13,7 +13,7 @@ import type { DatabaseIdentity } from '../db/identity.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { inputsPrefix, S3InputStore } from '../inputs/s3-store.js';
-import { Bucket } from '../s3/bucket.js';
+import type { Bucket } from '../s3/bucket.js';
 import { isStorageUnavailable } from '../s3/unavailable.js';
 import type { DataDir } from './data-dir.js';
 
@@ -56,10 +56,10 @@ export interface FileStores {
 }
 
 /** Reaches nothing before it is used. */
-export function openFileStores(
+export async function openFileStores(
   dirs: Pick<DataDir, 'assets' | 'inputs'>,
   { s3Endpoint: endpoint, s3ForcePathStyle }: Pick<Config, 's3Endpoint' | 's3ForcePathStyle'>,
-): FileStores {
+): Promise<FileStores> {
   const location = parseS3Url(dirs.assets);
   if (!location) {
     // Of the photos, the data directory bears it: everything below `inputs` is a photo.
@@ -89,6 +89,8 @@ export function openFileStores(
       isThere: () => access(dirs.assets, constants.W_OK),
     };
   }
+  // Loaded only here: the SDK of AWS takes 0.15 s to load, in each process.
+  const { Bucket } = await import('../s3/bucket.js');
   // Amazon wants the bucket in the host's name; a server of one's own seldom has a name for each bucket.
   const bucket = new Bucket({ ...location, endpoint, forcePathStyle: s3ForcePathStyle ?? endpoint !== undefined });
   return {

@@ -48,7 +48,7 @@ export async function openStore(config: Config, log?: Logger): Promise<Store> {
       db,
       serverKey,
       keys: new ApiKeys(serverKey),
-      files: openFileStores(dirs, config),
+      files: await openFileStores(dirs, config),
     };
   } catch (error) {
     await db.destroy();

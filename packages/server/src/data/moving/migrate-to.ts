@@ -135,7 +135,7 @@ async function copyFiles(
 ): Promise<NonNullable<MoveReport['files']>> {
   if (!existsSync(assets)) throw new AdminError(`${assets}, where the models should lie, is not there`);
   const to = dataDirOf(target);
-  const stores = openFileStores(to, target);
+  const stores = await openFileStores(to, target);
   await stores.check();
   const report = { to: to.assets, assets: noFiles(), photos: noFiles(), missing: [] as string[] };
   onProgress(`Copying the models to ${to.assets}`);

@@ -64,9 +64,9 @@ describe('a read', () => {
 });
 
 describe('the check at the start', () => {
-  const check = (settings: { assets?: string; s3Endpoint?: string | undefined } = {}) => {
+  const check = async (settings: { assets?: string; s3Endpoint?: string | undefined } = {}) => {
     const { assets = `s3://${bucketName}/check`, s3Endpoint = s3.endpoint() } = settings;
-    return openFileStores({ assets, inputs: '/unused' }, { s3Endpoint, s3ForcePathStyle: undefined }).check();
+    return (await openFileStores({ assets, inputs: '/unused' }, { s3Endpoint, s3ForcePathStyle: undefined })).check();
   };
   const refusal = async (settings?: Parameters<typeof check>[0]) => {
     const error: unknown = await check(settings).then(
@@ -105,7 +105,7 @@ describe('the check at the start', () => {
 
   test('says that no region is set, when the endpoint is Amazon\u2019s', async () => {
     vi.stubEnv('AWS_REGION', undefined);
-    const files = openFileStores(
+    const files = await openFileStores(
       { assets: `s3://${bucketName}`, inputs: '/unused' },
       { s3Endpoint: undefined, s3ForcePathStyle: undefined },
     );

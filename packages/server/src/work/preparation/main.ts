@@ -14,7 +14,7 @@ onStart(async ({ runner: name, config, logLevel }) => {
   const log = createLog(config, logLevel).child({ preparer: name });
   const dirs = openDataDir(config);
   const db = openDatabase(dirs.database, { connections: 3, log });
-  const { inputs } = openFileStores(dirs, config);
+  const { inputs } = await openFileStores(dirs, config);
   const decoders = new DecoderPool();
   decoders.warmUp();
   const preparer = new Preparer({

@@ -87,7 +87,7 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
     leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
     return;
   }
-  const { inputs, assets } = openFileStores(dirs, config);
+  const { inputs, assets } = await openFileStores(dirs, config);
   const isWornOut = memoryWatch();
   const working = new Runner({
     name,

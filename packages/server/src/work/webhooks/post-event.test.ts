@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { expect, test } from 'vitest';
-import { sign } from './post-event.js';
+import { expect, onTestFinished, test } from 'vitest';
+import { site } from '../../../test/kit.js';
+import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { postEvent, sign } from './post-event.js';
 
 test('the signature is sha256= and the hexadecimal HMAC-SHA256 of timestamp, dot and raw body', () => {
   const timestamp = '2026-01-02T03:04:05.678Z';
@@ -9,4 +11,17 @@ test('the signature is sha256= and the hexadecimal HMAC-SHA256 of timestamp, dot
     .update(Buffer.concat([Buffer.from(`${timestamp}.`), body]))
     .digest('hex');
   expect(sign('whsec_x', timestamp, body)).toBe(`sha256=${expected}`);
+});
+
+test.each([
+  ['at half the timeout is a success', 250, { responseStatus: 200, failure: null }],
+  ['after the timeout is a failure', 60_000, { responseStatus: null, failure: 'no response within 0.5 s' }],
+])('a response %s', async (_, delayMs, expected) => {
+  const url = await site((_request, response) => {
+    const timer = setTimeout(() => response.end(), delayMs);
+    response.on('close', () => clearTimeout(timer));
+  });
+  const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
+  onTestFinished(() => dispatcher.destroy());
+  expect(await postEvent({ url, secret: 'whsec_x' }, Buffer.from('{}'), dispatcher, 500)).toMatchObject(expected);
 });

@@ -30,8 +30,13 @@ export function sign(secret: string, timestamp: string, body: Uint8Array): strin
   return `sha256=${createHmac('sha256', secret).update(`${timestamp}.`).update(body).digest('hex')}`;
 }
 
-/** Posts one signed delivery. Any 2xx status is a success. */
-export async function postEvent(endpoint: Endpoint, body: Buffer, dispatcher: Dispatcher): Promise<Exchange> {
+/** Posts one signed delivery. Any 2xx status before the timeout is a success. */
+export async function postEvent(
+  endpoint: Endpoint,
+  body: Buffer,
+  dispatcher: Dispatcher,
+  timeoutMs: number = limits.webhookTimeoutMs,
+): Promise<Exchange> {
   const startedAt = Date.now();
   const start = performance.now();
   const timestamp = new Date(startedAt).toISOString();
@@ -47,7 +52,7 @@ export async function postEvent(endpoint: Endpoint, body: Buffer, dispatcher: Di
   let timer: NodeJS.Timeout | undefined;
   // Undici reads the body once the connection is established, so a slow handshake does not shorten the receiver's time.
   function* bodyOnceConnected(): Generator<Buffer> {
-    timer = setTimeout(() => timeout.abort(), limits.webhookTimeoutMs);
+    timer = setTimeout(() => timeout.abort(), timeoutMs);
     yield body;
   }
   try {
@@ -71,9 +76,7 @@ export async function postEvent(endpoint: Endpoint, body: Buffer, dispatcher: Di
       failure: response.statusCode >= 200 && response.statusCode < 300 ? null : `HTTP ${response.statusCode}`,
     };
   } catch (error) {
-    const failure = timeout.signal.aborted
-      ? `no response within ${limits.webhookTimeoutMs / 1_000} s`
-      : connectionFailure(error);
+    const failure = timeout.signal.aborted ? `no response within ${timeoutMs / 1_000} s` : connectionFailure(error);
     return { ...sent, tookMs: performance.now() - start, responseStatus: null, responseBody: null, failure };
   } finally {
     clearTimeout(timer);
