@@ -13,18 +13,18 @@ import { silent, startServer, temporaryFolder } from './kit.js';
 
 const request = { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } };
 
-test('the first start makes an account that can create jobs, shows its key and a link to the dashboard once, and says where it listens', async () => {
+test('the first start creates an account, prints its key and a sign-in link once, and prints its URL', async () => {
   const config = loadConfig({ port: 0, workers: 0, dataDir: temporaryFolder() }, {});
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   const options = {
     log: silent,
-    stdout: { write: (text: string) => (said.stdout += text) },
-    stderr: { isTTY: true, write: (text: string) => (said.stderr += text) },
+    stdout: { write: (text: string) => (output.stdout += text) },
+    stderr: { isTTY: true, write: (text: string) => (output.stderr += text) },
   };
   const first = await serve(config, options);
-  expect(said.stdout).toBe(`gen3d is listening on http://127.0.0.1:${first.port}\n`);
-  expect(said.stderr).toContain(first.bootstrap?.apiKey);
-  const [link, token] = /http:\S+\/dashboard\/sign-in#(\S+)/.exec(said.stderr) ?? [];
+  expect(output.stdout).toBe(`gen3d is listening on http://127.0.0.1:${first.port}\n`);
+  expect(output.stderr).toContain(first.bootstrap?.apiKey);
+  const [link, token] = /http:\S+\/dashboard\/sign-in#(\S+)/.exec(output.stderr) ?? [];
   expect(link?.startsWith(`${first.url}/`)).toBe(true);
   const signedIn = await fetch(`${first.url}/dashboard/api/session`, {
     method: 'POST',
@@ -34,10 +34,10 @@ test('the first start makes an account that can create jobs, shows its key and a
   expect(await signedIn.json()).toMatchObject({ role: 'operator' });
   await first.close();
 
-  said.stderr = '';
+  output.stderr = '';
   const second = await serve(config, options);
   expect(second.bootstrap).toBeUndefined();
-  expect(said.stderr).toBe('');
+  expect(output.stderr).toBe('');
   const response = await fetch(`${second.url}/v1/jobs`, {
     method: 'POST',
     headers: { 'x-api-key': first.bootstrap!.apiKey },
@@ -47,7 +47,7 @@ test('the first start makes an account that can create jobs, shows its key and a
   await second.close();
 });
 
-test('where stderr is not a terminal, the first start puts no link into what may be a log', async () => {
+test('if stderr is not a terminal, the first start prints no sign-in link, because stderr may be a log', async () => {
   const config = loadConfig({ port: 0, workers: 0, dataDir: temporaryFolder() }, {});
   let stderr = '';
   const output = { write: (text: string) => (stderr += text) };
@@ -58,7 +58,7 @@ test('where stderr is not a terminal, the first start puts no link into what may
   expect(stderr).toContain('`gen3d admin sign-in-link` prints a link');
 });
 
-test('the first key and balance can be given', async () => {
+test('the first key and balance can be configured', async () => {
   const bootstrapApiKey = 'gen3d_0123456789012345678901234567890123456789';
   const server = await startServer({ bootstrapApiKey, bootstrapBalanceUsd: 3.5 });
   expect((await server.call('GET', '/v1/balance', undefined, bootstrapApiKey)).body).toMatchObject({
@@ -66,7 +66,7 @@ test('the first key and balance can be given', async () => {
   });
 });
 
-test('jobs, keys and webhook secrets are still there after a restart', async () => {
+test('jobs, keys and webhook secrets survive a restart', async () => {
   const dataDir = temporaryFolder();
   const first = await startServer({ dataDir });
   const { job_id } = CreateJobResponse.parse((await first.call('POST', '/v1/jobs', request)).body);
@@ -78,7 +78,7 @@ test('jobs, keys and webhook secrets are still there after a restart', async () 
   expect((await call('/v1/webhook-endpoint')).body).toEqual(endpoint.body);
 });
 
-test('the server key is readable by its owner only, and no secret lies in the database in clear', async () => {
+test('only its owner can read the server key, and the database contains no secret in plain text', async () => {
   const server = await startServer();
   const { dataDir } = server.config;
   expect(statSync(join(dataDir, 'server.key')).mode & 0o777).toBe(0o600);
@@ -89,14 +89,14 @@ test('the server key is readable by its owner only, and no secret lies in the da
   expect(database).not.toContain((body as { secret: string }).secret);
 });
 
-test('a port that is taken stops the start, and leaves no key that nobody saw', async () => {
+test('a port in use stops the start before the first key is created', async () => {
   const { port } = await startServer();
   const dataDir = temporaryFolder();
   await expect(startServer({ port, dataDir })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   expect((await startServer({ dataDir })).apiKey).not.toBe('');
 });
 
-test('several processes may open a new data directory at once', async () => {
+test('several processes can open a new data directory concurrently', async () => {
   const dataDir = temporaryFolder();
   const script = `
     import { loadConfig, openAdmin } from '@gen3d/server';
@@ -111,7 +111,7 @@ test('several processes may open a new data directory at once', async () => {
   await admin.close();
 });
 
-test('a database that a newer gen3d has changed is left alone, with a sentence', async () => {
+test('a database of a newer gen3d is refused', async () => {
   const path = join(temporaryFolder(), 'gen3d.sqlite');
   const db = openDatabase(path);
   await migrate(db);
@@ -120,14 +120,14 @@ test('a database that a newer gen3d has changed is left alone, with a sentence',
   await db.destroy();
 });
 
-test('photos handed in are their owner\u2019s only, also in a data directory that everybody may look into', async () => {
+test('only their owner can read inputs, even in a data directory that everyone can read', async () => {
   const dataDir = temporaryFolder();
   chmodSync(dataDir, 0o755);
   await startServer({ dataDir });
   expect(statSync(join(dataDir, 'inputs')).mode & 0o777).toBe(0o700);
 });
 
-test('the database is readable by its owner only', async () => {
+test('only its owner can read the database', async () => {
   const { dataDir } = (await startServer()).config;
   for (const name of ['gen3d.sqlite', 'gen3d.sqlite-wal', 'gen3d.sqlite-shm']) {
     expect(statSync(join(dataDir, name)).mode & 0o777, name).toBe(0o600);
@@ -135,10 +135,10 @@ test('the database is readable by its owner only', async () => {
 });
 
 test.each<[string, string, Uint8Array | string]>([
-  ['a database that is none', 'gen3d.sqlite', randomBytes(8192)],
+  ['an invalid database', 'gen3d.sqlite', randomBytes(8192)],
   ['an empty key', 'server.key', ''],
-  ['a file in place of a folder', 'inputs', ''],
-])('%s stops the start with a sentence that names the path and the way out', async (_, name, content) => {
+  ['a file instead of a folder', 'inputs', ''],
+])('%s stops the start with an error that names the path and --data-dir', async (_, name, content) => {
   const dataDir = temporaryFolder();
   const path = join(dataDir, name);
   writeFileSync(path, content);
@@ -146,11 +146,11 @@ test.each<[string, string, Uint8Array | string]>([
   await refusal.toThrow(ConfigError);
   await refusal.toThrow(path);
   await refusal.toThrow('--data-dir');
-  // Left as it was, for whoever wants to rescue it.
+  // Unchanged, so that it can be rescued.
   expect(readFileSync(path)).toEqual(Buffer.from(content));
 });
 
-test('a file as the data directory stops the start with a sentence', async () => {
+test('a file as the data directory stops the start with an error', async () => {
   const dataDir = join(temporaryFolder(), 'file');
   writeFileSync(dataDir, '');
   await expect(openAdmin(loadConfig({ dataDir }, {}))).rejects.toThrow(/file cannot be a folder.*--data-dir/);

@@ -8,8 +8,8 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const packageFolder = fileURLToPath(new URL('..', import.meta.url));
 
-// pnpm keeps packages in node_modules/.pnpm, and servers of files take a path with a dot for a hidden one.
-test('the dashboard and the documentation are served from a package that lies below a folder with a dot', async () => {
+// pnpm keeps packages in node_modules/.pnpm, and Express does not serve files of hidden folders by default.
+test('the dashboard and the documentation are served from a package below a hidden folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gen3d-installed-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const installed = join(folder, '.pnpm', 'server');

@@ -1,4 +1,4 @@
-// docs/operations/ beside what /metrics really gives.
+// Compares docs/operations/ with the metrics of a server.
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { sharedServer } from './contract/kit.js';
@@ -11,29 +11,29 @@ interface Metric {
   type: string;
 }
 
-let given: Metric[];
+let metrics: Metric[];
 
 beforeAll(async () => {
   const text = String((await server().call('GET', '/metrics', undefined, null)).body);
-  given = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => ({ name: name!, type: type! }));
+  metrics = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => ({ name: name!, type: type! }));
 });
 
-/** Of Node and the process, which prom-client makes. */
-const isOfProcess = ({ name }: Metric) => /^gen3d_(process|nodejs)_/.test(name);
+/** Whether prom-client defines the metric. */
+const isDefaultMetric = ({ name }: Metric) => /^gen3d_(process|nodejs)_/.test(name);
 
-test('the table of monitoring.md has every metric of ours with its type, and no other', () => {
+test('the table in monitoring.md lists exactly our metrics, with their types', () => {
   const rows = [...page('monitoring.md').matchAll(/^\| `(gen3d_\w+)` \| (\w+) \|/gm)];
   const documented = rows.map(([, name, type]) => ({ name, type }));
-  const ours = given.filter((metric) => !isOfProcess(metric)).map(({ name, type }) => ({ name, type }));
+  const ours = metrics.filter((metric) => !isDefaultMetric(metric)).map(({ name, type }) => ({ name, type }));
   expect(ours.length).toBeGreaterThan(15);
   expect(documented).toEqual(expect.arrayContaining(ours));
   expect(ours).toEqual(expect.arrayContaining(documented));
 });
 
-/** The metrics that a text names and the server does not give: a dashboard or a rule that stays empty for ever. */
+/** Metrics that a text names and the server does not have, so that a panel or a rule would stay empty. */
 function unknownIn(text: string): string[] {
   const series = new Set(
-    given.flatMap(({ name, type }) =>
+    metrics.flatMap(({ name, type }) =>
       type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
     ),
   );
@@ -41,7 +41,7 @@ function unknownIn(text: string): string[] {
   return named.filter((name) => !series.has(name));
 }
 
-test('the alerts ask for nothing that is not there', () => {
+test('the alerts use only existing metrics', () => {
   const rules = page('alerts.yaml');
   expect(rules.match(/- alert: /g)!.length).toBeGreaterThan(8);
   expect(unknownIn(rules)).toEqual([]);
@@ -66,19 +66,19 @@ describe('the Grafana dashboard', () => {
     templating: { list: { name: string; type: string }[] };
   };
 
-  test('asks for nothing that is not there, and takes its data source from a variable', () => {
-    const drawn = dashboard.panels.filter(({ type }) => type !== 'row');
-    expect(drawn.length).toBeGreaterThan(12);
-    for (const { title, datasource, targets = [] } of drawn) {
+  test('uses only existing metrics, and a variable as its data source', () => {
+    const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+    expect(panels.length).toBeGreaterThan(12);
+    for (const { title, datasource, targets = [] } of panels) {
       expect([title, targets.length > 0]).toEqual([title, true]);
       expect([title, ...targets.flatMap(({ expr }) => unknownIn(expr))]).toEqual([title]);
-      for (const place of [datasource, ...targets.map((target) => target.datasource)])
-        expect(place?.uid).toMatch(/^\$\{datasource\}$/);
+      for (const source of [datasource, ...targets.map((target) => target.datasource)])
+        expect(source?.uid).toMatch(/^\$\{datasource\}$/);
     }
     expect(dashboard.templating.list.find(({ name }) => name === 'datasource')?.type).toBe('datasource');
   });
 
-  test('is of Grafana 11, and no panel lies on another', () => {
+  test('has the schema of Grafana 11 and no overlapping panels', () => {
     expect(dashboard.schemaVersion).toBe(39);
     expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
     const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
