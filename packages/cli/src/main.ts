@@ -2,14 +2,14 @@ import { exitCode, failureOf, Interrupted } from './exit/failure.js';
 import { program } from './program.js';
 import { say } from './terminal/terminal.js';
 
-// `gen3d list | head -1`: who reads no further is no error. A full disk is.
+// A reader that closes the pipe, as in `gen3d list | head -1`, is not an error. A full disk is.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
-  say(`error: The output could not be written: ${error.message}`);
+  say(`error: Cannot write to stdout: ${error.message}`);
   process.exit(exitCode.failed);
 });
 
-// Progress and hints that nobody can read any more: the work goes on, and the result is what counts.
+// Losing progress and hints does not stop the command.
 process.stderr.on('error', () => {});
 
 try {
@@ -17,6 +17,6 @@ try {
 } catch (error) {
   const { exitCode, message } = failureOf(error);
   if (message) say(error instanceof Interrupted ? message : `error: ${message}`);
-  // Not process.exit: what was written to a pipe may still be on its way.
+  // process.exit() could discard output that is still being written to a pipe.
   process.exitCode = exitCode;
 }

@@ -20,36 +20,45 @@ import { addWorker } from './commands/worker.js';
 import { addServerOptions } from './server-options.js';
 
 const data = ['dataDir', 'database'] as const;
-const models = ['dataDir', 'bundle', 'matte', 'device'] as const;
+const bundles = ['dataDir', 'bundle', 'matte', 'device'] as const;
 
-/** Which of the server's settings these commands take as options. */
+/** The server settings that each command accepts as options. */
 const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>> = {
   serve: 'all',
-  worker: [...data, 'assets', 'workers', ...models.slice(1), 'allowPrivateNetwork', 'host', 'metricsPort', 'logFormat'],
+  worker: [
+    ...data,
+    'assets',
+    'workers',
+    ...bundles.slice(1),
+    'allowPrivateNetwork',
+    'host',
+    'metricsPort',
+    'logFormat',
+  ],
   admin: data,
-  models,
-  doctor: models,
+  models: bundles,
+  doctor: bundles,
 };
 
-/** `create -dash.png`: a dash makes options of a file's name. */
+/** Explains how to pass a file whose name starts with a dash, as in `create -dash.png`. */
 const withFileHint = (text: string) =>
-  text.replace(/^error: unknown option '-[^-'][^']*\.\w+'/, (refusal) => {
-    return `${refusal}. If it is a file, write ./ before its name, such as ./-photo.png`;
+  text.replace(/^error: unknown option '-[^-'][^']*\.\w+'/, (message) => {
+    return `${message}. If it is a file, prefix its name with ./, as in ./-photo.png`;
   });
 
-/** The whole command line. Errors are thrown, so that `main` alone decides exit codes. */
+/** The command line. Throws errors, which `main` converts to exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
-    .description('One photo in, one 3D model (GLB) out, on your own machine.')
+    .description('Turn a photo of an object into a 3D model (GLB), on your own machine.')
     .version(packageJson.version)
-    .option('--base-url <url>', 'the server to talk to (GEN3D_BASE_URL)')
-    .option('--api-key <key>', 'the key to use there (GEN3D_API_KEY)')
+    .option('--base-url <url>', 'URL of the server (GEN3D_BASE_URL)')
+    .option('--api-key <key>', 'API key for the server (GEN3D_API_KEY)')
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('`gen3d --help` lists the commands, `gen3d COMMAND --help` their options.')
+    .showHelpAfterError('For help, run `gen3d --help` or `gen3d COMMAND --help`.')
     .configureOutput({ outputError: (text, write) => write(withFileHint(text)) })
     .exitOverride();
 
-  gen3d.commandsGroup('Models from photos:');
+  gen3d.commandsGroup('Models:');
   addCreate(gen3d);
   addGet(gen3d);
   addList(gen3d);
@@ -66,7 +75,7 @@ export function program(): Command {
   addAdmin(gen3d);
   addModels(gen3d);
   addDoctor(gen3d);
-  gen3d.commandsGroup('This program:');
+  gen3d.commandsGroup('Tools:');
   addCompletion(gen3d, completeProgram);
   addMcp(gen3d);
 
@@ -74,13 +83,13 @@ export function program(): Command {
   return gen3d;
 }
 
-/** The server is loaded only for the commands that take its settings. */
+/** Adds the server settings of a command. Only these commands load the server. */
 async function addSettings(command: Command): Promise<void> {
   const settings = serverSettings[command.name()];
   if (settings) await addServerOptions(command, settings === 'all' ? undefined : settings);
 }
 
-/** The command line with every option of every command: to be described, not to be run. */
+/** The command line with all options of all commands, for documentation and completion. */
 export async function completeProgram(): Promise<Command> {
   const gen3d = program();
   for (const command of gen3d.commands) await addSettings(command);

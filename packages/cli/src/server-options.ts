@@ -5,7 +5,7 @@ type Key = Setting['key'];
 
 const switches: ReadonlySet<Key> = new Set(['allowPrivateNetwork', 'noTestKey'] as const);
 
-// What is not here reads <value>.
+// Other settings use <value>.
 const placeholders: Partial<Record<Key, string>> = {
   host: 'address',
   port: 'number',
@@ -24,8 +24,8 @@ const placeholders: Partial<Record<Key, string>> = {
 };
 
 /**
- * Adds the server's settings to a command as options. They are described once, in the server's configuration, which
- * is loaded only for the commands that need it.
+ * Adds server settings to a command as options. Their descriptions are those of the server's configuration, which is
+ * loaded only by these commands.
  */
 export async function addServerOptions(command: Command, keys?: readonly Key[]): Promise<void> {
   const { settings } = await import('@gen3d/server');
@@ -37,13 +37,13 @@ export async function addServerOptions(command: Command, keys?: readonly Key[]):
   command.option('--config <file>', 'JSON file with these settings (GEN3D_CONFIG)');
 }
 
-/** The configuration of a command whose options `addServerOptions` made. @throws ConfigError naming the setting */
+/** The configuration of a command with server settings. @throws ConfigError, which names the invalid setting */
 export const serverConfig = async (command: Command): Promise<Config> => (await configReader(command))();
 
-/** Reads the configuration anew at each call, because `gen3d models use` may change it while a server runs. */
+/** Returns a function that reads the configuration again, because `gen3d models use` may change it while a server runs. */
 export async function configReader(command: Command): Promise<() => Config> {
   const { loadConfig } = await import('@gen3d/server');
   const { testKey, ...flags } = command.optsWithGlobals();
-  // Commander reads --no-test-key as "testKey is false".
+  // Commander converts --no-test-key to `testKey: false`.
   return () => loadConfig({ ...flags, ...(testKey === false && { noTestKey: true }) });
 }

@@ -7,9 +7,9 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { writeBallSkeleton } from '../../engine/src/skeleton/skeleton.fixture.js';
 import { downloadLine } from '../src/bundles/download-progress.js';
-import { discPng, result, workplace } from './run.js';
+import { discPng, result, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = workplace();
+const { gen3d, path, serve, start } = testFolder();
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -24,52 +24,52 @@ async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Serves the folder `shop`; `handle` may answer a request itself by returning true. */
-const shop = (handle?: (file: Buffer, request: IncomingMessage, response: ServerResponse) => boolean) =>
+/** Serves the folder `published`. If `handle` returns true, it has responded itself. */
+const serveBundles = (handle?: (file: Buffer, request: IncomingMessage, response: ServerResponse) => boolean) =>
   listen(
     createServer(async (request, response) => {
-      const file = await readFile(path('shop', request.url!)).catch(() => undefined);
+      const file = await readFile(path('published', request.url!)).catch(() => undefined);
       if (!file) response.writeHead(404).end();
       else if (!handle?.(file, request, response)) response.end(file);
     }),
   );
 
 beforeAll(async () => {
-  await writeBallBundle(path('shop'), 'ball', { kind: 'planes', radius: 0.55 });
-  await writeBallBundle(path('shop'), 'odd', { kind: 'planes', decoder: { planeSize: 64 } });
+  await writeBallBundle(path('published'), 'ball', { kind: 'planes', radius: 0.55 });
+  await writeBallBundle(path('published'), 'odd', { kind: 'planes', decoder: { planeSize: 64 } });
   await writeFile(path('cup.png'), discPng());
 });
 
 describe('models pull', () => {
-  beforeEach(() => gen3dForgets('ball'));
+  beforeEach(() => removeBundle('ball'));
 
-  test('puts a model into the data directory, says where and under which terms, and list shows it', async () => {
-    const url = await shop();
+  test('downloads a bundle to the data directory, and prints its path and licenses', async () => {
+    const url = await serveBundles();
     const { code, stdout, stderr } = await gen3d(['models', 'pull', `${url}/ball`]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${path('data', 'models', 'ball')}\n` });
-    expect(stderr).toContain('encoder.onnx, of 25 kB in all\n');
+    expect(stderr).toContain('Downloading encoder.onnx (25 kB in total)\n');
     expect(stderr).toContain('✔ A ball, 25 kB\n');
     expect(stderr).toContain('weights: MIT');
     expect((await gen3d(['models', 'list'])).stdout).toMatch(/^ball +reconstruction +25 kB +weights: MIT$/m);
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0, stderr: '✔ ball\n' });
   });
 
-  test('knows the shipped catalog by name', async () => {
+  test('knows the bundles of the catalog', async () => {
     const { stderr: offers } = await gen3d(['models', 'list']);
-    expect(offers).toContain('`gen3d models pull u2net` fetches U2-Net, 176.0 MB');
-    expect(offers).toContain('`gen3d models pull triposr` fetches TripoSR, 1.7 GB');
+    expect(offers).toContain('`gen3d models pull u2net` downloads U2-Net, 176.0 MB');
+    expect(offers).toContain('`gen3d models pull triposr` downloads TripoSR, 1.7 GB');
     const { code, stderr } = await gen3d(['models', 'pull', 'u2nett']);
     expect(stderr).toMatch(/No catalog lists a bundle called u2nett; there are .*u2net/);
     expect(code).toBe(1);
   });
 
-  test.each(['SIGINT', 'SIGKILL'] as const)('goes on where %s interrupted it', async (signal) => {
+  test.each(['SIGINT', 'SIGKILL'] as const)('resumes after %s', async (signal) => {
     const ranges: Array<string | undefined> = [];
     let half: () => void = () => {};
     const halfway = new Promise<void>((resolve) => {
       half = resolve;
     });
-    const url = await shop((file, { url, headers }, response) => {
+    const url = await serveBundles((file, { url, headers }, response) => {
       if (url !== '/ball/encoder.onnx') return false;
       ranges.push(headers.range);
       const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
@@ -82,11 +82,11 @@ describe('models pull', () => {
     const child = start(['models', 'pull', `${url}/ball`]);
     const ended = result(child);
     await halfway;
-    await appears(path('data', 'models', '.ball.pull', 'encoder.onnx.part'), 9000);
+    await reachesSize(path('data', 'models', '.ball.pull', 'encoder.onnx.part'), 9000);
     child.kill(signal);
     const { code, stderr } = await ended;
     if (signal === 'SIGINT') {
-      expect(stderr).toContain('Interrupted. The same command goes on from there.');
+      expect(stderr).toContain('Interrupted. Run the same command to resume.');
       expect(code).toBe(130);
     }
     expect((await gen3d(['models', 'list'])).stdout).not.toContain('ball');
@@ -95,8 +95,8 @@ describe('models pull', () => {
     expect((await gen3d(['models', 'verify', 'ball'])).code).toBe(0);
   });
 
-  test('refuses a model that does not fit its manifest, naming the file, the tensor and both shapes', async () => {
-    const { code, stderr } = await gen3d(['models', 'pull', `${await shop()}/odd`]);
+  test('rejects a bundle that does not match its manifest, and names the file, the tensor and both shapes', async () => {
+    const { code, stderr } = await gen3d(['models', 'pull', `${await serveBundles()}/odd`]);
     expect(stderr).toMatch(
       /error: .*encoder\.onnx: output "scene_codes" has the shape \[1, 3, 2, 32, 32\], its manifest says \[1, 3, 2, 64, 64\]\n/,
     );
@@ -104,37 +104,37 @@ describe('models pull', () => {
     expect(existsSync(path('data', 'models', 'odd'))).toBe(false);
   });
 
-  test('goes through the proxy that the environment names, and past it where that says so', async () => {
-    const url = await shop();
-    const seen: string[] = [];
+  test('uses HTTP_PROXY, except for hosts in NO_PROXY', async () => {
+    const url = await serveBundles();
+    const requests: string[] = [];
     const proxy = createServer((request, response) => {
-      seen.push(request.url!);
-      forward(request.url!, { headers: request.headers }, (answer) => {
-        response.writeHead(answer.statusCode!, answer.headers);
-        answer.pipe(response);
+      requests.push(request.url!);
+      forward(request.url!, { headers: request.headers }, (forwarded) => {
+        response.writeHead(forwarded.statusCode!, forwarded.headers);
+        forwarded.pipe(response);
       }).end();
     });
     proxy.on('connect', ({ url: host }, socket) => {
-      seen.push(host!);
+      requests.push(host!);
       const [name, port] = host!.split(':');
-      const onwards = connect(Number(port), name, () => {
+      const upstream = connect(Number(port), name, () => {
         socket.write('HTTP/1.1 200 OK\r\n\r\n');
-        socket.pipe(onwards).pipe(socket);
+        socket.pipe(upstream).pipe(socket);
       });
-      onwards.on('error', () => socket.destroy());
-      socket.on('error', () => onwards.destroy());
+      upstream.on('error', () => socket.destroy());
+      socket.on('error', () => upstream.destroy());
     });
     const env = { HTTP_PROXY: await listen(proxy) };
     expect(await gen3d(['models', 'pull', `${url}/ball`], { env })).toMatchObject({ code: 0 });
-    expect(seen.length).toBeGreaterThan(0);
-    await gen3dForgets('ball');
-    seen.length = 0;
-    const past = { ...env, NO_PROXY: '127.0.0.1' };
-    expect(await gen3d(['models', 'pull', `${url}/ball`], { env: past })).toMatchObject({ code: 0 });
-    expect(seen).toEqual([]);
+    expect(requests.length).toBeGreaterThan(0);
+    await removeBundle('ball');
+    requests.length = 0;
+    const bypassed = { ...env, NO_PROXY: '127.0.0.1' };
+    expect(await gen3d(['models', 'pull', `${url}/ball`], { env: bypassed })).toMatchObject({ code: 0 });
+    expect(requests).toEqual([]);
   });
 
-  test('from an address where nothing answers ends with 1 and a sentence', async () => {
+  test('exits with 1 and a message if the server cannot be reached', async () => {
     const closed = createServer();
     const url = await listen(closed);
     closed.close();
@@ -145,32 +145,32 @@ describe('models pull', () => {
 });
 
 describe('models pull of a published checkpoint', () => {
-  beforeEach(() => gen3dForgets('ball'));
+  beforeEach(() => removeBundle('ball'));
 
-  /** A catalog, in GEN3D_MODELS_DIR, whose ball is made of a checkpoint that the shop serves. */
-  async function offered(handle?: Parameters<typeof shop>[0]) {
-    const { models, checkpoint } = await writeBallSkeleton(path('shop'), await shop(handle));
+  /** Sets up a catalog in GEN3D_MODELS_DIR with a bundle that needs a published checkpoint. */
+  async function catalog(handle?: Parameters<typeof serveBundles>[0]) {
+    const { models, checkpoint } = await writeBallSkeleton(path('published'), await serveBundles(handle));
     return { checkpoint, env: { GEN3D_MODELS_DIR: models } };
   }
 
-  test('says what it needs before it starts, and makes a bundle of it', async () => {
-    const { env } = await offered();
+  test('prints its requirements and creates a bundle', async () => {
+    const { env } = await catalog();
     const { code, stderr } = await gen3d(['models', 'pull', 'ball', '--precision', 'fp16'], { env });
     expect(stderr).toMatch(
-      /A ball: 25 kB to fetch; 37 kB on disk, where [\d.]+ GB are free; about 1\.0 GB of memory while it runs on a CPU\n/,
+      /A ball: 25 kB to download, 37 kB on disk \([\d.]+ GB free\)\. On a CPU, it uses about 1\.0 GB of memory\n/,
     );
     expect(stderr).toContain('✔ A ball (fp16)');
     expect(code).toBe(0);
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0 });
   });
 
-  test('takes a file that is there already, and refuses another one unless that is allowed', async () => {
-    const { checkpoint, env } = await offered((_, __, response) => response.writeHead(500).end() && true);
+  test('uses a local file, and rejects other weights without --allow-other-weights', async () => {
+    const { checkpoint, env } = await catalog((_, __, response) => response.writeHead(500).end() && true);
     expect(await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env })).toMatchObject({ code: 0 });
     await writeFile(checkpoint, (await readFile(checkpoint)).fill(1, 2000, 2001));
-    await gen3dForgets('ball');
-    const refused = await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env });
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('is not the published file: SHA-256') });
+    await removeBundle('ball');
+    const rejected = await gen3d(['models', 'pull', 'ball', '--from', checkpoint], { env });
+    expect(rejected).toMatchObject({ code: 1, stderr: expect.stringContaining('is not the published file: SHA-256') });
     const allowed = await gen3d(['models', 'pull', 'ball', '--from', checkpoint, '--allow-other-weights'], { env });
     expect(allowed.stderr).toContain('weights: unknown: not the published weights (MIT)');
     expect((await gen3d(['doctor'], { env })).stdout).toMatch(/A ball with other weights/);
@@ -186,7 +186,7 @@ describe('models use', () => {
   const bundleOf = async (glb: string) =>
     /"bundles":\[\{"name":"([^"]+)"/.exec(await readFile(path(glb), 'latin1'))?.[1];
 
-  test('makes a model the default, which a server then uses', async () => {
+  test('sets the default bundle, which a server then uses', async () => {
     const chosen = await gen3d(['models', 'use', 'ball'], { env: env() });
     expect(chosen.stderr).toContain(`✔ ball is the default bundle of ${path('data')}`);
     expect(chosen.code).toBe(0);
@@ -199,38 +199,38 @@ describe('models use', () => {
     expect(await bundleOf('cup.glb')).toBe('ball');
   }, 180_000);
 
-  test('is beaten by a variable, and says so', async () => {
+  test('reports that a variable overrides the default', async () => {
     const { code, stderr } = await gen3d(['models', 'use', 'ball'], { env: { ...env(), GEN3D_BUNDLE: 'inflate' } });
-    expect(stderr).toContain('But inflate is in use: a flag, GEN3D_BUNDLE or a config file says so');
+    expect(stderr).toContain('But inflate is in use: a flag, GEN3D_BUNDLE or a config file overrides the default');
     expect(code).toBe(0);
   });
 
-  test('takes a folder, wherever it lies', async () => {
+  test('accepts the path of a bundle', async () => {
     const { code, stdout } = await gen3d(['models', 'use', './mine/ball', '--json']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${JSON.stringify({ bundle: path('mine', 'ball') })}\n` });
     expect((await gen3d(['models', 'list'])).stdout).toMatch(/\/mine\/ball +reconstruction .*in use/);
   });
 
-  test('of a matting model changes that default, and leaves the bundle alone', async () => {
+  test('of a matting bundle changes only the matting default', async () => {
     await gen3d(['models', 'use', 'inflate']);
-    expect((await gen3d(['models', 'use', 'isnet'])).stderr).toContain('isnet is the default matting model');
+    expect((await gen3d(['models', 'use', 'isnet'])).stderr).toContain('isnet is the default matting bundle');
     expect(JSON.parse(await readFile(path('data', 'models', 'default.json'), 'utf8'))).toEqual({
       bundle: 'inflate',
       matte: 'isnet',
     });
   });
 
-  test('refuses a model that is not there, or does not fit its manifest, and the default stays', async () => {
+  test('rejects a missing bundle, and one that does not match its manifest', async () => {
     await gen3d(['models', 'use', 'inflate']);
     const missing = await gen3d(['models', 'use', 'bowl']);
-    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no model called bowl') });
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining('No bundle is named bowl') });
     const odd = await gen3d(['models', 'use', 'odd'], { env: env() });
     expect(odd).toMatchObject({ code: 1, stderr: expect.stringContaining('its manifest says [1, 3, 2, 64, 64]') });
     expect(await readFile(path('data', 'models', 'default.json'), 'utf8')).toContain('"inflate"');
   });
 });
 
-test('the bar of a download tells how much has come, how fast, and how long it will take', () => {
+test('the progress of a download has a bar, the size, the speed and the remaining time', () => {
   const progress = { file: 'encoder.onnx', received: 420_000_000, total: 840_000_000 };
   expect(downloadLine(progress, 120_000_000, 10_000)).toBe(
     'encoder.onnx  ████████████░░░░░░░░░░░░  420.0 MB of 840.0 MB, 12.0 MB/s, 35.0 s left',
@@ -238,10 +238,10 @@ test('the bar of a download tells how much has come, how fast, and how long it w
   expect(downloadLine(progress, 0, 0)).toBe('encoder.onnx  ████████████░░░░░░░░░░░░  420.0 MB of 840.0 MB');
 });
 
-async function gen3dForgets(name: string): Promise<void> {
+async function removeBundle(name: string): Promise<void> {
   await rm(path('data', 'models', name), { recursive: true, force: true });
 }
 
-async function appears(file: string, size: number): Promise<void> {
+async function reachesSize(file: string, size: number): Promise<void> {
   while ((await stat(file).catch(() => undefined))?.size !== size) await setTimeout(20);
 }

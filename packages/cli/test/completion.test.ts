@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { discPng, workplace } from './run.js';
+import { discPng, testFolder } from './run.js';
 
-const { gen3d, path, run } = workplace();
+const { gen3d, path, run } = testFolder();
 beforeAll(async () => {
   await writeFile(path('my cup.png'), discPng());
   await mkdir(path('data-of-mine'));
@@ -14,31 +14,36 @@ beforeAll(async () => {
   }
 });
 
-const has = (shell: string) => {
-  const there = spawnSync(shell, ['-c', 'exit 0']).status === 0;
-  if (!there) console.warn(`SKIPPED: completions in ${shell}, which is not here`);
-  return there;
+const isInstalled = (shell: string) => {
+  const installed = spawnSync(shell, ['-c', 'exit 0']).status === 0;
+  if (!installed) console.warn(`SKIPPED: completion in ${shell}, which is not installed`);
+  return installed;
 };
 
-/** What is asked of every shell: a command line up to the cursor, what must be offered, and what must not. */
+/** The command line up to the cursor, the required completions, and the forbidden ones. */
 const cases: [string, string, string[], string[]][] = [
   ['commands', 'gen3d ', ['create', 'watch', 'completion'], ['account']],
-  ['commands by their beginning', 'gen3d do', ['download', 'doctor'], ['create']],
+  ['commands with a prefix', 'gen3d do', ['download', 'doctor'], ['create']],
   ['options', 'gen3d create --', ['--wait', '--preview', '--api-key'], ['--status']],
-  ['commands of commands', 'gen3d admin account ', ['create', 'credit'], ['serve']],
-  ['options of a command whose name another has too', 'gen3d admin account create x --', ['--balance'], ['--wait']],
-  ["the server's settings", 'gen3d serve --a', ['--allow-private-network', '--assets-url'], ['--wait']],
-  ['the words that an option takes', 'gen3d list --status ', ['FAILED', 'CANCELED'], ['create']],
-  ['the words after =', 'gen3d list --status=FA', ['FAILED'], ['CANCELED']],
-  ['commands behind an option with a value', 'gen3d --base-url list mod', ['models'], []],
-  ['folders for a folder', 'gen3d serve --data-dir data', ['data-of-mine'], ['my cup.png']],
+  ['subcommands', 'gen3d admin account ', ['create', 'credit'], ['serve']],
+  [
+    'options of a subcommand with the name of another command',
+    'gen3d admin account create x --',
+    ['--balance'],
+    ['--wait'],
+  ],
+  ['server settings', 'gen3d serve --a', ['--allow-private-network', '--assets-url'], ['--wait']],
+  ['values of an option', 'gen3d list --status ', ['FAILED', 'CANCELED'], ['create']],
+  ['values after =', 'gen3d list --status=FA', ['FAILED'], ['CANCELED']],
+  ['commands after an option with a value', 'gen3d --base-url list mod', ['models'], []],
+  ['folders', 'gen3d serve --data-dir data', ['data-of-mine'], ['my cup.png']],
   ['photos', 'gen3d create my', ['my cup.png'], []],
-  ['the shells', 'gen3d completion ', ['bash', 'zsh', 'fish'], ['my cup.png']],
-  ['commands to be helped with', 'gen3d help cre', ['create'], ['my cup.png']],
+  ['shells', 'gen3d completion ', ['bash', 'zsh', 'fish'], ['my cup.png']],
+  ['arguments of help', 'gen3d help cre', ['create'], ['my cup.png']],
 ];
 
-const ask: Record<string, (line: string) => Promise<string[]>> = {
-  // As readline does it: words split at = too, and files where the function has nothing to say and lets it.
+const complete: Record<string, (line: string) => Promise<string[]>> = {
+  // Like readline, splits words at = and offers files if the function returns nothing and allows it.
   async bash(line) {
     const program = `
       source completion.bash
@@ -62,7 +67,7 @@ const ask: Record<string, (line: string) => Promise<string[]>> = {
     const { stdout } = await run('fish', ['--no-config', '-c', program, line]);
     return stdout.split('\n').map((offered) => (offered.split('\t')[0] ?? '').replace('--status=', ''));
   },
-  // A real zsh at a terminal, whose compadd also writes down what it is given.
+  // Runs zsh on a pseudo-terminal, with a compadd that also records the completions.
   async zsh(line) {
     await Promise.all(['offered', 'finished'].map((name) => rm(path(name), { force: true })));
     return (await run('zsh', ['-f', '-c', zshCapture, 'zsh', line])).stdout.split('\n');
@@ -87,15 +92,13 @@ const zshCapture = String.raw`
   until [[ -e finished ]]; do zpty -t shell && zpty -r shell seen; sleep 0.02; done
   cat offered`;
 
-/** As a person reads it: shells quote spaces, and show a folder with a slash. */
+/** Removes the quoting of spaces and the slash of folders. */
 const plain = (offered: string) => offered.trim().replaceAll('\\', '').replace(/\/$/, '');
 
-describe.each(['bash', 'zsh', 'fish'])('in %s', (shell) => {
-  describe.skipIf(!has(shell))('offered are', () => {
-    test.each(cases)('%s', async (_, line, wanted, unwanted) => {
-      const offered = (await ask[shell]!(line)).map(plain);
-      expect(offered).toEqual(expect.arrayContaining(wanted));
-      for (const one of unwanted) expect(offered).not.toContain(one);
-    });
+describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
+  test.skipIf(!isInstalled(shell)).each(cases)('completes %s', async (_, line, required, forbidden) => {
+    const completions = (await complete[shell]!(line)).map(plain);
+    expect(completions).toEqual(expect.arrayContaining(required));
+    for (const word of forbidden) expect(completions).not.toContain(word);
   });
 });

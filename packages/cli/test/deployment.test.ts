@@ -13,7 +13,7 @@ import { parseAllDocuments } from 'yaml';
 import { type CommandSyntax, syntaxOf } from '../src/completion/syntax.js';
 import { completeProgram } from '../src/program.js';
 
-// Nothing of this can be built or started here, so it is read as closely as can be.
+// These files cannot be built or started in tests, so they are checked statically.
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const filesIn = (folder: string) => readdirSync(join(root, folder)).map((name) => `${folder}/${name}`);
@@ -21,7 +21,7 @@ const filesIn = (folder: string) => readdirSync(join(root, folder)).map((name) =
 const composeFiles = ['compose.yaml', 'compose.cluster.yaml', 'deploy/compose/cuda.yaml'];
 const manifests = filesIn('deploy/kubernetes');
 const units = filesIn('deploy/systemd').filter((path) => path.endsWith('.service'));
-const all = ['Dockerfile', ...composeFiles, ...manifests, ...filesIn('deploy/systemd')];
+const deploymentFiles = ['Dockerfile', ...composeFiles, ...manifests, ...filesIn('deploy/systemd')];
 
 interface Service {
   readonly command?: readonly string[];
@@ -39,7 +39,7 @@ interface Manifest {
   readonly kind: string;
   readonly apiVersion: string;
   readonly metadata: { readonly name: string };
-  // Their shape is for the types of Kubernetes to check, below.
+  // The types of Kubernetes check the objects below.
   // biome-ignore lint/suspicious/noExplicitAny: the tests read a few fields of many kinds
   readonly spec: any;
 }
@@ -56,16 +56,16 @@ test.each([...composeFiles, ...manifests])('%s is YAML without errors or warning
   expect(parsed.flatMap(({ errors, warnings }) => [...errors, ...warnings].map(({ message }) => message))).toEqual([]);
 });
 
-test('every setting that is named exists', () => {
+test('all settings in deployment files exist', () => {
   const known = new Set([...settings.map(({ variable }) => variable), 'GEN3D_CONFIG', 'GEN3D_CONFIG_DIR']);
-  const named = all.flatMap((path) =>
+  const named = deploymentFiles.flatMap((path) =>
     [...read(path).matchAll(/\bGEN3D_[A-Z0-9_]+\b/g)].map(([name]) => ({ path, name })),
   );
   expect(named.length).toBeGreaterThan(20);
   expect(named.filter(({ name }) => !known.has(name))).toEqual([]);
 });
 
-describe('every command', () => {
+describe('commands in deployment files', () => {
   let syntax: CommandSyntax[];
   beforeAll(async () => {
     syntax = syntaxOf(await completeProgram());
@@ -87,7 +87,7 @@ describe('every command', () => {
     ]),
   ];
 
-  test.each(commands)('%s: gen3d %o exists, with its options', (_, [name = '', ...args]) => {
+  test.each(commands)('%s: gen3d %o is valid', (_, [name = '', ...args]) => {
     const command = syntax.find(({ path }) => path.join(' ') === name);
     expect(command?.options.length).toBeGreaterThan(0);
     for (let index = 0; index < args.length; index += 1) {
@@ -102,33 +102,34 @@ describe('every command', () => {
 });
 
 describe('the Dockerfile', () => {
-  test('has no fault that a linter of Dockerfiles finds', () => {
+  test('passes a linter', () => {
     expect(validate(read('Dockerfile')).map(({ range, message }) => `${range.start.line + 1}: ${message}`)).toEqual([]);
   });
 
-  test('copies only what there is, from stages that there are', () => {
+  test('copies existing files from existing stages', () => {
     const stages = dockerfile.getFROMs().map((from) => from.getBuildStage());
     expect(stages).toEqual(['build', 'cuda-libraries', 'cuda', 'cpu']);
-    const copies = dockerfile.getCOPYs().filter((one) => one instanceof Copy);
+    const copies = dockerfile.getCOPYs().filter((instruction) => instruction instanceof Copy);
     for (const copy of copies) {
       const from = copy.getFromFlag()?.getValue();
       if (from) expect(stages).toContain(from);
       else expect(existsSync(join(root, copy.getArguments()[0]!.getValue()))).toBe(true);
     }
-    const letIn = read('.dockerignore')
+    const included = read('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'));
-    expect(letIn.length).toBeGreaterThan(5);
-    for (const line of letIn) expect(existsSync(join(root, line.slice(1).replace('/*/', '/node-script/')))).toBe(true);
+    expect(included.length).toBeGreaterThan(5);
+    for (const line of included)
+      expect(existsSync(join(root, line.slice(1).replace('/*/', '/node-script/')))).toBe(true);
   });
 
-  test('ends with the image for the CPU, and both run as nobody in particular', () => {
+  test('ends with the CPU image, and both images run as an unprivileged user', () => {
     const text = read('Dockerfile');
     expect(dockerfile.getFROMs().at(-1)?.getBuildStage()).toBe('cpu');
     expect(text.match(/^USER 10001:10001$/gm)).toHaveLength(2);
   });
 
-  test('starts the command where its package has it', () => {
+  test('uses the path of the command in its package', () => {
     const { bin } = JSON.parse(read('packages/cli/package.json'));
     expect(read('Dockerfile')).toContain(`ln -s /app/${bin.gen3d.replace('./', '')} /usr/local/bin/gen3d`);
     for (const path of units) expect(read(path)).toContain(`/opt/gen3d/${bin.gen3d.replace('./', '')} `);
@@ -136,18 +137,18 @@ describe('the Dockerfile', () => {
 });
 
 describe.each(compose)('$path', ({ path, file }) => {
-  test('is what the Compose specification wants', () => {
+  test('conforms to the Compose specification', () => {
     const ajv = new Ajv({
       strict: false,
       formats: { duration: true, expose: true, ports: true, subnet_ip_address: true },
     });
-    // Extensions may stand anywhere, and what they hold has been merged.
+    // The schema does not allow extensions, whose content has been merged.
     const plain = Object.fromEntries(Object.entries(file).filter(([key]) => !key.startsWith('x-') && key !== 'name'));
     ajv.validate(composeSchema, plain);
     expect(ajv.errors ?? []).toEqual([]);
   });
 
-  test('names only volumes, files, services and stages that there are', () => {
+  test('refers to existing volumes, files, services and stages', () => {
     const stages = dockerfile.getFROMs().map((from) => from.getBuildStage());
     for (const { volumes = [], depends_on = {}, build } of Object.values(file.services)) {
       for (const source of volumes.map((volume) => volume.split(':')[0] ?? '')) {
@@ -155,14 +156,14 @@ describe.each(compose)('$path', ({ path, file }) => {
         else expect(Object.keys(file.volumes ?? {}), path).toContain(source);
       }
       const others = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on);
-      for (const one of others) expect(Object.keys(file.services)).toContain(one);
+      for (const name of others) expect(Object.keys(file.services)).toContain(name);
       if (typeof build === 'object') expect(stages).toContain(build.target);
     }
   });
 });
 
 describe('Kubernetes', () => {
-  test('every object has only fields that Kubernetes knows, of the types that it wants', () => {
+  test('all objects conform to the types of Kubernetes', () => {
     const kinds: Record<string, string> = {
       'apps/v1': 'apps/v1',
       v1: 'core/v1',
@@ -183,7 +184,7 @@ describe('Kubernetes', () => {
     expect(typeErrors(source.replace('"livenessProbe"', '"livnessProbe"')).join()).toContain('livnessProbe');
   });
 
-  test('selectors find their pods, and what is scaled and watched exists', () => {
+  test('selectors, scaling and resources refer to existing objects', () => {
     const deployments = objects.filter(({ kind }) => kind === 'Deployment');
     for (const { spec } of deployments) expect(spec.template.metadata.labels).toEqual(spec.selector.matchLabels);
     const labels = deployments.map(({ spec }) => spec.template.metadata.labels);
@@ -197,7 +198,7 @@ describe('Kubernetes', () => {
     for (const name of resources) expect(manifests).toContain(`deploy/kubernetes/${name}`);
   });
 
-  test('probes ask what the server answers', () => {
+  test('probes use existing routes', () => {
     const probes = containers.flatMap(({ startupProbe, livenessProbe, readinessProbe }) =>
       [startupProbe, livenessProbe, readinessProbe].filter(Boolean).map(({ httpGet }) => httpGet.path),
     );
@@ -206,7 +207,7 @@ describe('Kubernetes', () => {
   });
 });
 
-test('everything that runs gen3d waits longer for its end than a drain may take', () => {
+test('all grace periods are longer than the drain of the server', () => {
   const graces = [
     ...composeFiles.flatMap((path) => [...read(path).matchAll(/stop_grace_period: (\d+)s/g)]),
     ...manifests.flatMap((path) => [...read(path).matchAll(/terminationGracePeriodSeconds: (\d+)/g)]),
@@ -218,20 +219,20 @@ test('everything that runs gen3d waits longer for its end than a drain may take'
 });
 
 const hasSystemd = spawnSync('systemd-analyze', ['--version']).status === 0;
-if (!hasSystemd) console.warn('SKIPPED: systemd units, for want of systemd-analyze');
-test.skipIf(!hasSystemd)('systemd finds nothing wrong with the units', () => {
+if (!hasSystemd) console.warn('SKIPPED: systemd units. systemd-analyze is not installed');
+test.skipIf(!hasSystemd)('systemd-analyze reports no problems of the units', () => {
   for (const path of units) {
     const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', join(root, path)], {
       encoding: 'utf8',
     });
-    // Whether this machine has a Node there says nothing of the unit.
+    // The machine of the tests may not have Node at this path.
     const problems = stderr.split('\n').filter((line) => line && !/\/usr\/bin\/node is not executable/.test(line));
     expect({ path, problems }).toEqual({ path, problems: [] });
     if (existsSync('/usr/bin/node')) expect(status).toBe(0);
   }
 });
 
-/** What TypeScript says of a module that lies beside this file. */
+/** The type errors of a module in this folder. */
 function typeErrors(source: string): string[] {
   const path = fileURLToPath(new URL('objects.ts', import.meta.url));
   const options: ts.CompilerOptions = {

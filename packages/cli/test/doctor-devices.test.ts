@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { workplace } from './run.js';
+import { testFolder } from './run.js';
 
-const { gen3d, path } = workplace();
+const { gen3d, path } = testFolder();
 const nowhere = { GEN3D_BASE_URL: 'http://127.0.0.1:1' };
 const providers = ['cuda', 'webgpu', 'coreml', 'dml', 'cpu'];
 
@@ -15,7 +15,7 @@ interface Doctor {
 const doctor = async (env: Record<string, string> = {}) =>
   JSON.parse((await gen3d(['doctor', '--json'], { env: { ...nowhere, ...env } })).stdout) as Doctor;
 
-test('doctor shows every device, why it is not used or how it does, and the one that auto takes', async () => {
+test('doctor shows the problem or the results of every device, and the one that auto uses', async () => {
   const { code, stdout } = await gen3d(['doctor'], { env: nowhere });
   for (const provider of providers) {
     const [row] = new RegExp(`^ +✔? +${provider} +(works|not used) .*$`, 'm').exec(stdout) ?? [];
@@ -23,27 +23,26 @@ test('doctor shows every device, why it is not used or how it does, and the one 
     if (row?.includes('not used')) expect(stdout).toMatch(new RegExp(`^ +${provider}: .{10,}$`, 'm'));
   }
   expect(stdout).toMatch(/ cpu +works .*gen3d-base \d+ ms/);
-  expect(stdout.match(/taken by auto/g)).toHaveLength(1);
+  expect(stdout.match(/used by auto/g)).toHaveLength(1);
   expect(code).toBe(0);
 });
 
-test('doctor --json tells programs the same', async () => {
+test('doctor --json has the same devices', async () => {
   const { devices, healthy } = await doctor();
   expect(devices.map(({ provider }) => provider)).toEqual(providers);
-  // The first that works.
   expect(devices.findIndex(({ takenByAuto }) => takenByAuto)).toBe(devices.findIndex(({ problem }) => !problem));
   expect(devices.at(-1)).toMatchObject({ provider: 'cpu', tests: [{ bundle: 'gen3d-base', ms: expect.any(Number) }] });
   expect(healthy).toBe(true);
 });
 
-test('a device that is configured and cannot be used is a problem', async () => {
+test('doctor reports a configured device that cannot be used as a problem', async () => {
   const absent = process.platform === 'win32' ? 'coreml' : 'dml';
   const { findings, healthy } = await doctor({ GEN3D_DEVICE: absent });
   expect(findings).toContainEqual({ topic: 'device', level: 'problem', text: expect.stringContaining(absent) });
   expect(healthy).toBe(false);
 });
 
-test.each(['missing', 'damaged'])('a bundle that is %s takes only its own self-test away', async (state) => {
+test.each(['missing', 'damaged'])('a %s bundle only lacks its self-test', async (state) => {
   await mkdir(path('models', 'damaged'), { recursive: true });
   await writeFile(path('models', 'damaged', 'manifest.json'), '{');
   const { devices } = await doctor({ GEN3D_BUNDLE: state, GEN3D_MODELS_DIR: path('models') });

@@ -7,9 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { discPng, result, says, workplace } from './run.js';
+import { discPng, outputMatching, result, testFolder } from './run.js';
 
-const { path, run, serve } = workplace();
+const { path, run, serve } = testFolder();
 const example = (name: string) => fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url));
 let server: Awaited<ReturnType<typeof serve>>;
 let env: Record<string, string>;
@@ -31,7 +31,7 @@ async function start(name: string, args: readonly string[], extraEnv: Record<str
     env: { PATH: process.env.PATH, PORT: '0', ...env, ...extraEnv },
   });
   children.push(child);
-  const [url = ''] = /http:\S+/.exec(await says(child, /Listening on \S+\n/)) ?? [];
+  const [url = ''] = /http:\S+/.exec(await outputMatching(child, /Listening on \S+\n/)) ?? [];
   return { child, url };
 }
 
@@ -170,7 +170,7 @@ test('batch-folder creates missing models, and with --watch those of new photos'
   });
   children.push(watching);
   await writeFile(path('photos', 'd.png'), discPng(73));
-  await says(watching, /models\/d\.glb\n/);
+  await outputMatching(watching, /models\/d\.glb\n/);
   watching.kill();
 });
 

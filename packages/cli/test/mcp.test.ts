@@ -4,9 +4,9 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { bin, discPng, result, workplace } from './run.js';
+import { bin, discPng, result, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = workplace();
+const { gen3d, path, serve, start } = testFolder();
 let idle: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   await mkdir(path('project'));
@@ -19,8 +19,8 @@ beforeAll(async () => {
   await serve('--bundle', 'inflate');
 });
 
-/** An assistant that works in `project`, by the protocol's own client. */
-async function assistant(...args: string[]) {
+/** Connects an MCP client in the folder `project`. */
+async function connectClient(...args: string[]) {
   const client = new Client({ name: 'test', version: '1' });
   const env = { PATH: process.env.PATH ?? '', GEN3D_CONFIG_DIR: path('config'), GEN3D_DATA_DIR: path('data') };
   const transport = new StdioClientTransport({
@@ -32,31 +32,31 @@ async function assistant(...args: string[]) {
   });
   await client.connect(transport);
   onTestFinished(() => client.close());
-  const call = async (name: string, given: Record<string, unknown>, onprogress?: (progress: Progress) => void) =>
-    (await client.callTool({ name, arguments: given }, undefined, {
+  const call = async (name: string, args: Record<string, unknown>, onprogress?: (progress: Progress) => void) =>
+    (await client.callTool({ name, arguments: args }, undefined, {
       timeout: 50_000,
       ...(onprogress && { onprogress }),
     })) as CallToolResult;
   return { client, call };
 }
 
-const words = ({ content }: CallToolResult) =>
+const textOf = ({ content }: CallToolResult) =>
   content.map((part) => (part.type === 'text' ? part.text : part.type)).join(' ');
 
-test('an assistant makes a model of a photo, sees how it gets on and what it looks like, and writes the file', async () => {
-  const { client, call } = await assistant();
+test('an assistant creates a model, receives progress and a thumbnail, and downloads the file', async () => {
+  const { client, call } = await connectClient();
   const { tools } = await client.listTools();
   expect(tools.map(({ name }) => name).sort()).toEqual(['create', 'download', 'list', 'wait']);
   expect(client.getInstructions()).toMatch(/Call create .*, then wait .*, then download/);
 
   const created = await call('create', { image: 'cup.png' });
   const { job_id } = created.structuredContent as { job_id: string };
-  const seen: Progress[] = [];
-  const waited = await call('wait', { job_id }, (progress) => seen.push(progress));
+  const updates: Progress[] = [];
+  const waited = await call('wait', { job_id }, (progress) => updates.push(progress));
   expect(waited.structuredContent).toMatchObject({ task_id: job_id, status: 'SUCCEEDED', progress: 100 });
-  expect(seen.at(-1)).toMatchObject({ progress: 100, total: 100, message: 'SUCCEEDED' });
-  const [picture] = waited.content.filter((part) => part.type === 'image');
-  expect(Buffer.from(picture?.data ?? '', 'base64').subarray(0, 2)).toEqual(Buffer.from([0xff, 0xd8]));
+  expect(updates.at(-1)).toMatchObject({ progress: 100, total: 100, message: 'SUCCEEDED' });
+  const [thumbnail] = waited.content.filter((part) => part.type === 'image');
+  expect(Buffer.from(thumbnail?.data ?? '', 'base64').subarray(0, 2)).toEqual(Buffer.from([0xff, 0xd8]));
 
   const written = await call('download', { job_id, path: 'cup.glb' });
   expect(written.structuredContent).toMatchObject({ path: path('project', 'cup.glb') });
@@ -64,9 +64,9 @@ test('an assistant makes a model of a photo, sees how it gets on and what it loo
   expect(glb.toString('latin1', 0, 4)).toBe('glTF');
   expect(written.structuredContent?.bytes).toBe(glb.length);
 
-  const again = await call('create', { image: 'cup.png', idempotency_key: 'cup' });
+  const first = await call('create', { image: 'cup.png', idempotency_key: 'cup' });
   const { structuredContent } = await call('create', { image: 'cup.png', idempotency_key: 'cup' });
-  expect(structuredContent).toEqual(again.structuredContent);
+  expect(structuredContent).toEqual(first.structuredContent);
   const page = await call('list', { limit: 1 });
   expect(page.structuredContent).toMatchObject({
     jobs: [{ task_id: structuredContent?.job_id }],
@@ -74,37 +74,37 @@ test('an assistant makes a model of a photo, sees how it gets on and what it loo
   });
 });
 
-describe('refused in words that an assistant can act on', () => {
-  test('a photo without a thing in it, a job and a status that do not exist', async () => {
-    const { call } = await assistant();
+describe('a tool returns an error message', () => {
+  test('for a photo without an object, an unknown job and an unknown status', async () => {
+    const { call } = await connectClient();
     const { job_id } = (await call('create', { image: 'empty.png' })).structuredContent as { job_id: string };
     const failed = await call('wait', { job_id });
     expect(failed).toMatchObject({ isError: true });
-    expect(words(failed)).toMatch(/^Job \w+ failed: /);
-    expect(words(await call('download', { job_id }))).toMatch(/is FAILED and has no model/);
+    expect(textOf(failed)).toMatch(/^Job \w+ failed: /);
+    expect(textOf(await call('download', { job_id }))).toMatch(/is FAILED and has no model/);
     expect(await call('wait', { job_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A' })).toMatchObject({ isError: true });
     const status = await call('list', { status: 'DONE' });
     expect(status).toMatchObject({ isError: true });
-    expect(words(status)).toContain('status');
+    expect(textOf(status)).toContain('status');
   });
 
-  test('a file that is there, unless told to overwrite it', async () => {
-    const { call } = await assistant();
+  test('for an existing file, without overwrite', async () => {
+    const { call } = await connectClient();
     await writeFile(path('project', 'mine.glb'), 'precious');
     const { structuredContent } = await call('list', { status: 'SUCCEEDED', limit: 1 });
     const { jobs } = structuredContent as { jobs: { task_id: string }[] };
     const job_id = jobs[0]?.task_id;
-    const refused = await call('download', { job_id, path: 'mine.glb' });
-    expect(refused).toMatchObject({ isError: true });
-    expect(words(refused)).toContain('mine.glb exists already');
+    const rejected = await call('download', { job_id, path: 'mine.glb' });
+    expect(rejected).toMatchObject({ isError: true });
+    expect(textOf(rejected)).toContain('mine.glb already exists');
     expect(await readFile(path('project', 'mine.glb'), 'utf8')).toBe('precious');
     expect((await call('download', { job_id, path: 'mine.glb', overwrite: true })).isError).toBeUndefined();
     expect((await readFile(path('project', 'mine.glb'))).toString('latin1', 0, 4)).toBe('glTF');
   });
 
-  test('a photo or a model outside its folders', async () => {
-    const { call } = await assistant();
-    for (const [tool, given] of [
+  test('for a photo or a model outside the folders', async () => {
+    const { call } = await connectClient();
+    for (const [tool, args] of [
       ['create', { image: '../secret.png' }],
       ['create', { image: 'link.png' }],
       ['create', { image: '/etc/hostname' }],
@@ -112,46 +112,46 @@ describe('refused in words that an assistant can act on', () => {
       ['download', { job_id: 'x', path: 'out/stolen.glb' }],
       ['download', { job_id: '../x' }],
     ] as const) {
-      const refused = await call(tool, given);
-      expect(refused, JSON.stringify(given)).toMatchObject({ isError: true });
-      expect(words(refused)).toMatch(/lies outside .*project: `gen3d mcp --folder`/);
+      const rejected = await call(tool, args);
+      expect(rejected, JSON.stringify(args)).toMatchObject({ isError: true });
+      expect(textOf(rejected)).toMatch(/is outside .*project\. .*`gen3d mcp --folder`/);
     }
     expect(existsSync(path('stolen.glb'))).toBe(false);
   });
 
-  test('but not in another folder that it was given', async () => {
-    const { call } = await assistant('--folder', path('project'), path());
+  test('but not for a photo in a folder allowed with --folder', async () => {
+    const { call } = await connectClient('--folder', path('project'), path());
     expect((await call('create', { image: '../secret.png' })).isError).toBeUndefined();
   });
 
-  test('a server that is not there, and a key that is wrong', async () => {
-    const { call } = await assistant('--base-url', 'http://127.0.0.1:1', '--api-key', 'gen3d_key');
-    expect(words(await call('list', {}))).toContain('is the server running? Start it with `gen3d serve`');
-    const stranger = await assistant('--api-key', 'gen3d_wrong');
-    expect(words(await stranger.call('list', {}))).toContain('API key is missing, wrong or revoked');
+  test('for an unreachable server and a wrong key', async () => {
+    const { call } = await connectClient('--base-url', 'http://127.0.0.1:1', '--api-key', 'gen3d_key');
+    expect(textOf(await call('list', {}))).toContain('start it with `gen3d serve`');
+    const unauthorized = await connectClient('--api-key', 'gen3d_wrong');
+    expect(textOf(await unauthorized.call('list', {}))).toContain('API key is missing, wrong or revoked');
   });
 });
 
-test('a job that takes longer than the wait is told as it stands', async () => {
-  const { call } = await assistant('--base-url', idle.url);
+test('wait returns a running job when the time runs out', async () => {
+  const { call } = await connectClient('--base-url', idle.url);
   const { job_id } = (await call('create', { image: 'cup.png' })).structuredContent as { job_id: string };
   const waited = await call('wait', { job_id, timeout_seconds: 1 });
   expect(waited.structuredContent).toMatchObject({ task_id: job_id, status: 'PENDING' });
-  expect(words(waited)).toMatch(/^The job is still running: call wait again/);
+  expect(textOf(waited)).toMatch(/^The job is still running\. Call wait again/);
 });
 
-test('it ends with 0 when its assistant has gone, and with 2 for a folder that is not there', async () => {
+test('the server exits with 0 when stdin closes, and with 2 for a missing folder', async () => {
   const child = start(['mcp']);
   const ended = result(child);
   child.stdin.end();
   expect(await ended).toEqual({ code: 0, stdout: '', stderr: '' });
-  expect(await gen3d(['mcp', '--folder', 'nowhere'])).toMatchObject({
+  expect(await gen3d(['mcp', '--folder', 'missing'])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('The folder nowhere cannot be opened'),
+    stderr: expect.stringContaining('Cannot open the folder missing'),
   });
 });
 
-test('no other command loads the protocol, nor what only one of them needs', async () => {
+test('other commands do not load the protocol, or dependencies of single commands', async () => {
   await writeFile(
     path('hooks.mjs'),
     `import { appendFileSync } from 'node:fs';

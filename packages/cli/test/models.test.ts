@@ -3,10 +3,10 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { discPng, workplace } from './run.js';
+import { discPng, testFolder } from './run.js';
 
-// The real thing end to end: command line, SDK, HTTP, SQLite, runner, engine. `inflate` and cut-out photos keep it quick.
-const { gen3d, path, serve } = workplace();
+// End to end: command line, SDK, HTTP, SQLite, runner and engine. `inflate` and transparent photos keep it fast.
+const { gen3d, path, serve } = testFolder();
 
 beforeAll(async () => {
   await mkdir(path('photos'));
@@ -19,7 +19,7 @@ const isGlb = async (...names: string[]) => (await readFile(path(...names))).sub
 const leftovers = async () => (await readdir(path())).filter((name) => name.endsWith('.part'));
 
 describe('create --wait', () => {
-  test('writes the model beside its photo and prints its path', async () => {
+  test('writes the model next to its photo and prints its path', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'photos/bowl.png', '--wait']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'photos/bowl.glb\n' });
     expect(stderr).toMatch(/bowl\.png {2}[\d.]+ [kM]B, [\d.]+ s/);
@@ -35,14 +35,14 @@ describe('create --wait', () => {
     expect(await isGlb('cup.glb')).toBe(true);
   });
 
-  test('--json prints the task alone, and stdin becomes model.glb', async () => {
+  test('prints only the task with --json, and writes model.glb for stdin', async () => {
     const { code, stdout } = await gen3d(['create', '-', '--wait', '--json'], { input: discPng() });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
     expect(await isGlb('model.glb')).toBe(true);
   });
 
-  test('a photo too large for a request is scaled down and made all the same', async () => {
+  test('scales down a photo that is too large for a request', async () => {
     const photo = discPng(1200, 480, 0);
     expect(photo.byteLength).toBeGreaterThan(4 * 1024 * 1024);
     await writeFile(path('phone.png'), photo);
@@ -50,23 +50,23 @@ describe('create --wait', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'phone.glb\n' });
   });
 
-  test('a file that is large and no photo, or larger than any photo may be, is refused before anything is sent', async () => {
-    await writeFile(path('junk.jpg'), Buffer.alloc(5_000_000, 'no photo '));
+  test('rejects a large file that is not a photo, and a photo larger than the limit', async () => {
+    await writeFile(path('junk.jpg'), Buffer.alloc(5_000_000, 'not a photo '));
     await writeFile(path('huge.png'), Buffer.concat([discPng(), Buffer.alloc(26 * 1024 * 1024)]));
     expect(await gen3d(['create', 'junk.jpg'])).toMatchObject({ code: 2, stderr: expect.stringContaining('junk.jpg') });
     expect(await gen3d(['create', 'huge.png'])).toMatchObject({ code: 2, stderr: expect.stringContaining('25 MiB') });
   });
 
-  test('a URL is fetched by the server, and its name names the model', async () => {
-    const pictures = createServer((_, response) => response.end(discPng()));
-    await new Promise<void>((resolve) => pictures.listen(0, '127.0.0.1', resolve));
-    const url = `http://127.0.0.1:${(pictures.address() as AddressInfo).port}/shop/tea%20pot.png?size=large`;
+  test('names the model of a URL after the file in it', async () => {
+    const shop = createServer((_, response) => response.end(discPng()));
+    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/shop/tea%20pot.png?size=large`;
     const { code, stdout } = await gen3d(['create', url, '--wait']);
-    pictures.close();
+    shop.close();
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'tea-pot.glb\n' });
   });
 
-  test('several photos go into a folder; one that fails is named, and the others are made', async () => {
+  test('writes several models into a folder, despite a failed photo', async () => {
     const { code, stdout, stderr } = await gen3d([
       'create',
       'photos/bowl.png',
@@ -83,7 +83,7 @@ describe('create --wait', () => {
     expect(existsSync(path('out/empty.glb'))).toBe(false);
   });
 
-  test('a photo with no object ends with 1 and says so', async () => {
+  test('exits with 1 for a photo without an object', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'empty.png', '--wait', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ status: 'FAILED', error: { code: 'no_foreground' } });
     expect(stderr).toMatch(/error: Job \S+ failed: /);
@@ -91,13 +91,13 @@ describe('create --wait', () => {
   });
 });
 
-test('get --wait picks a job up, and download fetches model and thumbnail again', async () => {
+test('get --wait resumes waiting, and download gets the model and the thumbnail again', async () => {
   const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
-  expect(await gen3d(['get', id, '--wait', '-o', 'picked-up.glb'])).toMatchObject({
+  expect(await gen3d(['get', id, '--wait', '-o', 'resumed.glb'])).toMatchObject({
     code: 0,
-    stdout: 'picked-up.glb\n',
+    stdout: 'resumed.glb\n',
   });
-  expect(await isGlb('picked-up.glb')).toBe(true);
+  expect(await isGlb('resumed.glb')).toBe(true);
   expect(await gen3d(['download', id])).toMatchObject({ code: 0, stdout: `${id}.glb\n` });
   expect(await gen3d(['download', id, '--thumbnail'])).toMatchObject({ code: 0, stdout: `${id}.jpg\n` });
   expect((await readFile(path(`${id}.jpg`))).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));

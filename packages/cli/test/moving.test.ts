@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { workplace } from './run.js';
+import { testFolder } from './run.js';
 
-const { gen3d, path, serve } = workplace();
+const { gen3d, path, serve } = testFolder();
 
 let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 
 describe('admin backup', () => {
-  test('prints the file that it wrote, and says what is not in it', async () => {
+  test('prints the path of the copy, and what else a backup needs', async () => {
     const { code, stdout, stderr } = await gen3d(['admin', 'backup', 'gen3d.backup']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: `${path('gen3d.backup')}\n` });
     for (const missing of ['server.key', 'assets', 'inputs']) expect(stderr).toContain(path('data', missing));
@@ -20,7 +20,7 @@ describe('admin backup', () => {
     expect(JSON.parse(json)).toEqual({ file: path('another.backup'), bytes: size });
   });
 
-  test('refuses a file that exists with 1 and a sentence', async () => {
+  test('exits with 1 if the file exists', async () => {
     await gen3d(['admin', 'backup', 'precious']);
     const { code, stdout, stderr } = await gen3d(['admin', 'backup', 'precious']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -29,26 +29,26 @@ describe('admin backup', () => {
 });
 
 describe('admin migrate-to', () => {
-  const nowhere = 'postgres://gen3d:s3cret@127.0.0.1:1/gen3d';
+  const unreachable = 'postgres://gen3d:s3cret@127.0.0.1:1/gen3d';
 
-  test('refuses what is no PostgreSQL, and another source than SQLite, as bad usage', async () => {
-    for (const args of [['mysql://127.0.0.1/gen3d'], [nowhere, '--database', nowhere]]) {
+  test('rejects other targets than PostgreSQL and other sources than SQLite', async () => {
+    for (const args of [['mysql://127.0.0.1/gen3d'], [unreachable, '--database', unreachable]]) {
       const { code, stderr } = await gen3d(['admin', 'migrate-to', ...args]);
-      expect(stderr).toMatch(/^error: (Give the URL of a PostgreSQL database|--database names no source here)/);
+      expect(stderr).toMatch(/^error: (Pass the URL of a PostgreSQL database|The source must be the SQLite database)/);
       expect(code).toBe(2);
     }
-    const { code, stderr } = await gen3d(['admin', 'migrate-to', nowhere, '--assets', 's3://No_Bucket']);
+    const { code, stderr } = await gen3d(['admin', 'migrate-to', unreachable, '--assets', 's3://No_Bucket']);
     expect(stderr).toMatch(/--assets .* must be a folder, or s3:/);
     expect(code).toBe(2);
   });
 
-  test('refuses while the server runs; afterwards it is PostgreSQL that is missing, named without its password', async () => {
-    const refused = await gen3d(['admin', 'migrate-to', nowhere]);
-    expect(refused.stderr).toMatch(/gen3d\.sqlite is open in a server, a worker or another gen3d command/);
-    expect(refused.code).toBe(1);
+  test('fails while the server runs, and names an unreachable database without its password', async () => {
+    const rejected = await gen3d(['admin', 'migrate-to', unreachable]);
+    expect(rejected.stderr).toMatch(/gen3d\.sqlite is open in a server, a worker or another gen3d command/);
+    expect(rejected.code).toBe(1);
     server.child.kill('SIGTERM');
     await server.ended;
-    const { code, stderr } = await gen3d(['admin', 'migrate-to', nowhere]);
+    const { code, stderr } = await gen3d(['admin', 'migrate-to', unreachable]);
     expect(stderr).toMatch(/^error: Cannot use postgres:\/\/gen3d@127\.0\.0\.1:1\/gen3d\. /);
     expect(stderr).not.toContain('s3cret');
     expect(code).toBe(1);

@@ -19,7 +19,7 @@ test.each([
   expect(modelPath(image)).toBe(path);
 });
 
-describe('writing', () => {
+describe('output files', () => {
   let folder: string;
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'gen3d-out-'));
@@ -27,15 +27,15 @@ describe('writing', () => {
   afterEach(() => rm(folder, { recursive: true }));
   const content = new TextEncoder().encode('new');
 
-  test('a file that appeared during the job is kept, and nothing half-written stays', async () => {
+  test('keep a file that was created during the job, and leave no temporary file', async () => {
     const path = join(folder, 'cup.glb');
     await writeFile(path, 'precious');
-    await expect(writeOutput(path, content)).rejects.toThrow(/exists already/);
+    await expect(writeOutput(path, content)).rejects.toThrow(/already exists/);
     expect(await readFile(path, 'utf8')).toBe('precious');
     expect(await readdir(folder)).toEqual(['cup.glb']);
   });
 
-  test('force replaces it', async () => {
+  test('replace an existing file with force', async () => {
     const path = join(folder, 'cup.glb');
     await writeFile(path, 'old');
     await writeOutput(path, content, true);
@@ -43,28 +43,28 @@ describe('writing', () => {
     expect(await readdir(folder)).toEqual(['cup.glb']);
   });
 
-  test('a folder given with -o takes one model as well as several, and is made if it ends in a slash', async () => {
+  test('go into a folder given with -o, which is created if its path ends in a slash', async () => {
     expect(await planOutputs(['photos/cup.glb'], { output: folder })).toEqual([join(folder, 'cup.glb')]);
-    const made = join(folder, 'models/');
-    expect(await planOutputs(['cup.glb'], { output: made })).toEqual([join(made, 'cup.glb')]);
+    const created = join(folder, 'models/');
+    expect(await planOutputs(['cup.glb'], { output: created })).toEqual([join(created, 'cup.glb')]);
     expect(await readdir(folder)).toEqual(['models']);
   });
 
   test.each([
-    ['a file in place of the folder', 'afile/x.glb', /because it is a file/],
-    ['a folder that cannot be', 'afile/models/', /cannot be made/],
-    ['a folder that takes no files', '/proc/x.glb', /Nothing can be written into \/proc/],
-  ])('%s is noticed before anything is sent', async (_, output, words) => {
+    ['in a file instead of a folder', 'afile/x.glb', /because it is a file/],
+    ['in a folder that cannot be created', 'afile/models/', /Cannot create the folder/],
+    ['in a folder that is not writable', '/proc/x.glb', /Cannot write to \/proc/],
+  ])('%s are rejected', async (_, output, message) => {
     await writeFile(join(folder, 'afile'), '');
     await expect(
       planOutputs(['cup.glb'], { output: resolve(folder, output) + (output.endsWith('/') ? '/' : '') }),
-    ).rejects.toThrow(words);
+    ).rejects.toThrow(message);
     expect(await readdir(folder)).toEqual(['afile']);
   });
 
-  test('what is refused leaves no new folder behind', async () => {
+  test('leave no new folder when they are rejected', async () => {
     const output = join(folder, 'new', 'models');
-    await expect(planOutputs(['a/cup.glb', 'b/cup.glb'], { output })).rejects.toThrow(/would both be/);
+    await expect(planOutputs(['a/cup.glb', 'b/cup.glb'], { output })).rejects.toThrow(/would both be written/);
     expect(await readdir(folder)).toEqual([]);
   });
 });

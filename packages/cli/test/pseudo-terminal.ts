@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 
-/** Whether util-linux' `script` is here, which runs a program on a terminal of its own. */
+/** Whether `script` of util-linux is installed, which runs a program on a pseudo-terminal. */
 export const hasScript =
   process.platform === 'linux' && spawnSync('script', ['--version']).stdout?.includes('util-linux') === true;
-if (!hasScript) console.warn("SKIPPED: what only a terminal sees, as util-linux' `script` is not here");
+if (!hasScript) console.warn('SKIPPED: tests on a terminal. `script` of util-linux is not installed');
 
-/** The arguments for `script` that run this command line on a terminal of 100 columns, its output on stdout. */
+/** Arguments for `script`, to run a command on a terminal of 100 columns with its output on stdout. */
 export const onTerminal = (command: readonly string[]): string[] => [
   '-qefc',
   `stty cols 100 rows 40; ${command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(' ')}`,

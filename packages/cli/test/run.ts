@@ -20,8 +20,8 @@ interface RunOptions {
   readonly input?: Uint8Array | string;
 }
 
-/** A folder of its own for each test file: photos, profile and data, gone afterwards. */
-export function workplace() {
+/** A temporary folder for the photos, profile and data of a test file. */
+export function testFolder() {
   let folder = '';
   const children: ChildProcess[] = [];
   beforeAll(async () => {
@@ -48,14 +48,14 @@ export function workplace() {
     GEN3D_TEXTURE_SIZE: '256',
   });
 
-  /** Runs `gen3d` to its end. */
+  /** Runs `gen3d` until it exits. */
   const gen3d = async (args: readonly string[], { env, input }: RunOptions = {}): Promise<Result> => {
     const child = start(args, env);
     child.stdin.end(input);
     return result(child);
   };
 
-  /** Runs another program to its end, as `gen3d` would be run. */
+  /** Runs another program until it exits, with the same environment. */
   const run = async (program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Result> => {
     const child = spawn(program, args, { cwd: folder, env: { ...environment(), ...env } });
     children.push(child);
@@ -63,7 +63,7 @@ export function workplace() {
     return result(child);
   };
 
-  /** Starts `gen3d serve` on a free port and resolves with its address once it listens. */
+  /** Starts `gen3d serve` on a free port. Resolves with its URL when it is ready. */
   const serve = async (...args: string[]): Promise<{ url: string; child: ChildProcess; ended: Promise<Result> }> => {
     const child = start(['serve', '--port', '0', ...args]);
     const ended = result(child);
@@ -72,7 +72,7 @@ export function workplace() {
         const [, found] = /listening on (\S+)$/.exec(line) ?? [];
         if (found) resolve(found);
       });
-      ended.then(({ stderr }) => reject(new Error(`gen3d serve ended: ${stderr}`)), reject);
+      ended.then(({ stderr }) => reject(new Error(`gen3d serve exited: ${stderr}`)), reject);
     });
     return { url, child, ended };
   };
@@ -80,7 +80,7 @@ export function workplace() {
   return { path, start, gen3d, run, serve };
 }
 
-/** Collects what a process says until it ends. */
+/** Collects the output of a process until it exits. */
 export function result(child: ChildProcess): Promise<Result> {
   let stdout = '';
   let stderr = '';
@@ -93,21 +93,21 @@ export function result(child: ChildProcess): Promise<Result> {
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })));
 }
 
-/** Resolves when the process has said something that fits. */
-export function says(child: ChildProcess, words: RegExp): Promise<string> {
+/** Resolves with the output so far as soon as it matches. */
+export function outputMatching(child: ChildProcess, pattern: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
-    let said = '';
-    const hear = (chunk: unknown) => {
-      said += chunk;
-      if (words.test(said)) resolve(said);
+    let output = '';
+    const onData = (chunk: unknown) => {
+      output += chunk;
+      if (pattern.test(output)) resolve(output);
     };
-    child.stdout?.on('data', hear);
-    child.stderr?.on('data', hear);
-    child.once('close', () => reject(new Error(`ended without saying ${words}: ${said}`)));
+    child.stdout?.on('data', onData);
+    child.stderr?.on('data', onData);
+    child.once('close', () => reject(new Error(`exited without output matching ${pattern}: ${output}`)));
   });
 }
 
-/** A red disc with nothing around it: a photo that is cut out already, so that no matting model is needed. */
+/** A PNG of a red disc on a transparent background, which requires no matting. */
 export function discPng(size = 96, radius = 0.4 * size, compressionLevel = 6): Buffer {
   const rows = Buffer.alloc(size * (1 + 4 * size));
   for (let y = 0; y < size; y += 1) {
@@ -137,7 +137,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return framed;
 }
 
-// node:zlib has one since 20.15 and 22.2, but @types/node 20 does not know it.
+// node:zlib has crc32 since Node 20.15 and 22.2, but @types/node 20 does not declare it.
 function crc32(bytes: Buffer): number {
   let crc = 0xffffffff;
   for (const byte of bytes) {

@@ -5,11 +5,11 @@ import { publicTestKey } from '@gen3d/sdk';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { jobTable } from '../src/commands/list.js';
-import { type PictureWay, picture, pictureWay } from '../src/terminal/preview.js';
+import { type GraphicsProtocol, graphicsProtocol, renderImage } from '../src/terminal/preview.js';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
-import { bin, discPng, workplace } from './run.js';
+import { bin, discPng, testFolder } from './run.js';
 
-const { gen3d, path, run, serve } = workplace();
+const { gen3d, path, run, serve } = testFolder();
 let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   await writeFile(path('cup.png'), discPng());
@@ -18,7 +18,7 @@ beforeAll(async () => {
 const testKey = { GEN3D_API_KEY: publicTestKey };
 
 describe('list', () => {
-  test('for a person has a heading, ages, and why a job failed', () => {
+  test('has a heading, ages and reasons of failures on a terminal', () => {
     const task = {
       type: 'image-to-3d',
       progress: 0,
@@ -42,11 +42,11 @@ describe('list', () => {
     ]);
   });
 
-  test.skipIf(!hasScript)('is a table with colours on a terminal, and stays bare lines in a pipe', async () => {
+  test.skipIf(!hasScript)('has colors on a terminal, but not in a pipe', async () => {
     const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
-    const seen = (await run('script', onTerminal([process.execPath, bin, 'list', '--limit', '1']))).stdout;
-    expect(seen).toContain('\x1b[33mPENDING 0 %\x1b[39m');
-    expect(stripVTControlCharacters(seen).split(/\r?\n/)).toEqual(
+    const output = (await run('script', onTerminal([process.execPath, bin, 'list', '--limit', '1']))).stdout;
+    expect(output).toContain('\x1b[33mPENDING 0 %\x1b[39m');
+    expect(stripVTControlCharacters(output).split(/\r?\n/)).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^JOB +STATUS +CREATED/),
         expect.stringMatching(new RegExp(`^${id}  PENDING 0 %  \\d+ s ago$`)),
@@ -58,7 +58,7 @@ describe('list', () => {
 });
 
 describe('--open', () => {
-  // xdg-open's own way: the program that BROWSER names gets the address.
+  // xdg-open runs the program in BROWSER with the URL.
   const browser = async () => {
     await writeFile(
       path('browser'),
@@ -71,14 +71,14 @@ describe('--open', () => {
   const opened = () =>
     vi.waitUntil(() => (existsSync(path('opened')) ? readFile(path('opened'), 'utf8') : ''), { timeout: 30_000 });
 
-  test.skipIf(process.platform !== 'linux')("opens the job's page in the dashboard, and names it", async () => {
+  test.skipIf(process.platform !== 'linux')('opens the job in the dashboard and prints its URL', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'cup.png', '--open'], { env: await browser() });
     const page = `${server.url}/dashboard/jobs/${stdout.trim()}`;
     expect({ code, stderr }).toEqual({ code: 0, stderr: `Opening ${page}\n` });
     expect(await opened()).toBe(page);
   });
 
-  test.skipIf(process.platform !== 'linux')("opens the model's file with --wait", async () => {
+  test.skipIf(process.platform !== 'linux')('opens the model file with --wait', async () => {
     const args = ['create', 'cup.png', '--wait', '--open', '-o', 'opened.glb'];
     const { code, stderr } = await gen3d(args, { env: { ...(await browser()), ...testKey } });
     expect(code).toBe(0);
@@ -88,12 +88,12 @@ describe('--open', () => {
 });
 
 describe('--preview', () => {
-  test.each<[string, NodeJS.ProcessEnv, PictureWay]>([
-    ['blocks where nothing is known', { TERM: 'xterm-256color' }, 'blocks'],
-    ['what GEN3D_PREVIEW says', { GEN3D_PREVIEW: 'sixel' }, 'sixel'],
-    ['blocks inside tmux, whatever is around it', { TMUX: '/tmp/tmux', GEN3D_PREVIEW: '' }, 'blocks'],
-  ])('is %s', async (_, env, way) => {
-    expect(await pictureWay(env)).toBe(way);
+  test.each<[string, NodeJS.ProcessEnv, GraphicsProtocol]>([
+    ['blocks for an unknown terminal', { TERM: 'xterm-256color' }, 'blocks'],
+    ['the value of GEN3D_PREVIEW', { GEN3D_PREVIEW: 'sixel' }, 'sixel'],
+    ['blocks inside tmux', { TMUX: '/tmp/tmux', GEN3D_PREVIEW: '' }, 'blocks'],
+  ])('uses %s', async (_, env, protocol) => {
+    expect(await graphicsProtocol(env)).toBe(protocol);
   });
 
   const red = () =>
@@ -101,14 +101,14 @@ describe('--preview', () => {
       .png()
       .toBuffer();
 
-  test('for kitty and iTerm2 is a PNG that they can read', async () => {
+  test('is a valid PNG for kitty and iTerm2', async () => {
     const image = await red();
     const esc = String.fromCharCode(0x1b);
-    const pieces = (await picture(image, 'kitty', 24)).split(`${esc}_G`).slice(1);
+    const pieces = (await renderImage(image, 'kitty', 24)).split(`${esc}_G`).slice(1);
     expect(pieces.every((piece) => piece.endsWith(`${esc}\\`) && piece.length < 4200)).toBe(true);
     expect(pieces.at(-1)).toMatch(/^[^;]*m=0;/);
     const kitty = pieces.map((piece) => piece.slice(piece.indexOf(';') + 1, -2)).join('');
-    const iterm2 = await picture(image, 'iterm2', 24);
+    const iterm2 = await renderImage(image, 'iterm2', 24);
     expect(iterm2).toMatch(new RegExp(`^${esc}]1337;File=inline=1;[^:]*:[\\w+/=]+${String.fromCharCode(7)}$`));
     for (const base64 of [kitty, iterm2.slice(iterm2.indexOf(':') + 1, -1)]) {
       const { format, width, height } = await sharp(Buffer.from(base64, 'base64')).metadata();
@@ -116,29 +116,26 @@ describe('--preview', () => {
     }
   });
 
-  test('for sixel names its size and its colours, which sixel counts in percent', async () => {
-    expect(await picture(await red(), 'sixel', 24)).toMatch(/^.P0;1;q"1;1;320;240#0;2;78;12;12#0!320~/);
+  test('has its size and its colors, in percent, for sixel', async () => {
+    expect(await renderImage(await red(), 'sixel', 24)).toMatch(/^.P0;1;q"1;1;320;240#0;2;78;12;12#0!320~/);
   });
 
-  test('in characters is half a cell a pixel, in the colours that the terminal has', async () => {
-    const [first = '', ...others] = (await picture(await red(), 'blocks', 24)).split('\n');
+  test('has two pixels per character as blocks, with the colors of the terminal', async () => {
+    const [first = '', ...others] = (await renderImage(await red(), 'blocks', 24)).split('\n');
     expect(stripVTControlCharacters(first)).toBe('▀'.repeat(32));
     expect(others).toHaveLength(11);
     expect(first).toContain('\x1b[38;2;200;30;30;48;2;200;30;30m▀');
-    expect(await picture(await red(), 'blocks', 8)).toContain('\x1b[38;5;167;48;5;167m▀');
+    expect(await renderImage(await red(), 'blocks', 8)).toContain('\x1b[38;5;167;48;5;167m▀');
   });
 
-  test.skipIf(!hasScript)(
-    'shows the model under its line on a terminal, and to a pipe only why there is none',
-    async () => {
-      const args = ['create', 'cup.png', '--wait', '--preview', '--force'];
-      const env = { ...testKey, GEN3D_PREVIEW: 'blocks', TERM: 'xterm-256color' };
-      const seen = (await run('script', onTerminal([process.execPath, bin, ...args]), env)).stdout;
-      expect(stripVTControlCharacters(seen)).toMatch(/✔ cup\.png {2}\d+ kB, .*\r\n(▀{32}\r\n){5,}/);
-      const piped = await gen3d(args, { env });
-      expect(piped).toMatchObject({ code: 0, stdout: 'cup.glb\n' });
-      expect(piped.stderr).not.toContain('▀');
-      expect(piped.stderr).toMatch(/^No preview: stderr.* is not a terminal.*\n(.*\n)*✔ cup\.png/);
-    },
-  );
+  test.skipIf(!hasScript)('appears below the line of the photo on a terminal, and is explained in a pipe', async () => {
+    const args = ['create', 'cup.png', '--wait', '--preview', '--force'];
+    const env = { ...testKey, GEN3D_PREVIEW: 'blocks', TERM: 'xterm-256color' };
+    const output = (await run('script', onTerminal([process.execPath, bin, ...args]), env)).stdout;
+    expect(stripVTControlCharacters(output)).toMatch(/✔ cup\.png {2}\d+ kB, .*\r\n(▀{32}\r\n){5,}/);
+    const piped = await gen3d(args, { env });
+    expect(piped).toMatchObject({ code: 0, stdout: 'cup.glb\n' });
+    expect(piped.stderr).not.toContain('▀');
+    expect(piped.stderr).toMatch(/^No preview: stderr is not a terminal\n(.*\n)*✔ cup\.png/);
+  });
 });

@@ -4,18 +4,18 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { discPng, result, says, workplace } from './run.js';
+import { discPng, outputMatching, result, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = workplace();
+const { gen3d, path, serve, start } = testFolder();
 const jobId = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** More than the other tests create. */
+/** More jobs than the other tests create. */
 const maxOpenJobs = 40;
 let server: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   await writeFile(path('cup.png'), discPng());
   await writeFile(path('bowl.png'), discPng());
-  // No runner: jobs stay as they were accepted.
+  // Without a runner, jobs stay PENDING.
   server = await serve('--workers', '0', '--max-open-jobs', String(maxOpenJobs));
 });
 
@@ -26,13 +26,13 @@ const json = async (...args: string[]) => {
 };
 
 describe('after the first serve', () => {
-  test('its key is kept for this user alone, and the other commands need none', async () => {
+  test('other commands use its key, which only this user can read', async () => {
     const { mode } = await stat(path('config', 'profile.json'));
     expect((mode & 0o777).toString(8)).toBe('600');
     expect(await json('balance')).toMatchObject({ balance_usd: 10, min_balance_usd: 1 });
   });
 
-  test('create prints the job id and nothing else', async () => {
+  test('create prints only the job id', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'cup.png']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.trimEnd()).toMatch(jobId);
@@ -42,20 +42,20 @@ describe('after the first serve', () => {
     });
   });
 
-  test('an empty -o is refused before a job is made', async () => {
+  test('create rejects an empty -o without creating a job', async () => {
     const before = await json('list');
     const { code, stderr } = await gen3d(['create', 'cup.png', '--wait', '-o', '']);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^error: -o is empty/) });
     expect(await json('list')).toEqual(before);
   });
 
-  test('create takes a photo from stdin', async () => {
+  test('create reads a photo from stdin', async () => {
     const { code, stdout } = await gen3d(['create', '-'], { input: discPng() });
     expect(stdout.trimEnd()).toMatch(jobId);
     expect(code).toBe(0);
   });
 
-  test('create of several photos prints one API object a line with --json', async () => {
+  test('create --json prints one API object per line', async () => {
     const { stdout } = await gen3d(['create', 'cup.png', 'bowl.png', '--json']);
     const ids = stdout
       .trimEnd()
@@ -65,13 +65,13 @@ describe('after the first serve', () => {
     for (const id of ids) expect(id).toMatch(jobId);
   });
 
-  test('create waits while the account has as many open jobs as it may have', async () => {
+  test('create waits while the account has the maximum number of unfinished jobs', async () => {
     const { account_id } = await json('admin', 'account', 'create', 'busy', '--balance', '10');
     const { api_key } = await json('admin', 'key', 'create', account_id);
     const photos = Array.from({ length: maxOpenJobs + 1 }, () => 'cup.png');
     const creating = start(['create', ...photos, '--api-key', api_key]);
     const ended = result(creating);
-    await says(creating, /the server accepts no more jobs at the moment/);
+    await outputMatching(creating, /the server accepts no more jobs at the moment/);
     const { jobs } = await json('list', '--limit', '100', '--api-key', api_key);
     expect(jobs).toHaveLength(maxOpenJobs);
     await gen3d(['admin', 'job', 'cancel', jobs[0].task_id]);
@@ -80,7 +80,7 @@ describe('after the first serve', () => {
     expect(new Set(stdout.trimEnd().split('\n')).size).toBe(photos.length);
   });
 
-  test('list pages with the cursor, newest first', async () => {
+  test('list shows pages, newest first', async () => {
     const first = await json('list', '--limit', '1');
     expect(first.jobs).toHaveLength(1);
     const second = await json('list', '--limit', '1', '--cursor', first.next_cursor);
@@ -89,8 +89,8 @@ describe('after the first serve', () => {
   });
 });
 
-describe('refused', () => {
-  test('an unknown job ends with 1, its id, and where to look', async () => {
+describe('these fail:', () => {
+  test('an unknown job exits with 1 and a hint', async () => {
     const id = '01J9ZC3W8Q4V5N6M7P8R9S0T1A';
     for (const args of [
       ['get', id],
@@ -103,40 +103,40 @@ describe('refused', () => {
     }
   });
 
-  test('a wrong key ends with 4 and says what to do', async () => {
+  test('a wrong key exits with 4 and a hint', async () => {
     const { code, stderr } = await gen3d(['create', 'cup.png'], { env: { GEN3D_API_KEY: 'gen3d_wrong' } });
     expect(stderr).toMatch(/missing, wrong or revoked.*gen3d login/);
     expect(code).toBe(4);
   });
 
-  test('an account without money ends with 1 and both figures', async () => {
+  test('an account without credit exits with 1 and both amounts', async () => {
     const { account_id } = await json('admin', 'account', 'create', 'poor', '--balance', '0.25');
     const { api_key } = await json('admin', 'key', 'create', account_id);
     const { code, stderr } = await gen3d(['create', 'cup.png', '--api-key', api_key]);
-    expect(stderr).toMatch(/balance is 0\.25 USD.*needs 1\.00 USD/);
+    expect(stderr).toMatch(/balance is 0\.25 USD.*requires 1\.00 USD/);
     expect(code).toBe(1);
   });
 
-  test('the key of one server is never sent to another', async () => {
+  test('a command for another server does not send the key, and exits with 4', async () => {
     const keys: unknown[] = [];
-    const stranger = createServer((request, response) => {
+    const otherServer = createServer((request, response) => {
       keys.push(request.headers.authorization);
       response.writeHead(404).end();
     });
-    await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
-    const { port } = stranger.address() as AddressInfo;
+    await new Promise<void>((resolve) => otherServer.listen(0, '127.0.0.1', resolve));
+    const { port } = otherServer.address() as AddressInfo;
     const { code, stderr } = await gen3d(['list', '--base-url', `http://127.0.0.1:${port}`]);
-    stranger.close();
+    otherServer.close();
     expect(stderr).toMatch(/There is no API key for .*gen3d login/);
     expect(code).toBe(4);
     expect(keys).toEqual([undefined]);
   });
 });
 
-describe('with the test key, whose jobs are done at once', () => {
+describe('with the test key, whose jobs finish immediately', () => {
   const env = { GEN3D_API_KEY: publicTestKey };
 
-  test('create --wait writes the model of each photo, its line, and a summary', async () => {
+  test('create --wait writes the models, and prints a line for each and a summary', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'cup.png', 'bowl.png', '--wait', '-o', 'models'], { env });
     expect(stdout.trimEnd().split('\n').sort()).toEqual(['models/bowl.glb', 'models/cup.glb']);
     const lines = stderr.trimEnd().split('\n');
@@ -148,61 +148,67 @@ describe('with the test key, whose jobs are done at once', () => {
     expect(code).toBe(0);
   });
 
-  test('create --wait goes on when nobody reads its progress', async () => {
-    const child = start(['create', 'cup.png', '--wait', '-o', 'unwatched.glb'], env);
+  test('create --wait continues when stderr is closed', async () => {
+    const child = start(['create', 'cup.png', '--wait', '-o', 'closed-stderr.glb'], env);
     child.stderr.destroy();
     const { code, stdout } = await result(child);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'unwatched.glb\n' });
-    expect((await readFile(path('unwatched.glb'))).toString('latin1', 0, 4)).toBe('glTF');
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'closed-stderr.glb\n' });
+    expect((await readFile(path('closed-stderr.glb'))).toString('latin1', 0, 4)).toBe('glTF');
   });
 });
 
-describe('waiting for a job that does not end', () => {
-  test('Ctrl-C ends with 130, leaves no file, and says how to pick the job up', async () => {
+describe('while waiting for a job,', () => {
+  test('Ctrl-C exits with 130, writes no file, and prints how to resume', async () => {
     const child = start(['create', 'cup.png', '--wait']);
     const ended = result(child);
-    await says(child, /waiting for its turn/);
+    await outputMatching(child, /waiting for preparation/);
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
-    expect(stderr).toMatch(/Interrupted\. The job goes on.*\n {2}gen3d get [0-9A-Z]{26} --wait -o cup\.glb\n$/);
+    expect(stderr).toMatch(
+      /Interrupted\. The job is still running.*\n {2}gen3d get [0-9A-Z]{26} --wait -o cup\.glb\n$/,
+    );
     expect(stdout).toBe('');
     expect(code).toBe(130);
     expect(existsSync(path('cup.glb'))).toBe(false);
   });
 
-  test('Ctrl-C while a photo comes in through stdin ends too', async () => {
+  test('Ctrl-C while reading stdin exits', async () => {
     const child = start(['create', '-', '--wait']);
     const ended = result(child);
-    await says(child, /sending/);
+    await outputMatching(child, /sending/);
     child.kill('SIGINT');
     expect((await ended).code).toBe(130);
   });
 
-  test('Ctrl-C during get --wait says the same', async () => {
+  test('Ctrl-C during get --wait prints how to resume', async () => {
     const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
     const child = start(['get', id, '--wait', '-o', 'my cup.glb']);
     const ended = result(child);
-    await says(child, /waiting for its turn/);
+    await outputMatching(child, /waiting for preparation/);
     child.kill('SIGINT');
     const { code, stderr } = await ended;
-    expect(stderr).toContain(`Interrupted. The job goes on: \`gen3d get ${id} --wait -o 'my cup.glb'\`\n`);
+    expect(stderr).toContain(
+      `Interrupted. The job is still running. To wait again: gen3d get ${id} --wait -o 'my cup.glb'\n`,
+    );
     expect(code).toBe(130);
   });
 
-  test('download says how to wait for it, and why there is nothing if it was canceled', async () => {
+  test('download prints how to wait, or that the job was canceled', async () => {
     const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
     const early = await gen3d(['download', id, '-o', 'cup.glb']);
-    expect(early.stderr).toContain(`is PENDING 0 % and has no model yet: \`gen3d get ${id} --wait -o cup.glb\` waits`);
+    expect(early.stderr).toContain(
+      `is PENDING 0 % and has no model yet. To wait for it: gen3d get ${id} --wait -o cup.glb\n`,
+    );
     await json('admin', 'job', 'cancel', id);
     const late = await gen3d(['download', id]);
     expect(late.stderr).toBe(`error: Job ${id} was canceled\n`);
     expect([early.code, late.code]).toEqual([1, 1]);
   });
 
-  test('a job that the operator cancels ends with 1, and --json prints its task', async () => {
+  test('canceling the job exits with 1, and --json prints its task', async () => {
     const child = start(['create', 'cup.png', '--wait', '--json']);
     const ended = result(child);
-    await says(child, /waiting for its turn/);
+    await outputMatching(child, /waiting for preparation/);
     const { jobs } = await json('list', '--limit', '1');
     await json('admin', 'job', 'cancel', jobs[0].task_id);
     const { code, stdout, stderr } = await ended;
@@ -213,7 +219,7 @@ describe('waiting for a job that does not end', () => {
 });
 
 describe('accounts', () => {
-  test('a key that is revoked stops working, and the list says so', async () => {
+  test('a revoked key stops working and is listed as revoked', async () => {
     const { account_id } = await json('admin', 'account', 'create', 'acme', '--balance', '5');
     const { key_id, api_key } = await json('admin', 'key', 'create', account_id);
     expect((await gen3d(['balance', '--api-key', api_key])).code).toBe(0);
@@ -222,13 +228,13 @@ describe('accounts', () => {
     expect(await json('admin', 'key', 'list', account_id)).toMatchObject([{ key_id, revoked_at: expect.any(String) }]);
   });
 
-  test('credit adds, and takes back what is negative', async () => {
+  test('credit adds positive and subtracts negative amounts', async () => {
     const { account_id } = await json('admin', 'account', 'create', 'acme');
     await json('admin', 'account', 'credit', account_id, '2.5');
     expect(await json('admin', 'account', 'credit', account_id, '-1')).toMatchObject({ account_id, balance_usd: 1.5 });
   });
 
-  test('sign-in-link prints a link to the dashboard of the running server, which opens it as its operator', async () => {
+  test('sign-in-link prints a link to the dashboard of the running server', async () => {
     const { code, stdout } = await gen3d(['admin', 'sign-in-link']);
     expect(code).toBe(0);
     const [origin, token] = stdout.trimEnd().split('/dashboard/sign-in#');
@@ -241,15 +247,15 @@ describe('accounts', () => {
     expect(await signedIn.json()).toMatchObject({ role: 'operator' });
   });
 
-  test('sign-in-link is refused where no server has ever been, names where one has, and makes no folder', async () => {
+  test('sign-in-link fails without an installation, lists known ones, and creates no folder', async () => {
     const { code, stdout, stderr } = await gen3d(['admin', 'sign-in-link', '--data-dir', path('typo-of-link')]);
-    expect(stderr).toMatch(/^error: There is no installation at .*typo-of-link\. Start `gen3d serve` there, or/);
+    expect(stderr).toMatch(/^error: There is no installation in .*typo-of-link\. Start one with `gen3d serve`, or/);
     expect(stderr).toContain(`--data-dir ${path('data')}\n`);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(existsSync(path('typo-of-link'))).toBe(false);
   });
 
-  test('an empty list is no line on stdout', async () => {
+  test('an empty list prints nothing to stdout', async () => {
     expect(await gen3d(['admin', 'dead-letter', 'list'])).toEqual({
       code: 0,
       stdout: '',
@@ -257,23 +263,23 @@ describe('accounts', () => {
     });
   });
 
-  test('a data directory that was not there is spoken of', async () => {
+  test('admin reports that it creates a data directory', async () => {
     const args = ['admin', '--data-dir', path('typo'), 'account', 'list'];
     expect(await gen3d(args)).toMatchObject({
       code: 0,
       stdout: '',
-      stderr: expect.stringMatching(/typo was not there/),
+      stderr: expect.stringMatching(/Creating the data directory .*typo\./),
     });
-    expect((await gen3d(args)).stderr).not.toContain('was not there');
+    expect((await gen3d(args)).stderr).not.toContain('Creating');
   });
 
-  test('an id that does not exist ends with 1 and a sentence', async () => {
+  test('an unknown id exits with 1 and a message', async () => {
     const { code, stderr } = await gen3d(['admin', 'key', 'create', 'nobody']);
     expect(stderr).toMatch(/^error: No account has the id nobody/);
     expect(code).toBe(1);
   });
 
-  test('login tries the key before it keeps it, and logout forgets it', async () => {
+  test('login checks the key before storing it, and logout removes it', async () => {
     const env = { GEN3D_CONFIG_DIR: path('other-config'), GEN3D_BASE_URL: server.url };
     expect((await gen3d(['login'], { env, input: 'gen3d_wrong' })).code).toBe(4);
     expect(existsSync(path('other-config'))).toBe(false);
@@ -286,7 +292,7 @@ describe('accounts', () => {
 });
 
 describe('webhooks', () => {
-  test('set, get, rotate, test and delete do what the API does', async () => {
+  test('set, get, rotate, test and delete call the API', async () => {
     expect((await gen3d(['webhook', 'get'])).code).toBe(1);
     const { secret } = await json('webhook', 'set', 'https://example.com/hook');
     expect(await json('webhook', 'get')).toEqual({ url: 'https://example.com/hook', secret });
@@ -297,11 +303,11 @@ describe('webhooks', () => {
     expect((await gen3d(['webhook', 'get'])).code).toBe(1);
   });
 
-  test('listen prints what verifies and refuses what does not', async () => {
+  test('listen prints verified events and rejects others', async () => {
     const secret = 'whsec_0123456789';
     const child = start(['webhook', 'listen', '--port', '0', '--secret', secret]);
     const ended = result(child);
-    const [url = ''] = /http:\S+(?=,)/.exec(await says(child, /Listening on .*Ctrl-C/)) ?? [];
+    const [url = ''] = /http:\S+/.exec(await outputMatching(child, /Listening on .*Ctrl-C/)) ?? [];
     const payload = JSON.stringify({
       event: 'ping',
       event_id: '1',
@@ -314,42 +320,42 @@ describe('webhooks', () => {
     expect(await post(secret)).toBe(204);
     expect(await post('whsec_forged')).toBe(400);
     const large = await fetch(url, { method: 'POST', body: new Uint8Array(1024 ** 2 + 1) }).catch(() => undefined);
-    // The connection may be closed before the answer is read.
+    // The connection may close before the response is read.
     expect([400, undefined]).toContain(large?.status);
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
     expect(stdout).toBe('2026-01-02T03:04:05.000Z  ping\n');
-    expect(stderr).toMatch(/refused POST .*signature does not match/);
-    expect(stderr).toMatch(/refused POST .*the body is larger than 1 MiB/);
+    expect(stderr).toMatch(/Rejected POST .*signature does not match/);
+    expect(stderr).toMatch(/Rejected POST .*The body is larger than 1 MiB/);
     expect(code).toBe(0);
   });
 
-  test('listen on a port that is taken ends with 2 and a sentence', async () => {
+  test('listen exits with 2 and a message if the port is in use', async () => {
     const { port } = new URL(server.url);
     const { code, stderr } = await gen3d(['webhook', 'listen', '--secret', 'whsec_1', '--port', port]);
-    expect(stderr).toMatch(new RegExp(`^error: Port ${port} is taken: .*Choose another with --port`));
+    expect(stderr).toMatch(new RegExp(`^error: Port ${port} is already in use.*Choose another port with --port`));
     expect(code).toBe(2);
   });
 });
 
-// Last: these stop the server.
+// These tests stop the server.
 describe('serve', () => {
-  test('a port that is taken ends with 2 and a sentence', async () => {
+  test('exits with 2 and a message if the port is in use', async () => {
     const { port } = new URL(server.url);
     const { code, stderr } = await gen3d(['serve', '--workers', '0', '--port', port, '--data-dir', path('other')]);
-    expect(stderr).toMatch(new RegExp(`Port ${port} is taken`));
+    expect(stderr).toMatch(new RegExp(`Port ${port} is already in use`));
     expect(code).toBe(2);
   });
 
-  test('a second one of the same data directory is refused, and the first stays known', async () => {
+  test('rejects a second server for a data directory', async () => {
     const before = await readFile(path('config', 'profile.json'), 'utf8');
     const { code, stdout, stderr } = await gen3d(['serve', '--workers', '0', '--port', '0']);
-    expect(stderr).toContain(`served already by ${server.url}`);
+    expect(stderr).toContain(`${server.url} already serves the data directory`);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(await readFile(path('config', 'profile.json'), 'utf8')).toBe(before);
   });
 
-  test('SIGTERM ends it with 0, and after a start on another port its key is still known', async () => {
+  test('exits with 0 on SIGTERM, and keeps its key after a restart on another port', async () => {
     server.child.kill('SIGTERM');
     expect((await server.ended).code).toBe(0);
     server = await serve('--workers', '0', '--log-format', 'pretty');
@@ -360,8 +366,8 @@ describe('serve', () => {
     server.child.kill('SIGINT');
     const { code, stderr } = await server.ended;
     expect(code).toBe(0);
-    // Its account is there already, so no link is made: it says how to come by one.
-    expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\``);
+    // Only the first start prints a sign-in link.
+    expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\n`);
     expect(stderr).toContain('`gen3d models pull triposr` adds TripoSR');
   });
 });

@@ -1,30 +1,30 @@
 import type { PullProgress } from '@gen3d/server';
 import { bytes, duration } from '../terminal/format.js';
-import { hasColor, isWatched, say } from '../terminal/terminal.js';
+import { startSpinner } from '../terminal/progress.js';
+import { isInteractive, say } from '../terminal/terminal.js';
 
-/** Shows how a download is getting on: a bar on a terminal, a line for each file anywhere else. */
+/** Shows the progress of a download: a bar on a terminal, otherwise one line per file. */
 export interface DownloadDisplay {
   update(progress: PullProgress): void;
   stop(): void;
 }
 
 export async function showDownload(): Promise<DownloadDisplay> {
-  if (!isWatched()) {
-    let last = '';
+  if (!isInteractive()) {
+    let current = '';
     return {
       update({ file, total }) {
-        if (file !== last) say(`${file}, of ${bytes(total)} in all`);
-        last = file;
+        if (file !== current) say(`Downloading ${file} (${bytes(total)} in total)`);
+        current = file;
       },
       stop() {},
     };
   }
-  const { default: ora } = await import('ora');
-  const spinner = ora({ stream: process.stderr, color: hasColor() ? 'cyan' : false, discardStdin: false }).start();
+  const spinner = await startSpinner();
   let start: { time: number; received: number } | undefined;
   return {
     update(progress) {
-      // What an earlier pull had brought says nothing of the speed of this one.
+      // Excludes what an earlier, interrupted download received.
       start ??= { time: Date.now(), received: progress.received };
       spinner.text = downloadLine(progress, progress.received - start.received, Date.now() - start.time);
     },
@@ -38,7 +38,7 @@ const barWidth = 24;
 export function downloadLine({ file, received, total }: PullProgress, newBytes: number, elapsedMs: number): string {
   const filled = Math.floor((barWidth * received) / total);
   const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled);
-  // Of the first moments' speed nothing can be said yet.
+  // The speed of the first second is not representative.
   const speed = elapsedMs > 1000 ? (1000 * newBytes) / elapsedMs : 0;
   const forecast = speed > 0 ? `, ${bytes(speed)}/s, ${duration((1000 * (total - received)) / speed)} left` : '';
   return `${file}  ${bar}  ${bytes(received)} of ${bytes(total)}${forecast}`;

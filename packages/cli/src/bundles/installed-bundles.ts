@@ -2,30 +2,31 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Bundle } from '@gen3d/engine';
 
-/** A model folder as found on disk: a bundle that can be used, or why it can't. */
-export type InstalledModel = { readonly name: string; readonly directory: string } & (
+/** A bundle's folder on disk, with the bundle or the problem that makes it unusable. */
+export type InstalledBundle = { readonly name: string; readonly directory: string } & (
   | { readonly bundle: Bundle; readonly notice: string | undefined }
   | { readonly problem: string }
 );
 
-/** Every model in these folders, as the server would find it: of two with one name, the first counts. */
-export async function installedModels(directories: readonly string[]): Promise<InstalledModel[]> {
-  const found = new Map<string, string>();
-  for (const searched of directories) {
-    const entries = await readdir(searched, { withFileTypes: true }).catch(() => []);
-    for (const { name } of entries.filter((entry) => entry.isDirectory() || entry.isSymbolicLink())) {
-      // What a pull has gathered so far.
-      if (name.startsWith('.')) continue;
-      const names: string[] = await readdir(join(searched, name)).catch(() => []);
-      // A folder without a manifest is no model: models/training is the code that made ours.
-      if (names.includes('manifest.json') && !found.has(name)) found.set(name, join(searched, name));
+/** All bundles in these folders. As in the server, the first of several bundles with the same name counts. */
+export async function installedBundles(searched: readonly string[]): Promise<InstalledBundle[]> {
+  const directories = new Map<string, string>();
+  for (const parent of searched) {
+    const entries = await readdir(parent, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) {
+      const { name } = entry;
+      // A pull in progress uses a hidden folder.
+      if (name.startsWith('.') || directories.has(name) || !(entry.isDirectory() || entry.isSymbolicLink())) continue;
+      const files: string[] = await readdir(join(parent, name)).catch(() => []);
+      // Folders without a manifest are not bundles, such as models/training.
+      if (files.includes('manifest.json')) directories.set(name, join(parent, name));
     }
   }
-  return Promise.all([...found].sort().map(([name, directory]) => installedModel(name, directory)));
+  return Promise.all([...directories].sort().map(([name, directory]) => installedBundle(name, directory)));
 }
 
-/** The model in one folder. */
-export async function installedModel(name: string, directory: string): Promise<InstalledModel> {
+/** The bundle in one folder. */
+export async function installedBundle(name: string, directory: string): Promise<InstalledBundle> {
   const { BundleError, loadBundle } = await import('@gen3d/engine');
   try {
     const bundle = await loadBundle(directory);
@@ -37,8 +38,16 @@ export async function installedModel(name: string, directory: string): Promise<I
   }
 }
 
-/** What a bundle's manifest has no room for: whose work is in it, under which terms. */
-export const noticePath = ({ directory }: Pick<InstalledModel, 'directory'>): string => join(directory, 'NOTICE.md');
+/** The file with the authors and licenses of a bundle. */
+export const noticePath = ({ directory }: Pick<InstalledBundle, 'directory'>): string => join(directory, 'NOTICE.md');
 
 export const sizeOf = ({ manifest }: Pick<Bundle, 'manifest'>): number =>
   manifest.files.reduce((sum, { size }) => sum + size, 0);
+
+/** A bundle in the `--json` output of `models` and `doctor`. */
+export function describeBundle(installed: InstalledBundle): object {
+  const { name, directory } = installed;
+  if ('problem' in installed) return { name, directory, problem: installed.problem };
+  const { kind, title, licence } = installed.bundle.manifest;
+  return { name, directory, kind, title, bytes: sizeOf(installed.bundle), licence, notice: installed.notice };
+}

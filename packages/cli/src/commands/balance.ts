@@ -13,13 +13,13 @@ export function addBalance(program: Command): void {
 
 async function balance({ json, ...options }: ServerOptions & { json?: boolean }): Promise<void> {
   await withClient(options, async (client, signal) => {
-    const answer = await client.balance.retrieve({ signal });
-    if (json) return printJson(answer);
+    const balance = await client.balance.retrieve({ signal });
+    if (json) return printJson(balance);
     print(
       table([
-        ['balance', `${answer.balance_usd} USD`],
-        ['minimum to start a job', `${answer.min_balance_usd} USD`],
-        ...Object.entries(answer.rates).map(([instance, rate]) => [`a second on ${instance}`, `${rate} USD`]),
+        ['balance', `${balance.balance_usd} USD`],
+        ['minimum for a job', `${balance.min_balance_usd} USD`],
+        ...Object.entries(balance.rates).map(([instance, rate]) => [`per second on ${instance}`, `${rate} USD`]),
       ]),
     );
   });

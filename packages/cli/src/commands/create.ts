@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   AuthenticationError,
   ConnectionError,
@@ -10,67 +10,58 @@ import {
   RateLimitError,
 } from '@gen3d/sdk';
 import type { Command } from 'commander';
+import pMap from 'p-map';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
-import { isUrl, modelPath, planOutputs } from '../jobs/output-file.js';
-import { isDataUri, photoInput } from '../jobs/photo-input.js';
+import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
+import { isDataUri, isUrl, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
-import { cross, isWatched, openWithDefaultApp, paint, print, printJson, say, tick } from '../terminal/terminal.js';
+import { cross, isInteractive, openWithDefaultApp, paint, print, printJson, say, tick } from '../terminal/terminal.js';
 
-interface CreateOptions extends ServerOptions {
-  readonly wait?: boolean;
-  readonly output?: string;
-  readonly force?: boolean;
-  readonly json?: boolean;
-  readonly open?: boolean;
-  readonly preview?: boolean;
-}
+type CreateOptions = ServerOptions & ResultOptions;
 
-/** One photo of the call, and how far it has come. */
+/** A photo of the command and the state of its job. */
 interface Item {
   readonly image: string;
   readonly name: string;
-  /** Where its model goes; undefined when nobody waits for it. */
+  /** The path of the model. Undefined without --wait. */
   readonly path: string | undefined;
-  /** While its job is running. */
-  openJob?: string | undefined;
-  /** While its photo is on the way, and whether it has become a job is not known. */
-  unanswered?: boolean;
+  /** The id of the job while it runs. */
+  runningJob?: string | undefined;
+  /** Whether the request was sent, but its response has not arrived. */
+  awaitingResponse?: boolean;
 }
 
-// Enough to keep a box's queue full, and far below the 50 requests a second that all clients share.
+// Enough to keep the queue of a server full, but far below the limit of 50 requests per second for all clients.
 const concurrency = 8;
-/** Pause before retrying a create that was refused with 429 and no `Retry-After`. */
+/** The pause before retrying after a 429 without `Retry-After`. */
 const defaultPauseMs = 5_000;
-const full = 'the server accepts no more jobs at the moment; waiting';
+const limitReached = 'waiting: the server accepts no more jobs at the moment';
 
 export function addCreate(program: Command): void {
   program
     .command('create')
     .summary('turn photos into 3D models')
-    .description('Hand in photos, one job each. With --wait, stay until they are done and write the models.')
+    .description('Create a job for each photo. With --wait, wait for the jobs and write the models.')
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
-    .option('-w, --wait', 'show progress, then write photo.glb beside photo.jpg')
-    .option('-o, --output <path>', 'with --wait: the file to write; a folder for several photos')
-    .option('-f, --force', 'overwrite files that exist')
-    .option('--json', "print the API's object, one a line: the job's id, or with --wait the finished task")
-    .option(
-      '--open',
-      "open the job's page in the dashboard (of several photos the gallery); with --wait the model's file",
-    )
-    .option('--preview', 'with --wait: show what was made in the terminal, as well as it can')
+    .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')
+    .option('-o, --output <path>', 'with --wait: the file to write, or a folder for several photos')
+    .option('-f, --force', 'overwrite existing files')
+    .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
+    .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file')
+    .option('--preview', 'with --wait: show a preview of the model in the terminal')
     .action((images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()));
 }
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
   if (!options.wait && (options.output !== undefined || options.force)) {
-    throw new UsageError('-o and --force need --wait: without it nothing is written yet');
+    throw new UsageError('-o and --force require --wait');
   }
-  if (!options.wait && options.preview) throw new UsageError('--preview needs --wait: there is nothing to see before');
-  await refuseMissing(images);
+  if (!options.wait && options.preview) throw new UsageError('--preview requires --wait');
+  await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options) : [];
   if (options.preview) explainNoPreview();
   const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index] }));
@@ -79,20 +70,20 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   );
 }
 
-/** All photos are looked for before the first is sent: a typo in the last name must not cost the jobs before it. */
-async function refuseMissing(images: readonly string[]): Promise<void> {
+/** Checks all photos before sending the first, so that a typo in the last name creates no jobs. */
+async function requireFiles(images: readonly string[]): Promise<void> {
   if (images.filter((image) => image === '-').length > 1) throw new UsageError('- (stdin) can be given only once');
   for (const image of images) {
     if (image === '-' || isUrl(image) || isDataUri(image)) continue;
     if (image === '') {
-      throw new UsageError("A photo's name is empty (an unset variable?): give a path, an http(s) URL, or - for stdin");
+      throw new UsageError('The path of a photo is empty. Check for an unset variable, or pass - for stdin');
     }
-    const found = await stat(image).catch((cause: unknown) => {
-      throw new UsageError(`${image} does not exist: give the path of a photo, an http(s) URL, or - for stdin`, {
+    const file = await stat(image).catch((cause: unknown) => {
+      throw new UsageError(`${image} does not exist. Pass the path of a photo, an http(s) URL, or - for stdin`, {
         cause,
       });
     });
-    if (!found.isFile()) throw new UsageError(`${image} is not a file: give the photos in it, such as ${image}/*.jpg`);
+    if (!file.isFile()) throw new UsageError(`${image} is not a file. Pass the photos in it, such as ${image}/*.jpg`);
   }
 }
 
@@ -103,26 +94,26 @@ function nameOf(image: string): string {
 }
 
 async function createOnly(client: Gen3d, items: readonly Item[], { json, open }: CreateOptions, signal: AbortSignal) {
-  let last: string | undefined;
-  let saidFull = false;
-  const onFull = () => {
-    if (!saidFull) say(full);
-    saidFull = true;
+  let lastJob: string | undefined;
+  let saidLimitReached = false;
+  const onLimit = () => {
+    if (!saidLimitReached) say(limitReached);
+    saidLimitReached = true;
   };
-  const handingIn = forEach(items, signal, say, async (item, stop) => {
-    const created = await handIn(client, item, stop, onFull);
-    last = created.job_id;
+  const work = async (item: Item, stop: AbortSignal) => {
+    const created = await createJob(client, item, stop, onLimit);
+    lastJob = created.job_id;
     if (json) printJson(created);
     else print(created.job_id);
-    if (isWatched() && items.length === 1) say(paint('dim', `\`${resumeCommand(created.job_id)}\` waits for it`));
+    if (isInteractive() && items.length === 1) {
+      say(paint('dim', `To wait for the model: ${resumeCommand(created.job_id)}`));
+    }
+  };
+  const failures = await forEach(items, signal, say, work).catch((error: unknown) => {
+    throw error instanceof Interrupted ? new Interrupted(unknownJobsHint(items)) : error;
   });
-  const failures = await handingIn.catch((error: unknown) => {
-    throw error instanceof Interrupted ? new Interrupted(unanswered(items)) : error;
-  });
-  if (open && last !== undefined) {
-    await openWithDefaultApp(
-      items.length === 1 ? `${client.baseUrl}/dashboard/jobs/${last}` : `${client.baseUrl}/dashboard`,
-    );
+  if (open && lastJob !== undefined) {
+    await openWithDefaultApp(`${client.baseUrl}/dashboard${items.length === 1 ? `/jobs/${lastJob}` : ''}`);
   }
   if (failures) throw new Failed(exitCode.failed);
 }
@@ -133,62 +124,74 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
   let failures: number;
   try {
     const report = (line: string, { name }: Item) => display.finish(name, line);
-    failures = await forEach(items, signal, report, (item, stop) => finish(client, item, options, display, stop));
+    failures = await forEach(items, signal, report, (item, stop) => createModel(client, item, options, display, stop));
   } catch (error) {
     display.stop();
-    const open = openJobs(items);
-    if (error instanceof Interrupted) throw new Interrupted([open, unanswered(items)].filter(Boolean).join('\n'));
-    if (open) say(open);
+    const hint = runningJobsHint(items);
+    if (error instanceof Interrupted) throw new Interrupted([hint, unknownJobsHint(items)].filter(Boolean).join('\n'));
+    if (hint) say(hint);
     throw error;
   } finally {
     display.stop();
   }
+  const succeeded = items.length - failures;
   if (items.length > 1) {
-    const made = count(items.length - failures, 'model');
-    say(`${made}${failures ? `, ${failures} failed` : ''}, in ${duration(Date.now() - startedAt)}`);
+    const failed = failures ? `, ${failures} failed` : '';
+    say(`${count(succeeded, 'model')}${failed}, in ${duration(Date.now() - startedAt)}`);
   }
-  if (options.open && failures < items.length) await openWithDefaultApp(result(items, client));
+  if (options.open && succeeded > 0) {
+    // For several photos the gallery, because files open one by one.
+    await openWithDefaultApp((items.length === 1 ? items[0]?.path : undefined) ?? `${client.baseUrl}/dashboard`);
+  }
   if (failures) throw new Failed(exitCode.failed);
 }
 
-/** What a person wants to see when all is done: the model; of several photos the gallery, as files open one by one. */
-const result = ([first, ...others]: readonly Item[], { baseUrl }: Gen3d) =>
-  first?.path !== undefined && others.length === 0 ? first.path : `${baseUrl}/dashboard`;
-
 /**
- * Creates the job of one photo, and records whether a response came. Retries while the server refuses more requests or
- * more unfinished jobs, because a batch may be larger than the number of jobs that one account may have open.
+ * Creates the job of a photo. Retries while the server rejects further requests or unfinished jobs, because a batch may be
+ * larger than the account's limit of unfinished jobs.
  */
-async function handIn(client: Gen3d, item: Item, signal: AbortSignal, onFull: () => void): Promise<CreateJobResponse> {
+async function createJob(
+  client: Gen3d,
+  item: Item,
+  signal: AbortSignal,
+  onLimit: () => void,
+): Promise<CreateJobResponse> {
   const image = await photoInput(item.image, signal);
   for (;;) {
-    item.unanswered = true;
+    item.awaitingResponse = true;
     try {
       return await client.jobs.create({ image }, { signal });
     } catch (error) {
       if (!(error instanceof RateLimitError)) throw error;
-      onFull();
-      await pause(error.retryAfterMs ?? defaultPauseMs, undefined, { signal });
+      onLimit();
+      await sleep(error.retryAfterMs ?? defaultPauseMs, undefined, { signal });
     } finally {
-      item.unanswered = signal.aborted;
+      item.awaitingResponse = signal.aborted;
     }
   }
 }
 
-/** How to come by what goes on after this run has ended; empty if nothing does. */
-function openJobs(items: readonly Item[]): string {
-  const open = items.flatMap(({ openJob, path }) => (openJob ? [`  ${resumeCommand(openJob, path)}`] : []));
-  if (open.length === 0) return '';
-  return `${open.length === 1 ? 'The job goes on' : 'The jobs go on'}. To pick up the result:\n${open.join('\n')}`;
+/** The commands that resume waiting for running jobs. Empty if there are none. */
+function runningJobsHint(items: readonly Item[]): string {
+  const commands = items.flatMap(({ runningJob, path }) =>
+    runningJob ? [`  ${resumeCommand(runningJob, path)}`] : [],
+  );
+  if (commands.length === 0) return '';
+  const subject =
+    commands.length === 1
+      ? 'The job is still running. To get its model'
+      : 'The jobs are still running. To get their models';
+  return `${subject}:\n${commands.join('\n')}`;
 }
 
-function unanswered(items: readonly Item[]): string {
-  const names = items.filter((item) => item.unanswered && !item.openJob).map(({ name }) => name);
+/** Names the photos that may or may not have a job. Empty if there are none. */
+function unknownJobsHint(items: readonly Item[]): string {
+  const names = items.filter((item) => item.awaitingResponse && !item.runningJob).map(({ name }) => name);
   if (names.length === 0) return '';
-  return `No answer had come for ${names.join(', ')}: if there is a job, \`gen3d list\` shows it among the newest`;
+  return `The server has not confirmed a job for ${names.join(', ')}. If there is one, \`gen3d list\` shows it`;
 }
 
-async function finish(
+async function createModel(
   client: Gen3d,
   item: Item,
   options: CreateOptions,
@@ -198,20 +201,20 @@ async function finish(
   const startedAt = Date.now();
   const path = item.path ?? modelPath(item.image);
   display.update(item.name, 'sending');
-  const { job_id } = await handIn(client, item, signal, () => display.update(item.name, full));
-  item.openJob = job_id;
+  const { job_id } = await createJob(client, item, signal, () => display.update(item.name, limitReached));
+  item.runningJob = job_id;
   try {
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
     const size = await downloadModel(client, task, path, { force: options.force, signal });
-    item.openJob = undefined;
-    const picture = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
+    item.runningJob = undefined;
+    const preview = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
     const line = `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`;
-    display.finish(item.name, picture === undefined ? line : `${line}\n${picture}`);
+    display.finish(item.name, preview === undefined ? line : `${line}\n${preview}`);
     if (options.json) printJson(task);
     else print(path);
   } catch (error) {
     if (error instanceof JobFailedError) {
-      item.openJob = undefined;
+      item.runningJob = undefined;
       if (options.json) printJson(error.task);
     }
     throw error;
@@ -219,10 +222,10 @@ async function finish(
 }
 
 /**
- * Works on the items, a few at a time. One that fails by itself is reported, and the others go on; what would stop
- * them all (Ctrl-C, a refused key, no server) stops them at once. A single item's error is simply thrown.
+ * Processes the items concurrently. Reports the failure of an item and continues, except for a single item and for errors
+ * that affect all items: Ctrl-C, a rejected key and an unreachable server.
  *
- * @returns how many failed
+ * @returns the number of failures
  */
 async function forEach(
   items: readonly Item[],
@@ -232,26 +235,26 @@ async function forEach(
 ): Promise<number> {
   const stopAll = new AbortController();
   const stop = AbortSignal.any([signal, stopAll.signal]);
-  const waiting = items.values();
   let failures = 0;
-  const worker = async () => {
-    for (const item of waiting) {
+  await pMap(
+    items,
+    async (item) => {
       try {
         stop.throwIfAborted();
         await work(item, stop);
       } catch (thrown) {
-        // What was cut off in the middle rejects in its own way; the reason is why it was.
+        // Aborted work may reject with other errors than the reason.
         const error: unknown = stop.aborted ? stop.reason : thrown;
-        const forAll = [Interrupted, AuthenticationError, ConnectionError].some((type) => error instanceof type);
-        if (forAll || items.length === 1) {
+        const affectsAll = [Interrupted, AuthenticationError, ConnectionError].some((type) => error instanceof type);
+        if (affectsAll || items.length === 1) {
           stopAll.abort(error);
           throw error;
         }
         failures += 1;
         report(`${cross()} ${item.name}  ${failureOf(error).message}`, item);
       }
-    }
-  };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+    },
+    { concurrency },
+  );
   return failures;
 }

@@ -15,12 +15,12 @@ interface DownloadOptions extends ServerOptions {
 export function addDownload(program: Command): void {
   program
     .command('download')
-    .summary("write a finished job's model into a file")
-    .description("Write a finished job's model into ID.glb, or its thumbnail into ID.jpg.")
-    .argument('<id>', "the job's id")
+    .summary('download the model of a finished job')
+    .description('Download the model of a finished job to ID.glb, or its thumbnail to ID.jpg.')
+    .argument('<id>', 'the id of the job')
     .option('-o, --output <path>', 'the file to write, or a folder')
-    .option('--thumbnail', 'the JPEG thumbnail instead of the model')
-    .option('-f, --force', 'overwrite a file that exists')
+    .option('--thumbnail', 'download the JPEG thumbnail instead of the model')
+    .option('-f, --force', 'overwrite an existing file')
     .action((id: string, _: unknown, command: Command) => download(id, command.optsWithGlobals()));
 }
 
@@ -30,8 +30,8 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
     const task = await retrieveJob(client, id, signal);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
-      const later = resumeCommand(id, thumbnail ? undefined : path);
-      throw new Failed(exitCode.failed, `Job ${id} is ${state} and has no model yet: \`${later}\` waits for it`);
+      const command = resumeCommand(id, thumbnail ? undefined : path);
+      throw new Failed(exitCode.failed, `Job ${id} is ${state} and has no model yet. To wait for it: ${command}`);
     }
     if (task.status !== 'SUCCEEDED') throw new JobFailedError(task);
     const asset = thumbnail ? 'thumbnail' : 'glb';

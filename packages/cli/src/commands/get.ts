@@ -3,42 +3,35 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
 import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
-import { planOutputs } from '../jobs/output-file.js';
+import { planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { showProgress, showState } from '../terminal/progress.js';
 import { openWithDefaultApp, print, printJson, say } from '../terminal/terminal.js';
 
-interface GetOptions extends ServerOptions {
-  readonly wait?: boolean;
-  readonly output?: string;
-  readonly force?: boolean;
-  readonly json?: boolean;
-  readonly open?: boolean;
-  readonly preview?: boolean;
-}
-
 export function addGet(program: Command): void {
   program
     .command('get')
     .summary('show a job, or wait for it')
-    .description('Show a job. With --wait, stay until it is done; with -o too, write its model.')
-    .argument('<id>', "the job's id")
-    .option('-w, --wait', 'show progress until the job is done')
-    .option('-o, --output <path>', 'with --wait: write the model into this file')
-    .option('-f, --force', 'overwrite a file that exists')
+    .description('Show a job. With --wait, wait for it; with -o, also write its model.')
+    .argument('<id>', 'the id of the job')
+    .option('-w, --wait', 'show progress until the job is finished')
+    .option('-o, --output <path>', 'with --wait: write the model to this file')
+    .option('-f, --force', 'overwrite an existing file')
     .option('--json', "print the API's task object")
-    .option('--open', "open the job's page in the dashboard; with -o the model's file")
-    .option('--preview', "show a finished job's thumbnail in the terminal, as well as it can")
+    .option('--open', 'open the job in the dashboard; with -o the model file')
+    .option('--preview', 'show a preview of a finished model in the terminal')
     .action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
 }
 
-async function get(id: string, options: GetOptions): Promise<void> {
-  if (options.output !== undefined && !options.wait) throw new UsageError('-o needs --wait (or use `gen3d download`)');
+async function get(id: string, options: ServerOptions & ResultOptions): Promise<void> {
+  if (options.output !== undefined && !options.wait) {
+    throw new UsageError('-o requires --wait. To download a finished model, use `gen3d download`');
+  }
   const [path] = options.output === undefined ? [] : await planOutputs([`${id}.glb`], options);
   if (options.preview) explainNoPreview();
   await withClient(options, async (client, signal) => {
-    // Read once before waiting: `wait` is patient with a server that is away, and here nobody wants that.
+    // Retrieves the job first, because `wait` would tolerate an unreachable server for a minute.
     let task = await retrieveJob(client, id, signal);
     if (options.wait && task.status !== 'SUCCEEDED') {
       const display = await showProgress(1);
@@ -47,8 +40,8 @@ async function get(id: string, options: GetOptions): Promise<void> {
       } catch (error) {
         display.stop();
         if (error instanceof JobFailedError && options.json) printJson(error.task);
-        if (error instanceof Interrupted) throw new Interrupted(`The job goes on: \`${resumeCommand(id, path)}\``);
-        throw error;
+        if (!(error instanceof Interrupted)) throw error;
+        throw new Interrupted(`The job is still running. To wait again: ${resumeCommand(id, path)}`);
       } finally {
         display.stop();
       }
@@ -57,8 +50,8 @@ async function get(id: string, options: GetOptions): Promise<void> {
     if (options.json) printJson(task);
     else print(path ?? describe(task));
     if (path !== undefined && options.json) say(path);
-    const picture = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
-    if (picture !== undefined) say(picture);
+    const preview = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
+    if (preview !== undefined) say(preview);
     if (options.open) await openWithDefaultApp(path ?? `${client.baseUrl}/dashboard/jobs/${task.task_id}`);
   });
 }

@@ -2,7 +2,7 @@ import { isTerminal, type JobStatus, jobStatuses, limits, type Task } from '@gen
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { age, duration, table } from '../terminal/format.js';
-import { isWatched, paint, print, printJson, say } from '../terminal/terminal.js';
+import { isInteractive, paint, print, printJson, say } from '../terminal/terminal.js';
 
 interface ListOptions extends ServerOptions {
   readonly status?: JobStatus;
@@ -16,11 +16,11 @@ const { min, max } = limits.pageSize;
 export function addList(program: Command): void {
   program
     .command('list')
-    .summary('show jobs, newest first')
-    .description('Show one page of your jobs, newest first.')
-    .addOption(new Option('--status <status>', 'only jobs in this status').choices(jobStatuses))
-    .option('--limit <number>', `jobs on the page, ${min}-${max}`, pageSize, limits.pageSize.default)
-    .option('--cursor <cursor>', 'go on where another page ended')
+    .summary('list jobs, newest first')
+    .description('List one page of your jobs, newest first.')
+    .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses))
+    .option('--limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
+    .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')
     .option('--json', "print the API's object: { jobs, next_cursor }")
     .action((_: unknown, command: Command) => list(command.optsWithGlobals()));
 }
@@ -31,8 +31,22 @@ function pageSize(text: string): number {
   throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
 }
 
-/** One job for a pipe: what programs that cut columns have always found there. */
-const fields = ({ task_id, status, progress, created_at, error }: Task) => [
+async function list({ status, limit, cursor, json, ...options }: ListOptions): Promise<void> {
+  await withClient(options, async (client, signal) => {
+    const page = await client.jobs.list({ status, limit, cursor }, { signal }).page();
+    if (json) return printJson(page);
+    if (page.jobs.length > 0) {
+      print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(stableFields)));
+    } else if (isInteractive()) {
+      const hint = 'No jobs yet. To create one: gen3d create photo.jpg --wait';
+      say(paint('dim', status ? `No jobs with status ${status}` : hint));
+    }
+    if (page.next_cursor) say(paint('dim', `Next page: gen3d list --cursor ${page.next_cursor}`));
+  });
+}
+
+/** The fields of a job for pipes. Scripts rely on their order. */
+const stableFields = ({ task_id, status, progress, created_at, error }: Task) => [
   task_id,
   status,
   `${progress} %`.padStart(5),
@@ -40,23 +54,10 @@ const fields = ({ task_id, status, progress, created_at, error }: Task) => [
   error?.code ?? '',
 ];
 
-async function list({ status, limit, cursor, json, ...options }: ListOptions): Promise<void> {
-  await withClient(options, async (client, signal) => {
-    const page = await client.jobs.list({ status, limit, cursor }, { signal }).page();
-    if (json) return printJson(page);
-    if (page.jobs.length > 0) {
-      print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(fields)));
-    } else if (isWatched()) {
-      say(paint('dim', status ? `No job is ${status}` : 'No jobs yet: `gen3d create photo.jpg --wait` makes one'));
-    }
-    if (page.next_cursor) say(paint('dim', `More: gen3d list --cursor ${page.next_cursor}`));
-  });
-}
-
 /**
- * Jobs for a person's eyes: a heading, ages instead of times, colours, and why one failed.
+ * Jobs as a table for a terminal, with ages, colors and the reasons of failures.
  *
- * @param now milliseconds since 1970, by this machine's clock
+ * @param now milliseconds since 1970
  */
 export function jobTable(jobs: readonly Task[], now: number): string {
   const rows = jobs.map((task) => [task.task_id, state(task), age(now - Date.parse(task.created_at)), outcome(task)]);

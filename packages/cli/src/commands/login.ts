@@ -10,10 +10,10 @@ import { say } from '../terminal/terminal.js';
 export function addLogin(program: Command): void {
   program
     .command('login')
-    .summary('keep the API key of a server')
+    .summary('store an API key for a server')
     .description(
-      'Try an API key and keep it, for this server, in a file only you can read.\n' +
-        'The key is asked for, or read from stdin where that is no terminal, so that it need not be in the shell history.',
+      'Check an API key and store it for this server, in a file that only you can read.\n' +
+        'Prompts for the key, or reads it from stdin, to keep it out of the shell history.',
     )
     .action((_: unknown, command: Command) => login(command.optsWithGlobals()));
 }
@@ -21,27 +21,28 @@ export function addLogin(program: Command): void {
 async function login(options: ServerOptions): Promise<void> {
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
-  const apiKey = (options.apiKey ?? (process.stdin.isTTY ? await ask(baseUrl) : await text(process.stdin))).trim();
-  if (apiKey === '') throw new UsageError('No key was given. The operator makes one with `gen3d admin key create`');
+  const input = options.apiKey ?? (process.stdin.isTTY ? await prompt(baseUrl) : await text(process.stdin));
+  const apiKey = input.trim();
+  if (apiKey === '') throw new UsageError('The key is empty. The operator creates keys with `gen3d admin key create`');
   await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal }));
   await writeProfile(withServer(profile, baseUrl, { apiKey }));
-  say(`Logged in to ${baseUrl}. The key is in ${profilePath()}`);
+  say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
-async function ask(baseUrl: string): Promise<string> {
+async function prompt(baseUrl: string): Promise<string> {
   process.stderr.write(`API key for ${baseUrl}: `);
-  // A terminal of its own that shows nothing: the key must not stay on the screen.
+  // Discards the echo, so that the key does not appear on the screen.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const prompt = createInterface({ input: process.stdin, output: silent, terminal: true });
+  const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
   try {
     return await new Promise((resolve, reject) => {
-      prompt.once('SIGINT', () => reject(new Interrupted()));
-      // Ctrl-D: nothing was given.
-      prompt.once('close', () => resolve(''));
-      prompt.question('').then(resolve, () => resolve(''));
+      reader.once('SIGINT', () => reject(new Interrupted()));
+      // Ctrl-D closes the reader.
+      reader.once('close', () => resolve(''));
+      reader.question('').then(resolve, () => resolve(''));
     });
   } finally {
-    prompt.close();
+    reader.close();
     process.stderr.write('\n');
   }
 }

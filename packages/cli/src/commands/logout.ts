@@ -6,16 +6,14 @@ import { say } from '../terminal/terminal.js';
 export function addLogout(program: Command): void {
   program
     .command('logout')
-    .summary('forget the API key of a server')
+    .summary('remove the stored API key of a server')
     .action((_: unknown, command: Command) => logout(command.optsWithGlobals()));
 }
 
 async function logout(options: ServerOptions): Promise<void> {
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
-  if (!profile.servers[baseUrl]) return say(`There is no key for ${baseUrl}`);
+  if (!profile.servers[baseUrl]) return say(`There is no API key for ${baseUrl}`);
   await writeProfile(withoutServer(profile, baseUrl));
-  say(
-    `Forgot the key for ${baseUrl}. It still works elsewhere: the operator revokes it with \`gen3d admin key revoke\``,
-  );
+  say(`Removed the key for ${baseUrl}. It remains valid until the operator runs \`gen3d admin key revoke\``);
 }

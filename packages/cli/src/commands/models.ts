@@ -3,7 +3,13 @@ import type { Config, PullRequirements } from '@gen3d/server';
 import { type Command, Option } from 'commander';
 import { closest, distance } from 'fastest-levenshtein';
 import { showDownload } from '../bundles/download-progress.js';
-import { type InstalledModel, installedModel, installedModels, sizeOf } from '../bundles/installed-bundles.js';
+import {
+  describeBundle,
+  type InstalledBundle,
+  installedBundle,
+  installedBundles,
+  sizeOf,
+} from '../bundles/installed-bundles.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
@@ -11,74 +17,63 @@ import { bytes, table } from '../terminal/format.js';
 import { cross, print, printJson, say, tick } from '../terminal/terminal.js';
 
 export function addModels(program: Command): void {
-  const models = program.command('models').summary('the models on this machine').option('--json', 'print JSON');
+  const models = program.command('models').summary('manage bundles').option('--json', 'print JSON');
   models
     .command('list')
-    .summary('names, sizes, licences; which are in use, and which can be pulled')
+    .summary('list installed and available bundles')
     .action((_: unknown, command: Command) => list(command));
   models
     .command('pull')
-    .summary('fetch a model')
+    .summary('download a bundle')
     .description(
-      'Fetch a model and test it. After an interruption, the same command resumes.\n' +
-        'Proxies: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Hugging Face: HF_ENDPOINT for a mirror, HF_TOKEN.',
+      'Download and test a bundle. After an interruption, the same command resumes the download.\n' +
+        'Supports HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and for Hugging Face HF_ENDPOINT (a mirror) and HF_TOKEN.',
     )
-    .argument('<model>', 'a name that `gen3d models list` shows, or the address of a manifest.json')
-    .option('--from <file-or-url>', 'take the published weights from this file or address')
-    .option('--allow-other-weights', 'accept a file with other weights of the same shapes, such as a fine-tune')
+    .argument('<bundle>', 'a name from `gen3d models list`, or the URL of a manifest.json')
+    .option('--from <file-or-url>', 'use the published weights in this file or at this URL')
+    .option('--allow-other-weights', 'accept other weights of the same shapes, such as a fine-tuned checkpoint')
     .addOption(
-      new Option('--precision <precision>', 'fp16 takes half the disk and GPU memory; the default is the file as it is')
+      new Option('--precision <precision>', 'fp16 halves the disk and GPU memory; fp32 keeps the published weights')
         .choices(['fp32', 'fp16'])
         .default('fp32'),
     )
-    .action((model: string, options: WeightsOptions, command: Command) => pull(model, options, command));
+    .action((bundle: string, options: WeightsOptions, command: Command) => pull(bundle, options, command));
   models
     .command('verify')
-    .summary("compare every file with its manifest's checksum, and every graph with what the manifest says of it")
-    .argument('[name...]', 'default: all')
+    .summary('compare all files and networks with the manifest')
+    .argument('[name...]', 'default: all bundles')
     .action((names: string[], _: unknown, command: Command) => verify(names, command));
   models
     .command('use')
-    .summary('make a model the default')
-    .description(
-      'Make a model the default of this data directory. A flag, a variable and the config file still beat it.',
-    )
-    .argument('<model>', "a name that `gen3d models list` shows, a bundle's folder, or inflate")
-    .action((model: string, _: unknown, command: Command) => use(model, command));
+    .summary('set the default bundle')
+    .description('Set the default bundle of this data directory. Flags, variables and the config file override it.')
+    .argument('<bundle>', 'a name from `gen3d models list`, or the folder of a bundle')
+    .action((bundle: string, _: unknown, command: Command) => use(bundle, command));
 }
 
 async function list(command: Command): Promise<void> {
-  const { isPath } = await import('@gen3d/engine');
+  const { builtInBundle, isPath } = await import('@gen3d/engine');
   const { modelDirs, readCatalogs } = await import('@gen3d/server');
   const config = await serverConfig(command);
-  const dirs = modelDirs(config);
+  const directories = modelDirs(config);
   const inUse = [config.bundle, config.matte];
-  // One that was chosen by its folder is in none of the folders that are searched.
-  const elsewhere = inUse.filter(isPath).map((folder) => installedModel(folder, resolve(folder)));
-  const models = [...(await installedModels(dirs)), ...(await Promise.all(elsewhere))];
-  if (command.optsWithGlobals().json === true) return printJson(models.map(describeModel));
-  print(
-    table(
-      models.map((model) => {
-        const use = inUse.includes(model.name) ? 'in use' : '';
-        if ('problem' in model) return [model.name, 'damaged', '', use, model.problem];
-        const { kind, licence } = model.bundle.manifest;
-        return [model.name, kind, bytes(sizeOf(model.bundle)), use, `weights: ${licence.weights.licence}`];
-      }),
-    ),
-  );
-  for (const { manifest } of await readCatalogs(dirs)) {
-    if (models.some(({ name }) => name === manifest.name)) continue;
-    say(`\`gen3d models pull ${manifest.name}\` fetches ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
-  }
-}
+  // Bundles that are configured by path are outside the searched folders.
+  const byPath = inUse.filter(isPath).map((folder) => installedBundle(folder, resolve(folder)));
+  const bundles = [...(await installedBundles(directories)), ...(await Promise.all(byPath))];
+  if (command.optsWithGlobals().json === true) return printJson(bundles.map(describeBundle));
 
-/** What `--json` prints of a model, here and in `doctor`. */
-export function describeModel(model: InstalledModel): object {
-  const { name, directory } = model;
-  if ('problem' in model) return { name, directory, problem: model.problem };
-  const { kind, title, licence } = model.bundle.manifest;
-  return { name, directory, kind, title, bytes: sizeOf(model.bundle), licence, notice: model.notice };
+  const useOf = (name: string) => (inUse.includes(name) ? 'in use' : '');
+  const rows = bundles.map((installed) => {
+    const { name } = installed;
+    if ('problem' in installed) return [name, 'damaged', '', useOf(name), installed.problem];
+    const { kind, licence } = installed.bundle.manifest;
+    return [name, kind, bytes(sizeOf(installed.bundle)), useOf(name), `weights: ${licence.weights.licence}`];
+  });
+  print(table([...rows, [builtInBundle, 'reconstruction', 'built in', useOf(builtInBundle), 'no weights']]));
+  for (const { manifest } of await readCatalogs(directories)) {
+    if (bundles.some(({ name }) => name === manifest.name)) continue;
+    say(`\`gen3d models pull ${manifest.name}\` downloads ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
+  }
 }
 
 interface WeightsOptions {
@@ -87,7 +82,7 @@ interface WeightsOptions {
   readonly precision: 'fp32' | 'fp16';
 }
 
-async function pull(model: string, weights: WeightsOptions, command: Command): Promise<void> {
+async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command): Promise<void> {
   const { testBundle } = await import('@gen3d/engine');
   const { modelDirs, pullBundle, pulledModelsDir } = await import('@gen3d/server');
   const config = await serverConfig(command);
@@ -101,67 +96,62 @@ async function pull(model: string, weights: WeightsOptions, command: Command): P
   };
   const display = await showDownload();
   const { manifest, directory } = await interruptible((signal) =>
-    pullBundle(model, { ...options, onProgress: display.update, signal }),
+    pullBundle(nameOrUrl, { ...options, onProgress: display.update, signal }),
   )
     .catch((error: unknown) => {
-      throw error instanceof Interrupted ? new Interrupted('The same command goes on from there.') : error;
+      throw error instanceof Interrupted ? new Interrupted('Run the same command to resume.') : error;
     })
     .finally(() => display.stop());
 
   const { name, title, kind, licence } = manifest;
   say(`${tick()} ${title}, ${bytes(sizeOf({ manifest }))}`);
-  for (const [part, terms] of Object.entries({
-    code: licence.code,
-    weights: licence.weights,
-    'training data': licence.trainingData,
-  })) {
-    say(`  ${part}: ${terms.licence}`);
-  }
-  say(`\`gen3d models use ${name}\` makes it the default ${kind === 'matte' ? 'matting model' : 'bundle'}`);
-  if (command.optsWithGlobals().json === true) printJson(describeModel(await installedModel(name, directory)));
+  say(`  code: ${licence.code.licence}`);
+  say(`  weights: ${licence.weights.licence}`);
+  say(`  training data: ${licence.trainingData.licence}`);
+  say(`\`gen3d models use ${name}\` makes it the default ${noun(kind)}`);
+  if (command.optsWithGlobals().json === true) printJson(describeBundle(await installedBundle(name, directory)));
   else print(directory);
 }
 
+const noun = (kind: string) => (kind === 'matte' ? 'matting bundle' : 'bundle');
+
 function sayRequirements({ title, download, disk, freeDisk, memory }: PullRequirements): void {
-  const needs = memory === undefined ? '' : `; about ${bytes(memory)} of memory while it runs on a CPU`;
-  say(`${title}: ${bytes(download)} to fetch; ${bytes(disk)} on disk, where ${bytes(freeDisk)} are free${needs}`);
+  const ram = memory === undefined ? '' : `. On a CPU, it uses about ${bytes(memory)} of memory`;
+  say(`${title}: ${bytes(download)} to download, ${bytes(disk)} on disk (${bytes(freeDisk)} free)${ram}`);
 }
 
 async function verify(names: readonly string[], command: Command): Promise<void> {
   const { modelDirs } = await import('@gen3d/server');
-  const models = await installedModels(modelDirs(await serverConfig(command)));
-  for (const name of names) refuseUnknown(name, models);
-  const chosen = names.length === 0 ? models : models.filter(({ name }) => names.includes(name));
+  const bundles = await installedBundles(modelDirs(await serverConfig(command)));
+  for (const name of names) requireInstalled(name, bundles);
+  const chosen = names.length === 0 ? bundles : bundles.filter(({ name }) => names.includes(name));
   const results: Array<{ name: string; problem?: string }> = [];
-  for (const model of chosen) {
-    const problem = await problemOf(model);
-    results.push({ name: model.name, ...(problem !== undefined && { problem }) });
-    if (problem === undefined) say(`${tick()} ${model.name}`);
-    else say(`${cross()} ${model.name}  ${problem}`);
+  for (const installed of chosen) {
+    const { name } = installed;
+    const problem = await problemOf(installed);
+    results.push({ name, ...(problem !== undefined && { problem }) });
+    say(problem === undefined ? `${tick()} ${name}` : `${cross()} ${name}  ${problem}`);
   }
   if (command.optsWithGlobals().json === true) printJson(results);
   if (results.some(({ problem }) => problem !== undefined)) throw new Failed(exitCode.failed);
 }
 
-function refuseUnknown(name: string, models: readonly InstalledModel[]): void {
-  if (models.some((model) => model.name === name)) return;
-  const similar = similarName(
-    name,
-    models.map((model) => model.name),
-  );
-  throw new UsageError(
-    similar
-      ? `There is no model called ${name}. Did you mean ${similar}?`
-      : `There is no model called ${name}: \`gen3d models list\` shows those there are, \`gen3d models pull\` fetches others`,
-  );
+function requireInstalled(name: string, bundles: readonly InstalledBundle[]): void {
+  const names = bundles.map((installed) => installed.name);
+  if (names.includes(name)) return;
+  const similar = similarName(name, names);
+  const hint = similar
+    ? `Did you mean ${similar}?`
+    : '`gen3d models list` shows the installed bundles, and `gen3d models pull` downloads others';
+  throw new UsageError(`No bundle is named ${name}. ${hint}`);
 }
 
-async function problemOf(model: InstalledModel): Promise<string | undefined> {
-  if ('problem' in model) return model.problem;
+async function problemOf(installed: InstalledBundle): Promise<string | undefined> {
+  if ('problem' in installed) return installed.problem;
   const { BundleError, checkBundle, verifyBundle } = await import('@gen3d/engine');
   try {
-    await verifyBundle(model.bundle);
-    await checkBundle(model.bundle);
+    await verifyBundle(installed.bundle);
+    await checkBundle(installed.bundle);
     return undefined;
   } catch (error) {
     if (error instanceof BundleError) return error.message;
@@ -169,42 +159,42 @@ async function problemOf(model: InstalledModel): Promise<string | undefined> {
   }
 }
 
-async function use(model: string, command: Command): Promise<void> {
+async function use(nameOrPath: string, command: Command): Promise<void> {
   const { chooseModels } = await import('@gen3d/server');
   const config = await serverConfig(command);
-  const { kind, value } = await choiceOf(model, config);
+  const { kind, value } = await choiceOf(nameOrPath, config);
   await chooseModels(config.dataDir, { [kind]: value });
 
   const inUse = (await serverConfig(command))[kind];
   if (command.optsWithGlobals().json === true) printJson({ [kind]: value });
-  say(`${tick()} ${value} is the default ${kind === 'matte' ? 'matting model' : 'bundle'} of ${config.dataDir}`);
+  say(`${tick()} ${value} is the default ${noun(kind)} of ${config.dataDir}`);
   say(
     inUse === value
-      ? 'The next job of a running server uses it'
-      : `But ${inUse} is in use: a flag, GEN3D_${kind.toUpperCase()} or a config file says so, and beats the default`,
+      ? 'A running server uses it for its next job'
+      : `But ${inUse} is in use: a flag, GEN3D_${kind.toUpperCase()} or a config file overrides the default`,
   );
 }
 
-/** Which setting a model is for, and what to set it to. @throws if it is not there, or would not open */
-async function choiceOf(model: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
+/** The setting for a bundle, and its value. @throws if the bundle does not exist or cannot be loaded */
+async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
   const { builtInBundle, checkBundle, findBundle, isPath } = await import('@gen3d/engine');
   const { modelDirs } = await import('@gen3d/server');
-  if (model === builtInBundle) return { kind: 'bundle', value: model };
-  const dirs = modelDirs(config);
-  if (!isPath(model)) refuseUnknown(model, await installedModels(dirs));
-  const bundle = await findBundle(model, dirs);
+  if (nameOrPath === builtInBundle) return { kind: 'bundle', value: nameOrPath };
+  const directories = modelDirs(config);
+  if (!isPath(nameOrPath)) requireInstalled(nameOrPath, await installedBundles(directories));
+  const bundle = await findBundle(nameOrPath, directories);
   await checkBundle(bundle);
   return {
     kind: bundle.manifest.kind === 'matte' ? 'matte' : 'bundle',
-    value: isPath(model) ? bundle.directory : model,
+    value: isPath(nameOrPath) ? bundle.directory : nameOrPath,
   };
 }
 
-/** The one of the names that was probably meant, if any is near enough. */
+/** The most similar name, if it is similar enough. */
 function similarName(typed: string, names: readonly string[]): string | undefined {
   if (names.length === 0) return undefined;
   const nearest = closest(typed.toLowerCase(), names);
-  // As near as commander wants it for its own commands and options.
-  const allowed = Math.min(3, 0.4 * Math.max(typed.length, nearest.length));
-  return distance(typed.toLowerCase(), nearest) <= allowed ? nearest : undefined;
+  // The limit that commander applies to its commands and options.
+  const maxDistance = Math.min(3, 0.4 * Math.max(typed.length, nearest.length));
+  return distance(typed.toLowerCase(), nearest) <= maxDistance ? nearest : undefined;
 }

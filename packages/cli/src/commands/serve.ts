@@ -1,105 +1,101 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import { offers } from '../bundles/offered-bundles.js';
+import { bundleOffers } from '../bundles/bundle-offers.js';
 import { healthOf } from '../connection/client.js';
 import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
 import { explainPort, UsageError } from '../exit/failure.js';
-import { endDespiteLeftovers, interruptible, stopped } from '../exit/interruption.js';
+import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { configReader, serverConfig } from '../server-options.js';
 import { shellWord } from '../terminal/format.js';
-import { isWatched, paint, say } from '../terminal/terminal.js';
+import { isInteractive, paint, say } from '../terminal/terminal.js';
 
 export function addServe(program: Command): void {
   program
     .command('serve')
     .summary('run the server')
     .description(
-      'Run the server: API, runners, webhooks. The first start makes an account and keeps its key for this machine.\n' +
-        'SIGTERM or Ctrl-C: no new jobs, running ones get 30 s to finish. A second Ctrl-C ends at once.',
+      'Run the server: API, job processing, webhooks. The first start creates an account and stores its key on this machine.\n' +
+        'SIGTERM or Ctrl-C stops accepting jobs and gives running ones 30 s to finish. A second Ctrl-C exits immediately.',
     )
     .action((_: unknown, command: Command) => serve(command));
 }
 
 async function serve(command: Command): Promise<void> {
   const config = await serverConfig(command);
-  // On PostgreSQL any number of servers may share a data directory.
-  if (config.database === 'sqlite') await refuseSecond(config.dataDir);
+  // On PostgreSQL, any number of servers may share a data directory.
+  if (config.database === 'sqlite') await requireUnserved(config.dataDir);
   const { serve: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
-    let ready = '';
-    const stdout = { write: (line: string) => (ready += line) };
-    const server = await start(config, { stdout, reloadConfig: await configReader(command) }).catch(
-      (error: unknown) => {
-        throw explainPort(error, config.port, 'gen3d serve');
-      },
-    );
-    // The profile first: who waits for the ready line may call `gen3d create` the moment it appears.
-    await remember(server.url, config.dataDir, server.bootstrap?.apiKey);
-    process.stdout.write(ready);
-    // A first start prints the link itself. Where the log is JSON, a program reads it.
-    if (!server.bootstrap && showsLogToPerson(config)) say(`The dashboard, as its operator: ${howToSignIn(config)}`);
-    // A catalog that cannot be read does not stop a server; `gen3d doctor` says so.
-    if (showsLogToPerson(config)) for (const line of await offers(config).catch(() => [])) say(line);
-    await stopped(signal);
+    let readyLine = '';
+    const stdout = { write: (line: string) => (readyLine += line) };
+    const reloadConfig = await configReader(command);
+    const server = await start(config, { stdout, reloadConfig }).catch((error: unknown) => {
+      throw explainPort(error, config.port, 'gen3d serve');
+    });
+    // Before the ready line, because scripts may run `gen3d create` as soon as it appears.
+    await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
+    process.stdout.write(readyLine);
+    if (isLogForPeople(config)) {
+      // The first start prints a link itself.
+      if (!server.bootstrap) say(`To open the dashboard as the operator: ${signInHint(config)}`);
+      // An unreadable catalog does not prevent serving. `gen3d doctor` reports it.
+      for (const line of await bundleOffers(config).catch(() => [])) say(line);
+    }
+    await aborted(signal);
     await server.close();
-    endDespiteLeftovers();
+    exitSoon();
   });
 }
 
-const showsLogToPerson = ({ logFormat }: Config) => logFormat === 'pretty' || (!logFormat && process.stderr.isTTY);
+const isLogForPeople = ({ logFormat }: Config) => logFormat === 'pretty' || (!logFormat && process.stderr.isTTY);
 
-/** PostgreSQL's URL may hold a password, which belongs on no screen. */
-const howToSignIn = ({ database, dataDir }: Config) =>
+/** Does not print the URL of a PostgreSQL database, because it may contain a password. */
+const signInHint = ({ database, dataDir }: Config) =>
   database === 'sqlite'
-    ? `\`gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}\` prints a link`
-    : "`gen3d admin sign-in-link` prints a link, given this server's --database";
+    ? `gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}`
+    : "gen3d admin sign-in-link, with this server's --database";
 
 /**
- * Two servers of one data directory would take turns in the profile, and the first one's address be forgotten there.
- * A profile that cannot be read, or a server that is not known there, stops nobody.
+ * Two servers of one data directory would overwrite each other's address in the profile.
  *
- * @throws {UsageError} if the server that this machine knows for the data directory still answers
+ * @throws {UsageError} if the profile has a server for the data directory, and it still responds
  */
-async function refuseSecond(dataDir: string): Promise<void> {
+async function requireUnserved(dataDir: string): Promise<void> {
   const { servers } = await readProfile().catch(() => emptyProfile);
   const known = Object.entries(servers).find(([, server]) => server.dataDir === dataDir);
   if (!known) return;
   const [url, { apiKey }] = known;
-  if ((await healthOf(url)) === 200 && (await accepts(url, apiKey))) {
+  if ((await healthOf(url)) === 200 && (await acceptsKey(url, apiKey))) {
     throw new UsageError(
-      `this data directory is served already by ${url}; stop that one, or give another --data-dir (this is ${dataDir})`,
+      `${url} already serves the data directory ${dataDir}. Stop that server, or choose another --data-dir`,
     );
   }
 }
 
-/** After a crash, somebody else's server may have got the port: it does not know the key. */
-async function accepts(baseUrl: string, apiKey: string): Promise<boolean> {
+/** Distinguishes the server from another one that uses its port after a crash. */
+async function acceptsKey(baseUrl: string, apiKey: string): Promise<boolean> {
   const client = new Gen3d({ apiKey, baseUrl, maxRetries: 0, timeoutMs: 5000 });
   return client.balance.retrieve().then(
     () => true,
-    // Too busy to answer is no stranger.
+    // A rate limit says nothing about the key. Assumes the same server.
     (error: unknown) => error instanceof Gen3dError && error.code === 'rate_limited',
   );
 }
 
-/** Keeps key and address for the other commands on this machine. A server without a profile still serves. */
-async function remember(url: string, dataDir: string, newKey: string | undefined): Promise<void> {
+/** Stores the key and URL for other commands on this machine. A failure does not prevent serving. */
+async function storeKey(url: string, dataDir: string, newKey: string | undefined): Promise<void> {
   try {
     const profile = await readProfile();
     const known = Object.values(profile.servers).find((server) => server.dataDir === dataDir);
     const apiKey = newKey ?? known?.apiKey;
     if (apiKey === undefined) return;
     await writeProfile(withServer(profile, url, { apiKey, dataDir }));
-    if (newKey !== undefined && isWatched()) {
-      say(
-        paint(
-          'dim',
-          `The key is kept in ${profilePath()}: on this machine \`gen3d create photo.jpg --wait\` just works`,
-        ),
-      );
+    if (newKey !== undefined && isInteractive()) {
+      const hint = 'On this machine, try: gen3d create photo.jpg --wait';
+      say(paint('dim', `The API key is stored in ${profilePath()}. ${hint}`));
     }
   } catch (error) {
-    say(`warning: the profile could not be written (${error instanceof Error ? error.message : String(error)})`);
+    say(`warning: Could not write the profile: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

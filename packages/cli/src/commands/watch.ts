@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,10 +14,10 @@ import {
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
-import { stopped } from '../exit/interruption.js';
+import { aborted } from '../exit/interruption.js';
 import { downloadModel } from '../jobs/job.js';
 import { modelPath } from '../jobs/output-file.js';
-import { fitting } from '../jobs/photo-input.js';
+import { shrinkToLimit } from '../jobs/photo-input.js';
 import { photoExtensions, watchFolder } from '../jobs/watched-folder.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { cross, paint, print, printJson, say, tick } from '../terminal/terminal.js';
@@ -25,85 +26,85 @@ interface WatchOptions extends ServerOptions {
   readonly json?: boolean;
 }
 
-// As many as keep a box busy; a folder of a thousand photos must not make a thousand jobs that others wait behind.
+// Enough to keep a machine busy. A folder of a thousand photos must not create a thousand jobs before those of others.
 const concurrency = 4;
 
 export function addWatch(program: Command): void {
   program
     .command('watch')
-    .summary('turn each new photo in a folder into a model beside it')
+    .summary('turn new photos in a folder into models')
     .description(
-      'Turn each photo in a folder into a model beside it, those that are there and those that come, until Ctrl-C.\n' +
-        'A photo whose model is there is left alone, and one that was sent before is not sent again, also after a restart.\n' +
-        'One that failed is tried again when the file changes, or with `gen3d create PHOTO --wait`.',
+      'Turn existing and new photos in a folder into models next to them, until Ctrl-C.\n' +
+        'Skips photos that already have a model, and never creates a second job for a photo, even after a restart.\n' +
+        'Retries a failed photo when its file changes. To retry it now, use `gen3d create PHOTO --wait`.',
     )
-    .argument('<folder>', `the folder to watch for ${photoExtensions.map((one) => one.slice(1)).join(', ')} files`)
-    .option('--json', "print the API's task object of each finished photo, one a line")
+    .argument('<folder>', `the folder with ${photoExtensions.map((extension) => extension.slice(1)).join(', ')} files`)
+    .option('--json', "print the API's task object of each finished photo, one per line")
     .action((folder: string, _: unknown, command: Command) => watch(folder, command.optsWithGlobals()));
 }
 
 async function watch(folder: string, options: WatchOptions): Promise<void> {
   const found = await stat(folder).catch(() => undefined);
   if (!found?.isDirectory()) {
-    throw new UsageError(`${folder} is ${found ? 'no folder' : 'not there'}: give the folder to watch`);
+    throw new UsageError(`${folder} ${found ? 'is not a folder' : 'does not exist'}. Pass the folder to watch`);
   }
   await withClient(options, async (client, signal) => {
-    // A wrong key is told now and not with the first photo, which may come next week.
+    // Reports a wrong key immediately instead of with the first photo.
     await client.balance.retrieve({ signal });
-    const photos = new Photos(client, options, signal);
+    const photos = new PhotoQueue(client, options, signal);
     const watcher = await watchFolder(folder, (path) => photos.add(path));
-    say(`Watching ${folder}, Ctrl-C ends`);
+    say(`Watching ${folder} (Ctrl-C to stop)`);
     try {
-      // Here Ctrl-C is the way to be done, not an interruption.
-      await Promise.race([stopped(signal), photos.refused]);
+      // Ctrl-C is the normal way to stop.
+      await Promise.race([aborted(signal), photos.rejectedKey]);
     } finally {
       await watcher.close();
-      const open = await photos.stop();
-      if (open > 0) say(`${count(open, 'photo')} on the way: the same command picks up the models`);
+      const unfinished = await photos.stop();
+      if (unfinished > 0) say(`${count(unfinished, 'photo')} unfinished. Run the same command to get the models`);
     }
   });
 }
 
-/** The photos that are waiting or on their way, each at most once. */
-class Photos {
-  /** Rejects when no photo can be sent any more: the key was refused. */
-  readonly refused: Promise<never>;
-  readonly #refuse: (error: AuthenticationError) => void;
+/** The waiting and running photos. Each photo runs at most once at a time. */
+class PhotoQueue {
+  /** Rejects if the server rejects the API key, which affects all photos. */
+  readonly rejectedKey: Promise<never>;
+  readonly #rejectKey: (error: AuthenticationError) => void;
   readonly #waiting = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
-  /** Which photo a model is of: `cup.jpg` and `cup.png` both want `cup.glb`. */
-  readonly #claims = new Map<string, string>();
+  /** The photo of each model path. `cup.jpg` and `cup.png` would both become `cup.glb`. */
+  readonly #photoOfModel = new Map<string, string>();
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
+  readonly #client: Gen3d;
+  readonly #options: WatchOptions;
 
-  constructor(
-    private readonly client: Gen3d,
-    private readonly options: WatchOptions,
-    signal: AbortSignal,
-  ) {
+  constructor(client: Gen3d, options: WatchOptions, signal: AbortSignal) {
+    this.#client = client;
+    this.#options = options;
     this.#signal = AbortSignal.any([signal, this.#stop.signal]);
-    let refuse: (error: AuthenticationError) => void = () => {};
-    this.refused = new Promise((_, reject) => {
-      refuse = reject;
+    let rejectKey: (error: AuthenticationError) => void = () => {};
+    this.rejectedKey = new Promise((_, reject) => {
+      rejectKey = reject;
     });
-    // It may be refused before anybody waits to hear of it.
-    this.refused.catch(() => {});
-    this.#refuse = refuse;
+    // Avoids an unhandled rejection before `watch` awaits the promise.
+    this.rejectedKey.catch(() => {});
+    this.#rejectKey = rejectKey;
   }
 
+  /** Queues a photo. If it is running, it runs again afterwards, because it has changed. */
   add(photo: string): void {
-    // One that changes while it is on its way is looked at again afterwards.
     this.#waiting.add(photo);
     this.#startNext();
   }
 
-  /** Ends the waiting, not the jobs. @returns how many photos had no model yet */
+  /** Stops waiting for jobs, which continue on the server. @returns the number of photos without a model */
   async stop(): Promise<number> {
-    const open = new Set([...this.#waiting, ...this.#running.keys()]).size;
+    const unfinished = new Set([...this.#waiting, ...this.#running.keys()]).size;
     this.#waiting.clear();
     this.#stop.abort();
     await Promise.all(this.#running.values());
-    return open;
+    return unfinished;
   }
 
   #startNext(): void {
@@ -111,7 +112,7 @@ class Photos {
       if (this.#running.size >= concurrency) return;
       if (this.#running.has(photo)) continue;
       this.#waiting.delete(photo);
-      const work = this.#make(photo).finally(() => {
+      const work = this.#process(photo).finally(() => {
         this.#running.delete(photo);
         if (!this.#signal.aborted) this.#startNext();
       });
@@ -119,60 +120,53 @@ class Photos {
     }
   }
 
-  async #make(photo: string): Promise<void> {
+  async #process(photo: string): Promise<void> {
     const name = basename(photo);
     const model = modelPath(photo);
     try {
-      const claimant = this.#claims.get(model) ?? photo;
-      this.#claims.set(model, claimant);
-      if (claimant !== photo && (await exists(claimant))) {
-        throw new UsageError(`would become ${basename(model)}, as ${basename(claimant)} does. Rename one of them`);
+      const other = this.#photoOfModel.get(model) ?? photo;
+      if (other !== photo && existsSync(other)) {
+        throw new UsageError(`would become ${basename(model)}, like ${basename(other)}. Rename one of them`);
       }
-      this.#claims.set(model, photo);
-      if (await exists(model)) return;
-      await this.#patiently(name, () => this.#send(photo, model));
+      this.#photoOfModel.set(model, photo);
+      if (!existsSync(model)) await this.#createModelWithRetries(photo, model);
     } catch (error) {
       if (this.#signal.aborted) return;
-      if (error instanceof AuthenticationError) this.#refuse(error);
+      if (error instanceof AuthenticationError) this.#rejectKey(error);
       else say(`${cross()} ${name}  ${failureOf(error).message}`);
     }
   }
 
-  async #send(photo: string, model: string): Promise<void> {
-    const startedAt = Date.now();
-    const name = basename(photo);
-    const content = await readFile(photo, { signal: this.#signal });
-    // The same photo is the same job, whenever and however often it is sent.
-    const idempotencyKey = `watch-${createHash('sha256').update(content).digest('hex')}`;
-    const image = await fitting(name, content);
-    const { job_id } = await this.client.jobs.create({ image, idempotencyKey }, { signal: this.#signal });
-    say(`${paint('dim', '•')} ${name}  job ${job_id}`);
-    const task = await this.client.jobs.wait(job_id, { signal: this.#signal });
-    const size = await downloadModel(this.client, task, model, { signal: this.#signal });
-    say(`${tick()} ${name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);
-    if (this.options.json) printJson(task);
-    else print(model);
-  }
-
-  /** A server that is away for a night, or an account without money, comes back; whoever watches a folder can wait. */
-  async #patiently(name: string, work: () => Promise<void>): Promise<void> {
+  /** Retries as long as necessary, for example until an unreachable server returns or the account has credit again. */
+  async #createModelWithRetries(photo: string, model: string): Promise<void> {
     for (let pauseMs = 2000; ; pauseMs = Math.min(2 * pauseMs, 60_000)) {
       try {
-        return await work();
+        return await this.#createModel(photo, model);
       } catch (error) {
-        const passes = [ConnectionError, RateLimitError, ServerError, InsufficientBalanceError].some(
-          (type) => error instanceof type,
-        );
-        if (!passes || this.#signal.aborted) throw error;
-        say(`${paint('yellow', '•')} ${name}  ${failureOf(error).message}. Trying again in ${duration(pauseMs)}`);
+        if (!isTemporary(error) || this.#signal.aborted) throw error;
+        const retry = `Retrying in ${duration(pauseMs)}`;
+        say(`${paint('yellow', '•')} ${basename(photo)}  ${failureOf(error).message}. ${retry}`);
         await sleep(pauseMs, undefined, { signal: this.#signal });
       }
     }
   }
+
+  async #createModel(photo: string, model: string): Promise<void> {
+    const startedAt = Date.now();
+    const name = basename(photo);
+    const content = await readFile(photo, { signal: this.#signal });
+    // The same photo always has the same job.
+    const idempotencyKey = `watch-${createHash('sha256').update(content).digest('hex')}`;
+    const image = await shrinkToLimit(name, content);
+    const { job_id } = await this.#client.jobs.create({ image, idempotencyKey }, { signal: this.#signal });
+    say(`${paint('dim', '•')} ${name}  job ${job_id}`);
+    const task = await this.#client.jobs.wait(job_id, { signal: this.#signal });
+    const size = await downloadModel(this.#client, task, model, { signal: this.#signal });
+    say(`${tick()} ${name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);
+    if (this.#options.json) printJson(task);
+    else print(model);
+  }
 }
 
-const exists = (path: string) =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
+const isTemporary = (error: unknown) =>
+  [ConnectionError, RateLimitError, ServerError, InsufficientBalanceError].some((type) => error instanceof type);

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { endDespiteLeftovers, interruptible, stopped } from '../exit/interruption.js';
+import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
 import { configReader, serverConfig } from '../server-options.js';
 import { say } from '../terminal/terminal.js';
 
 export function addWorker(program: Command): void {
   program
     .command('worker')
-    .summary('run more runners for a server')
-    .description("Run runners for a server's data directory, without an API of their own.")
+    .summary('run jobs without serving the API')
+    .description('Run jobs of a server, in its data directory or PostgreSQL database, without serving the API.')
     .action((_: unknown, command: Command) => worker(command));
 }
 
@@ -17,8 +17,8 @@ async function worker(command: Command): Promise<void> {
   await interruptible(async (signal) => {
     const running = await start(config, { reloadConfig: await configReader(command) });
     say('gen3d worker is ready');
-    await stopped(signal);
+    await aborted(signal);
     await running.close();
-    endDespiteLeftovers();
+    exitSoon();
   });
 }

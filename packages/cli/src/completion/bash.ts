@@ -1,26 +1,27 @@
 import { type CommandSyntax, namesWithValue, type Value } from './syntax.js';
 
-/** A completion script for bash 3.2, which macOS has, and later. */
+/** A completion script for bash 3.2 (the version of macOS) and later. */
 export function bashCompletion(name: string, syntax: readonly CommandSyntax[]): string {
   const commands = syntax.filter(({ path }) => path.length > 0).map(({ path }) => `'${path.join(' ')}'`);
-  const places = new Map<string, string[]>();
-  const values = new Map<string, string[]>();
+  const argumentOffers = new Map<string, string[]>();
+  const valueOffers = new Map<string, string[]>();
   for (const { path, options, subcommands, argument } of syntax) {
-    const here = path.join(' ');
-    add(places, offer(name, subcommands.length > 0 ? subcommands.map((one) => one.name) : argument), here);
+    const command = path.join(' ');
+    const argumentValue = subcommands.length > 0 ? subcommands.map((subcommand) => subcommand.name) : argument;
+    add(argumentOffers, offer(name, argumentValue), command);
     for (const { names, value } of options) {
       if (value === undefined) continue;
-      for (const one of names) add(values, offer(name, value), [...path, one].join(' '));
+      for (const option of names) add(valueOffers, offer(name, value), [...path, option].join(' '));
     }
   }
   const options = syntax.map(
     ({ path, options }) =>
       `      ${quoted(path.join(' '))}) words=${quoted(options.flatMap(({ names }) => names).join(' '))} ;;`,
   );
-  return `# ${name} completion bash: put  eval "$(${name} completion bash)"  into ~/.bashrc
+  return `# ${name} completion bash: add  eval "$(${name} completion bash)"  to ~/.bashrc
 _${name}() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD - 1]} command='' next words index=1
-  # bash makes three words of --status=FAILED
+  # bash splits --status=FAILED into three words
   if [[ $cur == = ]]; then cur=''; elif [[ $prev == = ]]; then prev=\${COMP_WORDS[COMP_CWORD - 2]}; fi
   while ((index < COMP_CWORD)); do
     case \${COMP_WORDS[index]} in
@@ -34,7 +35,7 @@ _${name}() {
   done
   COMPREPLY=()
   case "\${command:+$command }$prev" in
-${cases(values, '; return')}
+${cases(valueOffers, '; return')}
   esac
   if [[ $cur == -* ]]; then
     words=''
@@ -45,11 +46,11 @@ ${options.join('\n')}
     return
   fi
   case $command in
-${cases(places)}
+${cases(argumentOffers)}
   esac
 }
 _${name}_words() {
-  # Without this, bash would offer files where none are meant; 3.2 has no compopt and does.
+  # Prevents bash from also offering files. bash 3.2 has no compopt and offers them.
   compopt +o bashdefault +o default 2>/dev/null
   COMPREPLY=($(compgen -W "$1" -- "$cur"))
 }
@@ -63,20 +64,18 @@ complete -o bashdefault -o default -F _${name} ${name}
 }
 
 function offer(name: string, value: Value): string {
-  // An empty answer makes bash offer files by itself, and quote what is odd in their names.
+  // Without results, bash itself offers files and quotes their names.
   if (value === 'files') return ':';
   if (value === 'folders') return `_${name}_folders`;
   return `_${name}_words ${quoted(value === 'unknown' ? '' : value.join(' '))}`;
 }
 
-/** Keeps together what is offered in several places: the script is read at every start of a shell. */
-function add(places: Map<string, string[]>, offered: string, place: string): void {
-  const others = places.get(offered);
-  if (others) others.push(quoted(place));
-  else places.set(offered, [quoted(place)]);
+/** Groups positions with the same offer, to keep the script short: shells read it on every start. */
+function add(offers: Map<string, string[]>, offer: string, position: string): void {
+  offers.set(offer, [...(offers.get(offer) ?? []), quoted(position)]);
 }
 
-const cases = (places: ReadonlyMap<string, readonly string[]>, after = '') =>
-  [...places].map(([offered, where]) => `    ${where.join('|')}) ${offered}${after} ;;`).join('\n');
+const cases = (offers: ReadonlyMap<string, readonly string[]>, suffix = '') =>
+  [...offers].map(([offer, positions]) => `    ${positions.join('|')}) ${offer}${suffix} ;;`).join('\n');
 
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`;

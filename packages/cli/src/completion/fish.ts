@@ -6,13 +6,15 @@ export function fishCompletion(name: string, syntax: readonly CommandSyntax[]): 
   const lines = syntax.flatMap(({ path, options, subcommands, argument }) => {
     const complete = `complete -c ${name} -n ${quoted(`__${name}_at ${quoted(path.join(' '))}`)}`;
     return [
-      ...subcommands.map((one) => `${complete} -a ${quoted(one.name)} -d ${quoted(one.description)}`),
+      ...subcommands.map(
+        (subcommand) => `${complete} -a ${quoted(subcommand.name)} -d ${quoted(subcommand.description)}`,
+      ),
       ...options.map((option) => `${complete} ${flags(option)} -d ${quoted(option.description)}`),
       ...(subcommands.length === 0 ? [`${complete} ${offer(argument)}`] : []),
     ];
   });
-  return `# ${name} completion fish: put  ${name} completion fish | source  into ~/.config/fish/config.fish
-function __${name}_at -d 'Whether this is the command that is being typed'
+  return `# ${name} completion fish: add  ${name} completion fish | source  to ~/.config/fish/config.fish
+function __${name}_at -d 'Whether this is the current command'
     set -l typed (commandline -opc)
     set -l command ''
     set -l skip no
@@ -38,8 +40,10 @@ ${lines.join('\n')}
 }
 
 function flags({ names, value }: OptionSyntax): string {
-  const typed = names.map((one) => (one.startsWith('--') ? `-l ${one.slice(2)}` : `-s ${one.slice(1)}`));
-  return [...typed, ...(value === undefined ? [] : ['-r', offer(value)])].join(' ');
+  const spellings = names.map((option) =>
+    option.startsWith('--') ? `-l ${option.slice(2)}` : `-s ${option.slice(1)}`,
+  );
+  return [...spellings, ...(value === undefined ? [] : ['-r', offer(value)])].join(' ');
 }
 
 function offer(value: Value): string {

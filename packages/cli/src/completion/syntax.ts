@@ -1,46 +1,51 @@
 import type { Argument, Command, Option } from 'commander';
 
-/** What may stand in one place: nothing that a shell could know, files, folders, or one of these words. */
+/** The possible values of an argument or option: unknown to the shell, files, folders, or one of these words. */
 export type Value = 'unknown' | 'files' | 'folders' | readonly string[];
 
 export interface OptionSyntax {
-  /** `-o` and `--output`, as they are typed. */
+  /** For example, `-o` and `--output`. */
   readonly names: readonly string[];
   readonly description: string;
-  /** Absent where the option stands alone. */
+  /** Absent if the option takes no value. */
   readonly value?: Value;
 }
 
-/** One command as a shell has to know it. */
+/** The syntax of a command, for completion. */
 export interface CommandSyntax {
-  /** The words that lead to it: `['admin', 'account', 'create']`; empty for gen3d itself. */
+  /** For example, `['admin', 'account', 'create']`. Empty for gen3d itself. */
   readonly path: readonly string[];
   readonly description: string;
   readonly options: readonly OptionSyntax[];
   readonly subcommands: readonly { readonly name: string; readonly description: string }[];
-  /** What its first argument may be, and all that follow. */
+  /** The possible values of its arguments. */
   readonly argument: Value;
 }
 
-/** A program and all commands below it, as they describe themselves to commander. */
+/** The syntax of a program and all its commands, from commander. */
 export function syntaxOf(command: Command, path: readonly string[] = []): CommandSyntax[] {
   const help = command.createHelp();
   const subcommands = help.visibleCommands(command);
   const [argument] = command.registeredArguments;
-  const own: CommandSyntax = {
+  const syntax: CommandSyntax = {
     path,
     description: help.subcommandDescription(command),
     options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].map(optionSyntax),
-    subcommands: subcommands.map((one) => ({ name: one.name(), description: help.subcommandDescription(one) })),
-    argument: argument ? whatFits(argument.name(), argument) : [],
+    subcommands: subcommands.map((subcommand) => ({
+      name: subcommand.name(),
+      description: help.subcommandDescription(subcommand),
+    })),
+    argument: argument ? possibleValues(argument.name(), argument) : [],
   };
   return [
-    own,
-    ...subcommands.flatMap((one) => (one.name() === 'help' ? [helpOf(own)] : syntaxOf(one, [...path, one.name()]))),
+    syntax,
+    ...subcommands.flatMap((subcommand) =>
+      subcommand.name() === 'help' ? [helpOf(syntax)] : syntaxOf(subcommand, [...path, subcommand.name()]),
+    ),
   ];
 }
 
-/** `gen3d help create`: it takes its siblings' names, of which commander's own description knows nothing. */
+/** `gen3d help` takes the names of its sibling commands, which commander does not describe. */
 const helpOf = ({ path, subcommands }: CommandSyntax): CommandSyntax => ({
   path: [...path, 'help'],
   description: '',
@@ -53,18 +58,18 @@ const optionSyntax = (option: Option): OptionSyntax => {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const described = { names, description: option.description };
   if (!option.required && !option.optional) return described;
-  return { ...described, value: whatFits(/[<[]([^>\]]*)/.exec(option.flags)?.[1] ?? '', option) };
+  return { ...described, value: possibleValues(/[<[]([^>\]]*)/.exec(option.flags)?.[1] ?? '', option) };
 };
 
-/** By the words that are allowed, else by the name that the help gives it: `<file>`, `<dir>`, `<pretty|json>`. */
-function whatFits(name: string, { argChoices }: Pick<Option | Argument, 'argChoices'>): Value {
+/** The allowed words, or a guess from the placeholder in the help, such as `<file>`, `<dir>` or `<pretty|json>`. */
+function possibleValues(name: string, { argChoices }: Pick<Option | Argument, 'argChoices'>): Value {
   if (argChoices) return argChoices;
   if (name.includes('|')) return name.split('|');
   if (/^(dir|folder)/.test(name)) return 'folders';
   return /^(file|path|image)/.test(name) ? 'files' : 'unknown';
 }
 
-/** Every option that takes a value, in any command: the word after it is no command. */
+/** All options that take a value. The word after one of them is not a command. */
 export function namesWithValue(syntax: readonly CommandSyntax[]): string[] {
   const options = syntax.flatMap(({ options }) => options).filter(({ value }) => value !== undefined);
   return [...new Set(options.flatMap(({ names }) => names))];

@@ -1,9 +1,9 @@
 import type { CommandSyntax, OptionSyntax, Value } from './syntax.js';
 
-/** A completion script for zsh 5 and later, to be sourced, or kept as `_gen3d` in a folder of $fpath. */
+/** A completion script for zsh 5 and later. It can be sourced, or stored as `_gen3d` in a folder of $fpath. */
 export function zshCompletion(name: string, syntax: readonly CommandSyntax[]): string {
   return `#compdef ${name}
-# ${name} completion zsh: put  eval "$(${name} completion zsh)"  into ~/.zshrc, after compinit
+# ${name} completion zsh: add  eval "$(${name} completion zsh)"  to ~/.zshrc, after compinit
 ${syntax.map((command) => commandFunction(name, command)).join('\n')}
 if [[ $funcstack[1] == _${name} ]]; then
   _${name} "$@"
@@ -17,12 +17,12 @@ function commandFunction(name: string, { path, options, subcommands, argument }:
   const functionName = ['', name, ...path].join('_');
   const specifications = options.flatMap(optionSpecifications);
   if (subcommands.length === 0) {
-    const places = argument.length === 0 ? [] : [quoted(`*:argument:${action(argument)}`)];
+    const positional = argument.length === 0 ? [] : [quoted(`*:argument:${action(argument)}`)];
     return `${functionName}() {
-  _arguments -s ${[...specifications, ...places].join(' \\\n    ')}
+  _arguments -s ${[...specifications, ...positional].join(' \\\n    ')}
 }`;
   }
-  const described = subcommands.map((one) => quoted(`${one.name}:${one.description}`));
+  const described = subcommands.map(({ name, description }) => quoted(`${name}:${description}`));
   return `${functionName}() {
   local curcontext=$curcontext state line
   typeset -A opt_args
@@ -35,20 +35,20 @@ function commandFunction(name: string, { path, options, subcommands, argument }:
       _describe -t commands command commands ;;
     rest)
       case $line[1] in
-        ${subcommands.map((one) => `${one.name}) ${functionName}_${one.name} ;;`).join('\n        ')}
+        ${subcommands.map(({ name }) => `${name}) ${functionName}_${name} ;;`).join('\n        ')}
       esac ;;
   esac
 }`;
 }
 
-/** One for each name: `'(-o --output)-o[what it does]:value:_files'`. */
+/** One specification per name, such as `'(-o --output)-o[description]:value:_files'`. */
 function optionSpecifications({ names, description, value }: OptionSyntax): string[] {
   const text = description.replace(/[[\]\\:]/g, '\\$&');
   const excluded = names.length > 1 ? `(${names.join(' ')})` : '';
-  return names.map((one) => {
-    // --name=value too, not for -n.
-    const joint = value !== undefined && one.startsWith('--') ? '=' : '';
-    return quoted(`${excluded}${one}${joint}[${text}]${value === undefined ? '' : `:value:${action(value)}`}`);
+  return names.map((option) => {
+    // Long options also accept --name=value.
+    const separator = value !== undefined && option.startsWith('--') ? '=' : '';
+    return quoted(`${excluded}${option}${separator}[${text}]${value === undefined ? '' : `:value:${action(value)}`}`);
   });
 }
 

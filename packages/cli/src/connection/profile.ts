@@ -3,32 +3,32 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import { UsageError } from '../exit/failure.js';
 
-/** A server this machine has a key for. */
+/** A server for which this machine has an API key. */
 export interface KnownServer {
   readonly apiKey: string;
-  /** Of a server that was started on this machine: it keeps its key when it comes back on another port. */
+  /** The data directory, if the server runs on this machine. Identifies the server after a change of its port. */
   readonly dataDir?: string;
 }
 
 /**
- * What `login` and the first `serve` write, so that other commands need no key.
+ * The API keys that `login` and `serve` store for other commands.
  *
- * Keys are kept by server: a key must never be sent to a server it is not for.
+ * Each key belongs to one server, and must never be sent to another.
  */
 export interface Profile {
-  /** The server that is meant when none is named: the last one served or logged in to. */
+  /** The default server: the one of the latest `serve` or `login`. */
   readonly current?: string;
   readonly servers: Readonly<Record<string, KnownServer>>;
 }
 
 export const emptyProfile: Profile = { servers: {} };
 
-/** The platform's folder for settings; GEN3D_CONFIG_DIR sets another, e.g. for tests and throw-away servers. */
+/** The platform's config folder, unless GEN3D_CONFIG_DIR sets another one. */
 const folder = () => process.env.GEN3D_CONFIG_DIR || envPaths('gen3d', { suffix: '' }).config;
 
 export const profilePath = (): string => join(folder(), 'profile.json');
 
-/** @throws {UsageError} if the file is damaged; the operating system's own error if it cannot be read */
+/** @throws {UsageError} if the file is damaged. Passes on the operating system's error if it cannot be read */
 export async function readProfile(): Promise<Profile> {
   const path = profilePath();
   let text: string;
@@ -43,7 +43,7 @@ export async function readProfile(): Promise<Profile> {
   return profile;
 }
 
-// Only this program writes the file; the checks are for one that was edited by hand, half-written or foreign.
+// Checks the file because users may edit it.
 function parse(text: string): Profile | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -67,7 +67,7 @@ const isKnownServer = (value: unknown): value is KnownServer =>
   typeof value.apiKey === 'string' &&
   (value.dataDir === undefined || typeof value.dataDir === 'string');
 
-/** Replaces the file whole; only its owner can read it, because keys are in it. */
+/** Replaces the file atomically. Only its owner can read it, because it contains keys. */
 export async function writeProfile(profile: Profile): Promise<void> {
   const path = profilePath();
   await mkdir(folder(), { recursive: true, mode: 0o700 });
@@ -80,7 +80,7 @@ export async function writeProfile(profile: Profile): Promise<void> {
   }
 }
 
-/** The profile with this server known, and meant by default. */
+/** The profile with this server added as the default. */
 export function withServer(profile: Profile, baseUrl: string, server: KnownServer): Profile {
   const others = Object.entries(profile.servers).filter(
     ([url, { dataDir }]) => url !== baseUrl && (dataDir === undefined || dataDir !== server.dataDir),

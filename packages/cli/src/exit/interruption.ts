@@ -2,14 +2,12 @@ import { once } from 'node:events';
 import { exitCode, Interrupted } from './failure.js';
 
 /**
- * Runs `work` with a signal that Ctrl-C or SIGTERM aborts, so that it can leave tidily; a second Ctrl-C ends at once.
- *
- * The signal's reason, and so what aborted calls reject with, is an `Interrupted`.
+ * Runs `work` with a signal that Ctrl-C or SIGTERM aborts with an `Interrupted`. A second Ctrl-C exits immediately.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const interrupt = () => {
-    // Stays registered until the end: ora's own handler kills the process when it finds itself alone.
+    // Registered until the end, because ora exits the process on SIGINT if there is no other handler.
     if (controller.signal.aborted) process.exit(exitCode.interrupted);
     controller.abort(new Interrupted());
   };
@@ -23,16 +21,14 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
   }
 }
 
-/** Resolves when the signal is aborted: for commands that run until they are told to stop. */
-export async function stopped(signal: AbortSignal): Promise<void> {
+/** Resolves when the signal aborts, for commands that run until Ctrl-C. */
+export async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
 const lingerMs = 2_000;
 
-/**
- * Ends the process soon, even if something keeps it alive, such as a connection to a database that does not respond.
- */
-export function endDespiteLeftovers(): void {
+/** Exits within 2 s, even if an open handle, such as a connection to an unresponsive database, keeps the process alive. */
+export function exitSoon(): void {
   setTimeout(() => process.exit(), lingerMs).unref();
 }

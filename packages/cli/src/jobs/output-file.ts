@@ -1,149 +1,153 @@
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { UsageError } from '../exit/failure.js';
+import { isDataUri, isUrl } from './photo-input.js';
 
-export interface OutputOptions {
-  /** `-o`: a file for one photo; a folder for several, or where it is one already. */
+/** The options of commands that wait for a job and may write its model. */
+export interface ResultOptions {
+  readonly wait?: boolean;
+  /** A file for one model, or a folder. */
   readonly output?: string;
   readonly force?: boolean;
+  readonly json?: boolean;
+  readonly open?: boolean;
+  readonly preview?: boolean;
 }
 
-export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
-
-/** Where a photo's model goes: beside a file; into the current folder for a URL and for stdin. */
+/** The default path of a photo's model: next to a file, in the current folder for a URL or stdin. */
 export function modelPath(image: string): string {
-  if (image === '-' || /^data:/i.test(image)) return 'model.glb';
+  if (image === '-' || isDataUri(image)) return 'model.glb';
   if (!isUrl(image)) return join(dirname(image), `${stem(basename(image))}.glb`);
-  const last = new URL(image).pathname.split('/').at(-1) ?? '';
-  return `${stem(plain(last))}.glb`;
+  const name = new URL(image).pathname.split('/').at(-1) ?? '';
+  return `${stem(safeName(name))}.glb`;
 }
 
 const stem = (name: string) => name.slice(0, name.length - extname(name).length) || 'model';
 
-/** A name from a URL made by strangers: no separators, no leading dot, nothing a shell would trip over. */
-const plain = (name: string) =>
+/** A file name from an untrusted URL, without separators, leading dots and shell metacharacters. */
+const safeName = (name: string) =>
   name
     .replace(/%[0-9a-f]{2}/gi, '-')
     .replace(/[^\w.-]+/g, '-')
     .replace(/^[.-]+/, '');
 
 /**
- * Decides where each result goes, before any job is made: a model that cannot be written should not be paid for.
+ * Decides the output paths before any job is created, because a model that cannot be written would still be charged.
  *
- * @throws {UsageError} if two results have one name, a file exists and `force` is not given, or a folder can't be written
+ * @throws {UsageError} if two results have the same path, a file exists without `force`, or a folder is not writable
  */
-export async function planOutputs(names: readonly string[], { output, force }: OutputOptions): Promise<string[]> {
-  const { paths, folder: newFolder } = await place(names, output);
-  const seen = new Map<string, number>();
+export async function planOutputs(
+  names: readonly string[],
+  { output, force }: Pick<ResultOptions, 'output' | 'force'>,
+): Promise<string[]> {
+  const { paths, folder } = await outputPaths(names, output);
+  const indexes = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
-    const other = seen.get(resolve(path));
+    const other = indexes.get(resolve(path));
     if (other !== undefined) {
-      throw new UsageError(`${names[other]} and ${names[index]} would both be ${path}. Give them in two calls with -o`);
+      throw new UsageError(
+        `${names[other]} and ${names[index]} would both be written to ${path}. Use two commands with different -o`,
+      );
     }
-    seen.set(resolve(path), index);
-    if (!force && (await exists(path))) throw alreadyThere(path);
+    indexes.set(resolve(path), index);
+    if (!force && existsSync(path)) throw existsError(path);
   }
-  // Only now: what is refused above leaves no empty folder behind.
-  const made = newFolder === undefined ? [] : await makeFolder(newFolder);
+  // Created after the checks above, so that a failed check leaves no empty folder.
+  const created = folder === undefined ? [] : await createFolder(folder);
   try {
-    for (const folder of new Set(paths.map((path) => dirname(path)))) await tryOut(folder);
+    for (const parent of new Set(paths.map((path) => dirname(path)))) await requireWritable(parent);
   } catch (error) {
-    await removeEmpty(made);
+    await removeEmpty(created);
     throw error;
   }
   return paths;
 }
 
-/**
- * Permissions alone do not tell: root may do everything, and /proc and full or read-only disks refuse all the same.
- */
-async function tryOut(folder: string): Promise<void> {
+/** Writes a test file. Permission bits are not sufficient: they do not apply to root, or cover read-only and full disks. */
+async function requireWritable(folder: string): Promise<void> {
   const draft = join(folder, `.${randomBytes(8).toString('hex')}.part`);
   try {
     await writeFile(draft, '', { flag: 'wx' });
   } catch (cause) {
     const isFile = (await stat(folder).catch(() => undefined))?.isDirectory() === false;
-    const why = isFile ? ', because it is a file' : '';
-    throw new UsageError(`Nothing can be written into ${folder}${why}: choose another place with -o`, { cause });
+    const reason = isFile ? ', because it is a file' : '';
+    throw new UsageError(`Cannot write to ${folder}${reason}. Choose another path with -o`, { cause });
   } finally {
     await rm(draft, { force: true }).catch(() => {});
   }
 }
 
-interface Place {
+interface Outputs {
   readonly paths: string[];
-  /** To be made, unless it is there. */
+  /** The folder of the paths, which may have to be created. */
   readonly folder?: string;
 }
 
-async function place(names: readonly string[], output: string | undefined): Promise<Place> {
+async function outputPaths(names: readonly string[], output: string | undefined): Promise<Outputs> {
   if (output === undefined) return { paths: [...names] };
-  if (output === '') throw new UsageError('-o is empty: give it the file to write. Was a variable not set?');
-  const found = await stat(output).catch(() => undefined);
-  if (names.length > 1 && found && !found.isDirectory()) {
-    throw new UsageError(`${output} is a file, and ${names.length} results do not fit into it. Give a folder with -o`);
+  if (output === '') throw new UsageError('-o is empty. Pass the file to write, and check for an unset variable');
+  const isFolder = (await stat(output).catch(() => undefined))?.isDirectory();
+  if (names.length > 1 && isFolder === false) {
+    throw new UsageError(`${output} is a file, but there are ${names.length} results. Pass a folder with -o`);
   }
-  if (names.length > 1 && !found && /\.glb$/i.test(output)) {
+  if (names.length > 1 && isFolder === undefined && /\.glb$/i.test(output)) {
+    const folder = output.slice(0, -extname(output).length);
     throw new UsageError(
-      `${output} is the name of one file, and ${names.length} results do not fit into it. Give a folder with -o, such as ${output.slice(0, -extname(output).length)}`,
+      `${output} is the name of one file, but there are ${names.length} results. Pass a folder with -o, such as ${folder}`,
     );
   }
-  const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || found?.isDirectory() === true;
+  const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || isFolder === true;
   if (!wantsFolder) return { paths: [output] };
   return { paths: names.map((name) => join(output, basename(name))), folder: output };
 }
 
-/** Makes a folder with those above it. @returns the ones that were not there, the deepest first */
-async function makeFolder(folder: string): Promise<string[]> {
+/** Creates a folder and its missing parents. @returns the created folders, the deepest first */
+async function createFolder(folder: string): Promise<string[]> {
   const missing: string[] = [];
-  for (let path = resolve(folder); !(await exists(path)); path = dirname(path)) missing.push(path);
+  for (let path = resolve(folder); !existsSync(path); path = dirname(path)) missing.push(path);
   try {
     if (missing.length > 0) await mkdir(folder, { recursive: true });
   } catch (cause) {
     await removeEmpty(missing);
-    throw new UsageError(`The folder ${folder} cannot be made: choose another place with -o`, { cause });
+    throw new UsageError(`Cannot create the folder ${folder}. Choose another path with -o`, { cause });
   }
   return missing;
 }
 
 async function removeEmpty(folders: readonly string[]): Promise<void> {
-  // One that is not there, or that somebody has put something into meanwhile, is none of ours.
+  // Ignores folders that do not exist or have files.
   for (const folder of folders) await rmdir(folder).catch(() => {});
 }
 
-/** Writes a whole file or none, and over an existing one only with `force`. */
+/** Writes a file atomically. Replaces an existing one only with `force`. */
 export async function writeOutput(path: string, content: Uint8Array, force = false): Promise<void> {
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.part`);
   try {
     await writeFile(draft, content, { flag: 'wx' });
     if (force) await rename(draft, path);
-    else await appear(draft, path);
+    else await linkNew(draft, path);
   } finally {
     await rm(draft, { force: true });
   }
 }
 
-/** A link, unlike a rename, fails where somebody made the file in the meantime. */
-async function appear(draft: string, path: string): Promise<void> {
+/** Unlike a rename, a link fails if the file was created in the meantime. */
+async function linkNew(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'EEXIST') throw alreadyThere(path);
-    // FAT and some network disks have no links: reserve the name before it is taken.
-    await writeFile(path, '', { flag: 'wx' }).catch((failure: NodeJS.ErrnoException) => {
-      throw failure.code === 'EEXIST' ? alreadyThere(path) : failure;
+    if (isExistsError(error)) throw existsError(path);
+    // FAT and some network file systems do not support links. Reserves the name instead.
+    await writeFile(path, '', { flag: 'wx' }).catch((failure: unknown) => {
+      throw isExistsError(failure) ? existsError(path) : failure;
     });
     await rename(draft, path);
   }
 }
 
-const exists = (path: string) =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );
+const isExistsError = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
-const alreadyThere = (path: string) =>
-  new UsageError(`${path} exists already. Overwrite it with --force, or write elsewhere with -o`);
+const existsError = (path: string) =>
+  new UsageError(`${path} already exists. Overwrite it with --force, or write to another path with -o`);

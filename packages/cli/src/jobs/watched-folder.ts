@@ -1,15 +1,15 @@
 import { basename, extname } from 'node:path';
 import type { FSWatcher } from 'chokidar';
 
-/** What `create` takes from a file, by its name: what is inside is looked at when it is sent. */
+/** The file types that `create` accepts. */
 export const photoExtensions = ['.jpg', '.jpeg', '.png', '.webp'];
 
-// A camera's or a browser's copy pauses for less; one that pauses longer is looked at again when it grows.
+// Copies from cameras and browsers pause for less. After a longer pause, the file is processed again when it grows.
 const settledMs = 1000;
 
 /**
- * Calls `onPhoto` for each photo that is in the folder, comes into it or changes there, once its size has stayed the
- * same for a second. Folders inside and names that begin with a dot are left alone.
+ * Calls `onPhoto` for each photo in the folder, and for photos added or changed later, when their size has been stable for
+ * a second. Ignores subfolders and hidden files.
  */
 export async function watchFolder(folder: string, onPhoto: (path: string) => void): Promise<FSWatcher> {
   const { watch } = await import('chokidar');

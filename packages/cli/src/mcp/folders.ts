@@ -3,8 +3,8 @@ import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { UsageError } from '../exit/failure.js';
 
 /**
- * The folders that an assistant may read photos from and write models into. What it is told to do may come from a page
- * it has read, so links are followed before a place is judged.
+ * The folders in which an assistant may read photos and write models. An assistant may follow instructions from untrusted
+ * pages, so symbolic links are resolved before a path is checked.
  */
 export class Folders {
   readonly #folders: readonly string[];
@@ -13,33 +13,33 @@ export class Folders {
     this.#folders = folders;
   }
 
-  /** @throws {UsageError} if one is not there */
+  /** @throws {UsageError} if a folder does not exist */
   static async open(folders: readonly string[]): Promise<Folders> {
     const real = folders.map((folder) =>
       realpath(folder).catch((cause: unknown) => {
-        throw new UsageError(`The folder ${folder} cannot be opened`, { cause });
+        throw new UsageError(`Cannot open the folder ${folder}`, { cause });
       }),
     );
     return new Folders(await Promise.all(real));
   }
 
-  /** The real path of a file that is there. @throws {UsageError} if it is not, or lies outside */
+  /** The real path of an existing file. @throws {UsageError} if it does not exist or is outside the folders */
   async existing(path: string): Promise<string> {
     const real = await realpath(this.#absolute(path)).catch((cause: unknown) => {
-      throw new UsageError(`${path} does not exist: give the path of a photo, or an http(s) URL`, { cause });
+      throw new UsageError(`${path} does not exist. Pass the path of a photo, or an http(s) URL`, { cause });
     });
-    this.#refuseOutside(path, real);
+    this.#requireInside(path, real);
     return real;
   }
 
-  /** The real path of a file to be written. @throws {UsageError} if its folder is not there, or lies outside */
+  /** The real path of a file to write. @throws {UsageError} if its folder does not exist or is outside the folders */
   async future(path: string): Promise<string> {
     const absolute = this.#absolute(path);
     const folder = await realpath(dirname(absolute)).catch((cause: unknown) => {
-      throw new UsageError(`The folder of ${path} does not exist: make it first`, { cause });
+      throw new UsageError(`The folder of ${path} does not exist. Create it first`, { cause });
     });
     const real = join(folder, basename(absolute));
-    this.#refuseOutside(path, real);
+    this.#requireInside(path, real);
     return real;
   }
 
@@ -47,15 +47,15 @@ export class Folders {
     return resolve(this.#folders[0] ?? '.', path);
   }
 
-  #refuseOutside(path: string, real: string): void {
+  #requireInside(path: string, real: string): void {
     if (this.#folders.some((folder) => isInside(real, folder))) return;
     throw new UsageError(
-      `${path} lies outside ${this.#folders.join(' and ')}: \`gen3d mcp --folder\` says which folders may be used`,
+      `${path} is outside ${this.#folders.join(' and ')}. To allow other folders, use \`gen3d mcp --folder\``,
     );
   }
 }
 
 function isInside(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== '' && way !== '..' && !way.startsWith(`..${sep}`) && resolve(folder, way) === path;
+  const inner = relative(folder, path);
+  return inner !== '' && inner !== '..' && !inner.startsWith(`..${sep}`) && resolve(folder, inner) === path;
 }

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-/** Words for people. Decimal units, as file managers show them. */
+/** A size in decimal units, as file managers show it. */
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   if (count < 1_000_000) return `${(count / 1000).toFixed(0)} kB`;
@@ -8,7 +8,7 @@ export function bytes(count: number): string {
   return `${(count / 1_000_000_000).toFixed(1)} GB`;
 }
 
-/** How long ago, in one unit: that a job is three days old is all that one wants to know of its minutes. */
+/** An age in its largest unit. */
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000));
   if (seconds < 60) return `${seconds} s ago`;
@@ -23,22 +23,21 @@ export function duration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 
-export const count = (amount: number, one: string, many = `${one}s`): string =>
-  `${amount} ${amount === 1 ? one : many}`;
+export const count = (amount: number, singular: string, plural = `${singular}s`): string =>
+  `${amount} ${amount === 1 ? singular : plural}`;
 
-/** Rows in aligned columns, two spaces apart. Cells may be coloured. */
+/** Aligns rows in columns, two spaces apart. Cells may contain color codes. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {
     for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
   }
   const padded = (cell: string, column: number) => cell + ' '.repeat((widths[column] ?? 0) - widthOf(cell));
-  const line = (row: readonly string[]) => row.map(padded).join('  ');
-  return rows.map((row) => line(row).trimEnd()).join('\n');
+  return rows.map((row) => row.map(padded).join('  ').trimEnd()).join('\n');
 }
 
 const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 
-/** A path as it is pasted into a shell. */
+/** Quotes a path for a shell, if necessary. */
 export const shellWord = (path: string): string =>
   /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

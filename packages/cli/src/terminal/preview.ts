@@ -1,65 +1,65 @@
 import type { Gen3d, Task } from '@gen3d/sdk';
-import { isWatched, say } from './terminal.js';
+import { isInteractive, say } from './terminal.js';
 
-/** How a terminal can be made to show a picture. */
-export const pictureWays = ['kitty', 'iterm2', 'sixel', 'blocks'] as const;
-export type PictureWay = (typeof pictureWays)[number];
+/** The graphics protocols of terminals. `blocks` are colored characters, which every terminal supports. */
+const protocols = ['kitty', 'iterm2', 'sixel', 'blocks'] as const;
+export type GraphicsProtocol = (typeof protocols)[number];
 
-// Half of an 80-column line: a thumbnail, not a poster.
+// Less than half of an 80-column line.
 const columns = 32;
-// A usual cell is 10 pixels wide; only sixel, which knows no cells, has to know.
-const sixelSize = 10 * columns;
+// A typical cell is 10 pixels wide. Sixel has a size in pixels instead of cells.
+const imageWidth = 10 * columns;
 
 /**
- * The task's thumbnail as text for stderr, to be written as it is; undefined where nobody watches, the task has none, or
- * it cannot be had: a picture is never worth an error.
+ * The task's thumbnail as text for stderr. Undefined if stderr is not a terminal, the task has no thumbnail, or the
+ * download fails.
  */
 export async function thumbnailPreview(client: Gen3d, task: Task, signal: AbortSignal): Promise<string | undefined> {
-  if (!isWatched() || !task.thumbnail_url) return undefined;
+  if (!isInteractive() || !task.thumbnail_url) return undefined;
   try {
     const jpeg = await client.download(task, { asset: 'thumbnail', signal });
-    return await picture(jpeg, await pictureWay(), process.stderr.getColorDepth());
+    return await renderImage(jpeg, await graphicsProtocol(), process.stderr.getColorDepth());
   } catch (error) {
     if (signal.aborted) throw error;
     return undefined;
   }
 }
 
-/** Whoever asked for a picture and gets none should not have to guess. Once a call, however many photos it has. */
+/** Explains the missing preview if stderr is not a terminal. */
 export function explainNoPreview(): void {
-  if (!isWatched()) say('No preview: stderr, where it would be drawn, is not a terminal that shows pictures');
+  if (!isInteractive()) say('No preview: stderr is not a terminal');
 }
 
-/** What this terminal can do, by what it says of itself in variables; GEN3D_PREVIEW decides for one that says nothing. */
-export async function pictureWay(env: NodeJS.ProcessEnv = process.env): Promise<PictureWay> {
-  const chosen = pictureWays.find((way) => way === env.GEN3D_PREVIEW);
+/** Detects the terminal's graphics protocol from environment variables. GEN3D_PREVIEW overrides it. */
+export async function graphicsProtocol(env: NodeJS.ProcessEnv = process.env): Promise<GraphicsProtocol> {
+  const chosen = protocols.find((protocol) => protocol === env.GEN3D_PREVIEW);
   if (chosen) return chosen;
-  // Multiplexers inherit the variables of the terminal around them, and swallow what is not theirs.
+  // Multiplexers inherit the variables of the outer terminal but discard its graphics.
   if (env.TMUX || env.STY) return 'blocks';
   const { createSupportsTerminalGraphics } = await import('supports-terminal-graphics');
   const supports = createSupportsTerminalGraphics(process.stderr);
-  return (['kitty', 'iterm2', 'sixel'] as const).find((way) => supports[way]) ?? 'blocks';
+  return (['kitty', 'iterm2', 'sixel'] as const).find((protocol) => supports[protocol]) ?? 'blocks';
 }
 
 /**
- * A picture as text for a terminal.
+ * Renders an image as text for a terminal.
  *
  * @param image the bytes of a JPEG, PNG or WebP
- * @param colorDepth bits, as `tty.WriteStream.getColorDepth` tells; only `blocks` need it
+ * @param colorDepth bits per pixel, from `tty.WriteStream.getColorDepth`; used only for `blocks`
  */
-export async function picture(image: Uint8Array, way: PictureWay, colorDepth: number): Promise<string> {
+export async function renderImage(image: Uint8Array, protocol: GraphicsProtocol, colorDepth: number): Promise<string> {
   const { default: sharp } = await import('sharp');
   const source = sharp(image);
-  switch (way) {
+  switch (protocol) {
     case 'kitty':
-      return kitty(await source.resize(sixelSize).png().toBuffer());
+      return kitty(await source.resize(imageWidth).png().toBuffer());
     case 'iterm2': {
-      const png = await source.resize(sixelSize).png().toBuffer();
-      const place = `width=${columns};preserveAspectRatio=1`;
-      return `\x1b]1337;File=inline=1;size=${png.length};${place}:${png.toString('base64')}\x07`;
+      const png = await source.resize(imageWidth).png().toBuffer();
+      const size = `size=${png.length};width=${columns};preserveAspectRatio=1`;
+      return `\x1b]1337;File=inline=1;${size}:${png.toString('base64')}\x07`;
     }
     case 'sixel': {
-      const { data, info } = await source.resize(sixelSize).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+      const { data, info } = await source.resize(imageWidth).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
       const { image2sixel } = await import('sixel');
       return image2sixel(new Uint8Array(data), info.width, info.height, 256, 1);
     }
@@ -70,23 +70,23 @@ export async function picture(image: Uint8Array, way: PictureWay, colorDepth: nu
   }
 }
 
-/** https://sw.kovidgoyal.net/kitty/graphics-protocol: base64 in pieces of 4096, all but the last with m=1. */
+/** https://sw.kovidgoyal.net/kitty/graphics-protocol: base64 in pieces of up to 4096 characters, m=1 on all but the last. */
 function kitty(png: Buffer): string {
   const pieces = png.toString('base64').match(/.{1,4096}/g) ?? [];
   return pieces
     .map((piece, index) => {
       const more = index < pieces.length - 1 ? 1 : 0;
-      // f=100: a PNG; a=T: show it at once; q=2: no answer, which a shell would take for typing.
+      // f=100: PNG; a=T: display immediately; q=2: no reply, which the shell would read as input.
       return `\x1b_G${index === 0 ? `f=100,a=T,q=2,c=${columns},` : ''}m=${more};${piece}\x1b\\`;
     })
     .join('');
 }
 
-/** Two pixels a character: the upper half of the cell in the foreground's colour, the lower in the background's. */
+/** Draws two pixels per character: the upper half of the cell in the foreground color, the lower in the background color. */
 function blocks(rgb: Uint8Array, width: number, height: number, colorDepth: number): string {
   const color = (x: number, y: number) => {
-    const at = 3 * (Math.min(y, height - 1) * width + x);
-    const [red = 0, green = 0, blue = 0] = rgb.subarray(at, at + 3);
+    const offset = 3 * (Math.min(y, height - 1) * width + x);
+    const [red = 0, green = 0, blue = 0] = rgb.subarray(offset, offset + 3);
     return colorDepth >= 24 ? `2;${red};${green};${blue}` : `5;${paletteColor(red, green, blue)}`;
   };
   const lines = Array.from({ length: Math.ceil(height / 2) }, (_, row) => {
@@ -96,8 +96,8 @@ function blocks(rgb: Uint8Array, width: number, height: number, colorDepth: numb
   return lines.join('\n');
 }
 
-/** The nearest of xterm's 6x6x6 cube of colours, which begins at 16. */
+/** The nearest color of xterm's 6x6x6 color cube, which starts at index 16. */
 function paletteColor(red: number, green: number, blue: number): number {
-  const step = (value: number) => Math.round((value / 255) * 5);
-  return 16 + 36 * step(red) + 6 * step(green) + step(blue);
+  const level = (value: number) => Math.round((value / 255) * 5);
+  return 16 + 36 * level(red) + 6 * level(green) + level(blue);
 }

@@ -1,40 +1,40 @@
 import { styleText } from 'node:util';
 
-/** A result: the one thing that goes to stdout, so that it can be piped. */
+/** Prints a result to stdout, the only output there. */
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** One object a line, exactly as the API gave it. */
+/** Prints an object of the API unchanged, on one line. */
 export const printJson = (value: unknown): void => print(JSON.stringify(value));
 
-/** Everything that is not the result: hints, progress, errors. */
+/** Prints hints, progress and errors to stderr. */
 export const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Whether a person is watching, so that lines may be drawn over and hints are welcome. */
-export function isWatched(): boolean {
+/** Whether stderr is a terminal on which lines can be redrawn. */
+export function isInteractive(): boolean {
   const { isTTY, columns } = process.stderr;
-  // Some recorders and containers give a terminal of no width, on which every line wraps for ever.
+  // Some recorders and containers provide a terminal with zero columns, where redrawing does not work.
   return isTTY === true && columns > 0 && process.env.TERM !== 'dumb';
 }
 
-/** https://no-color.org: set and not empty means no colours, whatever its value. */
-export const hasColor = (): boolean => isWatched() && !process.env.NO_COLOR;
+/** https://no-color.org: NO_COLOR with any value but an empty one disables colors. */
+export const hasColor = (): boolean => isInteractive() && !process.env.NO_COLOR;
 
 export function paint(color: 'green' | 'red' | 'yellow' | 'dim', text: string): string {
-  // stderr has been asked above; left to itself, styleText would ask stdout.
+  // By default, styleText checks stdout, but colors are for stderr.
   return hasColor() ? styleText(color, text, { validateStream: false }) : text;
 }
 
 export const tick = (): string => paint('green', '✔');
 export const cross = (): string => paint('red', '✖');
 
-/** Opens a file or an address as a double click would. Nothing depends on it: where there is no desktop, a line says so. */
+/** Opens a file or URL with the desktop's default app. Without a desktop, prints a warning. */
 export async function openWithDefaultApp(target: string): Promise<void> {
-  // Named, because on a machine without a desktop, or through ssh, nothing else happens.
+  // Without a desktop or over SSH, this line may be the only effect.
   say(paint('dim', `Opening ${target}`));
   const { default: open } = await import('open');
   try {
     await open(target);
   } catch (error) {
-    say(`warning: it could not be opened: ${error instanceof Error ? error.message : String(error)}`);
+    say(`warning: Could not open ${target}: ${error instanceof Error ? error.message : String(error)}`);
   }
 }

@@ -1,13 +1,12 @@
-// Beside its database the server's tests have what starts a PostgreSQL.
 import { readFile } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { newPostgresDatabase } from '../../../server/test/kit.js';
 import type {} from '../../../server/test/postgres/global-setup.js';
-import { workplace } from '../run.js';
+import { testFolder } from '../run.js';
 
-const { gen3d, path, serve } = workplace();
+const { gen3d, path, serve } = testFolder();
 
-test('a server on PostgreSQL knows the key and the jobs of the one on SQLite that was moved there', {
+test('after migrate-to, a server on PostgreSQL accepts the key and has the jobs of the SQLite installation', {
   timeout: 180_000,
 }, async () => {
   const old = await serve('--workers', '0');
@@ -24,15 +23,15 @@ test('a server on PostgreSQL knows the key and the jobs of the one on SQLite tha
   const counts = moved.stdout.split('\n').map((line) => line.trim().split(/ +/));
   expect(counts).toContainEqual(['table', 'SQLite', 'PostgreSQL']);
   expect(counts).toContainEqual(['jobs', '1', '1']);
-  expect(moved.stderr).toContain(`Start them with --assets ${assets}`);
+  expect(moved.stderr).toContain(`Also start them with --assets ${assets}`);
 
   const { url } = await serve('--workers', '0', '--database', database, '--assets', assets);
   expect(await gen3d(['get', id, '--base-url', url, '--api-key', await keyOf()])).toMatchObject({ code: 0 });
-  const there = await gen3d(['admin', 'account', 'list', '--json', '--database', database]);
-  expect(JSON.parse(there.stdout)).toEqual(accounts);
+  const migrated = await gen3d(['admin', 'account', 'list', '--json', '--database', database]);
+  expect(JSON.parse(migrated.stdout)).toEqual(accounts);
 });
 
-/** As the first start kept it in the profile, which knows the address that the server had then. */
+/** The key in the profile, which is stored for the URL of the first server. */
 async function keyOf(): Promise<string> {
   const { servers } = JSON.parse(await readFile(path('config', 'profile.json'), 'utf8'));
   return Object.values(servers as Record<string, { apiKey: string }>)[0]?.apiKey ?? '';

@@ -1,15 +1,15 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { startCluster } from '../../../server/test/postgres/cluster.js';
-import { workplace } from '../run.js';
+import { testFolder } from '../run.js';
 
-const { gen3d, serve } = workplace();
+const { gen3d, serve } = testFolder();
 
-test('a password that is missing ends the command with a sentence that says where to put it', async () => {
+test('a missing password exits with a message that explains how to set it', async () => {
   const cluster = await startCluster({ password: 's3cret' });
   onTestFinished(() => cluster.remove());
   const url = new URL(cluster.url);
   url.password = '';
-  // The end of `serve` is not made by the command, but comes when nothing is left open.
+  // The process exits by itself, which shows that no handle stays open.
   const started = await gen3d(['serve', '--port', '0', '--workers', '0', '--database', url.href]);
   expect(started).toMatchObject({ code: 2, stdout: '' });
   expect(started.stderr).toContain('no password was given: put it into the URL or set PGPASSWORD');

@@ -10,83 +10,77 @@ import { print, printJson, say } from '../../terminal/terminal.js';
 import { addBackup } from './backup.js';
 import { addMigrateTo } from './migrate-to.js';
 
-/** Runs one administrative act on the database of the chosen data directory. */
-async function administer(command: Command, act: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {
+/** Runs an operation on the database of the selected data directory. */
+async function administer(command: Command, work: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {
   const config = await serverConfig(command);
-  // Whoever mistyped it would give out keys that the server has never heard of.
+  // Points out a mistyped directory, in which new keys would be useless.
   if (!existsSync(config.dataDir)) {
-    say(`${config.dataDir} was not there and is made now. Is the server's data elsewhere? Say where with --data-dir`);
+    say(`Creating the data directory ${config.dataDir}. If the server's data is elsewhere, use --data-dir`);
   }
   const { openAdmin } = await import('@gen3d/server');
   const admin = await openAdmin(config);
   try {
-    await act(admin, command.optsWithGlobals().json === true);
+    await work(admin, command.optsWithGlobals().json === true);
   } finally {
     await admin.close();
   }
 }
 
-/** Nothing on stdout where there is nothing, so that lines can be counted. */
-function printRows(rows: readonly (readonly string[])[], none: string): void {
+/** Prints rows to stdout. Without rows, prints a message to stderr, so that stdout has one line per row. */
+function printRows(rows: readonly (readonly string[])[], emptyMessage: string): void {
   if (rows.length > 0) print(table(rows));
-  else say(none);
+  else say(emptyMessage);
 }
 
 export function addAdmin(program: Command): void {
   const admin = program
     .command('admin')
-    .summary('accounts, keys, jobs and dead letters')
-    .description(
-      "Act on a server's database, whether the server is running or not. For the operator: no key is needed.",
-    )
+    .summary('manage accounts, keys, jobs and dead letters')
+    .description("Manage a server's database, whether or not the server is running. Requires no API key.")
     .option('--json', 'print JSON');
-  addAccounts(admin.command('account').summary('accounts and their balance'));
-  addKeys(admin.command('key').summary('API keys'));
-  addJobs(admin.command('job').summary("anybody's jobs"));
-  addDeadLetters(admin.command('dead-letter').summary('webhook deliveries that were given up'));
+  addAccounts(admin.command('account').summary('manage accounts and their balance'));
+  addKeys(admin.command('key').summary('manage API keys'));
+  addJobs(admin.command('job').summary('manage jobs of all accounts'));
+  addDeadLetters(admin.command('dead-letter').summary('manage failed webhook deliveries'));
   addBackup(admin);
   addMigrateTo(admin);
   admin
     .command('sign-in-link')
-    .summary('print a link that opens the dashboard as its operator')
-    .description('Print a link that signs one browser in to the dashboard as its operator: once, within an hour.')
+    .summary('print a link for the operator to sign in to the dashboard')
+    .description('Print a link that signs one browser in to the dashboard as the operator. Valid once, for one hour.')
     .action(async (_: unknown, command: Command) => {
       const config = await serverConfig(command);
       await requireInstallation(config);
-      const address = config.publicUrl ?? (await addressOf(config.dataDir)) ?? `http://${config.host}:${config.port}`;
+      const url = config.publicUrl ?? (await urlOf(config.dataDir)) ?? `http://${config.host}:${config.port}`;
       await administer(command, async (admin, json) => {
-        const link = address + (await admin.signInLink());
+        const link = url + (await admin.signInLink());
         if (json) return printJson({ sign_in_link: link });
         print(link);
-        say('It works once, within an hour');
+        say('Valid once, for one hour');
       });
     });
 }
 
 /**
- * A link to a server that is not there helps nobody, and its making would leave a new data directory behind. What
- * PostgreSQL holds is seen by whoever opens it.
+ * Requires that a server has used the data directory. Otherwise, a link would be useless, and would create a data
+ * directory. Does not check PostgreSQL, which fails when it is opened.
  *
- * @throws {UsageError} if no server has ever used the data directory; the message names those this machine knows
+ * @throws {UsageError} which lists the data directories known on this machine
  */
 async function requireInstallation({ database, dataDir }: Config): Promise<void> {
   if (database !== 'sqlite' || isInstallation(dataDir)) return;
   const { servers } = await readProfile().catch(() => emptyProfile);
   const known = Object.values(servers).flatMap((server) => server.dataDir ?? []);
   const others = known.filter(isInstallation).map((folder) => `  --data-dir ${shellWord(folder)}`);
-  throw new UsageError(
-    [
-      `There is no installation at ${dataDir}. Start \`gen3d serve\` there, or say with --data-dir where the server's data is${others.length ? '. Known here:' : ''}`,
-      ...others,
-    ].join('\n'),
-  );
+  const message = `There is no installation in ${dataDir}. Start one with \`gen3d serve\`, or select another with --data-dir`;
+  throw new UsageError([others.length > 0 ? `${message}:` : message, ...others].join('\n'));
 }
 
-/** The first start makes the key, and no server works without it. */
+/** The first start of a server creates its key. */
 const isInstallation = (dataDir: string) => existsSync(join(dataDir, 'server.key'));
 
-/** Where this machine last served a data directory, if it did. */
-async function addressOf(dataDir: string): Promise<string | undefined> {
+/** The URL of the latest server of a data directory on this machine. */
+async function urlOf(dataDir: string): Promise<string | undefined> {
   const { servers } = await readProfile().catch(() => emptyProfile);
   return Object.entries(servers).find(([, server]) => server.dataDir === dataDir)?.[0];
 }
@@ -95,32 +89,29 @@ function addAccounts(account: Command): void {
   account
     .command('create')
     .argument('<name>')
-    .option('--balance <usd>', 'what it begins with', usd, 0)
+    .option('--balance <usd>', 'the initial balance', usd, 0)
     .action((name: string, options: { balance: number }, command: Command) =>
       administer(command, async (admin, json) => {
         const created = await admin.createAccount(name, options.balance);
         if (json) return printJson(created);
         print(created.account_id);
-        say(
-          `Made the account "${name}" with ${created.balance_usd} USD. A key for it: gen3d admin key create ${created.account_id}`,
-        );
+        say(`Created the account "${name}" with ${created.balance_usd} USD`);
+        say(`To create an API key: gen3d admin key create ${created.account_id}`);
       }),
     );
   account.command('list').action((_: unknown, command: Command) =>
     administer(command, async (admin, json) => {
       const accounts = await admin.listAccounts();
       if (json) return printJson(accounts);
-      const row = ({ account_id, name, balance_usd }: (typeof accounts)[number]) => [
-        account_id,
-        `${balance_usd} USD`,
-        name,
-      ];
-      printRows(accounts.map(row), 'There are no accounts. Make one with `gen3d admin account create NAME`');
+      printRows(
+        accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name]),
+        'There are no accounts. To create one: gen3d admin account create NAME',
+      );
     }),
   );
   account
     .command('credit')
-    .summary('add money; a negative amount takes some back')
+    .summary('add credit; a negative amount subtracts')
     .argument('<account-id>')
     .argument('<usd>', 'an amount in USD', usd)
     .action((id: string, amount: number, _: unknown, command: Command) =>
@@ -135,15 +126,15 @@ function addAccounts(account: Command): void {
 function addKeys(key: Command): void {
   key
     .command('create')
-    .summary('make a key; it is shown only this once')
+    .summary('create a key, which is shown only once')
     .argument('<account-id>')
-    .option('--name <name>', 'what it is for; shown where keys are listed')
+    .option('--name <name>', 'a name for lists of keys')
     .action((id: string, { name }: { name?: string }, command: Command) =>
       administer(command, async (admin, json) => {
         const created = await admin.createKey(id, name);
         if (json) return printJson(created);
         print(created.api_key);
-        say(`Shown only this once. To revoke it: gen3d admin key revoke ${created.key_id}`);
+        say(`This key is shown only once. To revoke it: gen3d admin key revoke ${created.key_id}`);
       }),
     );
   key
@@ -153,14 +144,14 @@ function addKeys(key: Command): void {
       administer(command, async (admin, json) => {
         const keys = await admin.listKeys(id);
         if (json) return printJson(keys);
-        const row = ({ key_id, account_id, name, created_at, last_used_at, revoked_at }: (typeof keys)[number]) => [
+        const rows = keys.map(({ key_id, account_id, name, created_at, last_used_at, revoked_at }) => [
           key_id,
           account_id,
           created_at,
           revoked_at ? `revoked ${revoked_at}` : last_used_at ? `used ${last_used_at}` : 'never used',
           name ?? '',
-        ];
-        printRows(keys.map(row), 'There are no keys. Make one with `gen3d admin key create ACCOUNT_ID`');
+        ]);
+        printRows(rows, 'There are no keys. To create one: gen3d admin key create ACCOUNT_ID');
       }),
     );
   key
@@ -170,7 +161,7 @@ function addKeys(key: Command): void {
       administer(command, async (admin, json) => {
         await admin.revokeKey(id);
         if (json) printJson({ key_id: id });
-        else say(`The key ${id} no longer works`);
+        else say(`Revoked the key ${id}`);
       }),
     );
 }
@@ -178,13 +169,13 @@ function addKeys(key: Command): void {
 function addJobs(job: Command): void {
   job
     .command('cancel')
-    .summary('cancel a job that is not in inference or finished')
+    .summary('cancel a job before inference')
     .argument('<job-id>')
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         await admin.cancelJob(id);
         if (json) printJson({ job_id: id });
-        else say(`Job ${id} is canceled`);
+        else say(`Canceled job ${id}`);
       }),
     );
 }
@@ -194,29 +185,30 @@ function addDeadLetters(deadLetter: Command): void {
     administer(command, async (admin, json) => {
       const letters = await admin.listDeadLetters();
       if (json) return printJson(letters);
-      const row = ({ event_id, account_id, event, task_id, dead_at, last_failure }: (typeof letters)[number]) => [
+      const rows = letters.map(({ event_id, account_id, event, task_id, dead_at, last_failure }) => [
         event_id,
         dead_at,
         account_id,
         event,
         task_id ?? '',
         last_failure ?? '',
-      ];
-      printRows(letters.map(row), 'There are no dead letters');
+      ]);
+      printRows(rows, 'There are no dead letters');
     }),
   );
   deadLetter
     .command('replay')
     .summary('deliver again')
     .argument('[event-id]')
-    .option('--since <time>', 'all that were given up since then: an ISO 8601 time', time)
-    .action((eventId: string | undefined, options: { since?: Date }, command: Command) => {
-      const { since } = options;
-      if ((eventId === undefined) === (since === undefined)) throw new UsageError('Give either an event id or --since');
+    .option('--since <time>', 'all dead letters since this ISO 8601 time', time)
+    .action((eventId: string | undefined, { since }: { since?: Date }, command: Command) => {
+      if ((eventId === undefined) === (since === undefined)) {
+        throw new UsageError('Pass either an event id or --since');
+      }
       return administer(command, async (admin, json) => {
         const replayed = await admin.replayDeadLetters(since ? { since } : { eventId: eventId ?? '' });
         if (json) printJson({ replayed });
-        else say(`${count(replayed, 'delivery', 'deliveries')} on the way again`);
+        else say(`Queued ${count(replayed, 'delivery', 'deliveries')}`);
       });
     });
 }

@@ -7,12 +7,12 @@ import { print, printJson, say } from '../../terminal/terminal.js';
 export function addBackup(admin: Command): void {
   admin
     .command('backup')
-    .summary('write the SQLite database into a file')
+    .summary('back up the SQLite database')
     .description(
-      'Write the SQLite database, as it is at one moment, into a new file. Servers may run meanwhile. ' +
-        'The server key, the models and the photos of waiting jobs are not in it.',
+      'Write a consistent copy of the SQLite database to a new file. Servers may be running. ' +
+        'The copy does not include the server key, the models and the photos of unfinished jobs.',
     )
-    .argument('<file>', 'must not be there')
+    .argument('<file>', 'a file that does not exist')
     .action(async (file: string, _: unknown, command: Command) => {
       const config = await serverConfig(command);
       const { backup } = await import('@gen3d/server');
@@ -20,11 +20,11 @@ export function addBackup(admin: Command): void {
       if (command.optsWithGlobals().json === true) return printJson(written);
       print(written.file);
       const { dataDir, assets = join(dataDir, 'assets') } = config;
-      say(`${bytes(written.bytes)}. Not in it, and needed with it:`);
+      say(`${bytes(written.bytes)}. A complete backup also needs:`);
       say(
-        `  ${join(dataDir, 'server.key')}  without it no API key works. Keep a copy, elsewhere than ${dirname(written.file)}`,
+        `  ${join(dataDir, 'server.key')}  the server key, without which API keys do not work. Do not keep it in ${dirname(written.file)}`,
       );
-      say(`  ${assets}  the models: copy them after this, they never change`);
-      say(`  ${join(dataDir, 'inputs')}  photos of waiting jobs`);
+      say(`  ${assets}  the models. Copy them after this backup; they never change`);
+      say(`  ${join(dataDir, 'inputs')}  the photos of unfinished jobs`);
     });
 }

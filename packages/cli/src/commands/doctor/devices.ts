@@ -4,38 +4,41 @@ import type { Config } from '@gen3d/server';
 import { table } from '../../terminal/format.js';
 import { tick } from '../../terminal/terminal.js';
 
-/** A provider of onnxruntime on this machine, as `doctor` shows it. */
+/** An execution provider of ONNX Runtime on this machine. */
 export interface FoundDevice extends Omit<DeviceReport, 'checks'> {
-  /** Whether `--device auto` would run on it. */
+  /** Whether `--device auto` uses it. */
   readonly takenByAuto: boolean;
   readonly tests: readonly SelfTest[];
 }
 
-/** One bundle, its graphs run twice on the device: the second run's time, and how far its answer is from the CPU's. */
+/** The second of two runs of a bundle's networks on the device. */
 interface SelfTest {
   readonly bundle: string;
   readonly ms: number;
-  /** Of the spread of the CPU's values; null: it gave no numbers. Absent for the CPU itself. */
+  /**
+   * The deviation from the CPU's output, relative to the spread of the CPU's values. Null if the output is not finite,
+   * absent for the CPU itself.
+   */
   readonly difference?: number | null;
 }
 
 /**
- * Tries every provider with the bundles in use, and keeps what it finds for the server. A bundle that cannot be loaded is
- * left out: that is another finding.
+ * Tests all providers with the configured bundles, and caches the results for the server. Skips bundles that cannot be
+ * loaded, which are reported separately.
  */
 export async function findDevices(config: Config): Promise<FoundDevice[]> {
   const { accelerators, findBundle, inspectDevice, probe } = await import('@gen3d/engine');
   const { modelDirs } = await import('@gen3d/server');
   const load = (name: string) => findBundle(name, modelDirs(config)).catch(() => undefined);
   const reconstruction = await load(config.bundle);
-  const inUse = [reconstruction, await load(config.matte)].filter((bundle) => bundle !== undefined);
+  const bundles = [reconstruction, await load(config.matte)].filter((bundle) => bundle !== undefined);
   const found: Omit<FoundDevice, 'takenByAuto'>[] = [];
   for (const provider of accelerators) {
-    const { checks, ...report } = await inspectDevice(provider, inUse, { cacheDir: config.dataDir, again: true });
+    const { checks, ...report } = await inspectDevice(provider, bundles, { cacheDir: config.dataDir, again: true });
     const tests = checks.map(({ bundle, verdict }) => ({ bundle, ms: verdict.ms, difference: verdict.rms }));
     found.push({ ...report, tests });
   }
-  // The matting network alone takes seconds on a CPU; what the reconstruction takes says how the machine does.
+  // On the CPU, tests only the reconstruction bundle: the matting network would take seconds.
   const tests: SelfTest[] = [];
   if (reconstruction) {
     const { reply } = await probe({ type: 'time', provider: 'cpu', directory: reconstruction.directory });
@@ -43,27 +46,27 @@ export async function findDevices(config: Config): Promise<FoundDevice[]> {
   }
   const name = `${cpus()[0]?.model.trim() || process.arch}, ${availableParallelism()} cores`;
   found.push({ provider: 'cpu', adapter: { name }, tests });
-  const taken = found.find(({ problem }) => problem === undefined);
-  return found.map((device) => ({ ...device, takenByAuto: device === taken }));
+  const automatic = found.find(({ problem }) => problem === undefined);
+  return found.map((device) => ({ ...device, takenByAuto: device === automatic }));
 }
 
-/** The devices as a table; below it, why those are not used that are not. */
+/** The devices as a table, and below it the problems of unused devices. */
 export function deviceTable(devices: readonly FoundDevice[]): string {
   const rows = devices.map(({ provider, adapter, problem, tests, takenByAuto }) => [
     takenByAuto ? tick() : ' ',
     provider,
     problem === undefined ? 'works' : 'not used',
     adapter?.name ?? '-',
-    tests.map(parity).filter(Boolean).join(', ') || '-',
+    tests.map(deviation).filter(Boolean).join(', ') || '-',
     tests.map(({ bundle, ms }) => `${bundle} ${Math.ceil(ms)} ms`).join(', ') || '-',
-    takenByAuto ? 'taken by auto' : '',
+    takenByAuto ? 'used by auto' : '',
   ]);
   const problems = devices.flatMap(({ provider, problem }) =>
     problem === undefined ? [] : [`${provider}: ${problem}`],
   );
-  const head = [' ', 'device', 'state', 'adapter', 'off the CPU by', 'self-test'];
-  return [...table([head, ...rows]).split('\n'), ...problems].map((line) => `  ${line}`).join('\n');
+  const header = [' ', 'device', 'state', 'adapter', 'deviation from CPU', 'self-test'];
+  return [...table([header, ...rows]).split('\n'), ...problems].map((line) => `  ${line}`).join('\n');
 }
 
-const parity = ({ bundle, difference }: SelfTest): string =>
-  difference === undefined ? '' : `${bundle} ${difference === null ? 'no numbers' : difference.toExponential(0)}`;
+const deviation = ({ bundle, difference }: SelfTest): string =>
+  difference === undefined ? '' : `${bundle} ${difference === null ? 'not finite' : difference.toExponential(0)}`;

@@ -4,7 +4,7 @@ import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
 import { explainPort } from '../../exit/failure.js';
-import { interruptible, stopped } from '../../exit/interruption.js';
+import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
 
 interface ListenOptions extends ServerOptions {
@@ -20,12 +20,12 @@ export function addListen(webhook: Command): void {
     .summary('receive, verify and print events on this machine')
     .description(
       'Receive events on this machine, verify their signatures and print them, until Ctrl-C.\n' +
-        'The server delivers to https URLs only: put a tunnel in front, and give its URL to `gen3d webhook set`.',
+        'The server delivers only to https URLs. Run a tunnel, and pass its URL to `gen3d webhook set`.',
     )
     .option('--host <host>', 'address to listen on', '127.0.0.1')
-    .option('--port <port>', 'port to listen on; 0 picks a free one', port, 8788)
-    .option('--secret <secret>', "the signing secret; default: GEN3D_WEBHOOK_SECRET, or the server's current one")
-    .option('--json', 'print each event as it came, one a line')
+    .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
+    .option('--secret <secret>', "the signing secret; default: GEN3D_WEBHOOK_SECRET, or the endpoint's current secret")
+    .option('--json', 'print each event as received, one per line')
     .action((_: unknown, command: Command) => listen(command.optsWithGlobals()));
 }
 
@@ -38,9 +38,9 @@ function port(text: string): number {
 async function listen({ host, port, secret, json, ...options }: ListenOptions): Promise<void> {
   const given = secret ?? (process.env.GEN3D_WEBHOOK_SECRET || undefined);
   const current = () => withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }));
-  const used = given ?? (await current()).secret;
+  const signingSecret = given ?? (await current()).secret;
   const server = createServer((request, response) => {
-    receive(request, used).then(
+    receive(request, signingSecret).then(
       (event) => {
         if (json) printJson(event);
         else print(describe(event));
@@ -48,8 +48,8 @@ async function listen({ host, port, secret, json, ...options }: ListenOptions): 
       },
       (error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
-        say(`${cross()} refused ${request.method} ${request.url}: ${reason}`);
-        // Closed, so that what is left of a body that is too large is not read.
+        say(`${cross()} Rejected ${request.method} ${request.url}: ${reason}`);
+        // Closes the connection instead of reading the rest of a body that is too large.
         response.writeHead(400, { connection: 'close' }).end(reason);
       },
     );
@@ -60,26 +60,26 @@ async function listen({ host, port, secret, json, ...options }: ListenOptions): 
     }).catch((error: unknown) => {
       throw explainPort(error, port, 'gen3d webhook listen');
     });
-    say(`Listening on http://${host}:${(server.address() as AddressInfo).port}, Ctrl-C ends`);
-    // Here Ctrl-C is the way to be done, not an interruption.
-    await stopped(signal);
+    say(`Listening on http://${host}:${(server.address() as AddressInfo).port} (Ctrl-C to stop)`);
+    // Ctrl-C is the normal way to stop.
+    await aborted(signal);
     server.close();
     server.closeAllConnections();
   });
 }
 
-/** An event is a few kilobytes. A tunnel lets anyone send more. */
+/** Events have a few kilobytes, but anyone can send requests through a tunnel. */
 const maxBodyBytes = 1024 ** 2;
 
 const receive = async (request: IncomingMessage, secret: string): Promise<WebhookEvent> =>
-  verifyWebhook({ payload: await bodyOf(request), headers: request.headers, secret });
+  verifyWebhook({ payload: await readBody(request), headers: request.headers, secret });
 
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+async function readBody(request: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   let size = 0;
   for await (const part of request.iterator({ destroyOnReturn: false })) {
     size += part.length;
-    if (size > maxBodyBytes) throw new Error('the body is larger than 1 MiB');
+    if (size > maxBodyBytes) throw new Error('The body is larger than 1 MiB');
     parts.push(part);
   }
   return Buffer.concat(parts);

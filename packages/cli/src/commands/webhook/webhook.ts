@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
 import { table } from '../../terminal/format.js';
-import { isWatched, paint, print, printJson, say } from '../../terminal/terminal.js';
+import { isInteractive, paint, print, printJson, say } from '../../terminal/terminal.js';
 import { addListen } from './listen.js';
 
 type Options = ServerOptions & { json?: boolean };
@@ -9,8 +9,8 @@ type Options = ServerOptions & { json?: boolean };
 export function addWebhook(program: Command): void {
   const webhook = program
     .command('webhook')
-    .summary('say where events go, and receive them')
-    .description("The account's webhook endpoint: one URL, one signing secret.");
+    .summary('configure and receive webhooks')
+    .description("Manage the account's webhook endpoint, which has one URL and one signing secret.");
 
   const subcommand = (name: string, summary: string, run: (options: Options) => Promise<void>) =>
     webhook
@@ -21,14 +21,14 @@ export function addWebhook(program: Command): void {
 
   webhook
     .command('set')
-    .summary('send events to this https URL')
+    .summary('set the https URL for events')
     .argument('<url>', 'an https URL')
     .option('--json', "print the API's object")
     .action((url: string, _: unknown, command: Command) => set(url, command.optsWithGlobals()));
   subcommand('get', 'show the URL and the secret', get);
   subcommand('delete', 'stop all deliveries', remove);
-  subcommand('rotate', 'replace the secret; the old one stops working at once', rotate);
-  subcommand('test', 'have a signed ping sent, about 10 seconds from now', test);
+  subcommand('rotate', 'replace the secret; the old one stops working immediately', rotate);
+  subcommand('test', 'send a signed ping in about 10 seconds', test);
   addListen(webhook);
 }
 
@@ -37,7 +37,7 @@ const set = (url: string, { json, ...options }: Options) =>
     const endpoint = await client.webhookEndpoint.set(url, { signal });
     if (json) return printJson(endpoint);
     print(describe(endpoint));
-    if (endpoint.secret) hint('Verify deliveries with this secret; `gen3d webhook get` shows it again');
+    if (endpoint.secret) hint('Verify deliveries with this secret. To show it again: gen3d webhook get');
   });
 
 const get = ({ json, ...options }: Options) =>
@@ -50,20 +50,20 @@ const get = ({ json, ...options }: Options) =>
 const remove = (options: Options) =>
   withClient(options, async (client, signal) => {
     await client.webhookEndpoint.delete({ signal });
-    hint('No more deliveries');
+    hint('Deliveries have stopped');
   });
 
 const rotate = ({ json, ...options }: Options) =>
   withClient(options, async (client, signal) => {
-    const answer = await client.webhookEndpoint.rotate({ signal });
-    if (json) printJson(answer);
-    else print(answer.secret);
+    const rotated = await client.webhookEndpoint.rotate({ signal });
+    if (json) printJson(rotated);
+    else print(rotated.secret);
   });
 
 const test = ({ json, ...options }: Options) =>
   withClient(options, async (client, signal) => {
-    const answer = await client.webhookEndpoint.test({ signal });
-    if (json) printJson(answer);
+    const queued = await client.webhookEndpoint.test({ signal });
+    if (json) printJson(queued);
     else hint('A signed ping arrives in about 10 seconds');
   });
 
@@ -71,5 +71,5 @@ const describe = ({ url, secret }: { url: string; secret?: string | undefined })
   table([['url', url], ...(secret ? [['secret', secret]] : [])]);
 
 function hint(line: string): void {
-  if (isWatched()) say(paint('dim', line));
+  if (isInteractive()) say(paint('dim', line));
 }

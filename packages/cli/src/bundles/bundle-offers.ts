@@ -1,0 +1,20 @@
+import type { Config } from '@gen3d/server';
+import { bytes } from '../terminal/format.js';
+import { sizeOf } from './installed-bundles.js';
+
+/** For each reconstruction bundle that can be pulled, a line with its command, its requirements and its license. */
+export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
+  const { findBundle } = await import('@gen3d/engine');
+  const { modelDirs, readCatalogs } = await import('@gen3d/server');
+  const directories = modelDirs(config);
+  const lines: string[] = [];
+  for (const { manifest, skeleton } of await readCatalogs(directories)) {
+    const { name, title, kind, licence } = manifest;
+    if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
+    const memory = skeleton ? `, ${bytes(skeleton.memory)} of memory` : '';
+    lines.push(
+      `\`gen3d models pull ${name}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memory}, ${licence.weights.licence}`,
+    );
+  }
+  return lines;
+}
