@@ -6,6 +6,9 @@ import { jobStatuses, jobType } from './lifecycle.js';
 
 const JobStatus = z.enum(jobStatuses);
 
+/** Limits of the forms, in characters. */
+export const formLimits = { nameLength: 100, passwordLength: { min: 12, max: 200 } } as const;
+
 /** A schema for a type of the public API: it must have all of the type's fields. */
 type SchemaOf<T> = z.ZodMiniType<T> & { shape: Record<keyof T, unknown> };
 

@@ -1,5 +1,5 @@
 import { AdminError } from './base/errors.js';
-import { toMicroUsd, toUsd } from './base/money.js';
+import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import type { Config } from './config.js';
 import { createAccount, findAccount } from './data/accounts/accounts.js';
 import { revokeKey } from './data/accounts/api-keys.js';
@@ -84,7 +84,7 @@ async function requireAccount(db: Queryable, accountId: string): Promise<{ id: s
 }
 
 function requireAmount(usd: number): number {
-  if (!Number.isFinite(usd) || Math.abs(usd) > 1_000_000) throw new AdminError(`${usd} is not an amount in USD`);
+  if (!Number.isFinite(usd) || Math.abs(usd) > maxUsd) throw new AdminError(`${usd} is not an amount in USD`);
   return toMicroUsd(usd);
 }
 

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
 import { ConfigError } from './base/errors.js';
+import { maxUsd } from './base/money.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
 import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
 
@@ -33,7 +34,7 @@ function number(kind: 'number' | 'whole number', min: number, max = Number.POSIT
   return kind === 'number' ? value : value.int({ error });
 }
 
-const usd = number('number', 0, 1_000_000);
+const usd = number('number', 0, maxUsd);
 const seconds = number('number', 0);
 
 const rateLimit = z.union(

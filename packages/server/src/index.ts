@@ -12,7 +12,7 @@ export { type Config, defaultDataDir, loadConfig, type Setting, settings } from 
 export { type Backup, backup } from './data/moving/backup.js';
 export { type Move, type MoveReport, migrateTo } from './data/moving/migrate-to.js';
 export { type ServeOptions, type Server, serve, worker } from './serve.js';
-export { RunnerStartError } from './work/processes/supervisor.js';
 export { type CatalogEntry, readCatalogs } from './work/bundles/catalog.js';
 export { type PullOptions, type PullProgress, type PullRequirements, pullBundle } from './work/bundles/pull.js';
+export { RunnerStartError } from './work/processes/supervisor.js';
 export { modelDirs, pulledModelsDir } from './work/runner/model-dirs.js';

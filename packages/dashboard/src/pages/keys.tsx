@@ -1,4 +1,4 @@
-import { type ApiKey, CreatedKey, KeyList } from '@gen3d/schema/dashboard';
+import { type ApiKey, CreatedKey, formLimits, KeyList } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
 import { ConfirmButton } from '../components/confirm-button.js';
@@ -50,7 +50,7 @@ export function KeysPage() {
       >
         <label>
           Name of the new key
-          <input name="name" required maxLength={100} placeholder="Web shop" autocomplete="off" />
+          <input name="name" required maxLength={formLimits.nameLength} placeholder="Web shop" autocomplete="off" />
         </label>
         <button type="submit" class="primary">
           Create key

@@ -1,4 +1,4 @@
-import { type OperatorAccount, OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
+import { formLimits, type OperatorAccount, OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Problem, Success, useAction } from '../components/feedback.js';
@@ -19,7 +19,6 @@ const columns: readonly Column[] = [
   actionsColumn,
 ];
 const statuses = Object.keys(statusLabels) as (keyof typeof statusLabels)[];
-const maxUsd = 1_000_000;
 
 function uptime(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
@@ -150,11 +149,11 @@ export function OperatorPage() {
         >
           <label>
             New account
-            <input name="name" required maxLength={100} placeholder="Name" />
+            <input name="name" required maxLength={formLimits.nameLength} placeholder="Name" />
           </label>
           <label>
             Balance in USD
-            <input name="balance" type="number" min={0} max={maxUsd} step="any" defaultValue={10} required />
+            <input name="balance" type="number" min={0} step="any" defaultValue={10} required />
           </label>
           <button type="submit" class="primary">
             Create account
@@ -208,7 +207,7 @@ export function OperatorPage() {
           <h2 id="credit-title">Credit {creditedAccount?.name}</h2>
           <label>
             Amount in USD (negative to deduct)
-            <input name="usd" type="number" step="any" min={-maxUsd} max={maxUsd} required />
+            <input name="usd" type="number" step="any" required />
           </label>
           <div class="row end">
             <button type="button" onClick={() => dialog.current?.close()}>

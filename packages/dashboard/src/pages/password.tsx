@@ -1,3 +1,4 @@
+import { formLimits } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { ConfirmButton } from '../components/confirm-button.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
@@ -5,8 +6,7 @@ import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 import { NotFoundPage } from './not-found.js';
 
-const minLength = 12;
-const maxLength = 200;
+const { min: minLength, max: maxLength } = formLimits.passwordLength;
 
 /** Sets or removes the operator's password, an alternative to sign-in links. */
 export function PasswordPage() {

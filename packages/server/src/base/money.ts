@@ -1,6 +1,9 @@
 /** Money is counted in whole millionths of a dollar: sums of floats would drift. */
 export type MicroUsd = number;
 
+/** Largest balance, credit or rate that can be entered. */
+export const maxUsd = 1_000_000;
+
 export const toMicroUsd = (usd: number): MicroUsd => Math.round(usd * 1_000_000);
 export const toUsd = (amount: MicroUsd): number => amount / 1_000_000;
 

@@ -1,4 +1,4 @@
-import type { CreatedKey, KeyList } from '@gen3d/schema/dashboard';
+import { type CreatedKey, formLimits, type KeyList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { isoTime } from '../../base/iso-time.js';
@@ -9,9 +9,14 @@ import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
-const NewKey = z.object({
-  name: z.string().trim().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
-});
+const { nameLength } = formLimits;
+/** Name of a key or an account. */
+export const Name = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(nameLength, `must have at most ${nameLength} characters`);
+const NewKey = z.object({ name: Name });
 
 /** `/dashboard/api/keys`: the account's API keys. */
 export function keyRoutes(services: Services): Router {

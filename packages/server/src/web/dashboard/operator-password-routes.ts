@@ -1,3 +1,4 @@
+import { formLimits } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
@@ -6,11 +7,12 @@ import { invalidRequest, onlyMethods } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { sessionTokenOf } from './session-cookie.js';
 
+const { min, max } = formLimits.passwordLength;
 const NewPassword = z.object({
   password: z
     .string({ error: 'must be text' })
-    .min(12, 'must have at least 12 characters')
-    .max(200, 'must have at most 200 characters'),
+    .min(min, `must have at least ${min} characters`)
+    .max(max, `must have at most ${max} characters`),
 });
 
 /** `/dashboard/api/operator-password`: sets or removes the password, and ends all other sessions of the operator. */

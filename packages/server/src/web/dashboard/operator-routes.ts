@@ -4,7 +4,7 @@ import { Router } from 'express';
 import { z } from 'zod';
 import { cached, counting } from '../../base/cached.js';
 import { isoTime } from '../../base/iso-time.js';
-import { toMicroUsd, toUsd } from '../../base/money.js';
+import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { version } from '../../base/version.js';
 import { createAccount, findAccount } from '../../data/accounts/accounts.js';
 import { balanceOf, credit } from '../../data/accounts/ledger.js';
@@ -17,13 +17,14 @@ import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { Name } from './key-routes.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
-const usd = z.number({ error: 'must be an amount in USD' }).min(-1_000_000).max(1_000_000);
+const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
 const NewAccount = z.object({
-  name: z.string().trim().min(1, 'must not be empty').max(100, 'must have at most 100 characters'),
+  name: Name,
   balance_usd: usd.min(0).default(10 * limits.minBalanceUsd),
 });
 const Credit = z.object({ usd });
