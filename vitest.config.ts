@@ -7,10 +7,9 @@ const onBothDatabases = [
   `${server}/src/work/preparation/preparer.test.ts`,
   `${server}/src/work/stages/held-jobs.test.ts`,
   `${server}/src/work/webhooks/delivery.test.ts`,
-  `${server}/test/{admin,assets,dashboard,end-to-end,gateway,seen-from-outside}.test.ts`,
+  `${server}/test/{admin,assets,dashboard,end-to-end,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/src/data/webhooks/delivery-log.test.ts`,
-  `${server}/test/operator-password.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,
 ];
 const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';

@@ -1,5 +1,6 @@
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
+import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
 import { createAccount, findAccount } from './data/accounts/accounts.js';
 import { revokeKey } from './data/accounts/api-keys.js';
@@ -61,8 +62,6 @@ export interface Admin {
   close(): Promise<void>;
 }
 
-const iso = (time: number) => new Date(time).toISOString();
-
 function deadLetter(row: OutboxRow): AdminDeadLetter {
   const { event_id, account_id, event, attempts, last_failure, created_at } = row;
   return {
@@ -72,8 +71,8 @@ function deadLetter(row: OutboxRow): AdminDeadLetter {
     task_id: row.job_id,
     attempts,
     last_failure,
-    created_at: iso(created_at),
-    dead_at: iso(row.dead_at ?? created_at),
+    created_at: isoTime(created_at),
+    dead_at: isoTime(row.dead_at ?? created_at),
   };
 }
 
@@ -133,9 +132,9 @@ export async function openAdmin(config: Config): Promise<Admin> {
         key_id: id,
         account_id,
         name,
-        created_at: iso(created_at),
-        last_used_at: last_used_at === null ? null : iso(last_used_at),
-        revoked_at: revoked_at === null ? null : iso(revoked_at),
+        created_at: isoTime(created_at),
+        last_used_at: last_used_at === null ? null : isoTime(last_used_at),
+        revoked_at: revoked_at === null ? null : isoTime(revoked_at),
       }));
     },
 

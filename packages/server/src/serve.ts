@@ -176,7 +176,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
   const announceJob = () => {
     supervisor.wake();
-    notifier.tell('job_waiting');
+    notifier.notify('job_waiting');
   };
   const listener = isPostgres(db)
     ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
@@ -350,7 +350,7 @@ export async function worker(
     onNews: (news) => {
       if (news.type === 'prepared') announceJob();
       metrics.noteRunnerNews(news);
-      if (mayHaveEvent(news)) notifier.tell('event_recorded');
+      if (mayHaveEvent(news)) notifier.notify('event_recorded');
     },
     onExit: (runner) => bury(db, runner),
     onCrash: (how) => metrics.runnerCrashes.inc({ how }),
@@ -358,7 +358,7 @@ export async function worker(
   /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
   const announceJob = () => {
     supervisor.wake();
-    notifier.tell('job_waiting');
+    notifier.notify('job_waiting');
   };
   let ready = false;
   let closeMetricsPort = () => {};

@@ -202,7 +202,7 @@ test('a worker of its own takes jobs from a server that has none, and they are c
 test('a worker on an instance that has no price does not start, and says what is missing', async () => {
   const server = await startServer({ ...withRunner, workers: 0, rates: { g6e: 0.002 } });
   const starting = worker({ ...server.config, workers: 1, rates: undefined }, { log: silent });
-  await expect(starting).rejects.toThrow('no price for this instance, "cpu"; set GEN3D_INSTANCE');
+  await expect(starting).rejects.toThrow('There is no rate for this instance, "cpu". Set GEN3D_INSTANCE');
 });
 
 test('a bundle that is not there stops the start with a sentence that names it', async () => {

@@ -49,7 +49,7 @@ test('while another process holds the lock the API answers at once or with 503, 
     expect(headers.get('retry-after')).toBe('5');
     expect(ErrorBody.parse(answer).error.code).toBe('internal_error');
   }
-  expect(logged.filter((line) => line.includes('the database is away'))).toHaveLength(1);
+  expect(logged.filter((line) => line.includes('the database is unavailable'))).toHaveLength(1);
   const accepted = server.call('POST', '/v1/jobs', body);
   // The lock is held for 7 s in all, so the runner, whose first progress comes a moment after it, gives up a write too.
   await pause(2_000);

@@ -12,12 +12,12 @@ test('a missing password exits with a message that explains how to set it', asyn
   // The process exits by itself, which shows that no handle stays open.
   const started = await gen3d(['serve', '--port', '0', '--workers', '0', '--database', url.href]);
   expect(started).toMatchObject({ code: 2, stdout: '' });
-  expect(started.stderr).toContain('no password was given: put it into the URL or set PGPASSWORD');
+  expect(started.stderr).toContain('no password was given; put it into the URL or set PGPASSWORD');
 
   const old = await serve('--workers', '0');
   old.child.kill('SIGTERM');
   await old.ended;
   const moved = await gen3d(['admin', 'migrate-to', url.href]);
   expect(moved.code).not.toBe(0);
-  expect(moved.stderr).toContain('no password was given: put it into the URL or set PGPASSWORD');
+  expect(moved.stderr).toContain('no password was given; put it into the URL or set PGPASSWORD');
 });

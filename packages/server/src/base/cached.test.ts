@@ -4,7 +4,7 @@ import { cached, counting } from './cached.js';
 beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
 afterEach(() => void vi.useRealTimers());
 
-test('concurrent calls and calls within the time share one result, and later calls get a new one', async () => {
+test('concurrent calls and calls within keptMs share a result, and later calls compute a new one', async () => {
   let computed = 0;
   const count = cached(async () => ++computed, { keptMs: 200 });
   expect(await Promise.all([count(), count(), count()])).toEqual([1, 1, 1]);
@@ -14,7 +14,7 @@ test('concurrent calls and calls within the time share one result, and later cal
   expect(await count()).toBe(2);
 });
 
-test('a slow result is computed less often, so that it takes little of the time', async () => {
+test('a slow result is computed less often', async () => {
   let computed = 0;
   const count = cached(async () => {
     vi.advanceTimersByTime(100);
@@ -27,18 +27,18 @@ test('a slow result is computed less often, so that it takes little of the time'
   expect(await count()).toBe(2);
 });
 
-test('a failure is shared like a result, and passes', async () => {
+test('a failure is kept as long as a result', async () => {
   let healthy = false;
-  const ask = cached(
+  const read = cached(
     async () => {
-      if (!healthy) throw new Error('away');
-      return 'there';
+      if (!healthy) throw new Error('unavailable');
+      return 'available';
     },
     { keptMs: 100 },
   );
-  await expect(Promise.all([ask(), ask()])).rejects.toThrow('away');
+  await expect(Promise.all([read(), read()])).rejects.toThrow('unavailable');
   healthy = true;
-  await expect(ask()).rejects.toThrow('away');
+  await expect(read()).rejects.toThrow('unavailable');
   vi.advanceTimersByTime(100);
-  expect(await ask()).toBe('there');
+  expect(await read()).toBe('available');
 });

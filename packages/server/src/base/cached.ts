@@ -1,25 +1,20 @@
-/** The longest time that a slow result is kept: Prometheus asks every 15 s. */
-const maxRestMs = 15_000;
+/** Upper bound on how long a slow result is kept. Prometheus scrapes every 15 s. */
+const maxKeptMs = 15_000;
 
 export interface CacheOptions {
   /** How long a result or a failure is kept. */
   keptMs?: number;
-  /**
-   * A result is kept for at least this many times as long as it took to compute, so that little time is spent on it.
-   */
-  restFactor?: number;
+  /** Keeps a result for at least this multiple of the time it took to compute. */
+  keptFactor?: number;
 }
 
-/** For queries that count rows: at most a twentieth of the time, however many rows there are. */
-export const counting: CacheOptions = { restFactor: 19 };
+/** For queries that count rows: they take at most 5 % of the time, however many rows there are. */
+export const counting: CacheOptions = { keptFactor: 19 };
 
-/**
- * Computes a value at most once in `keptMs`, however many callers ask for it. Calls that come while it is being computed
- * share it.
- */
+/** Computes a value at most once per `keptMs`. Concurrent calls share one computation. */
 export function cached<T>(
   compute: () => Promise<T>,
-  { keptMs = 1_000, restFactor = 0 }: CacheOptions = {},
+  { keptMs = 1_000, keptFactor = 0 }: CacheOptions = {},
 ): () => Promise<T> {
   let current: Promise<T> | undefined;
   let freshUntil = Number.POSITIVE_INFINITY;
@@ -29,11 +24,11 @@ export function cached<T>(
     freshUntil = Number.POSITIVE_INFINITY;
     const keep = (factor: number) => {
       const now = performance.now();
-      freshUntil = now + Math.max(keptMs, Math.min(maxRestMs, factor * (now - startedAt)));
+      freshUntil = now + Math.max(keptMs, Math.min(maxKeptMs, factor * (now - startedAt)));
     };
     current = compute();
     current.then(
-      () => keep(restFactor),
+      () => keep(keptFactor),
       () => keep(0),
     );
     return current;

@@ -10,7 +10,7 @@ async function temporaryFolder() {
   return folder;
 }
 
-test('files written at once are all there, whole, with no drafts beside them', async () => {
+test('concurrent writes leave every file whole, and no drafts', async () => {
   const folder = await temporaryFolder();
   const names = Array.from({ length: 30 }, (_, n) => `file-${n}`);
   await Promise.all(names.map((name) => writeDurably(join(folder, name), Buffer.from(name))));
@@ -18,7 +18,7 @@ test('files written at once are all there, whole, with no drafts beside them', a
   for (const name of names) expect(await readFile(join(folder, name), 'utf8')).toBe(name);
 });
 
-test('a folder that cannot be synced fails for everyone who waits, and later ones are tried again', async () => {
+test('a failed sync rejects all concurrent callers, and the next call tries again', async () => {
   const folder = join(await temporaryFolder(), 'missing');
   const outcomes = await Promise.allSettled([syncFolder(folder), syncFolder(folder), syncFolder(folder)]);
   expect(outcomes.map(({ status }) => status)).toEqual(
@@ -36,7 +36,7 @@ describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('
           throw Object.assign(new Error(`${system}: link`), { code: system });
         };
 
-  test('a draft gets its name, and nothing else is left', async () => {
+  test('a draft is renamed, and nothing else is left', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, '.draft'), 'whole');
     publishNew(join(folder, '.draft'), join(folder, 'file'), link);
@@ -44,7 +44,7 @@ describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('
     expect(await readFile(join(folder, 'file'), 'utf8')).toBe('whole');
   });
 
-  test('a file that exists is never replaced', async () => {
+  test('an existing file is never replaced', async () => {
     const folder = await temporaryFolder();
     await writeFile(join(folder, '.draft'), 'whole');
     await writeFile(join(folder, 'file'), 'precious');
@@ -54,7 +54,7 @@ describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('
     expect(await readFile(join(folder, 'file'), 'utf8')).toBe('precious');
   });
 
-  test('where the draft cannot be given its name, no empty file is left', async () => {
+  test('if the draft cannot be renamed, no empty file is left', async () => {
     const folder = await temporaryFolder();
     expect(() => publishNew(join(folder, '.missing'), join(folder, 'file'), link)).toThrow('ENOENT');
     expect(await readdir(folder)).toEqual([]);

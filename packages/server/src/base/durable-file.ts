@@ -4,8 +4,10 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Writes a file so that after a crash it is there whole or not at all: temporary name, fsync, rename, fsync of the
- * folder. The temporary name starts with a dot, which the asset server never serves.
+ * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
+ * the folder. The draft's name starts with a dot, which the asset server never serves.
+ *
+ * `write-file-atomic` does not fsync the folder, and its drafts would be served.
  */
 export async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
   const folder = dirname(path);
@@ -27,13 +29,13 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
   await syncFolder(folder);
 }
 
-/** From file systems without hard links: FAT, exFAT, many SMB shares. */
+/** Error codes of file systems without hard links: FAT, exFAT, many SMB shares. */
 const noHardLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Gives a finished draft its name, and never replaces a file of that name. Where the file system has hard links, the file is
- * there whole or not at all. Elsewhere the name is reserved first by an empty file, which a crash at that moment leaves.
- * @throws the system's error, EEXIST where the file exists; the draft is left then
+ * Renames a finished draft, but never replaces an existing file. With hard links this is atomic. Without them, an empty
+ * file reserves the name first; a crash at that moment leaves it behind.
+ * @throws the system's error, EEXIST if the file exists; the draft stays
  */
 export function publishNew(draft: string, path: string, link = linkSync): void {
   try {
@@ -58,15 +60,15 @@ function reserveAndRename(draft: string, path: string): void {
 
 interface Sync {
   running: Promise<void>;
-  /** For everyone who came while it ran: what they renamed, it may have missed. */
+  /** Shared by callers that arrive while `running` runs: it may have missed their rename. */
   next: Promise<void> | undefined;
 }
 
 const syncs = new Map<string, Sync>();
 
-/** Makes a rename or a new entry in a folder survive a power cut. Callers that come together share one wait. */
+/** Makes a rename or a new entry in a folder survive a power cut. Concurrent callers share one fsync. */
 export function syncFolder(folder: string): Promise<void> {
-  // Windows opens no folders, and NTFS keeps its own journal of names.
+  // Windows cannot open folders, and NTFS journals names.
   if (process.platform === 'win32') return Promise.resolve();
   const current = syncs.get(folder);
   if (!current) return beginSync(folder);

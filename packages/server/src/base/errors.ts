@@ -7,3 +7,10 @@ export class ConfigError extends Error {
 export class AdminError extends Error {
   override readonly name = 'AdminError';
 }
+
+/** SQLITE_IOERR_SHMSIZE: SQLite could not enlarge the index of its write-ahead log. 53100: PostgreSQL's disk_full. */
+const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE', '53100']);
+
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && diskFullCodes.has(String(error.code));
+}

@@ -10,13 +10,13 @@ function takeAll(shares: FairShares, account: string): number {
   return taken;
 }
 
-test('one account takes at most half, and every other finds something free', () => {
+test('one account takes at most half, and every other account still finds capacity', () => {
   const slots = new FairShares(8);
   expect(['a', 'b', 'c', 'd'].map((account) => takeAll(slots, account))).toEqual([4, 2, 1, 1]);
   expect(slots.free).toBe(0);
 });
 
-test('what was given back may be taken again', () => {
+test('returned capacity can be taken again', () => {
   const slots = new FairShares(8);
   takeAll(slots, 'a');
   expect(slots.exhausted).toEqual(['a']);
@@ -25,7 +25,7 @@ test('what was given back may be taken again', () => {
   expect(takeAll(slots, 'a')).toBe(1);
 });
 
-test('a capacity of one serves one account after the other', () => {
+test('a capacity of one serves accounts one after the other', () => {
   const slots = new FairShares(1);
   expect(takeAll(slots, 'a')).toBe(1);
   expect(slots.mayTake('b')).toBe(false);
@@ -33,7 +33,7 @@ test('a capacity of one serves one account after the other', () => {
   expect(takeAll(slots, 'b')).toBe(1);
 });
 
-test('an account that waits for its own share does not hold up another', async () => {
+test('an account waiting for its share does not block another account', async () => {
   const bytes = new FairShares(100);
   await bytes.takeWhenAllowed('a', 50, never);
   const order: string[] = [];
@@ -45,7 +45,7 @@ test('an account that waits for its own share does not hold up another', async (
   expect(bytes.free).toBe(60);
 });
 
-test('a wait that was aborted takes nothing', async () => {
+test('an aborted wait takes nothing', async () => {
   const bytes = new FairShares(100);
   await bytes.takeWhenAllowed('a', 60, never);
   const abort = new AbortController();

@@ -5,8 +5,8 @@ interface Waiting {
 }
 
 /**
- * A capacity that accounts share by a dynamic threshold: an account may take more only while it holds no more than is free.
- * One account alone thus holds at most half, and another one always finds something free.
+ * A capacity that accounts share by a dynamic threshold: an account may take more only while it holds no more than is
+ * free. A single account gets at most half, so another account always finds capacity.
  * @see Choudhury and Hahne, "Dynamic Queue Length Thresholds for Shared-Memory Packet Switches", 1998
  */
 export class FairShares {
@@ -30,7 +30,7 @@ export class FairShares {
     return this.heldBy(account) + amount <= this.#free;
   }
 
-  /** The accounts that hold something and may not take one more. */
+  /** The accounts that hold capacity and may not take one more unit. */
   get exhausted(): string[] {
     return [...this.#held.keys()].filter((account) => !this.mayTake(account));
   }
@@ -49,8 +49,8 @@ export class FairShares {
   }
 
   /**
-   * Takes `amount` as soon as the account may. Waiting callers are served in order, but one that may not take more yet
-   * holds up no other.
+   * Takes `amount` as soon as the account may. Waiting callers are served in order, but a caller over its account's share
+   * does not block the others.
    */
   async takeWhenAllowed(account: string, amount: number, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();

@@ -1,10 +1,10 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { monotonicFactory } from 'ulid';
 
-/** A new ULID. Those made by one process in the same millisecond still sort in the order they were made. */
+/** A new ULID. ULIDs that one process makes in the same millisecond sort in creation order. */
 export const newUlid: () => string = monotonicFactory(fraction);
 
-/** At random in [0, 1). ulid itself would ask the system for one byte at a time, 35 µs an id; `randomInt` keeps a supply. */
+/** Random in [0, 1). ulid's default reads single random bytes, 35 µs per id; `randomInt` buffers them. */
 function fraction(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }

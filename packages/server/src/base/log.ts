@@ -1,7 +1,7 @@
 import pino, { type Logger } from 'pino';
 import pretty from 'pino-pretty';
 
-/** Logs go to stderr: stdout belongs to results. They never hold keys, secrets or bodies. */
+/** Logs go to stderr, because stdout is for results. They never contain keys, secrets or bodies. */
 export function createLog({ logFormat }: { logFormat?: 'pretty' | 'json' | undefined }, level = 'info'): Logger {
   const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
   const destination =

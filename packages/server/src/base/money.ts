@@ -1,4 +1,4 @@
-/** Money is counted in whole millionths of a dollar: sums of floats would drift. */
+/** Whole millionths of a US dollar. Sums of floats would drift. */
 export type MicroUsd = number;
 
 /** Largest balance, credit or rate that can be entered. */
@@ -7,6 +7,6 @@ export const maxUsd = 1_000_000;
 export const toMicroUsd = (usd: number): MicroUsd => Math.round(usd * 1_000_000);
 export const toUsd = (amount: MicroUsd): number => amount / 1_000_000;
 
-/** What `inferenceMs` milliseconds cost at a rate in USD per second, to the nearest millionth of a dollar. */
+/** The price of `inferenceMs` milliseconds at a rate in USD per second, rounded to a millionth of a dollar. */
 export const priceOf = (inferenceMs: number, rateUsdPerSecond: number): MicroUsd =>
   toMicroUsd((inferenceMs / 1_000) * rateUsdPerSecond);

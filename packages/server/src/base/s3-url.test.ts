@@ -18,4 +18,4 @@ test.each([
   's3://models/a?b',
   's3://key:secret@models/a',
   '/folder',
-])('%s names none', (url) => expect(parseS3Url(url)).toBeUndefined());
+])('%s is not valid', (url) => expect(parseS3Url(url)).toBeUndefined());

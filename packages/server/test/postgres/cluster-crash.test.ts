@@ -42,7 +42,7 @@ const plan = fc.sample(
       }),
       { minLength: kills, maxLength: kills, size: 'max' },
     ),
-    /** How long the database is away. */
+    /** How long the database is unavailable. */
     away: fc.array(pauseMs, { minLength: restarts, maxLength: restarts }),
   }),
   { seed, numRuns: 1 },

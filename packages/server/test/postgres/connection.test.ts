@@ -4,7 +4,7 @@ import { openAdmin } from '../../src/admin.js';
 import { ConfigError } from '../../src/base/errors.js';
 import { newUlid } from '../../src/base/ids.js';
 import { loadConfig } from '../../src/config.js';
-import { Listener, type News, Notifier } from '../../src/data/db/notifications.js';
+import { Listener, type Notification, Notifier } from '../../src/data/db/notifications.js';
 import { migrate, openDatabase } from '../../src/data/db/open.js';
 import { photoJob } from '../contract/kit.js';
 import {
@@ -41,7 +41,7 @@ describe('a database that cannot be used', () => {
       const error: unknown = await open(`postgres://gen3d:${password}@db.example.com/gen3d`).catch((thrown) => thrown);
       expect(error).toBeInstanceOf(ConfigError);
       const { message } = error as Error;
-      expect(message).toContain('special characters must be percent-encoded');
+      expect(message).toContain('Percent-encode special characters');
       expect(message).not.toMatch(/xyzzy|qz|12|db\.example/);
     }
   });
@@ -53,7 +53,7 @@ describe('a database that cannot be used', () => {
     await sql`create table customers (id int)`.execute(db);
     const refusal = open(database);
     await expect(refusal).rejects.toBeInstanceOf(ConfigError);
-    await expect(refusal).rejects.toThrow(/holds the tables of something else \(customers\)\. Give an empty database/);
+    await expect(refusal).rejects.toThrow(/contains tables of another program \(customers\)\. Use an empty database/);
     const { rows } = await sql<{ relname: string }>`
       select relname from pg_class where relnamespace = 'public'::regnamespace`.execute(db);
     expect(rows).toEqual([{ relname: 'customers' }]);
@@ -77,7 +77,7 @@ describe('a database that cannot be used', () => {
       return (error as Error).message;
     };
     const inSchema = await refusal();
-    expect(inSchema).toContain(`The user "${user}" may not make tables in the schema public`);
+    expect(inSchema).toContain(`The user "${user}" may not create tables in the schema public`);
     expect(inSchema).toMatch(/ALTER DATABASE \S+ OWNER TO "Guest/);
     await migrate(db, database);
     const onTables = await refusal();
@@ -93,7 +93,7 @@ describe('a database that cannot be used', () => {
     const db = openDatabase(database);
     await sql`insert into kysely_migration (name, timestamp) values ('9999_from_the_future', '')`.execute(db);
     await expect(migrate(db, database)).rejects.toThrow(
-      'was written by a newer gen3d: update gen3d, or choose another database',
+      'was written by a newer gen3d. Update gen3d, or choose another database',
     );
     await db.destroy();
   });
@@ -129,7 +129,7 @@ describe('news', () => {
   async function setUp() {
     const database = await newPostgresDatabase();
     const db = openDatabase(database);
-    const heard: News[] = [];
+    const heard: Notification[] = [];
     const listener = new Listener(database, {
       job_waiting: () => heard.push('job_waiting'),
       event_recorded: () => heard.push('event_recorded'),
@@ -152,7 +152,7 @@ describe('news', () => {
 
   test('reach who listens, each kind its own', async () => {
     const { heard, notifier } = await setUp();
-    notifier.tell('job_waiting');
+    notifier.notify('job_waiting');
     await until(async () => heard.length > 2);
     expect(heard.slice(2)).toEqual(['job_waiting']);
   });
@@ -170,8 +170,8 @@ describe('news', () => {
 
   test('of one kind that come together are told at most twice', async () => {
     const { heard, notifier } = await setUp();
-    for (let i = 0; i < 100; i++) notifier.tell('job_waiting');
-    notifier.tell('event_recorded');
+    for (let i = 0; i < 100; i++) notifier.notify('job_waiting');
+    notifier.notify('event_recorded');
     await until(async () => heard.slice(2).includes('event_recorded') && heard.slice(2).includes('job_waiting'));
     expect(heard.slice(2).filter((news) => news === 'job_waiting').length).toBeLessThanOrEqual(2);
   });
@@ -181,7 +181,7 @@ describe('news', () => {
     const [{ pid }] = (await until(listeners)) as [{ pid: number }];
     await sql`select pg_terminate_backend(${pid})`.execute(db);
     await until(async () => heard.length === 4);
-    notifier.tell('event_recorded');
+    notifier.notify('event_recorded');
     await until(async () => heard.length === 5);
     expect(heard.at(-1)).toBe('event_recorded');
   });

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { isReadableOnTheWay } from '../../src/data/db/postgres.js';
+import { isUnencrypted } from '../../src/data/db/postgres.js';
 import { newPostgresDatabase, startServer, temporaryFolder } from '../kit.js';
 
 test.each([
@@ -12,7 +12,7 @@ test.each([
   ['postgres://gen3d@[::1]/gen3d', false],
   ['postgres:///gen3d?host=/var/run/postgresql', false],
 ])('traffic to %s can be read in transit: %s', (url, expected) => {
-  expect(isReadableOnTheWay(url)).toBe(expected);
+  expect(isUnencrypted(url)).toBe(expected);
 });
 
 test.runIf(process.platform === 'linux')(

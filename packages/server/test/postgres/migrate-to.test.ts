@@ -272,9 +272,7 @@ test('a source that a server has open is refused, and while it is copied no serv
   );
   await server.close();
   const source = openSource(sqliteOf(dataDir));
-  await expect(serveFrom({ dataDir, database: 'sqlite' })).rejects.toThrow(
-    /is in use by a command that lets nobody else in/,
-  );
+  await expect(serveFrom({ dataDir, database: 'sqlite' })).rejects.toThrow(/is locked by a command such as/);
   source.close();
   await move(dataDir, database);
 });
@@ -311,7 +309,7 @@ async function withDatabase(work: (db: Db) => Promise<unknown>): Promise<string>
 test('a target that holds something else is refused, and nothing of it is touched', async () => {
   const { dataDir } = await installation();
   const foreign = await withDatabase((db) => sql`create table bookings (id int)`.execute(db));
-  await expect(move(dataDir, foreign)).rejects.toThrow(/holds the tables of something else \(bookings\)/);
+  await expect(move(dataDir, foreign)).rejects.toThrow(/contains tables of another program \(bookings\)/);
   const db = databaseAt(foreign);
   expect((await sql`select 1 from pg_class where relname = 'jobs'`.execute(db)).rows).toEqual([]);
 
@@ -326,7 +324,7 @@ test('a target that holds something else is refused, and nothing of it is touche
     await migrate(db);
     await sql`insert into kysely_migration (name, timestamp) values ('9999_later', '')`.execute(db);
   });
-  await expect(move(dataDir, newer)).rejects.toThrow(/was written by a newer gen3d: update gen3d/);
+  await expect(move(dataDir, newer)).rejects.toThrow(/was written by a newer gen3d. Update gen3d/);
 });
 
 test('a target is filled from one installation, once', async () => {

@@ -20,7 +20,7 @@ async function setUp(settings: Record<string, unknown>) {
 }
 
 test.each(['fast', 'crash'] as const)(
-  'while PostgreSQL is away (%s) the API answers 503 in the standard shape, and afterwards as before',
+  'while PostgreSQL is unavailable (%s) the API answers 503 in the standard shape, and afterwards as before',
   async (how) => {
     const { cluster, server, logged } = await setUp({});
     const paths = ['/v1/balance', '/v1/jobs'] as const;
@@ -59,8 +59,8 @@ test.each(['fast', 'crash'] as const)(
     expect(logged.join()).not.toContain('s3cret');
     const entries = logged.map((line) => JSON.parse(line));
     // The end of a short outage is told when it has been calm for a moment.
-    await until(async () => logged.some((line) => line.includes('the database is back')));
-    expect(entries.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'the database is away' }]);
+    await until(async () => logged.some((line) => line.includes('the database is available again')));
+    expect(entries.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'the database is unavailable' }]);
     expect(logged.join()).not.toContain('"stack"');
   },
 );

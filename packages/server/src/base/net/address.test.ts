@@ -23,7 +23,7 @@ test.each([
   ['255.255.255.255', 'broadcast'],
   ['::', 'this host'],
   ['::1', 'loopback'],
-  ['::127.0.0.1', 'an old form of an IPv4 address'],
+  ['::127.0.0.1', 'obsolete form of an IPv4 address'],
   ['::ffff:127.0.0.1', 'mapped loopback'],
   ['::ffff:a9fe:a9fe', 'mapped metadata'],
   ['64:ff9b::7f00:1', 'translated loopback'],
@@ -36,10 +36,10 @@ test.each([
   ['fe80::1', 'link-local'],
   ['fec0::1', 'site-local'],
   ['ff02::1', 'multicast'],
-  ['example.com', 'no address'],
+  ['example.com', 'not an address'],
 ])('%s is not public: %s', (address) => expect(isPublicAddress(address)).toBe(false));
 
-test('an address in a URL is found in every way of writing it, and a name is not one', () => {
+test('an address in a URL is recognized in every notation, and a name is not', () => {
   const hostOf = (url: string) => literalAddress(new URL(url).hostname);
   for (const url of ['http://127.0.0.1', 'http://2130706433', 'http://0x7f.1', 'http://0177.0.0.1', 'http://127.1']) {
     expect(hostOf(url)).toBe('127.0.0.1');

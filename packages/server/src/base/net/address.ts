@@ -1,24 +1,24 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Whether an IP address is an ordinary public one. Everything special is not: private, loopback, link-local (where cloud
- * machines keep their metadata), carrier NAT, multicast, reserved, and forms that carry another address inside.
+ * Whether an IP address is an ordinary public one. Special ranges are not: private, loopback, link-local (which includes
+ * cloud metadata services), carrier NAT, multicast, reserved, and forms that embed another address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   // `process` turns ::ffff:10.0.0.1 into 10.0.0.1 first.
   const parsed = ipaddr.process(address);
   if (parsed.range() !== 'unicast') return false;
-  // Global unicast is 2000::/3. The rest holds old forms such as ::10.0.0.1 and fec0::/10 that some systems still route.
+  // Global unicast is 2000::/3. Outside it are obsolete forms such as ::10.0.0.1 and fec0::/10 that some systems route.
   return parsed.kind() === 'ipv4' || ((parsed as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000;
 }
 
-/** The address in a URL's host, or undefined when the host is a name. */
+/** The address in a URL's host, or undefined if the host is a name. */
 export function literalAddress(host: string): string | undefined {
   const bare = host.replace(/^\[|\]$/g, '');
   return ipaddr.isValid(bare) ? bare : undefined;
 }
 
-/** Whether a server that listens on this host, a name or an address, can be reached from this machine only. */
+/** Whether a server listening on this host name or address is reachable from this machine only. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');

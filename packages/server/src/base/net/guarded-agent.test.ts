@@ -8,14 +8,14 @@ async function start(
   addressesOf: (name: string) => readonly string[] | undefined,
   { allowPrivateNetwork = false } = {},
 ) {
-  const { port } = new URL(await site((_, response) => response.end('here')));
+  const { port } = new URL(await site((_, response) => response.end('body')));
   const nameServers = [await nameServer(addressesOf)];
   const dispatcher = guardedAgent({ allowPrivateNetwork, connectTimeoutMs: 30_000, nameServers });
   onTestFinished(() => dispatcher.destroy());
   return async (host: string) => (await request(`http://${host}:${port}`, { dispatcher })).body.text();
 }
 
-test('names whose name server never responds hold up no other name', async () => {
+test('names whose name server never responds do not delay other names', async () => {
   const get = await start((name) => (name.startsWith('dead') ? undefined : ['127.0.0.1']), {
     allowPrivateNetwork: true,
   });
@@ -26,9 +26,9 @@ test('names whose name server never responds hold up no other name', async () =>
       return error.code;
     }),
   );
-  expect(await Promise.all(['a', 'b', 'c'].map((name) => get(`${name}.example`)))).toEqual(['here', 'here', 'here']);
-  // libuv's threads are free as well.
-  expect(await get('localhost')).toBe('here');
+  expect(await Promise.all(['a', 'b', 'c'].map((name) => get(`${name}.example`)))).toEqual(['body', 'body', 'body']);
+  // libuv's threads are free, too.
+  expect(await get('localhost')).toBe('body');
   expect(dead).toBe(0);
   expect(new Set(await Promise.all(failures))).toEqual(new Set(['EAI_AGAIN']));
 });
@@ -48,16 +48,16 @@ test('a name in the hosts file is checked like any other', async () => {
   await expect(get('localhost')).rejects.toMatchObject({ code: 'GEN3D_FORBIDDEN_ADDRESS' });
 });
 
-test('the addresses that were checked are the ones dialed: a name is resolved once for a connection', async () => {
-  const asked: string[] = [];
+test('a name is resolved once per connection, so the addresses checked are the ones dialed', async () => {
+  const lookups: string[] = [];
   const get = await start(
     (name) => {
-      asked.push(name);
+      lookups.push(name);
       return ['127.0.0.1'];
     },
     { allowPrivateNetwork: true },
   );
-  expect(await get('once.example')).toBe('here');
+  expect(await get('once.example')).toBe('body');
   // A and AAAA.
-  expect(asked).toEqual(['once.example', 'once.example']);
+  expect(lookups).toEqual(['once.example', 'once.example']);
 });

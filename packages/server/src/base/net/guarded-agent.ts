@@ -3,7 +3,7 @@ import { Agent, buildConnector } from 'undici';
 import { isPublicAddress, literalAddress } from './address.js';
 import { resolveName } from './resolve-name.js';
 
-/** A host that is, or resolves only to, addresses nobody outside may make this server talk to. */
+/** The host is, or resolves only to, addresses that users must not make this server connect to. */
 export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
   readonly code = 'GEN3D_FORBIDDEN_ADDRESS';
@@ -21,13 +21,13 @@ export interface GuardOptions {
 
 type LookupCallback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
-/** The HTTP agent for every address that a user chose: remote photos and webhook endpoints. Follows no redirects. */
+/** The HTTP agent for URLs that users choose: remote images and webhook endpoints. Follows no redirects. */
 export function guardedAgent({ allowPrivateNetwork, connectTimeoutMs, nameServers }: GuardOptions): Agent {
   const isAllowed = (address: string) => allowPrivateNetwork || isPublicAddress(address);
 
   /**
-   * The check is part of the lookup of the connection it guards: the addresses that passed are the ones dialed, so a name
-   * that resolves differently a moment later (DNS rebinding) gains nothing.
+   * Runs as the connection's own lookup: the connection dials exactly the addresses that passed, which defeats DNS
+   * rebinding.
    */
   async function guardedLookup(host: string, { family }: LookupOptions): Promise<LookupAddress[]> {
     const found = await resolveName(host, nameServers);
@@ -46,11 +46,11 @@ export function guardedAgent({ allowPrivateNetwork, connectTimeoutMs, nameServer
       (error: Error) => callback(error, []),
     );
   };
-  // undici hands its connect options on to net.connect, whose type says more about `lookup` than undici's.
+  // undici passes these options to net.connect, whose type for `lookup` is more precise than undici's.
   const connect = buildConnector({ timeout: connectTimeoutMs, lookup } as buildConnector.BuildOptions);
   return new Agent({
     connect(options, callback) {
-      // An address needs no lookup, so it would slip past the one above.
+      // A literal address needs no lookup, so the check above does not see it.
       const literal = literalAddress(options.hostname);
       if (literal !== undefined && !isAllowed(literal)) return callback(new ForbiddenAddressError(literal), null);
       connect(options, callback);

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 
-/** For one name, over all name servers and tries. */
+/** For one name, across all name servers and attempts. */
 const totalTimeoutMs = 5_000;
-/** How long the other kind of address is waited for once there is one: a name server may ignore AAAA queries. */
+/** How long to wait for the other address family once one has resolved: a name server may ignore AAAA queries. */
 const otherFamilyMs = 250;
 
 const hostsFile =
@@ -16,13 +16,13 @@ const hostsFile =
     : '/etc/hosts';
 
 /**
- * The addresses of a host name, IPv4 first: from the hosts file, or else by DNS.
+ * The addresses of a host name, IPv4 first, from the hosts file or else from DNS.
  *
- * Not by `dns.lookup`, which occupies one of libuv's few threads until the system gives up: two names whose name servers
- * never respond would hold up every other lookup and file access of the process.
+ * `dns.lookup` would occupy one of libuv's few threads until the system gives up: two names whose name servers never
+ * respond would block every other lookup and file access of the process.
  *
  * @param servers name servers, as `ADDRESS:PORT`; default: the system's
- * @throws {Error} with the code ENOTFOUND where the name has no address, and EAI_AGAIN where DNS gave no answer
+ * @throws {Error} with code ENOTFOUND if the name has no address, and EAI_AGAIN if DNS did not respond
  */
 export async function resolveName(name: string, servers?: readonly string[]): Promise<LookupAddress[]> {
   const host = name.toLowerCase().replace(/\.$/, '');
@@ -60,7 +60,7 @@ async function listedAddresses(host: string): Promise<LookupAddress[]> {
     .sort((a, b) => a.family - b.family);
 }
 
-/** As `dns.lookup` reports it, for the code that turns it into a message. */
+/** Has the codes of `dns.lookup`, which callers turn into messages. */
 function asLookupError(host: string, { errors }: AggregateError): Error {
   const codes: unknown[] = errors.map(({ code }) => code);
   const unknown = codes.every((code) => code === 'ENOTFOUND' || code === 'ENODATA');

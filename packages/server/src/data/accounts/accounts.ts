@@ -2,7 +2,7 @@ import { limits } from '@gen3d/schema';
 import type { Selectable } from 'kysely';
 import { newUlid } from '../../base/ids.js';
 import { toMicroUsd } from '../../base/money.js';
-import { oneAtATime } from '../db/locks.js';
+import { advisoryLock } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
@@ -11,7 +11,7 @@ import { credit } from './ledger.js';
 
 export type Account = Selectable<Tables['accounts']>;
 
-/** Makes an account with an empty ledger. */
+/** Creates an account with an empty ledger. */
 export async function createAccount(db: Queryable, name: string, now: Time): Promise<{ id: string }> {
   const id = newUlid();
   await db.insertInto('accounts').values({ id, name, sandbox: 0, balance_microusd: 0, created_at: now }).execute();
@@ -22,10 +22,10 @@ export async function findAccount(db: Queryable, id: string): Promise<Account | 
   return db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
 }
 
-/** The account behind the public test key, made on first use. Its jobs cost nothing; the balance is there to be seen. */
+/** The account of the public test key, created on first use. Its jobs are free; its balance is only for display. */
 export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }> {
   return transaction(db, async (trx) => {
-    await oneAtATime(trx, 'sandbox account');
+    await advisoryLock(trx, 'sandbox account');
     const existing = await trx.selectFrom('accounts').selectAll().where('sandbox', '=', 1).executeTakeFirst();
     if (existing) return existing;
     const id = newUlid();
@@ -36,7 +36,7 @@ export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }>
   });
 }
 
-/** How many accounts owe money. */
+/** The number of accounts with a negative balance. */
 export async function accountsBelowZero(db: Queryable): Promise<number> {
   const { count } = await db
     .selectFrom('accounts')

@@ -3,16 +3,11 @@ import { apiKeyPrefix } from '@gen3d/schema';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
 import type { Queryable } from '../db/open.js';
-import { prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 
-const keyOf = prepared((db, hash: string) =>
-  db.selectFrom('api_keys').select(['id', 'account_id', 'hash', 'revoked_at']).where('hash', '=', hash),
-);
-
 /**
- * API keys, stored as an HMAC under the server key: a copy of the database alone lets nobody in, nor check a guess.
- * Nothing is cached, so a key revoked by another process is refused from the next request on.
+ * API keys, stored as an HMAC under the server key: a copy of the database alone neither reveals a key nor allows checking
+ * a guess. Nothing is cached, so a revoked key is refused from the next request on, in every process.
  */
 export class ApiKeys {
   readonly #hmacKey: Buffer;
@@ -25,7 +20,7 @@ export class ApiKeys {
     return hmac(this.#hmacKey, apiKey);
   }
 
-  /** Makes a key for an account. This is the only time the key itself is known. The name is for people. */
+  /** Makes a key for an account. The key itself is available only now. `name` is for people. */
   async create(
     db: Queryable,
     accountId: string,
@@ -51,17 +46,21 @@ export class ApiKeys {
     return { keyId, apiKey };
   }
 
-  /** A key and whose it is, or undefined for one that is unknown or revoked. */
+  /** The id and account of a key. Undefined if it is unknown or revoked. */
   async find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
     const hash = this.#hash(apiKey);
-    const row = await keyOf(db, hash.toString('hex'));
+    const row = await db
+      .selectFrom('api_keys')
+      .select(['id', 'account_id', 'hash', 'revoked_at'])
+      .where('hash', '=', hash.toString('hex'))
+      .executeTakeFirst();
     if (!row || row.revoked_at !== null) return undefined;
-    // The index compares byte by byte, but of an HMAC whose key a caller cannot know: its timing tells nothing.
+    // The index lookup is not constant-time, but it sees only an HMAC, so its timing reveals nothing about the key.
     return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row : undefined;
   }
 }
 
-/** Revokes a key from now on. Returns false for an id that no key has. */
+/** Revokes a key immediately. Returns false if there is no key with this id. */
 export async function revokeKey(db: Queryable, keyId: string, now: Time): Promise<boolean> {
   const known = await db.selectFrom('api_keys').select('id').where('id', '=', keyId).executeTakeFirst();
   await db

@@ -1,6 +1,6 @@
 import { toMicroUsd } from '../../base/money.js';
 import type { Config } from '../../config.js';
-import { oneAtATime } from '../db/locks.js';
+import { advisoryLock } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
@@ -11,14 +11,14 @@ import { credit } from './ledger.js';
 export interface Bootstrap {
   accountId: string;
   apiKey: string;
-  /** False when the key was given in the settings: whoever gave it knows it, so it is not printed. */
+  /** False if the key comes from the settings, so it need not be printed. */
   generated: boolean;
 }
 
-/** On an empty database makes the account `default` with a key and a balance; otherwise does nothing. */
+/** Creates the account `default` with a key and a balance if there are no accounts. */
 export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: Time): Promise<Bootstrap | undefined> {
   return transaction(db, async (trx) => {
-    await oneAtATime(trx, 'bootstrap');
+    await advisoryLock(trx, 'bootstrap');
     const any = await trx.selectFrom('accounts').select('id').where('sandbox', '=', 0).limit(1).executeTakeFirst();
     if (any) return undefined;
     const account = await createAccount(trx, 'default', now);

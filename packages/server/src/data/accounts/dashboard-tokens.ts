@@ -1,22 +1,23 @@
 import { randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
+import { dayMs } from '../../base/time.js';
 import type { Db } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
 
-/** How long a printed sign-in link works, once. */
+/** How long a sign-in link is valid. It works once. */
 export const linkMs = 60 * 60 * 1_000;
 /** How long a browser stays signed in. */
-export const sessionMs = 7 * 24 * 60 * 60 * 1_000;
+export const sessionMs = 7 * dayMs;
 
-/** Where a sign-in link leads. The token is in the fragment, which is sent to no server, log or proxy. */
+/** The path of a sign-in link. The token is in the fragment, which browsers do not send to servers or proxies. */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 
-/** Who is signed in: the operator, or whoever holds an API key of an account. */
+/** Who is signed in: the operator, or the holder of an API key. */
 export type Identity = { role: 'operator' } | { role: 'member'; accountId: string; keyId: string };
 
 /**
- * What a person shows instead of an API key: one-time links and sessions. Stored as an HMAC under the server key, like API
- * keys, and looked up at each request: what is revoked, by any process, is refused from then on.
+ * The dashboard's credentials: one-time links and sessions. Stored as an HMAC under the server key, like API keys, and
+ * looked up on each request, so that revoking one takes effect immediately in every process.
  */
 export class DashboardTokens {
   readonly #db: Db;
@@ -31,21 +32,21 @@ export class DashboardTokens {
     return hmac(this.#hmacKey, token).toString('hex');
   }
 
-  async #issue(kind: 'link' | 'session', keyId: string | null, lifeMs: number): Promise<string> {
+  async #issue(kind: 'link' | 'session', keyId: string | null, lifetimeMs: number): Promise<string> {
     const token = randomToken(43);
     const now = currentTime(this.#db);
     await this.#db.deleteFrom('dashboard_tokens').where('expires_at', '<=', now).execute();
-    const row = { hash: this.#hash(token), kind, key_id: keyId, created_at: now, expires_at: after(now, lifeMs) };
+    const row = { hash: this.#hash(token), kind, key_id: keyId, created_at: now, expires_at: after(now, lifetimeMs) };
     await this.#db.insertInto('dashboard_tokens').values(row).execute();
     return token;
   }
 
-  /** A token that makes one browser the operator's, once, within an hour. */
+  /** A token that signs one browser in as the operator, once, within an hour. */
   issueLink(): Promise<string> {
     return this.#issue('link', null, linkMs);
   }
 
-  /** Uses a link up. False when there is none such, or it was used or is too old. */
+  /** Invalidates a link. Returns false if it is unknown, used or expired. */
   async redeemLink(token: string): Promise<boolean> {
     const used = await this.#db
       .deleteFrom('dashboard_tokens')
@@ -57,7 +58,7 @@ export class DashboardTokens {
     return used !== undefined;
   }
 
-  /** A session of the operator, or of an API key, with which it ends. */
+  /** A session of the operator, or of an API key until that is revoked. */
   issueSession(keyId: string | null): Promise<string> {
     return this.#issue('session', keyId, sessionMs);
   }
@@ -81,7 +82,7 @@ export class DashboardTokens {
     await this.#db.deleteFrom('dashboard_tokens').where('hash', '=', this.#hash(token)).execute();
   }
 
-  /** Ends every session of the operator but this one, and every link that was not used yet. */
+  /** Ends all other sessions of the operator, and all unused links. */
   async endOtherOperators(token: string): Promise<void> {
     await this.#db
       .deleteFrom('dashboard_tokens')

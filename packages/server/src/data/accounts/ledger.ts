@@ -1,7 +1,6 @@
 import { newUlid } from '../../base/ids.js';
 import type { MicroUsd } from '../../base/money.js';
 import type { Queryable } from '../db/open.js';
-import { prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 
 interface Entry {
@@ -15,8 +14,8 @@ interface Entry {
 }
 
 /**
- * Appends to the ledger and moves the balance with it. Must run inside a transaction.
- * @throws when the job was charged before: a unique index holds that line even if everything above it is wrong
+ * Appends an entry to the ledger and updates the balance. Must run inside a transaction.
+ * @throws if the job has already been charged; a unique index guarantees this
  */
 async function append(trx: Queryable, entry: Entry, now: Time): Promise<void> {
   await trx
@@ -39,7 +38,7 @@ async function append(trx: Queryable, entry: Entry, now: Time): Promise<void> {
     .execute();
 }
 
-/** Adds money to an account (a negative amount takes some back). Must run inside a transaction. */
+/** Adds money to an account, or removes it if the amount is negative. Must run inside a transaction. */
 export async function credit(trx: Queryable, accountId: string, amount: MicroUsd, now: Time): Promise<void> {
   await append(trx, { accountId, amount, kind: 'credit' }, now);
 }
@@ -52,17 +51,13 @@ export interface Charge {
   inferenceMs: number;
 }
 
-/** Charges a finished job. Must run in the transaction that finishes it. A job that cost nothing is entered too. */
+/** Charges a finished job, also at a price of 0. Must run in the transaction that finishes the job. */
 export async function charge(trx: Queryable, { price, ...details }: Charge, now: Time): Promise<void> {
   await append(trx, { ...details, amount: -price || 0, kind: 'charge' }, now);
 }
 
-const accountBalance = prepared((db, accountId: string) =>
-  db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId),
-);
-
 export async function balanceOf(db: Queryable, accountId: string): Promise<MicroUsd> {
-  const row = await accountBalance(db, accountId);
-  if (!row) throw new Error(`there is no account ${accountId}`);
+  const row = await db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId).executeTakeFirst();
+  if (!row) throw new Error(`There is no account ${accountId}`);
   return row.balance_microusd;
 }

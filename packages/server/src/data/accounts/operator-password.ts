@@ -9,7 +9,7 @@ interface Cost {
   p: number;
 }
 
-/** 32 MiB for about a tenth of a second, off the event loop. Source: OWASP Password Storage Cheat Sheet. */
+/** 32 MiB and about 0.1 s, off the event loop. Source: OWASP Password Storage Cheat Sheet. */
 const cost: Cost = { ln: 15, r: 8, p: 3 };
 const hashBytes = 32;
 
@@ -19,34 +19,39 @@ const scryptAsync = promisify<string, Buffer, number, { N: number; r: number; p:
 
 function derive(password: string, salt: Buffer, { ln, r, p }: Cost): Promise<Buffer> {
   const N = 2 ** ln;
-  // The same letters, however a keyboard composes them (NIST SP 800-63B, 3.1.1.2). Node refuses at exactly what is needed.
+  // NFKC: keyboards may compose the same letters differently (NIST SP 800-63B, 3.1.1.2). `maxmem` must exceed the need.
   return scryptAsync(password.normalize('NFKC'), salt, hashBytes, { N, r, p, maxmem: 2 * 128 * N * r });
 }
 
 const base64 = (bytes: Buffer) => bytes.toString('base64').replace(/=+$/, '');
 
-/** Makes a PHC string, which says how it was made, so that a later version may spend more on new ones. */
+/** Returns a PHC string. It includes the cost, which later versions may raise. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
   const hash = await derive(password, salt, cost);
   return `$scrypt$ln=${cost.ln},r=${cost.r},p=${cost.p}$${base64(salt)}$${base64(hash)}`;
 }
 
-/** @throws {Error} if `stored` is no PHC string of scrypt */
+/** @throws {Error} if `stored` is not a PHC string of scrypt */
 export async function verifyPassword(password: string, stored: string): Promise<boolean> {
   const [, ln, r, p, salt, hash] = /^\$scrypt\$ln=(\d+),r=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/.exec(stored) ?? [];
-  if (salt === undefined || hash === undefined) throw new Error('the stored operator password is damaged: set it anew');
+  if (salt === undefined || hash === undefined)
+    throw new Error('The stored operator password is damaged. Set it again');
   const expected = Buffer.from(hash, 'base64');
   const found = await derive(password, Buffer.from(salt, 'base64'), { ln: Number(ln), r: Number(r), p: Number(p) });
   return found.length === expected.length && timingSafeEqual(found, expected);
 }
 
-/** What the operator signs in with instead of a link, once one is set. */
+/** Lets the operator sign in without a link, if set. */
 export class OperatorPassword {
-  constructor(private readonly db: Db) {}
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
 
   async #stored(): Promise<string | undefined> {
-    return (await this.db.selectFrom('operator_password').select('hash').executeTakeFirst())?.hash;
+    return (await this.#db.selectFrom('operator_password').select('hash').executeTakeFirst())?.hash;
   }
 
   async isSet(): Promise<boolean> {
@@ -55,7 +60,7 @@ export class OperatorPassword {
 
   async set(password: string): Promise<void> {
     const hash = await hashPassword(password);
-    await this.db
+    await this.#db
       .insertInto('operator_password')
       .values({ id: 1, hash })
       .onConflict((conflict) => conflict.column('id').doUpdateSet({ hash }))
@@ -63,10 +68,10 @@ export class OperatorPassword {
   }
 
   async remove(): Promise<void> {
-    await this.db.deleteFrom('operator_password').execute();
+    await this.#db.deleteFrom('operator_password').execute();
   }
 
-  /** False when another one is set, or none. */
+  /** Also false if no password is set. */
   async matches(password: string): Promise<boolean> {
     const stored = await this.#stored();
     return stored !== undefined && (await verifyPassword(password, stored));

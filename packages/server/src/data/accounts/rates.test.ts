@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { temporaryDatabase } from '../../../test/kit.js';
 import { publishRates, rateOf } from './rates.js';
 
-describe('a runner that was told no prices', () => {
-  test('charges nothing where nobody was told any', async () => {
+describe('a runner without rates in its settings', () => {
+  test('charges nothing if no server has published any', async () => {
     const db = await temporaryDatabase();
     expect(await rateOf(db, { rates: undefined }, 'cpu')).toBe(0);
   });
 
-  test('charges what the last server to start was told', async () => {
+  test('charges the rates of the server that started last', async () => {
     const db = await temporaryDatabase();
     await publishRates(db, { g6e: 0.002, old: 1 });
     await publishRates(db, { g6e: 0.0035 });
@@ -19,9 +19,9 @@ describe('a runner that was told no prices', () => {
   });
 });
 
-test('a runner that was told prices charges those, and refuses an instance that has none', async () => {
+test('a runner with rates in its settings charges those, and refuses an instance without a rate', async () => {
   const db = await temporaryDatabase();
   await publishRates(db, { g6e: 0.002, t4: 0.001 });
   expect(await rateOf(db, { rates: { g6e: 0.5 } }, 'g6e')).toBe(0.5);
-  await expect(rateOf(db, { rates: { g6e: 0.5 } }, 't4')).rejects.toThrow('set GEN3D_INSTANCE');
+  await expect(rateOf(db, { rates: { g6e: 0.5 } }, 't4')).rejects.toThrow('Set GEN3D_INSTANCE');
 });

@@ -4,28 +4,27 @@ import { transaction } from '../db/transaction.js';
 
 export type Rates = Readonly<Record<string, number>>;
 
-/** Writes down what a server was told to charge, for the runners of other machines that were told nothing. */
+/** Stores a server's rates for runners on other machines that have none in their settings. */
 export async function publishRates(db: Db, rates: Rates): Promise<void> {
   await transaction(db, async (trx) => {
     await trx.deleteFrom('rates').execute();
     const rows = Object.entries(rates).map(([instance, usd_per_second]) => ({ instance, usd_per_second }));
-    // Two servers may start at once, with the same settings.
+    // Two servers with the same settings may start at the same time.
     const insert = trx.insertInto('rates').onConflict((conflict) => conflict.doNothing());
     if (rows.length > 0) await insert.values(rows).execute();
   });
 }
 
 /**
- * USD per second of inference on an instance: by the runner's own settings, or else by what the server published. Where
- * neither has prices, nobody is charged.
- * @throws {Error} when there are prices and none of them is for this instance
+ * USD per second of inference on an instance, from the runner's own settings or else as published by the server. 0 if
+ * neither has rates.
+ * @throws {Error} if there are rates, but none for this instance
  */
 export async function rateOf(db: Db, { rates: own }: Pick<Config, 'rates'>, instance: string): Promise<number> {
   const rates = own ?? (await publishedRates(db));
   if (!rates) return 0;
   const rate = rates[instance];
-  if (rate === undefined)
-    throw new Error(`The rates name no price for this instance, "${instance}"; set GEN3D_INSTANCE`);
+  if (rate === undefined) throw new Error(`There is no rate for this instance, "${instance}". Set GEN3D_INSTANCE`);
   return rate;
 }
 

@@ -2,8 +2,8 @@ import { type Kysely, sql } from 'kysely';
 import { ConfigError } from '../../base/errors.js';
 import type { Tables } from './tables.js';
 
-/** @throws {ConfigError} where the tables of another program lie in a PostgreSQL's schema, and none of ours */
-export async function requireNoForeignTables(db: Kysely<Tables>, place: string): Promise<void> {
+/** @throws {ConfigError} if the PostgreSQL schema has another program's tables and none of ours */
+export async function requireNoForeignTables(db: Kysely<Tables>, location: string): Promise<void> {
   const { rows } = await sql<{ name: string }>`
     select relname as name from pg_class
     where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
@@ -13,6 +13,6 @@ export async function requireNoForeignTables(db: Kysely<Tables>, place: string):
   if (names.length === 0 || names.includes('kysely_migration')) return;
   const some = names.slice(0, 3).join(', ') + (names.length > 3 ? ', ...' : '');
   throw new ConfigError(
-    `${place} holds the tables of something else (${some}). Give an empty database, such as \`createdb\` makes`,
+    `${location} contains tables of another program (${some}). Use an empty database, for example one made with \`createdb\``,
   );
 }

@@ -19,7 +19,7 @@ async function setUp() {
   return { db, account, ids, commits: new GroupCommit(db) };
 }
 
-test('works that arrive together share a transaction, and each gets its own result', async () => {
+test('operations that arrive together share a transaction, and each gets its own result', async () => {
   const { commits, account, ids } = await setUp();
   const transactions = new Set<unknown>();
   const insert = (id: string) =>
@@ -33,13 +33,13 @@ test('works that arrive together share a transaction, and each gets its own resu
   expect(await ids()).toEqual(['a', 'b', 'c']);
 });
 
-test('a work that fails fails alone, and leaves nothing behind', async () => {
+test('an operation that fails does not affect the others, and leaves nothing behind', async () => {
   const { commits, account, ids } = await setUp();
   const outcomes = await Promise.allSettled([
     commits.run((trx) => insertJob(trx, job(account, 'a'))),
     commits.run(async (trx) => {
       await insertJob(trx, job(account, 'b'));
-      throw new Error('b has changed its mind');
+      throw new Error('b fails');
     }),
     commits.run((trx) => insertJob(trx, job(account, 'c'))),
   ]);
@@ -47,7 +47,7 @@ test('a work that fails fails alone, and leaves nothing behind', async () => {
   expect(await ids()).toEqual(['a', 'c']);
 });
 
-test('of two with one idempotency key in one transaction, the first is made', async () => {
+test('of two jobs with the same idempotency key in one transaction, the first is created', async () => {
   const { commits, account, ids } = await setUp();
   const insert = (id: string) => commits.run((trx) => insertJob(trx, job(account, id, 'order-1')));
   const [first, second] = await Promise.all([insert('a'), insert('b')]);
@@ -56,7 +56,7 @@ test('of two with one idempotency key in one transaction, the first is made', as
   expect(await ids()).toEqual(['a']);
 });
 
-test('works that arrive during a commit go with the next', async () => {
+test('operations that arrive during a commit share the next one', async () => {
   const { commits, account, ids } = await setUp();
   const transactions = new Set<unknown>();
   const insert = (id: string) =>
@@ -75,15 +75,15 @@ test('works that arrive during a commit go with the next', async () => {
   expect(transactions.size).toBe(2);
 });
 
-test('works that lock rows do so in one order in every group, however they arrive', async () => {
+test('the operations of a group run in a fixed order, however they arrive', async () => {
   const { commits } = await setUp();
   const ran: string[] = [];
-  const work = (name: string) => async () => void ran.push(name);
+  const operation = (name: string) => async () => void ran.push(name);
   await Promise.all([
-    commits.run(work('b 1'), 'b'),
-    commits.run(work('c'), 'c'),
-    commits.run(work('a'), 'a'),
-    commits.run(work('b 2'), 'b'),
+    commits.run(operation('b 1'), 'b'),
+    commits.run(operation('c'), 'c'),
+    commits.run(operation('a'), 'a'),
+    commits.run(operation('b 2'), 'b'),
   ]);
   expect(ran).toEqual(['a', 'b 1', 'b 2', 'c']);
 });

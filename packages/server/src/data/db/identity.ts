@@ -6,21 +6,21 @@ import { sql } from 'kysely';
 import { isPostgres } from './dialect.js';
 import type { Db } from './open.js';
 import { withoutPassword } from './postgres.js';
-import { isWantOfRights } from './rights.js';
+import { isInsufficientPrivilege } from './rights.js';
 
 export interface DatabaseIdentity {
-  /** Differs from that of every other database, also from that of a copy made by a dump or a backup. */
+  /** Unique per database: a copy made by a dump or a backup gets a different one. */
   id: string;
   /** For people. */
   name: string;
 }
 
 /**
- * Tells a database from its copies. For PostgreSQL it is the cluster and the database in it, for SQLite a random file
- * beside it that `gen3d admin backup` does not copy.
+ * Distinguishes a database from its copies. PostgreSQL: the identifier of the cluster and the oid of the database. SQLite:
+ * a random file next to it that `gen3d admin backup` does not copy.
  */
 export async function identityOf(db: Db, location: string): Promise<DatabaseIdentity> {
-  if (!isPostgres(db)) return { id: fileBeside(location), name: `${location} on ${hostname()}` };
+  if (!isPostgres(db)) return { id: identityFile(location), name: `${location} on ${hostname()}` };
   return { id: await postgresId(db), name: withoutPassword(location) };
 }
 
@@ -31,16 +31,16 @@ async function postgresId(db: Db): Promise<string> {
       from pg_control_system(), pg_database where datname = current_database()`.execute(db);
     return rows[0]!.id;
   } catch (error) {
-    if (!isWantOfRights(error)) throw error;
-    // Every user may call pg_control_system() unless an administrator forbids it. The name and oid of the database still
-    // tell it from the others of its cluster, but not from one of the same name and oid in another cluster.
+    if (!isInsufficientPrivilege(error)) throw error;
+    // An administrator may have forbidden pg_control_system(). Name and oid are unique within the cluster, but a database
+    // in another cluster may have the same ones.
     const { rows } = await sql<{ id: string }>`
       select datname || '/' || oid as id from pg_database where datname = current_database()`.execute(db);
     return rows[0]!.id;
   }
 }
 
-function fileBeside(database: string): string {
+function identityFile(database: string): string {
   const path = join(dirname(database), 'installation.id');
   try {
     writeFileSync(path, randomBytes(16).toString('hex'), { flag: 'wx', flush: true });

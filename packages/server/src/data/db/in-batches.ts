@@ -1,14 +1,14 @@
 import type { DeleteResult } from 'kysely';
 
-/** Few enough that no reader waits for the deleting transaction. */
-const batch = 1_000;
+/** Small enough that the deleting transaction does not delay readers. */
+const batchSize = 1_000;
 
-/** Deletes some rows at a time until fewer are found. Returns how many there were. */
+/** Deletes rows in batches until none are left. Returns the number of deleted rows. */
 export async function inBatches(deleteSome: (limit: number) => Promise<DeleteResult>): Promise<number> {
   for (let total = 0; ; ) {
-    const { numDeletedRows } = await deleteSome(batch);
+    const { numDeletedRows } = await deleteSome(batchSize);
     total += Number(numDeletedRows);
-    if (numDeletedRows < BigInt(batch)) return total;
+    if (numDeletedRows < BigInt(batchSize)) return total;
     await new Promise(setImmediate);
   }
 }

@@ -3,35 +3,35 @@ import { isPostgres } from './dialect.js';
 import type { Queryable } from './open.js';
 import type { Tables } from './tables.js';
 
-// SQLite's transactions hold the whole database from their first statement on, so there is nothing to add to theirs.
+// On SQLite these do nothing: a transaction locks the whole database from its first statement on.
 
 type Query<TB extends keyof Tables, O> = SelectQueryBuilder<Tables, TB, O>;
 
-/** Reads rows in order to write them: nobody else changes them, or reads them so, before the transaction ends. */
+/** Locks the rows that it reads until the transaction ends: no other transaction changes or locks them. */
 export const forUpdate =
   (db: Queryable) =>
   <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
     isPostgres(db) ? query.forUpdate() : query;
 
-/** As `forUpdate`, for a change that leaves the row's key alone: others may refer to the row meanwhile. */
+/** Like `forUpdate`, for changes that keep the row's key: other transactions may still reference the row. */
 export const forNoKeyUpdate =
   (db: Queryable) =>
   <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
     isPostgres(db) ? query.forNoKeyUpdate() : query;
 
-/** As `forUpdate`, and leaves out the rows that somebody else holds instead of waiting for them. */
+/** Like `forUpdate`, but skips rows that another transaction has locked instead of waiting for them. */
 export const forUpdateSkipLocked =
   (db: Queryable) =>
   <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
     isPostgres(db) ? query.forUpdate().skipLocked() : query;
 
-/** Keeps rows from being deleted before the transaction ends; several may do so at once. */
+/** Prevents the deletion of rows until the transaction ends. Several transactions can hold this lock. */
 export const forKeyShare =
   (db: Queryable) =>
   <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
     isPostgres(db) ? query.forKeyShare() : query;
 
-/** Lets one transaction at a time past for a purpose: where there is no row yet that could be locked. */
-export async function oneAtATime(trx: Transaction<Tables>, purpose: string): Promise<void> {
+/** Lets one transaction at a time proceed, where there is no row yet to lock. */
+export async function advisoryLock(trx: Transaction<Tables>, purpose: string): Promise<void> {
   if (isPostgres(trx)) await sql`select pg_advisory_xact_lock(hashtext(${`gen3d ${purpose}`}))`.execute(trx);
 }

@@ -7,7 +7,7 @@ import { migrations } from './migrations.js';
 import { migrate, openDatabase } from './open.js';
 import { PostgresTypes } from './postgres-types.js';
 
-/** A database whose last migration is the one named. */
+/** A database migrated up to the named migration. */
 async function databaseAsOf(last: string) {
   const location = onPostgres
     ? await newPostgresDatabase(onTestFinished, 'template0')
@@ -22,7 +22,7 @@ async function databaseAsOf(last: string) {
   return db;
 }
 
-test('jobs that waited before there were turns get them by account, in the order they were created', async () => {
+test('jobs from before the migration to turns get turns per account, in creation order', async () => {
   const db = await databaseAsOf('0011_asset_location');
   for (const id of ['A', 'B']) {
     await sql`insert into accounts (id, name, created_at) values (${id}, ${id}, 0)`.execute(db);

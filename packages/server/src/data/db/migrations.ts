@@ -2,8 +2,8 @@ import { type Kysely, type Migration, sql } from 'kysely';
 import { isPostgres } from './dialect.js';
 
 /**
- * Forward only: a released migration is never edited and has no `down`; the next change is a new entry.
- * Names sort in the order they run.
+ * Forward only: a released migration is never edited and has no `down`. The next change is a new entry. Names sort in the
+ * order they run.
  */
 export const migrations: Record<string, Migration> = {
   '0001_first': { up: first },
@@ -33,7 +33,7 @@ async function first(db: Kysely<unknown>): Promise<void> {
     .addColumn('balance_microusd', 'bigint', (column) => column.notNull().defaultTo(0))
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .execute();
-  // Two servers starting at once must not make two sandboxes.
+  // Prevents two servers that start at the same time from creating two sandboxes.
   await db.schema
     .createIndex('accounts_one_sandbox')
     .unique()
@@ -103,7 +103,7 @@ async function first(db: Kysely<unknown>): Promise<void> {
     .execute();
   await db.schema.createIndex('jobs_of_account').on('jobs').columns(['account_id', 'id']).execute();
   await db.schema.createIndex('jobs_of_account_by_status').on('jobs').columns(['account_id', 'status', 'id']).execute();
-  // The queue: open jobs only, however many finished ones are kept.
+  // The queue: only open jobs, so finished ones do not slow it down.
   await db.schema.createIndex('jobs_open').on('jobs').column('id').where(sql.ref('finished_at'), 'is', null).execute();
 
   await db.schema
@@ -145,7 +145,7 @@ async function first(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex('outbox_of_account').on('outbox').column('account_id').execute();
 }
 
-/** Deliveries are chosen account by account, so that what one receiver has piled up is not read to find the next. */
+/** Deliveries are selected account by account, so that the backlog of one receiver is not read. */
 async function outboxByAccount(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createIndex('outbox_waiting')
@@ -157,7 +157,7 @@ async function outboxByAccount(db: Kysely<unknown>): Promise<void> {
   await db.schema.dropIndex('outbox_of_account').execute();
 }
 
-/** What several servers of one PostgreSQL share, and a SQLite server keeps in a file and in its process. */
+/** State shared by the servers of one PostgreSQL. A SQLite server keeps it in a file and in its process. */
 async function sharedByServers(db: Kysely<unknown>): Promise<void> {
   if (!isPostgres(db)) return;
   const onlyRow = sql`id = 1`;
@@ -167,7 +167,7 @@ async function sharedByServers(db: Kysely<unknown>): Promise<void> {
     .addColumn('key', 'text')
     .addColumn('fingerprint', 'text', (column) => column.notNull())
     .execute();
-  // Unlogged: a request shall not wait for the disk to be counted. A bucket lost in a crash is a full one.
+  // Unlogged, so that counting a request does not wait for the disk. After a crash the bucket is full.
   await db.schema
     .createTable('rate_bucket')
     .modifyFront(sql`unlogged`)
@@ -195,13 +195,13 @@ async function stageTimes(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('jobs').addColumn('stage_ms', 'text').execute();
 }
 
-/** What people tell their keys apart by. */
+/** Names to tell keys apart. */
 async function namedKeys(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('api_keys').addColumn('name', 'text').execute();
   await db.schema.alterTable('api_keys').addColumn('last_used_at', 'bigint').execute();
 }
 
-/** The log of deliveries, which outlives the events in the outbox. */
+/** The log of deliveries. It outlives the events in the outbox. */
 async function webhookDeliveries(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('webhook_deliveries')
@@ -238,7 +238,7 @@ async function operatorPassword(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Who works and at what price, which claims took a job from a silent runner, and what a job's log lines have in common. */
+/** Runners, rates, jobs taken over from silent runners, and trace ids. */
 async function seenFromOutside(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('runners')
@@ -265,7 +265,7 @@ async function seenFromOutside(db: Kysely<unknown>): Promise<void> {
     .execute();
   await db.schema.alterTable('jobs').addColumn('trace_id', 'text').execute();
   await db.schema.alterTable('outbox').addColumn('trace_id', 'text').execute();
-  // Which job a runner has in its hands, however many wait.
+  // Finds the job that a runner holds, however many wait.
   await db.schema
     .createIndex('jobs_held')
     .on('jobs')
@@ -274,7 +274,7 @@ async function seenFromOutside(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** At most one row, of `gen3d admin migrate-to`. */
+/** At most one row: a copy by `gen3d admin migrate-to`. */
 async function importFromSqlite(db: Kysely<unknown>): Promise<void> {
   if (!isPostgres(db)) return;
   await db.schema
@@ -285,7 +285,7 @@ async function importFromSqlite(db: Kysely<unknown>): Promise<void> {
     .execute();
 }
 
-/** Where models and photos lie, so that nobody works with another place. */
+/** The location of assets and inputs, so that no process works with another one. */
 async function assetLocation(db: Kysely<unknown>): Promise<void> {
   if (!isPostgres(db)) return;
   await db.schema
@@ -317,10 +317,7 @@ async function turns(db: Kysely<unknown>): Promise<void> {
   await db.schema.createIndex('accounts_turn').on('accounts').column('turn').execute();
 }
 
-/**
- * Preparation as a separate stage, whose jobs are claimed apart from those for inference. A job that was open is
- * prepared anew.
- */
+/** Preparation becomes a separate stage with its own claims. Open jobs are prepared again. */
 async function preparation(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .alterTable('jobs')
@@ -328,7 +325,7 @@ async function preparation(db: Kysely<unknown>): Promise<void> {
     .execute();
   await db.schema.alterTable('jobs').dropColumn('parked').execute();
   await db.schema.dropIndex('jobs_open_in_turn').execute();
-  // With the account, so that jobs of accounts that are left out are skipped without reading their rows.
+  // Includes the account, so that jobs of excluded accounts are skipped without reading their rows.
   for (const [name, prepared] of [
     ['jobs_to_prepare', 0],
     ['jobs_to_infer', 1],
@@ -373,7 +370,7 @@ async function countsAndBuckets(db: Kysely<unknown>): Promise<void> {
   if (isPostgres(db)) await sql`alter table rate_bucket drop constraint rate_bucket_id_check`.execute(db);
 }
 
-/** At most one row: when records were last deleted by their age, so that a clock that jumped does not delete them all. */
+/** Stores when old records were last deleted, so that a clock that jumps does not delete them all. */
 async function cleanUp(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .createTable('clean_up')

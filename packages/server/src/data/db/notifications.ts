@@ -5,45 +5,45 @@ import { isPostgres } from './dialect.js';
 import type { Db } from './open.js';
 import { connectionOf } from './postgres.js';
 
-/** What processes tell each other through PostgreSQL, so that they need not wait for their next poll. */
-export type News = 'job_waiting' | 'event_recorded';
+/** Sent between the processes of a PostgreSQL database, so that they need not wait for their next poll. */
+export type Notification = 'job_waiting' | 'event_recorded';
 
-const channelOf = (news: News) => `gen3d_${news}`;
+const channelOf = (notification: Notification) => `gen3d_${notification}`;
 
-const firstPauseMs = 200;
-const longestPauseMs = 5_000;
+const minPauseMs = 200;
+const maxPauseMs = 5_000;
 
 /**
- * Tells the other processes of the database, soon and without a promise: they also poll. On SQLite there is nobody to tell.
+ * Notifies the other processes of the database, without a guarantee: they also poll. On SQLite this does nothing.
  *
- * Not in the transaction that makes the news: PostgreSQL lets commits that notify only one by one to the disk. What comes
- * while a notification is under way shares the next.
+ * Notifications are sent outside the transaction that causes them, because PostgreSQL serializes commits that notify.
+ * Calls during a running notification share the next one.
  */
 export class Notifier {
   readonly #db: Db;
-  readonly #underWay = new Map<News, 'sent' | 'again'>();
+  readonly #running = new Map<Notification, 'sent' | 'again'>();
 
   constructor(db: Db) {
     this.#db = db;
   }
 
-  tell(news: News): void {
+  notify(notification: Notification): void {
     if (!isPostgres(this.#db)) return;
-    if (this.#underWay.has(news)) this.#underWay.set(news, 'again');
-    else void this.#send(news);
+    if (this.#running.has(notification)) this.#running.set(notification, 'again');
+    else void this.#send(notification);
   }
 
-  async #send(news: News): Promise<void> {
+  async #send(notification: Notification): Promise<void> {
     do {
-      this.#underWay.set(news, 'sent');
-      // Without a database nobody can be told, and whoever has made the news has noticed.
-      await sql`select pg_notify(${channelOf(news)}, '')`.execute(this.#db).catch(() => {});
-    } while (this.#underWay.get(news) === 'again');
-    this.#underWay.delete(news);
+      this.#running.set(notification, 'sent');
+      // Nothing to do about an unavailable database: the others poll.
+      await sql`select pg_notify(${channelOf(notification)}, '')`.execute(this.#db).catch(() => {});
+    } while (this.#running.get(notification) === 'again');
+    this.#running.delete(notification);
   }
 }
 
-/** Listens on a connection of its own, which is made again whenever it breaks. */
+/** Listens on a separate connection, which it reopens whenever it breaks. */
 export class Listener {
   readonly #url: string;
   readonly #handlers: ReadonlyMap<string, () => void>;
@@ -51,9 +51,11 @@ export class Listener {
   readonly #stopped = new Promise<void>((resolve) => this.#stop.signal.addEventListener('abort', () => resolve()));
   #running: Promise<void> = Promise.resolve();
 
-  constructor(url: string, handlers: Partial<Record<News, () => void>>) {
+  constructor(url: string, handlers: Partial<Record<Notification, () => void>>) {
     this.#url = url;
-    this.#handlers = new Map(Object.entries(handlers).map(([news, handler]) => [channelOf(news as News), handler]));
+    this.#handlers = new Map(
+      Object.entries(handlers).map(([notification, handler]) => [channelOf(notification as Notification), handler]),
+    );
   }
 
   start(): void {
@@ -66,24 +68,24 @@ export class Listener {
   }
 
   async #run(): Promise<void> {
-    let pauseMs = firstPauseMs;
+    let pauseMs = minPauseMs;
     while (!this.#stop.signal.aborted) {
       try {
         await this.#listen(() => {
-          pauseMs = firstPauseMs;
+          pauseMs = minPauseMs;
         });
       } catch {
-        // Polling goes on meanwhile, and says what is wrong.
+        // Polling continues meanwhile and reports the error.
       }
       await pause(pauseMs, undefined, { signal: this.#stop.signal }).catch(() => {});
-      pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+      pauseMs = Math.min(2 * pauseMs, maxPauseMs);
     }
   }
 
-  /** Resolves or rejects when the connection is gone, or is not wanted any more. */
+  /** Resolves or rejects when the connection is lost, or after `stop()`. */
   async #listen(onListening: () => void): Promise<void> {
     const client = new pg.Client(connectionOf(this.#url));
-    const gone = new Promise<void>((resolve) => {
+    const lost = new Promise<void>((resolve) => {
       client.on('error', () => resolve());
       client.on('end', () => resolve());
     });
@@ -92,9 +94,9 @@ export class Listener {
       await client.connect();
       for (const channel of this.#handlers.keys()) await client.query(`listen ${channel}`);
       onListening();
-      // Whatever was told before is told now, once.
+      // Call each handler once for notifications sent before this connection listened.
       for (const handler of this.#handlers.values()) handler();
-      await Promise.race([gone, this.#stopped]);
+      await Promise.race([lost, this.#stopped]);
     } finally {
       await client.end().catch(() => {});
     }

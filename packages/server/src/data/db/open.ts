@@ -5,62 +5,70 @@ import { requireNoForeignTables } from './foreign-tables.js';
 import { migrations } from './migrations.js';
 import { isPostgresUrl, type PostgresOptions, postgresDialect, withoutPassword } from './postgres.js';
 import { PostgresTypes } from './postgres-types.js';
-import { isWantOfRights, wantOfRights } from './rights.js';
+import { insufficientPrivilege, isInsufficientPrivilege } from './rights.js';
 import { damaged, isDamage, sqliteDialect } from './sqlite.js';
 import type { Tables } from './tables.js';
 import { DatabaseLockedError, isUnavailable } from './unavailable.js';
 
 export type Db = Kysely<Tables>;
-/** What a query needs: the database, or the transaction it must be part of. */
+/** The database, or a transaction. */
 export type Queryable = Db | Transaction<Tables>;
 
 /**
- * Opens the PostgreSQL database of a postgres:// URL, or the SQLite file at a path, making that if it is missing. A
- * PostgreSQL is not connected to before the first query. Call `destroy()` when done.
- * @throws {ConfigError} if the SQLite file is no database, or is damaged
+ * Opens the PostgreSQL database of a postgres:// URL, or the SQLite file at a path, which is created if missing. PostgreSQL
+ * is connected on the first query. Call `destroy()` when done.
+ * @throws {ConfigError} if the SQLite file is damaged or is not a database
  */
 export function openDatabase(location: string, options: PostgresOptions = {}): Db {
   const dialect = isPostgresUrl(location) ? postgresDialect(location, options) : sqliteDialect(location, options.log);
   return new Kysely<Tables>({ dialect });
 }
 
+/** Resolves with true if the database responds, and rejects otherwise. */
+export async function ping(db: Db): Promise<true> {
+  await db.selectFrom('accounts').select('id').limit(1).execute();
+  return true;
+}
+
 /**
- * Brings the tables up to date. Safe when several processes do it at once: on SQLite each runs in one immediate
- * transaction, on PostgreSQL one at a time holds an advisory lock.
- * @throws {ConfigError} when there is no connection, the user lacks rights, the file is damaged, another program's tables are
- *   there, or a newer gen3d has already changed this database
- * @throws {Error} when a migration fails
+ * Runs the pending migrations. Safe when several processes do so at the same time: on SQLite each runs in one immediate
+ * transaction, on PostgreSQL kysely takes an advisory lock.
+ * @throws {ConfigError} if there is no connection, the user lacks privileges, the file is damaged, the database contains
+ *   another program's tables, or a newer gen3d has already migrated it
+ * @throws {Error} if a migration fails
  */
 export async function migrate(db: Db, location = 'The database'): Promise<void> {
-  const place = isPostgresUrl(location) ? withoutPassword(location) : location;
+  const name = isPostgresUrl(location) ? withoutPassword(location) : location;
   const migrator = new Migrator({
     db: isPostgres(db) ? db.withPlugin(new PostgresTypes()) : db,
     provider: { getMigrations: async () => migrations },
   });
   const update = async () => {
-    // Before ours are among them.
-    if (isPostgres(db)) await requireNoForeignTables(db, place);
+    if (isPostgres(db)) await requireNoForeignTables(db, name);
     return (await migrator.migrateToLatest()).error;
   };
   const error = await update().catch((thrown: unknown) => thrown);
   if (!error) return;
   if (error instanceof ConfigError) throw error;
-  if (isDamage(error)) throw damaged(place, error);
-  if (isWantOfRights(error)) throw await wantOfRights(db, place, error);
+  if (isDamage(error)) throw damaged(name, error);
+  if (isInsufficientPrivilege(error)) throw await insufficientPrivilege(db, name, error);
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof DatabaseLockedError) {
-    throw new ConfigError(`${place} is locked by another process. Wait until that has finished, then start again`, {
-      cause: error,
-    });
+    throw new ConfigError(
+      `${name} is locked by another process. Wait until that process has finished, then try again`,
+      {
+        cause: error,
+      },
+    );
   }
   if (isUnavailable(error)) {
-    throw new ConfigError(`Cannot use the database ${place}. ${message}. Check --database`, { cause: error });
+    throw new ConfigError(`Cannot use the database ${name}. ${message}. Check --database`, { cause: error });
   }
   if (message.includes('corrupted migrations')) {
     const another = isPostgres(db) ? 'database with --database' : 'data directory with --data-dir';
-    throw new ConfigError(`${place} was written by a newer gen3d: update gen3d, or choose another ${another}`, {
+    throw new ConfigError(`${name} was written by a newer gen3d. Update gen3d, or choose another ${another}`, {
       cause: error,
     });
   }
-  throw new Error(`Cannot bring the database up to date: ${message}`, { cause: error });
+  throw new Error(`Cannot migrate the database: ${message}`, { cause: error });
 }

@@ -12,25 +12,25 @@ function setUp() {
   return { outage, fail, clock, logged };
 }
 
-test('an outage is a line at its beginning and a line with its length at its end', () => {
+test('an outage logs a line at its start, and a line with its duration at its end', () => {
   const { outage, fail, clock, logged } = setUp();
-  outage.answered();
+  outage.succeeded();
   for (; clock.now < 60_000; clock.now += 250) fail();
   clock.now += 2_000;
-  for (let i = 0; i < 10; i++) outage.answered();
+  for (let i = 0; i < 10; i++) outage.succeeded();
   expect(logged).toEqual([
-    { level: 50, reason: 'No connection to PostgreSQL: ECONNREFUSED', msg: 'the database is away' },
-    { level: 40, awaySeconds: 62, msg: 'the database is back' },
+    { level: 50, reason: 'No connection to PostgreSQL: ECONNREFUSED', msg: 'the database is unavailable' },
+    { level: 40, awaySeconds: 62, msg: 'the database is available again' },
   ]);
   fail();
   expect(logged).toHaveLength(3);
 });
 
-test('answers among failures do not end it', () => {
+test('successes among failures do not end the outage', () => {
   const { outage, fail, clock, logged } = setUp();
   for (; clock.now < 10_000; clock.now += 500) {
     fail();
-    outage.answered();
+    outage.succeeded();
   }
   expect(logged).toHaveLength(1);
 });

@@ -14,8 +14,8 @@ import {
 } from 'kysely';
 
 /**
- * Says in PostgreSQL's types what the migrations say in SQLite's: a counted key is an identity column of 64 bits, and text
- * is compared byte by byte, as the order of ULIDs and page cursors needs it whatever the database's locale is.
+ * Translates the migrations' SQLite types to PostgreSQL's: an auto-increment key becomes a 64-bit identity column, and text
+ * is compared byte by byte, which the order of ULIDs and page cursors requires whatever the database's locale.
  */
 export class PostgresTypes implements KyselyPlugin {
   readonly #transformer = new TypeTransformer();

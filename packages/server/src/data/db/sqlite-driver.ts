@@ -4,11 +4,11 @@ import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult }
 import type { Outage } from './outage.js';
 import { DatabaseLockedError } from './unavailable.js';
 
-/** Statements kept compiled; the code has far fewer, so this only bounds lists of varying length in `in (…)`. */
+/** Compiled statements to keep. The code has far fewer; this only bounds `in (…)` lists of varying length. */
 const maxStatements = 500;
 /** How long a statement or a transaction waits while another process writes. */
-const maxLockedMs = 5_000;
-/** Pauses between tries meanwhile, about those of SQLite's own busy handler. The last one repeats. */
+const lockTimeoutMs = 5_000;
+/** Pauses between attempts, similar to SQLite's own busy handler. The last one repeats. */
 const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const;
 
 const begin = CompiledQuery.raw('begin immediate');
@@ -19,7 +19,7 @@ export const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
 
 interface Statement {
-  /** Whether it can run while another process writes. */
+  /** Reads can run while another process writes. */
   isRead: boolean;
   run(parameters: readonly unknown[]): QueryResult<unknown>;
 }
@@ -27,14 +27,14 @@ interface Statement {
 /**
  * The driver of a SQLite file that several processes write, over one connection with a busy timeout of 0.
  *
- * SQLite's own busy handler would block the event loop. This one waits in timers for up to 5 s, then throws a
- * `DatabaseLockedError`. Writes of this process queue up meanwhile, first in, first out; reads do not wait.
+ * SQLite's own busy handler would block the event loop. This driver waits with timers for up to 5 s, then throws a
+ * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait.
  */
 export class SqliteWalDriver implements Driver {
   readonly #database: Database.Database;
   readonly #outage: Outage | undefined;
   readonly #statements = new Map<string, Statement>();
-  /** Resolves when the last write that asked so far has ended. */
+  /** Resolves when the last queued write has ended. */
   #lastWrite: Promise<void> = Promise.resolve();
   /** Resolves when the open transaction of this process has ended. */
   #openTransaction: Promise<void> | undefined;
@@ -52,7 +52,7 @@ export class SqliteWalDriver implements Driver {
 
   async releaseConnection(): Promise<void> {}
 
-  /** A deferred transaction that reads and then writes can fail at once with SQLITE_BUSY; an immediate one waits. */
+  /** Immediate, because a deferred transaction that reads and then writes can fail with SQLITE_BUSY without waiting. */
   async beginTransaction(connection: Connection): Promise<void> {
     const endWrite = await this.#write(() => this.#run(begin));
     let endTransaction = () => {};
@@ -64,21 +64,21 @@ export class SqliteWalDriver implements Driver {
     connection.endTransaction = () => {
       connection.execute = execute;
       this.#openTransaction = undefined;
-      // Before the next write, so that reads are served between two transactions.
+      // Before the next write, so that reads run between two transactions.
       endTransaction();
       endWrite();
     };
   }
 
   async commitTransaction(connection: Connection): Promise<void> {
-    // A commit that fails is followed by a rollback.
+    // Kysely rolls back if this throws.
     this.#run(commit);
     connection.endTransaction();
   }
 
   async rollbackTransaction(connection: Connection): Promise<void> {
     try {
-      // SQLite has already rolled back by itself after a full disk; a second rollback would hide that error.
+      // After a full disk, SQLite has already rolled back; a second rollback would hide that error.
       if (this.#database.inTransaction) this.#run(rollback);
     } finally {
       connection.endTransaction();
@@ -90,7 +90,7 @@ export class SqliteWalDriver implements Driver {
   }
 
   async #execute(query: CompiledQuery): Promise<QueryResult<unknown>> {
-    const deadline = performance.now() + maxLockedMs;
+    const deadline = performance.now() + lockTimeoutMs;
     if (await whileBusy(async () => this.#prepare(query.sql).isRead, deadline)) return this.#read(query, deadline);
     let result: QueryResult<unknown> = { rows: [] };
     const endWrite = await this.#write(() => {
@@ -100,7 +100,7 @@ export class SqliteWalDriver implements Driver {
     return result;
   }
 
-  /** On this connection a read would see what the open transaction has not committed yet, so it waits for its end. */
+  /** Waits for the open transaction: on this connection, a read would see its uncommitted changes. */
   #read(query: CompiledQuery, deadline: number): Promise<QueryResult<unknown>> {
     return whileBusy(async () => {
       while (this.#openTransaction) await this.#openTransaction;
@@ -108,9 +108,9 @@ export class SqliteWalDriver implements Driver {
     }, deadline);
   }
 
-  /** Runs `statement` after all writes that came before. Resolves with a function that lets the next one run. */
+  /** Runs `statement` after all earlier writes. Resolves with a function that lets the next write run. */
   async #write(statement: () => void): Promise<() => void> {
-    const deadline = performance.now() + maxLockedMs;
+    const deadline = performance.now() + lockTimeoutMs;
     const before = this.#lastWrite;
     let end = () => {};
     this.#lastWrite = new Promise((resolve) => {
@@ -124,7 +124,7 @@ export class SqliteWalDriver implements Driver {
       if (error instanceof DatabaseLockedError) this.#outage?.failed(error);
       throw error;
     }
-    this.#outage?.answered();
+    this.#outage?.succeeded();
     return end;
   }
 
@@ -132,7 +132,7 @@ export class SqliteWalDriver implements Driver {
     return this.#prepare(sql).run(parameters);
   }
 
-  /** Kysely compiles a statement on every call; better-sqlite3 can keep it, which halves the time of a short read. */
+  /** Keeps compiled statements, which halves the time of a short read. */
   #prepare(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (!statement) {
@@ -144,7 +144,7 @@ export class SqliteWalDriver implements Driver {
   }
 }
 
-/** As kysely sees it: outside a transaction each statement stands alone, and all connections are the same one. */
+/** Kysely's view of the single connection. Outside a transaction, each statement is independent. */
 class Connection implements DatabaseConnection {
   execute: (query: CompiledQuery) => Promise<QueryResult<unknown>>;
   endTransaction: () => void = () => {};
@@ -157,13 +157,13 @@ class Connection implements DatabaseConnection {
     return this.execute(query) as Promise<QueryResult<R>>;
   }
 
-  // biome-ignore lint/correctness/useYield: nothing is streamed
+  // biome-ignore lint/correctness/useYield: this driver does not stream
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
-    throw new Error('this driver does not stream');
+    throw new Error('This driver does not stream');
   }
 }
 
-/** Retries `work` while another process holds the lock, until the deadline has passed. @throws {DatabaseLockedError} */
+/** Retries `work` while another process holds the lock. @throws {DatabaseLockedError} after the deadline */
 async function whileBusy<T>(work: () => Promise<T>, deadline: number): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
@@ -187,7 +187,7 @@ function statementOf(statement: Database.Statement<unknown[], unknown[]>): State
     };
     return { isRead, run };
   }
-  // Rows fetched as lists and made objects here take a third less time than better-sqlite3's own objects.
+  // Reading rows as arrays and building the objects here takes a third less time than better-sqlite3's own objects.
   statement.raw();
   const columns = statement.columns().map(({ name }) => name);
   const toRow = (values: unknown[]) => {

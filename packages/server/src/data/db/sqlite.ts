@@ -6,18 +6,18 @@ import { ConfigError } from '../../base/errors.js';
 import { Outage } from './outage.js';
 import { isBusy, SqliteWalDriver } from './sqlite-driver.js';
 
-/** For opening the database, which blocks the event loop. */
+/** Applies only to opening the database, which blocks the event loop. */
 const openTimeoutMs = 5_000;
-/** The write-ahead log is cut to this length after one large transaction. In steady use it stays at about 4 MiB. */
-const maxKeptLogBytes = 16 * 1024 ** 2;
+/** The write-ahead log is truncated to this size after a large transaction. Normally it stays at about 4 MiB. */
+const maxWalBytes = 16 * 1024 ** 2;
 
 /**
  * The SQLite dialect over better-sqlite3, for a database that several processes write.
  *
- * Durable: WAL with synchronous=FULL, so a commit that was answered survives kill -9 and a power cut.
- * `log` receives when another process locks the database for too long, and when that is over.
+ * Durable: with WAL and synchronous=FULL, an acknowledged commit survives kill -9 and a power cut. `log` receives a line
+ * when another process locks the database for too long, and when that is over.
  *
- * @throws {ConfigError} if the file is not a database, is damaged, or is locked by a process that admits no other
+ * @throws {ConfigError} if the file is not a database, is damaged, or is locked exclusively by another process
  */
 export function sqliteDialect(path: string, log?: Logger): SqliteDialect {
   makePrivate(path);
@@ -25,20 +25,20 @@ export function sqliteDialect(path: string, log?: Logger): SqliteDialect {
   try {
     database.pragma('journal_mode = WAL');
     database.pragma('synchronous = FULL');
-    // On macOS a plain fsync leaves data in the disk's cache. Elsewhere this does nothing.
+    // On macOS, a plain fsync leaves data in the disk's cache. Elsewhere this has no effect.
     database.pragma('fullfsync = ON');
-    database.pragma(`journal_size_limit = ${maxKeptLogBytes}`);
+    database.pragma(`journal_size_limit = ${maxWalBytes}`);
     database.pragma('foreign_keys = ON');
-    // In KiB. Of a million jobs, the default 2 MB hold little more than the tops of the indexes.
+    // 16 MiB. For a million jobs, the default of 2 MB holds little more than the upper levels of the indexes.
     database.pragma('cache_size = -16384');
-    // From here on the driver waits for locks, without blocking the event loop.
+    // From now on the driver waits for locks, which does not block the event loop.
     database.pragma('busy_timeout = 0');
   } catch (error) {
     database.close();
     if (isDamage(error)) throw damaged(path, error);
     if (isBusy(error)) {
       throw new ConfigError(
-        `${path} is in use by a command that lets nobody else in, such as \`gen3d admin migrate-to\`: wait for its end`,
+        `${path} is locked by a command such as \`gen3d admin migrate-to\`. Wait until it has finished`,
         { cause: error },
       );
     }
@@ -47,10 +47,10 @@ export function sqliteDialect(path: string, log?: Logger): SqliteDialect {
   return new WalDialect(database, log && new Outage(log));
 }
 
-/** SQLite would make it readable for everybody. Its -wal and -shm files get the mode of the database. */
+/** Creates the file with mode 0600; SQLite would make it world-readable. The -wal and -shm files inherit the mode. */
 function makePrivate(path: string): void {
   try {
-    // `wx` opens no file that is there: closing one would drop the locks that this process holds on it by SQLite.
+    // `wx` does not open an existing file: closing that would release the locks that SQLite holds on it.
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
@@ -62,7 +62,7 @@ export const isDamage = (error: unknown): boolean =>
 
 export const damaged = (path: string, cause: unknown): ConfigError =>
   new ConfigError(
-    `${path} is damaged, or is no database of gen3d: put a backup in its place, or choose another data directory with --data-dir`,
+    `${path} is damaged, or is not a gen3d database. Restore a backup, or choose another data directory with --data-dir`,
     { cause },
   );
 
@@ -85,7 +85,7 @@ class WalDialect extends SqliteDialect {
   }
 }
 
-/** SQLite's DDL is transactional; kysely only says otherwise. With it, two processes that migrate at once take turns. */
+/** SQLite's DDL is transactional, contrary to kysely's adapter. Processes that migrate concurrently thus take turns. */
 class TransactionalDdlAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;

@@ -4,24 +4,21 @@ import type { Db } from './open.js';
 import type { Tables } from './tables.js';
 
 const maxTries = 5;
-const longestPauseMs = 50;
+const maxPauseMs = 50;
 
-/** PostgreSQL: serialization_failure and deadlock_detected. The transaction has done nothing, and may go well next time. */
-const transient: ReadonlySet<unknown> = new Set(['40001', '40P01']);
+/** PostgreSQL's serialization_failure and deadlock_detected: the transaction was rolled back and can be retried. */
+const retryable: ReadonlySet<unknown> = new Set(['40001', '40P01']);
 
-const isTransient = (error: unknown): boolean => error instanceof Error && 'code' in error && transient.has(error.code);
+const isRetryable = (error: unknown): boolean => error instanceof Error && 'code' in error && retryable.has(error.code);
 
-/**
- * Runs `work` in one transaction. Where it was chosen to give way to another it runs again, so it must do nothing but
- * query.
- */
+/** Runs `work` in one transaction. Retries it after a deadlock, so `work` must do nothing but query. */
 export async function transaction<T>(db: Db, work: (trx: Transaction<Tables>) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await db.transaction().execute(work);
     } catch (error) {
-      if (!isTransient(error) || tries === maxTries) throw error;
-      await pause(Math.random() * longestPauseMs);
+      if (!isRetryable(error) || tries === maxTries) throw error;
+      await pause(Math.random() * maxPauseMs);
     }
   }
 }

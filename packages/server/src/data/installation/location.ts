@@ -6,7 +6,7 @@ import { randomToken } from '../../base/ids.js';
 import { isS3Url } from '../../base/s3-url.js';
 import { isPostgres } from '../db/dialect.js';
 import type { DatabaseIdentity } from '../db/identity.js';
-import { oneAtATime } from '../db/locks.js';
+import { advisoryLock } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
 import { currentTime } from '../db/time.js';
@@ -64,7 +64,7 @@ export async function settleLocation(
 /** @returns false if the row is no longer as expected */
 async function replaceRow(db: Db, expected: Pick<Kept, 'mark'> | undefined, next: Kept): Promise<boolean> {
   return transaction(db, async (trx) => {
-    await oneAtATime(trx, 'asset location');
+    await advisoryLock(trx, 'asset location');
     const found = await trx.selectFrom('asset_location').select('mark').executeTakeFirst();
     if (found?.mark !== expected?.mark) return false;
     await trx.deleteFrom('asset_location').execute();

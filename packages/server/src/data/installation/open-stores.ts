@@ -4,7 +4,7 @@ import type { Config } from '../../config.js';
 import { ApiKeys } from '../accounts/api-keys.js';
 import { isPostgres } from '../db/dialect.js';
 import { type Db, migrate, openDatabase } from '../db/open.js';
-import { isPostgresUrl, isReadableOnTheWay } from '../db/postgres.js';
+import { isPostgresUrl, isUnencrypted } from '../db/postgres.js';
 import { type DataDir, openDataDir } from './data-dir.js';
 import { type FileStores, openFileStores } from './file-stores.js';
 import { sharedKey } from './shared-key.js';
@@ -23,12 +23,12 @@ export interface Store {
 /** Makes the data directory and brings the database up to date; `log` hears when that goes away. `db.destroy()` closes it. @throws {ConfigError} if one of them cannot be used */
 export async function openTables(config: Config, log?: Logger): Promise<Pick<Store, 'dirs' | 'db'>> {
   const dirs = openDataDir(config);
-  if (isPostgresUrl(dirs.database) && isReadableOnTheWay(dirs.database)) {
+  if (isPostgresUrl(dirs.database) && isUnencrypted(dirs.database)) {
     log?.warn(
       'the connection to PostgreSQL on another machine is not encrypted: add ?sslmode=verify-full to its URL; see "TLS to PostgreSQL" in docs/operations/deployment.md',
     );
   }
-  const migrating = openDatabase(dirs.database, { connections: 2, patient: true });
+  const migrating = openDatabase(dirs.database, { connections: 2, withoutTimeout: true });
   try {
     await migrate(migrating, dirs.database);
     await requireWholeImport(migrating, dirs.database);

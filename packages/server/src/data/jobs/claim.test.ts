@@ -1,10 +1,8 @@
-import { CompiledQuery } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { newAccount, newJob, onPostgres, temporaryDatabase } from '../../../test/kit.js';
+import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import type { Db } from '../db/open.js';
 import { claim, claimForPreparation, expireLeasesOf, handBack, renew } from './claim.js';
 import { JobFailure } from './failures.js';
-import { enqueueJob } from './job-store.js';
 import { advance, cancel, fail, finishPreparation, LeaseLostError } from './lifecycle.js';
 
 const leaseMs = 30_000;
@@ -19,21 +17,21 @@ async function withJobs(count: number) {
 }
 
 describe('a claim', () => {
-  test('takes the oldest job first, and nothing when nothing is left', async () => {
+  test('takes the oldest job first, until none are left', async () => {
     const { db, ids } = await withJobs(2);
     expect((await claim(db, by('a', 0)))?.id).toBe(ids[0]);
     expect((await claim(db, by('a', 0)))?.id).toBe(ids[1]);
     expect(await claim(db, by('a', 0))).toBeUndefined();
   });
 
-  test('keeps a job from other runners until its lease has run out', async () => {
+  test('keeps a job from other runners until its lease has expired', async () => {
     const { db, ids } = await withJobs(1);
     expect(await claim(db, by('a', 0))).toMatchObject({ id: ids[0], attempt: 1 });
     expect(await claim(db, by('b', leaseMs - 1))).toBeUndefined();
     expect(await claim(db, by('b', leaseMs))).toMatchObject({ id: ids[0], attempt: 2 });
   });
 
-  test('tells a job taken over from a silent runner from one that was given back or is new', async () => {
+  test('reports whether a job was taken over from a silent runner', async () => {
     const { db } = await withJobs(1);
     const first = await claim(db, by('a', 0));
     expect(first).toMatchObject({ taken_over: 0, waitedMs: 0 });
@@ -43,7 +41,7 @@ describe('a claim', () => {
     expect(await claim(db, by('d', 2 * leaseMs))).toMatchObject({ taken_over: 0, waitedMs: 2 * leaseMs });
   });
 
-  test('never gives one job to two runners that ask at once', async () => {
+  test('never gives a job to two runners that claim at the same time', async () => {
     const { db } = await withJobs(5);
     const claims = await Promise.all(Array.from({ length: 20 }, (_, i) => claim(db, by(`runner ${i}`, 0))));
     const taken = claims.flatMap((job) => job?.id ?? []);
@@ -180,45 +178,6 @@ describe('the queue', () => {
     expect((await claim(db, by('d', leaseMs)))!.id).toBe(first.id);
     await expireLeasesOf(db, 'd', leaseMs);
     expect((await claim(db, by('e', leaseMs)))!.id).toBe(first.id);
-  });
-
-  test('finds the next job and the next turn by an index, however many wait', async () => {
-    const { db, ids, account } = await withJobs(1);
-    const queries: CompiledQuery[] = [];
-    const watched = new Proxy(db, {
-      get(target, name) {
-        if (name === 'executeQuery') {
-          return (query: CompiledQuery) => {
-            queries.push(query);
-            return target.executeQuery(query);
-          };
-        }
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
-    const plan = async ({ sql, parameters }: CompiledQuery) => {
-      const statement = `explain ${onPostgres ? '(costs off)' : 'query plan'} ${sql}`;
-      const rows = await db.transaction().execute(async (trx) => {
-        // Of a table with one row, PostgreSQL would read that.
-        const settings = onPostgres ? ['enable_seqscan', 'enable_bitmapscan', 'enable_sort'] : [];
-        for (const name of settings) await trx.executeQuery(CompiledQuery.raw(`set local ${name} = off`));
-        return (await trx.executeQuery(CompiledQuery.raw(statement, [...parameters]))).rows;
-      });
-      return JSON.stringify(rows);
-    };
-    expect((await claim(watched, by('a', 0)))?.id).toBe(ids[0]);
-    const claimPlan = await plan(queries.at(-1)!);
-    expect(claimPlan).toContain('jobs_to_infer');
-    const unindexed = /SCAN (jobs|accounts)"|Seq Scan|TEMP B-TREE|Sort/;
-    expect(claimPlan).not.toMatch(unindexed);
-
-    const job = { id: 'b', account_id: account, type: 'image-to-3d', idempotency_key: null, image_url: null };
-    expect(await enqueueJob(watched, { ...job, created_at: 0 }, 1_000)).toMatchObject({ turn: 2 });
-    const insertPlan = await plan(queries.at(-1)!);
-    for (const index of ['jobs_open_of_account', 'accounts_turn', 'jobs_to_prepare', 'jobs_to_infer'])
-      expect(insertPlan).toContain(index);
-    expect(insertPlan).not.toMatch(unindexed);
   });
 });
 

@@ -1,15 +1,14 @@
-import { type Compilable, sql } from 'kysely';
+import { sql } from 'kysely';
 import { randomToken } from '../../base/ids.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
-import { prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 
 export interface Claim {
-  /** The runner or preparer process that asks. */
+  /** The runner or preparer process that claims. */
   runner: string;
   now: Time;
   leaseMs: number;
@@ -19,27 +18,29 @@ type ClaimedRow = Pick<
   JobRow,
   'id' | 'account_id' | 'type' | 'image_url' | 'attempt' | 'taken_over' | 'trace_id' | 'stage_ms'
 > & {
-  /** Since the job was created, by the clock of the database. */
+  /** Time since the job was created, on the database's clock. */
   waitedMs: number;
 };
 
 export interface ClaimedJob extends Omit<ClaimedRow, 'stage_ms'> {
   lease: Lease;
-  /** How long its preparation took; 0 before that. */
+  /** Duration of the preparation; 0 if the job is not prepared. */
   prepareMs: number;
 }
 
-/** Unfinished jobs before or after their preparation, in the order of the queue. With literals, for the partial indexes. */
-const queue = (db: Queryable, stage: 'to prepare' | 'prepared') =>
+/** Unfinished jobs of a stage in queue order. Uses literals to match the partial indexes. */
+type Stage = 'preparation' | 'inference';
+
+const queue = (db: Queryable, stage: Stage) =>
   db
     .selectFrom('jobs')
     .where('finished_at', 'is', null)
-    .where('prepared', '=', sql.lit(stage === 'prepared' ? 1 : 0))
+    .where('prepared', '=', sql.lit(stage === 'inference' ? 1 : 0))
     .orderBy('turn')
     .orderBy('id');
 
-/** Those that no process works on. */
-const claimable = (db: Queryable, now: Time, stage: 'to prepare' | 'prepared') =>
+/** The jobs in the queue that no process works on. */
+const claimable = (db: Queryable, now: Time, stage: Stage) =>
   queue(db, stage)
     .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
     .where('attempt', '<', maxAttempts);
@@ -47,69 +48,66 @@ const claimable = (db: Queryable, now: Time, stage: 'to prepare' | 'prepared') =
 type Claimable = ReturnType<typeof claimable>;
 
 /** Claims the first of `jobs` in one statement, so two processes never get the same job. */
-const claimFirst = (db: Queryable, jobs: Claimable, runner: string, token: string, now: Time, leaseMs: number) =>
-  db
+async function claimFirst(
+  db: Queryable,
+  jobs: Claimable,
+  { runner, now, leaseMs }: Claim,
+): Promise<ClaimedJob | undefined> {
+  const token = randomToken(22);
+  const row: ClaimedRow | undefined = await db
     .updateTable('jobs')
     .set((eb) => ({
       attempt: eb('attempt', '+', 1),
       lease_token: token,
-      lease_expires_at: sql<number>`cast(${now} as bigint) + cast(${leaseMs} as bigint)`,
+      lease_expires_at: after(now, leaseMs),
       runner,
-      // A job that is handed back, or whose process is known to have ended, has no token.
+      // Null if the job was handed back, or its process is known to have ended.
       taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
     }))
-    // Of several processes that claim concurrently, each gets another job without waiting.
+    // Processes that claim concurrently each get a different job, without waiting.
     .where('id', '=', jobs.select('id').limit(1).$call(forUpdateSkipLocked(db)))
     .returning(['id', 'account_id', 'type', 'image_url', 'attempt', 'taken_over', 'trace_id', 'stage_ms'])
-    .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs'));
-
-const claimPrepared = prepared(
-  (db, runner: string, token: string, now: Time, leaseMs: number): Compilable<ClaimedRow> =>
-    claimFirst(db, claimable(db, now, 'prepared'), runner, token, now, leaseMs),
-);
-
-/** Claims the prepared job whose turn it is, of those that no runner holds or whose lease has run out. */
-export async function claim(db: Db, { runner, now, leaseMs }: Claim): Promise<ClaimedJob | undefined> {
-  const token = randomToken(22);
-  return claimed(await claimPrepared(db, runner, token, now, Math.round(leaseMs)), token);
-}
-
-export interface PreparationClaim extends Claim {
-  /** Accounts whose jobs are left out. */
-  except: readonly string[];
-  /** How many prepared jobs may wait for inference. */
-  maxPrepared: number;
-}
-
-/**
- * Claims the job to prepare whose turn it is. When `maxPrepared` prepared jobs wait already, only one whose turn comes
- * before the last of these. A job whose inference is due soon is thus always prepared, whatever other accounts have in
- * the queue.
- */
-export async function claimForPreparation(
-  db: Db,
-  { runner, now, leaseMs, except, maxPrepared }: PreparationClaim,
-): Promise<ClaimedJob | undefined> {
-  const last = await claimable(db, now, 'prepared')
-    .select(['turn', 'id'])
-    .limit(1)
-    .offset(maxPrepared - 1)
+    .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs'))
     .executeTakeFirst();
-  let jobs = claimable(db, now, 'to prepare');
-  if (except.length > 0) jobs = jobs.where('account_id', 'not in', except);
-  if (last) jobs = jobs.where(sql<boolean>`(turn, id) < (${last.turn}, ${last.id})`);
-  const token = randomToken(22);
-  return claimed(await claimFirst(db, jobs, runner, token, now, Math.round(leaseMs)).executeTakeFirst(), token);
-}
-
-function claimed(row: ClaimedRow | undefined, token: string): ClaimedJob | undefined {
   if (!row) return undefined;
   const { stage_ms, ...job } = row;
   const { prepare = 0 } = stage_ms === null ? {} : (JSON.parse(stage_ms) as StageTimes);
   return { ...job, prepareMs: prepare, lease: { jobId: job.id, token } };
 }
 
-/** Renews leases that are still held, and returns the tokens of those that are. */
+/** Claims the next prepared job that no runner holds, or whose lease has expired. */
+export function claim(db: Db, options: Claim): Promise<ClaimedJob | undefined> {
+  return claimFirst(db, claimable(db, options.now, 'inference'), options);
+}
+
+export interface PreparationClaim extends Claim {
+  /** Accounts whose jobs are skipped. */
+  except: readonly string[];
+  /** How many prepared jobs may wait for inference. */
+  maxPrepared: number;
+}
+
+/**
+ * Claims the next job to prepare. If `maxPrepared` prepared jobs are already waiting, only a job whose turn comes before the
+ * last of these: a job whose inference is due soon is prepared whatever other accounts have in the queue.
+ */
+export async function claimForPreparation(
+  db: Db,
+  { except, maxPrepared, ...options }: PreparationClaim,
+): Promise<ClaimedJob | undefined> {
+  const { now } = options;
+  const last = await claimable(db, now, 'inference')
+    .select(['turn', 'id'])
+    .limit(1)
+    .offset(maxPrepared - 1)
+    .executeTakeFirst();
+  let jobs = claimable(db, now, 'preparation');
+  if (except.length > 0) jobs = jobs.where('account_id', 'not in', except);
+  if (last) jobs = jobs.where(sql<boolean>`(turn, id) < (${last.turn}, ${last.id})`);
+  return claimFirst(db, jobs, options);
+}
+
+/** Renews the leases that are still held, and returns their tokens. */
 export async function renew(
   db: Db,
   leases: readonly Lease[],
@@ -134,8 +132,8 @@ export async function renew(
 }
 
 /**
- * Hands a job back as if it had not been claimed: the attempt does not count. Nobody may claim it before `notBefore`, if
- * that is given. Does nothing when the lease is lost.
+ * Hands a job back as if it had not been claimed: the attempt does not count. No process may claim it before `notBefore`,
+ * if given. Does nothing if the lease is lost.
  */
 export async function handBack(db: Db, { jobId, token }: Lease, notBefore: Time | null = null): Promise<void> {
   await db
@@ -152,8 +150,8 @@ export async function handBack(db: Db, { jobId, token }: Lease, notBefore: Time 
 }
 
 /**
- * Hands back the jobs that the database says this runner holds, other than those in `known`: the response to a claim was
- * lost, and its job would otherwise wait for the lease to run out and be charged with an attempt.
+ * Hands back the jobs that this runner holds according to the database, except those in `known`. Needed when the response
+ * to a claim was lost: otherwise the job would wait for its lease to expire and lose an attempt.
  */
 export async function handBackUnknown(db: Db, runner: string, known: readonly Lease[]): Promise<void> {
   const tokens = known.map(({ token }) => token);
@@ -171,7 +169,7 @@ export async function handBackUnknown(db: Db, runner: string, known: readonly Le
     .execute();
 }
 
-/** Ends the leases of a runner that is known to be dead, so that its jobs need not wait for them to run out. */
+/** Ends the leases of a runner that is known to have terminated, so that its jobs can be claimed immediately. */
 export async function expireLeasesOf(db: Db, runner: string, now: Time): Promise<void> {
   await db
     .updateTable('jobs')

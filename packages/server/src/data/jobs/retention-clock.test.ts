@@ -1,10 +1,9 @@
 import pino from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
 import { newAccount, newJob, onPostgres, temporaryDatabase } from '../../../test/kit.js';
+import { dayMs } from '../../base/time.js';
 import { deleteOldJobs } from './retention.js';
 import { retentionTime } from './retention-clock.js';
-
-const day = 24 * 60 * 60 * 1_000;
 
 async function setUp() {
   const db = await temporaryDatabase();
@@ -19,11 +18,11 @@ test('a machine whose clock is 91 days ahead deletes no record', async () => {
   const { db, log, warnings } = await setUp();
   await newJob(db, await newAccount(db), { status: 'SUCCEEDED', finished_at: Date.now() });
   const real = Date.now();
-  vi.useFakeTimers({ toFake: ['Date'], now: real + 91 * day });
+  vi.useFakeTimers({ toFake: ['Date'], now: real + 91 * dayMs });
   const now = await retentionTime(db, log);
   if (onPostgres) {
     // The database has a clock of its own.
-    expect(Math.abs(now! - real)).toBeLessThan(day);
+    expect(Math.abs(now! - real)).toBeLessThan(dayMs);
     expect(await deleteOldJobs(db, now!)).toBe(0);
     expect(warnings).toEqual([]);
   } else {
@@ -34,29 +33,29 @@ test('a machine whose clock is 91 days ahead deletes no record', async () => {
 
 test('a clock that jumped by days is doubted with one warning, and trusted at once when it is back', async () => {
   const { at, warnings } = await setUp();
-  const start = 1_000 * day;
+  const start = 1_000 * dayMs;
   expect(await at(start)).toBe(start);
-  expect(await at(start + 2 * day)).toBe(start + 2 * day);
-  for (const hours of [0, 1, 2]) expect(await at(start + 90 * day + (hours * day) / 24)).toBeUndefined();
+  expect(await at(start + 2 * dayMs)).toBe(start + 2 * dayMs);
+  for (const hours of [0, 1, 2]) expect(await at(start + 90 * dayMs + (hours * dayMs) / 24)).toBeUndefined();
   expect(warnings).toHaveLength(1);
-  expect(await at(start + 2.1 * day)).toBe(start + 2.1 * day);
-  expect(await at(start - 90 * day)).toBeUndefined();
+  expect(await at(start + 2.1 * dayMs)).toBe(start + 2.1 * dayMs);
+  expect(await at(start - 90 * dayMs)).toBeUndefined();
   expect(warnings).toHaveLength(2);
 });
 
 test('after 100 days switched off records are deleted again once another day has passed', async () => {
   const { at } = await setUp();
-  const start = 1_000 * day;
+  const start = 1_000 * dayMs;
   await at(start);
-  const back = start + 100 * day;
+  const back = start + 100 * dayMs;
   expect(await at(back)).toBeUndefined();
-  expect(await at(back + day - 1)).toBeUndefined();
-  expect(await at(back + day)).toBe(back + day);
-  expect(await at(back + 1.1 * day)).toBe(back + 1.1 * day);
+  expect(await at(back + dayMs - 1)).toBeUndefined();
+  expect(await at(back + dayMs)).toBe(back + dayMs);
+  expect(await at(back + 1.1 * dayMs)).toBe(back + 1.1 * dayMs);
 });
 
 test('a database without a note of the last deletion goes by its newest job', async () => {
   const { db, at } = await setUp();
   await newJob(db, await newAccount(db));
-  expect(await at(Date.now() + 90 * day)).toBeUndefined();
+  expect(await at(Date.now() + 90 * dayMs)).toBeUndefined();
 });

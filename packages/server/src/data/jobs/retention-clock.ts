@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { decodeTime } from 'ulid';
+import { dayMs, isoTime } from '../../base/time.js';
 import type { Db } from '../db/open.js';
 import { readTime } from '../db/time.js';
 
-const dayMs = 24 * 60 * 60 * 1_000;
 /** A clock that moved further than this since the last deletion of old records is doubted. */
 const maxStepMs = 3 * dayMs;
 /**
@@ -31,10 +31,9 @@ export async function retentionTime(db: Db, log: Logger, read = () => readTime(d
     .onConflict((conflict) => conflict.column('id').doUpdateSet(next))
     .execute();
   if (since === null) return now;
-  const iso = (time: number) => new Date(time).toISOString();
   if (since === now) {
     log.warn(
-      { now: iso(now), last: iso(last), believedAt: iso(since + doubtMs) },
+      { now: isoTime(now), last: isoTime(last), believedAt: isoTime(since + doubtMs) },
       'the clock has moved by days since old records were last deleted, so none are deleted for a day: check the date of this machine, or of the PostgreSQL server',
     );
   }

@@ -1,10 +1,9 @@
 import { encodeTime } from 'ulid';
 import { expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
+import { dayMs } from '../../base/time.js';
 import { sandboxAccount } from '../accounts/accounts.js';
 import { deleteOldJobs } from './retention.js';
-
-const day = 24 * 60 * 60 * 1_000;
 
 /** An id that was made at `time`. */
 const idAt = (time: number, fill = '0') => encodeTime(time, 10) + fill.repeat(16);
@@ -15,8 +14,8 @@ test('the record of a finished job is deleted after 90 days, and an open job is 
   await newJob(db, account, { id: idAt(0), status: 'SUCCEEDED', finished_at: 1 });
   const young = await newJob(db, account, { id: idAt(2), status: 'FAILED', finished_at: 3 });
   const open = await newJob(db, account, { id: idAt(0, 'Z') });
-  expect(await deleteOldJobs(db, 90 * day + 1)).toBe(0);
-  expect(await deleteOldJobs(db, 90 * day + 2)).toBe(1);
+  expect(await deleteOldJobs(db, 90 * dayMs + 1)).toBe(0);
+  expect(await deleteOldJobs(db, 90 * dayMs + 2)).toBe(1);
   const left = await db.selectFrom('jobs').select('id').orderBy('id').execute();
   expect(left.map(({ id }) => id)).toEqual([open, young]);
 });
@@ -27,16 +26,16 @@ test('the record of a job of the public test key is deleted after a day', async 
   const kept = await newJob(db, await newAccount(db), { id: idAt(0), status: 'SUCCEEDED', finished_at: 1 });
   const rows = [1, 2, 3].map((time) => idAt(time, 'A'));
   for (const id of rows) await newJob(db, sandbox, { id, status: 'SUCCEEDED', finished_at: 1 });
-  const young = await newJob(db, sandbox, { id: idAt(day), status: 'SUCCEEDED', finished_at: day });
-  expect(await deleteOldJobs(db, 2 * day)).toBe(3);
+  const young = await newJob(db, sandbox, { id: idAt(dayMs), status: 'SUCCEEDED', finished_at: dayMs });
+  expect(await deleteOldJobs(db, 2 * dayMs)).toBe(3);
   const left = await db.selectFrom('jobs').select('id').orderBy('id').execute();
   expect(left.map(({ id }) => id)).toEqual([kept, young]);
 });
 
 test('a job whose id was made under a clock that was decades behind is kept for 90 days after its end', async () => {
   const db = await temporaryDatabase();
-  const id = await newJob(db, await newAccount(db), { id: idAt(0), status: 'SUCCEEDED', finished_at: 1_000 * day });
-  expect(await deleteOldJobs(db, 1_001 * day)).toBe(0);
+  const id = await newJob(db, await newAccount(db), { id: idAt(0), status: 'SUCCEEDED', finished_at: 1_000 * dayMs });
+  expect(await deleteOldJobs(db, 1_001 * dayMs)).toBe(0);
   expect(await db.selectFrom('jobs').select('id').execute()).toEqual([{ id }]);
-  expect(await deleteOldJobs(db, 1_091 * day)).toBe(1);
+  expect(await deleteOldJobs(db, 1_091 * dayMs)).toBe(1);
 });

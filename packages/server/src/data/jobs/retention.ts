@@ -1,10 +1,10 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
+import { dayMs } from '../../base/time.js';
 import { inBatches } from '../db/in-batches.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 
-const dayMs = 24 * 60 * 60 * 1_000;
 /** Of the public test key's jobs. The contract does not say how long they are kept. */
 export const sandboxRetentionDays = 1;
 

@@ -1,8 +1,8 @@
 import { jobType, type Task } from '@gen3d/schema';
-import { isoTime } from '../../base/iso-time.js';
+import { isoTime } from '../../base/time.js';
 import type { JobRow } from '../db/tables.js';
 
-/** The columns that a task object shows. Reads name them, because a row may also hold a very long image URL. */
+/** The columns of a task object. Queries select only these, because a row may also contain a very long image URL. */
 export const taskColumns = [
   'id',
   'status',
@@ -19,7 +19,7 @@ export type TaskRow = Pick<JobRow, (typeof taskColumns)[number]>;
 
 export const assetUrl = (assetsUrl: string, key: string): string => `${assetsUrl}/${key}`;
 
-/** The task object of a job. Addresses are made on reading, so a moved server answers with its present ones. */
+/** The task object of a job. URLs are built on read, so they follow a server that moves. */
 export function toTask(job: TaskRow, assetsUrl: string): Task {
   return {
     task_id: job.id,

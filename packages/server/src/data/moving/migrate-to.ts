@@ -67,7 +67,7 @@ export async function migrateTo({ source, target, files, onProgress = () => {} }
   }
   const from = openSource(dirs.database);
   const place = withoutPassword(target.database);
-  const db = openDatabase(target.database, { connections: 2, patient: true });
+  const db = openDatabase(target.database, { connections: 2, withoutTimeout: true });
   try {
     const key = serverKeyOf(dirs.serverKey, target.serverKey);
     // Also a part of `migrate`, whose words about a database that is away are those for a server.

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import { fingerprintOf } from '../../base/server-key.js';
-import { oneAtATime } from '../db/locks.js';
+import { advisoryLock } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import { currentTime } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
@@ -19,7 +19,7 @@ const emptyAdvice = 'Give an empty database, such as `createdb` makes';
  */
 export async function claimTarget(db: Db, place: string, serverKey: string, keepKey: boolean): Promise<Progress> {
   return transaction(db, async (trx) => {
-    await oneAtATime(trx, 'import from sqlite');
+    await advisoryLock(trx, 'import from sqlite');
     const fingerprint = fingerprintOf(serverKey);
     const begun = await trx.selectFrom('import_from_sqlite').selectAll().executeTakeFirst();
     if (begun) {

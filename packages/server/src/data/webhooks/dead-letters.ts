@@ -1,11 +1,12 @@
 import { limits } from '@gen3d/schema';
+import { dayMs } from '../../base/time.js';
 import { inBatches } from '../db/in-batches.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 
-const keptMs = limits.deadLetterDays * 24 * 60 * 60 * 1_000;
+const keptMs = limits.deadLetterDays * dayMs;
 
 /** Events whose every delivery failed, oldest first. */
 export async function listDeadLetters(db: Db): Promise<OutboxRow[]> {

@@ -4,6 +4,7 @@ import { signatureHeader, timestampHeader } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { newAccount, silent, site, temporaryDatabase, until } from '../../../test/kit.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
+import { dayMs } from '../../base/time.js';
 import { Delivery } from '../../work/webhooks/delivery.js';
 import { sign } from '../../work/webhooks/post-event.js';
 import { deleteOldDeliveries, type Exchange, logDelivery, mostKept } from './delivery-log.js';
@@ -114,7 +115,7 @@ test('an account’s log holds its latest attempts and no more, and nothing olde
     );
   expect(await kept(other)).toEqual([1]);
   expect((await kept(busy)).sort((a, b) => a - b)).toEqual(Array.from({ length: mostKept }, (_, index) => index + 4));
-  const days = (count: number) => Date.now() + count * 24 * 60 * 60 * 1_000;
+  const days = (count: number) => Date.now() + count * dayMs;
   await deleteOldDeliveries(db, days(13));
   expect(await kept(other)).toHaveLength(1);
   await deleteOldDeliveries(db, days(15));

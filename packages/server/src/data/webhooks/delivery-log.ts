@@ -1,6 +1,7 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
+import { dayMs } from '../../base/time.js';
 import { inBatches } from '../db/in-batches.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
@@ -8,7 +9,7 @@ import type { OutboxRow } from '../db/tables.js';
 
 /** Of each account, however many it makes. A job makes about ten. */
 export const mostKept = 500;
-const keptMs = limits.deadLetterDays * 24 * 60 * 60 * 1_000;
+const keptMs = limits.deadLetterDays * dayMs;
 
 /** One attempt at a delivery: what was sent, and what came back. */
 export interface Exchange {

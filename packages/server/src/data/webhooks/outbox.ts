@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
-import { prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
@@ -20,7 +19,7 @@ type JobState = Pick<
   | 'trace_id'
 >;
 
-const blank = {
+const defaults = {
   job_id: null,
   status: null,
   progress: null,
@@ -35,16 +34,20 @@ const blank = {
   dead_at: null,
 } satisfies Partial<NewOutboxRow>;
 
-/** Held until the event is committed: a DELETE of the endpoint comes before it, or drops it. */
-const endpointOf = prepared((db, accountId: string) =>
-  db.selectFrom('webhook_endpoints').select('account_id').where('account_id', '=', accountId).$call(forKeyShare(db)),
-);
-
-const hasEndpoint = async (db: Queryable, accountId: string) => (await endpointOf(db, accountId)) !== undefined;
+/** Locks the endpoint until the event is committed: a DELETE of the endpoint comes before the event, or drops it. */
+async function hasEndpoint(trx: Queryable, accountId: string): Promise<boolean> {
+  const endpoint = await trx
+    .selectFrom('webhook_endpoints')
+    .select('account_id')
+    .where('account_id', '=', accountId)
+    .$call(forKeyShare(trx))
+    .executeTakeFirst();
+  return endpoint !== undefined;
+}
 
 /**
- * Records that a job's status or progress changed, as the event that will be delivered. Must run in the transaction that
- * makes the change. Without an endpoint there is nobody to tell, and nothing is recorded.
+ * Records a change of a job's status or progress as an event to deliver, if the account has an endpoint. Must run in the
+ * transaction that makes the change.
  */
 export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time): Promise<void> {
   if (!(await hasEndpoint(trx, job.account_id))) return;
@@ -52,7 +55,7 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
   await trx
     .insertInto('outbox')
     .values({
-      ...blank,
+      ...defaults,
       event_id: newUlid(),
       account_id,
       event: 'task.updated',
@@ -70,14 +73,14 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
     .execute();
 }
 
-/** Queues one ping. Returns false when the account has no endpoint. */
+/** Queues a ping. Returns false if the account has no endpoint. */
 export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
     if (!(await hasEndpoint(trx, accountId))) return false;
     await trx
       .insertInto('outbox')
       .values({
-        ...blank,
+        ...defaults,
         event_id: newUlid(),
         account_id: accountId,
         event: 'ping',
@@ -89,15 +92,15 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
   });
 }
 
-/** Due, and in nobody's hands. */
+/** Due, and not leased by any process. */
 const claimable = (now: Time) =>
   sql<boolean>`dead_at is null and due_at <= ${now} and (lease_expires_at is null or lease_expires_at <= ${now})`;
 
 /**
- * The next delivery of every account that has one due, the longest waiting first. A job's event waits until every earlier
- * event of that job has had its first attempt, so first attempts arrive in order; retries do not hold up what follows.
+ * The next due delivery of each account, longest waiting first. A job's event waits until every earlier event of that job
+ * has had its first attempt. First attempts thus arrive in order, and retries do not delay later events.
  *
- * Walks from account to account in the index: what a dead receiver has piled up is not read to find the next.
+ * Walks from account to account in the index, so the backlog of an unreachable endpoint is not read.
  */
 export async function nextDue(db: Db, now: Time): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
   const { rows } = await sql<Pick<OutboxRow, 'seq' | 'account_id'>>`
@@ -125,7 +128,7 @@ export async function nextDue(db: Db, now: Time): Promise<Pick<OutboxRow, 'seq' 
   return rows;
 }
 
-/** Claims deliveries for `leaseMs`, longer than one can take. Returns those that nobody else was quicker to claim. */
+/** Claims deliveries for `leaseMs`, longer than one can take. Returns those that no other process claimed first. */
 export async function claimDeliveries(
   db: Db,
   seqs: readonly number[],
@@ -141,14 +144,14 @@ export async function claimDeliveries(
         .select('seq')
         .where('seq', 'in', seqs)
         .where(claimable(now))
-        // Who waited for several, while another held them in another order, might wait for ever.
+        // Skipping locked rows avoids deadlocks between processes that lock them in different orders.
         .$call(forUpdateSkipLocked(db)),
     )
     .returningAll()
     .execute();
 }
 
-/** The accounts whose last delivery of something that still waits has failed. */
+/** The accounts with a waiting event whose last delivery failed. */
 export async function accountsWithFailures(db: Db): Promise<string[]> {
   const rows = await db
     .selectFrom('outbox')
@@ -160,14 +163,14 @@ export async function accountsWithFailures(db: Db): Promise<string[]> {
   return rows.map(({ account_id }) => account_id);
 }
 
-/** The delivery succeeded: the event has done its work. */
+/** Deletes an event after its delivery succeeded. */
 export async function settle(db: Queryable, { seq, lease_token }: OutboxRow): Promise<void> {
   await db.deleteFrom('outbox').where('seq', '=', seq).where('lease_token', '=', lease_token).execute();
 }
 
 /**
- * The delivery failed: it is due again at `retryAt`, or a dead letter when that is undefined. An event that a DELETE of the
- * endpoint has dropped meanwhile stays dropped.
+ * Records a failed delivery. It is due again at `retryAt`, or becomes a dead letter if that is undefined. An event that a
+ * DELETE of the endpoint dropped meanwhile stays dropped.
  */
 export async function postpone(
   db: Queryable,
@@ -190,12 +193,12 @@ export async function postpone(
     .execute();
 }
 
-/** Drops everything still waiting for an account's endpoint. Dead letters stay, for an operator to look at. */
+/** Drops all waiting events of an account. Dead letters stay for the operator. */
 export async function dropWaiting(trx: Queryable, accountId: string): Promise<void> {
   await trx.deleteFrom('outbox').where('account_id', '=', accountId).where('dead_at', 'is', null).execute();
 }
 
-/** How many events wait for delivery, and how many are dead letters. */
+/** The number of events waiting for delivery, and of dead letters. */
 export async function outboxCounts(db: Queryable): Promise<{ waiting: number; dead: number }> {
   const count = async (isDead: boolean) => {
     const row = await db

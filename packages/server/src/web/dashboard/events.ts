@@ -1,5 +1,5 @@
 import type { Delivery, EventEntry } from '@gen3d/schema/dashboard';
-import { isoTime } from '../../base/iso-time.js';
+import { isoTime } from '../../base/time.js';
 import type { Queryable } from '../../data/db/open.js';
 import type { OutboxRow } from '../../data/db/tables.js';
 import { mostKept } from '../../data/webhooks/delivery-log.js';

@@ -1,7 +1,7 @@
 import { type CreatedKey, formLimits, type KeyList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
-import { isoTime } from '../../base/iso-time.js';
+import { isoTime } from '../../base/time.js';
 import { revokeKey } from '../../data/accounts/api-keys.js';
 import { currentTime } from '../../data/db/time.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';

@@ -1,14 +1,13 @@
 import type { LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { sql } from 'kysely';
-import { isoTime } from '../../base/iso-time.js';
 import { toUsd } from '../../base/money.js';
+import { dayMs, isoTime } from '../../base/time.js';
 import { callerOf } from '../http/auth.js';
 import { invalidCursor, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const pageSize = 50;
-const dayMs = 24 * 60 * 60 * 1_000;
 const spendDays = 30;
 
 /** `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */

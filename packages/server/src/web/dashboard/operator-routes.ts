@@ -3,8 +3,8 @@ import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { cached, counting } from '../../base/cached.js';
-import { isoTime } from '../../base/iso-time.js';
 import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
+import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
 import { createAccount, findAccount } from '../../data/accounts/accounts.js';
 import { balanceOf, credit } from '../../data/accounts/ledger.js';
@@ -19,7 +19,6 @@ import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/respon
 import type { Services } from '../http/services.js';
 import { Name } from './key-routes.js';
 
-const dayMs = 24 * 60 * 60 * 1_000;
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);

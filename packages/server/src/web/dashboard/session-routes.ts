@@ -88,7 +88,7 @@ export function sessionRoutes(
         if (keyId === null) throw signInFailed('This API key is unknown or was revoked');
         // Each session is a row.
         if (!(await limit(response))) return;
-        keyUse.note(keyId);
+        keyUse.record(keyId);
       }
       const token = await tokens.issueSession(keyId);
       setSessionCookie(request, response, config, token);

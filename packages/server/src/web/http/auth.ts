@@ -25,7 +25,7 @@ export function authenticate({ db, keys, keyUse, sandbox }: Services): RequestHa
     }
     const known = key === undefined ? undefined : await keys.find(db, key);
     if (!known) return void sendJson(response, 403, forbiddenBody);
-    keyUse.note(known.id);
+    keyUse.record(known.id);
     response.locals.caller = { accountId: known.account_id, sandbox: false } satisfies Caller;
     next();
   };

@@ -1,7 +1,7 @@
 import { type InsufficientBalanceBody, limits, tooManyRequestsBody } from '@gen3d/schema';
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { isDiskFull } from '../../base/disk-full.js';
+import { isDiskFull } from '../../base/errors.js';
 import { toUsd } from '../../base/money.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { cached } from '../../base/cached.js';
-import { answers } from '../../data/db/answers.js';
 import type { Db } from '../../data/db/open.js';
+import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
 import { anyRunner } from '../../data/runners/registry.js';
@@ -21,7 +21,7 @@ function withTimeout(check: Promise<boolean>): Promise<boolean> {
 /** `GET /healthz`: whether this process works and reaches its database. */
 export function health({ db, isReady }: { db: Db; isReady: () => boolean }): RequestHandler {
   return async (_request, response) => {
-    if (!(await withTimeout(answers(db)))) throw new DatabaseUnavailableError('the ping failed or timed out');
+    if (!(await withTimeout(ping(db)))) throw new DatabaseUnavailableError('the ping failed or timed out');
     if (isReady()) sendJson(response, 200, { status: 'ok' });
     else sendJson(response, 503, { status: 'starting' });
   };
@@ -39,7 +39,7 @@ async function checkResult(check: Promise<boolean>, problem: string): Promise<st
 export function readiness({ db, checkAssets, isReady }: Services): RequestHandler {
   const runChecks = cached(async () => {
     const [database, assets, runners] = await Promise.all([
-      checkResult(answers(db), 'temporarily unavailable'),
+      checkResult(ping(db), 'temporarily unavailable'),
       checkResult(
         checkAssets().then(() => true),
         'not reachable or not writable',

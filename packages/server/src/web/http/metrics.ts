@@ -5,8 +5,8 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { cached, counting } from '../../base/cached.js';
 import { version } from '../../base/version.js';
 import { accountsBelowZero } from '../../data/accounts/accounts.js';
-import { answers } from '../../data/db/answers.js';
 import type { Db } from '../../data/db/open.js';
+import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { openJobsByStatus } from '../../data/jobs/counts.js';
@@ -137,7 +137,7 @@ export class Metrics {
       help: 'Whether the database responds: 1 or 0',
       registers: [this.registry],
       async collect() {
-        this.set(Number(await answers(db).catch(() => false)));
+        this.set(Number(await ping(db).catch(() => false)));
       },
     });
     const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => Promise<void>) =>

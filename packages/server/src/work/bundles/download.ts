@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { BundleError } from '@gen3d/engine/bundles';
 import { type Dispatcher, interceptors, request } from 'undici';
-import { isDiskFull } from '../../base/disk-full.js';
+import { isDiskFull } from '../../base/errors.js';
 
 export interface DownloadOptions {
   readonly url: URL;

@@ -23,8 +23,8 @@ import {
   weightBytes,
 } from '@gen3d/engine/bundles';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { isDiskFull } from '../../base/disk-full.js';
 import { syncFolder } from '../../base/durable-file.js';
+import { isDiskFull } from '../../base/errors.js';
 import { download, reason } from './download.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 

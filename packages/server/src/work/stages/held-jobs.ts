@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { isDiskFull } from '../../base/disk-full.js';
+import { isDiskFull } from '../../base/errors.js';
 import type { Db } from '../../data/db/open.js';
 import { after, currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
