@@ -1,11 +1,10 @@
-"""Models and renders the example pictures that are not photographs (Blender 3.x, Cycles on the CPU).
+"""Models and renders the example images that are not photographs (Blender 3.x, Cycles on the CPU).
 
     blender -b -P render.py -- teapot out.png [samples]
 
-Objects: teapot, table-lamp, toy-truck (the last one on a transparent ground).
-Everything is made here: lathes, sweeps, bevelled boards and procedural materials. The only thing
-read from disk is `interior.exr`, the CC0 room panorama that Blender ships, for light and backdrop.
-One unit is ten centimetres; z is up and +x is the object's front.
+Objects: teapot, table-lamp, toy-truck (on a transparent background).
+All shapes and materials are procedural. The only input file is `interior.exr`, a CC0 panorama of a room that ships
+with Blender, for lighting and background. One unit is 10 cm. z is up, and +x is the front of the object.
 """
 import math
 import os
@@ -22,7 +21,7 @@ D = bpy.data
 # ---------------------------------------------------------------- materials
 
 def material(name, **inputs):
-    """A Principled material; keyword `base_color` sets the input called 'Base Color', and so on."""
+    """A Principled material. Keywords set its inputs: `base_color` sets 'Base Color', for example."""
     m = D.materials.new(name)
     m.use_nodes = True
     bsdf = m.node_tree.nodes["Principled BSDF"]
@@ -31,14 +30,14 @@ def material(name, **inputs):
     return m, bsdf
 
 
-def rgb(hex_colour):
-    """'#c0ffee' -> linear RGBA."""
-    c = [int(hex_colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+def rgb(hex_color):
+    """Converts a color such as '#c0ffee' to linear RGBA."""
+    c = [int(hex_color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
     return (*[x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in c], 1)
 
 
 class Nodes:
-    """Just enough sugar to write a node graph in a few lines."""
+    """Shorthand for building node graphs."""
 
     def __init__(self, mat):
         self.tree = mat.node_tree
@@ -60,8 +59,8 @@ class Nodes:
         elements = node.color_ramp.elements
         while len(elements) < len(stops):
             elements.new(0.5)
-        for element, (position, colour) in zip(elements, stops):
-            element.position, element.color = position, colour
+        for element, (position, color) in zip(elements, stops):
+            element.position, element.color = position, color
         self.link(value, node.inputs[0])
         return node.outputs[0]
 
@@ -96,17 +95,17 @@ def wood(name, light, dark, along="x", roughness=0.45, scale=1.0):
         n.link(at, texture.inputs["Vector"])
     grain = n.ramp(rings.outputs[0], (0.30, rgb(dark)), (0.52, rgb(light)), (0.75, rgb(dark)))
     fine = n.ramp(pores.outputs[0], (0.38, (0.55, 0.5, 0.45, 1)), (0.6, (1, 1, 1, 1)))
-    colour = n.add("MixRGB", blend_type="MULTIPLY", Fac=0.6)
-    n.link(grain, colour.inputs[1])
-    n.link(fine, colour.inputs[2])
-    n.link(colour.outputs[0], bsdf.inputs["Base Color"])
+    color = n.add("MixRGB", blend_type="MULTIPLY", Fac=0.6)
+    n.link(grain, color.inputs[1])
+    n.link(fine, color.inputs[2])
+    n.link(color.outputs[0], bsdf.inputs["Base Color"])
     n.bump(pores.outputs[0], bsdf, 0.12)
     return m
 
 
-def paint(name, colour, roughness=0.4):
-    """Enamel on wood: a little orange peel, a thin clear coat."""
-    m, bsdf = material(name, base_color=rgb(colour), roughness=roughness, specular=0.3, clearcoat=0.15, clearcoat_roughness=0.15)
+def paint(name, color, roughness=0.4):
+    """Enamel with a slight orange-peel texture and a thin clear coat."""
+    m, bsdf = material(name, base_color=rgb(color), roughness=roughness, specular=0.3, clearcoat=0.15, clearcoat_roughness=0.15)
     n = Nodes(m)
     peel = n.add("TexNoise", Scale=14, Detail=2)
     n.link(n.coords(), peel.inputs["Vector"])
@@ -115,7 +114,7 @@ def paint(name, colour, roughness=0.4):
 
 
 def stoneware(name, glaze, pooled, clay, foot):
-    """A glaze that breaks brown over edges, with iron specks, over bare clay below height `foot`."""
+    """A glaze with brown edges and iron specks. Below the height `foot`, the clay is bare."""
     m, bsdf = material(name, clearcoat=0.6, clearcoat_roughness=0.04, specular=0.5)
     n = Nodes(m)
     at = n.coords()
@@ -143,11 +142,11 @@ def stoneware(name, glaze, pooled, clay, foot):
     return m
 
 
-def linen(name, colour):
-    """A lamp shade: woven, and light shows through it."""
-    m, bsdf = material(name, base_color=rgb(colour), roughness=0.9, specular=0.1)
+def linen(name, color):
+    """A woven, translucent lamp shade."""
+    m, bsdf = material(name, base_color=rgb(color), roughness=0.9, specular=0.1)
     n = Nodes(m)
-    # The weave follows the lathe's UV: u around the shade, v along its profile.
+    # The weave follows the UVs of the lathe: u around the shade, v along its profile.
     uv = n.add("Mapping", Scale=(1, 1, 1))
     n.link(n.add("TexCoord").outputs["UV"], uv.inputs[0])
     threads = []
@@ -158,7 +157,7 @@ def linen(name, colour):
         threads.append(w.outputs["Fac"])
     weave = n.mix(0.5, *threads)
     n.bump(weave, bsdf, 0.35)
-    tone = n.mix(weave, rgb("#b9a98c"), rgb(colour))
+    tone = n.mix(weave, rgb("#b9a98c"), rgb(color))
     n.link(tone, bsdf.inputs["Base Color"])
     glow = n.add("BsdfTranslucent")
     n.link(tone, glow.inputs[0])
@@ -184,7 +183,7 @@ def mesh(name, verts, faces, mat, smooth=True):
 
 
 def outward(ob):
-    """Faces of a closed shape look outward, which booleans need."""
+    """Orients the faces of a closed shape outward, as booleans require."""
     bm = bmesh.new()
     bm.from_mesh(ob.data)
     bmesh.ops.recalc_face_normals(bm, faces=bm.faces)
@@ -194,7 +193,7 @@ def outward(ob):
 
 
 def spline(points, steps=8):
-    """Catmull-Rom through the points; a point given twice is a corner."""
+    """A Catmull-Rom spline through the points. A repeated point is a corner."""
     out = []
     for i in range(len(points) - 1):
         p = [Vector(points[max(0, min(len(points) - 1, i + k))]) for k in (-1, 0, 1, 2)]
@@ -208,7 +207,7 @@ def spline(points, steps=8):
 
 
 def lathe(name, profile, mat, smooth_profile=True, around=128):
-    """Turns (radius, height) pairs about z."""
+    """Rotates a profile of (radius, height) pairs around z."""
     pts = spline(profile) if smooth_profile else [Vector(p) for p in profile]
     verts = [(max(p[0], 0) * math.cos(a), max(p[0], 0) * math.sin(a), p[1])
              for p in pts for a in [2 * math.pi * k / around for k in range(around)]]
@@ -223,7 +222,7 @@ def lathe(name, profile, mat, smooth_profile=True, around=128):
 
 
 def sweep(name, points, radii, mat, flat=1.0):
-    """A tube along a spline in the xz plane; `flat` squashes its section across that plane."""
+    """A tube along a spline in the xz plane. `flat` scales its cross-section perpendicular to that plane."""
     path, radius = spline(points, 12), spline([(r, i) for i, r in enumerate(radii)], 12)
     around, verts = 48, []
     for i, p in enumerate(path):
@@ -247,7 +246,7 @@ def bevel(ob, width, segments=4):
 
 
 def prism(name, outline, half, mat, width=0.02):
-    """An outline in the xz plane, sawn out of a board 2*half thick, with eased edges."""
+    """An outline in the xz plane, extruded to a thickness of 2*half, with beveled edges."""
     n = len(outline)
     verts = [(x, s * half, z) for s in (-1, 1) for x, z in outline]
     faces = [tuple(range(n)), tuple(range(n, 2 * n))[::-1]]
@@ -270,14 +269,14 @@ def cut(ob, tool):
 
 
 def apply(ob):
-    """Bakes the modifiers into the mesh."""
+    """Applies the modifiers to the mesh."""
     me = D.meshes.new_from_object(ob.evaluated_get(bpy.context.evaluated_depsgraph_get()))
     ob.modifiers.clear()
     ob.data = me
 
 
 def fuse(obs, voxel, smoothing):
-    """Makes one skin of overlapping shapes, with a fillet where they meet, as clay joins."""
+    """Merges overlapping shapes into one surface with fillets at the joints."""
     bpy.ops.object.select_all(action="DESELECT")
     for ob in obs:
         ob.select_set(True)
@@ -293,9 +292,9 @@ def fuse(obs, voxel, smoothing):
 
 # ---------------------------------------------------------------- studio
 
-def area(at, target, size, power, colour=(1, 1, 1)):
+def area(at, target, size, power, color=(1, 1, 1)):
     light = D.lights.new("area", "AREA")
-    light.size, light.energy, light.color = size, power, colour
+    light.size, light.energy, light.color = size, power, color
     ob = D.objects.new("area", light)
     ob.location = at
     ob.rotation_euler = (Vector(target) - Vector(at)).to_track_quat("-Z", "Y").to_euler()
@@ -315,18 +314,18 @@ def camera(target, azimuth, elevation, distance, lens=80, fstop=None):
 
 
 def room(strength, turn=0):
-    """Light, reflections and a far backdrop from Blender's own panorama of a room."""
+    """Lighting, reflections and a distant background from Blender's panorama of a room."""
     world = bpy.context.scene.world = D.worlds.new("room")
     world.use_nodes = True
     n = Nodes(world)
     n.tree.nodes["Background"].inputs[1].default_value = strength
     folder = bpy.utils.system_resource("DATAFILES", path="studiolights/world")
-    picture = n.add("TexEnvironment", image=D.images.load(os.path.join(folder, "interior.exr")))
+    panorama = n.add("TexEnvironment", image=D.images.load(os.path.join(folder, "interior.exr")))
     spin = n.add("Mapping")
     spin.inputs["Rotation"].default_value[2] = math.radians(turn)
     n.link(n.add("TexCoord").outputs["Generated"], spin.inputs[0])
-    n.link(spin.outputs[0], picture.inputs[0])
-    n.link(picture.outputs[0], n.tree.nodes["Background"].inputs[0])
+    n.link(spin.outputs[0], panorama.inputs[0])
+    n.link(panorama.outputs[0], n.tree.nodes["Background"].inputs[0])
 
 
 # ---------------------------------------------------------------- objects
@@ -370,7 +369,7 @@ def table_lamp():
     lathe("shade", [(low[0], low[1]), (high[0], high[1])], shade, False)
     for r, z in (low, high):
         lathe("trim", [(r - 0.02, z - 0.025), (r + 0.02, z - 0.03), (r + 0.012, z + 0.035), (r - 0.03, z + 0.03), (r - 0.02, z - 0.025)], trim, False)
-    for k in range(3):  # the spider that carries the shade
+    for k in range(3):  # the arms that hold the shade
         arm = sweep("arm", [(0, 0, 3.2), (0.45, 0, 3.2), (0.83, 0, 3.26)], [0.014] * 3, brass)
         arm.rotation_euler.z = 2 * math.pi * k / 3 + 0.4
     lathe("rod", [(0.016, 2.5), (0.016, 3.3)], brass, False)
@@ -402,7 +401,7 @@ def toy_truck():
     red, cream, tyre = paint("red", "#b3261e"), paint("cream", "#ecdcb9"), paint("black", "#24211f", 0.5)
     board("chassis", (2.75, 0.62, 0.16), (0.02, 0, 0.44), beech, 0.03)
     board("front bumper", (0.12, 0.98, 0.17), (1.42, 0, 0.44), cross, 0.035)
-    # The cab: a sawn block, hollowed by windows to the sides and to the front and back.
+    # The cab: a solid block with windows cut through its sides, front and back.
     cab = prism("cab", [(0.20, 0.52), (1.34, 0.52), (1.35, 0.80), (1.30, 0.91), (1.20, 0.95), (0.98, 0.985), (0.80, 1.42), (0.73, 1.50),
                         (0.63, 1.53), (0.30, 1.53), (0.22, 1.48), (0.20, 1.40)], 0.45, red, 0)
     cut(cab, prism("side window", [(0.34, 1.02), (0.84, 1.02), (0.725, 1.30), (0.66, 1.38), (0.40, 1.38), (0.34, 1.32)], 1, red, 0))

@@ -127,7 +127,7 @@ describe('these fail:', () => {
     const { port } = otherServer.address() as AddressInfo;
     const { code, stderr } = await gen3d(['list', '--base-url', `http://127.0.0.1:${port}`]);
     otherServer.close();
-    expect(stderr).toMatch(/There is no API key for .*gen3d login/);
+    expect(stderr).toMatch(/No API key for .*gen3d login/);
     expect(code).toBe(4);
     expect(keys).toEqual([undefined]);
   });
@@ -249,7 +249,7 @@ describe('accounts', () => {
 
   test('sign-in-link fails without an installation, lists known ones, and creates no folder', async () => {
     const { code, stdout, stderr } = await gen3d(['admin', 'sign-in-link', '--data-dir', path('typo-of-link')]);
-    expect(stderr).toMatch(/^error: There is no installation in .*typo-of-link\. Start one with `gen3d serve`, or/);
+    expect(stderr).toMatch(/^error: No installation found in .*typo-of-link\. Start one with `gen3d serve`, or/);
     expect(stderr).toContain(`--data-dir ${path('data')}\n`);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(existsSync(path('typo-of-link'))).toBe(false);
@@ -274,8 +274,8 @@ describe('accounts', () => {
   });
 
   test('an unknown id exits with 1 and a message', async () => {
-    const { code, stderr } = await gen3d(['admin', 'key', 'create', 'nobody']);
-    expect(stderr).toMatch(/^error: No account has the id nobody/);
+    const { code, stderr } = await gen3d(['admin', 'key', 'create', 'unknown']);
+    expect(stderr).toMatch(/^error: No account has the id unknown/);
     expect(code).toBe(1);
   });
 

@@ -9,7 +9,7 @@ export function firstCharacters(text: string, max: number): string {
     .join('');
 }
 
-/** The beginning of a text, for an error message. */
+/** The start of a text, for an error message. */
 export function quoted(text: string): string {
   const start = firstCharacters(text, maxQuotedLength);
   return start.length < text.length ? `${start}…` : text;

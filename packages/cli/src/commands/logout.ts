@@ -13,7 +13,7 @@ export function addLogout(program: Command): void {
 async function logout(options: ServerOptions): Promise<void> {
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
-  if (!profile.servers[baseUrl]) return say(`There is no API key for ${baseUrl}`);
+  if (!profile.servers[baseUrl]) return say(`No API key is stored for ${baseUrl}`);
   await writeProfile(withoutServer(profile, baseUrl));
   say(`Removed the key for ${baseUrl}. It remains valid until the operator runs \`gen3d admin key revoke\``);
 }

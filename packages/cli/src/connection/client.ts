@@ -25,7 +25,7 @@ export const chooseKey = (options: ServerOptions, profile: Profile, baseUrl: str
 /**
  * Runs a command with a client, and with a signal that Ctrl-C aborts.
  *
- * @throws {AuthenticationError} if there is no API key for the server
+ * @throws {AuthenticationError} without an API key for the server
  * @throws {ConnectionError} if the server cannot be reached, with a hint
  */
 export async function withClient<T>(
@@ -63,7 +63,7 @@ export async function healthOf(baseUrl: string): Promise<number | undefined> {
 async function missingKeyError(baseUrl: string): Promise<AuthenticationError | ConnectionError> {
   if ((await healthOf(baseUrl)) === undefined) return unreachableError(baseUrl);
   const hint = 'Run `gen3d login`, or set --api-key or GEN3D_API_KEY';
-  return new AuthenticationError('forbidden', `There is no API key for ${baseUrl}. ${hint}`);
+  return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}`);
 }
 
 function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {

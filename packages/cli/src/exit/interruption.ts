@@ -7,7 +7,7 @@ import { exitCode, Interrupted } from './failure.js';
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const interrupt = () => {
-    // Registered until the end, because ora exits the process on SIGINT if there is no other handler.
+    // Registered until the end, because ora exits the process on SIGINT without another handler.
     if (controller.signal.aborted) process.exit(exitCode.interrupted);
     controller.abort(new Interrupted());
   };

@@ -72,7 +72,7 @@ async function requireInstallation({ database, dataDir }: Config): Promise<void>
   const { servers } = await readProfile().catch(() => emptyProfile);
   const known = Object.values(servers).flatMap((server) => server.dataDir ?? []);
   const others = known.filter(isInstallation).map((folder) => `  --data-dir ${shellWord(folder)}`);
-  const message = `There is no installation in ${dataDir}. Start one with \`gen3d serve\`, or select another with --data-dir`;
+  const message = `No installation found in ${dataDir}. Start one with \`gen3d serve\`, or select another with --data-dir`;
   throw new UsageError([others.length > 0 ? `${message}:` : message, ...others].join('\n'));
 }
 

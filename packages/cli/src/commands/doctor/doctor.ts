@@ -67,7 +67,7 @@ async function doctor(command: Command): Promise<void> {
 function machineFindings(): Finding[] {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const supported = major > 20 || (major === 20 && minor >= 19);
-  // The limit of a container. Zero, or more than the physical memory, means that there is no limit.
+  // The limit of a container. Zero, or more than the physical memory, means unlimited.
   const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
   const sufficient = memory >= recommendedMemory;
   return [
@@ -144,7 +144,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
       : {
           topic: 'server',
           level: health === 200 ? 'ok' : 'note',
-          text: `${baseUrl} responds (health check: ${health})${hasKey ? '' : ', but there is no API key for it. Run `gen3d login`'}`,
+          text: `${baseUrl} responds (health check: ${health})${hasKey ? '' : ', but no API key is stored for it. Run `gen3d login`'}`,
         },
   ];
 }
