@@ -54,7 +54,7 @@ describe('models pull', () => {
     expect(await gen3d(['models', 'verify', 'ball'])).toMatchObject({ code: 0, stderr: '✔ ball\n' });
   });
 
-  test('knows the bundles of the catalog', async () => {
+  test('finds bundles in the catalog by name', async () => {
     const { stderr: offers } = await gen3d(['models', 'list']);
     expect(offers).toContain('`gen3d models pull u2net` downloads U2-Net, 176.0 MB');
     expect(offers).toContain('`gen3d models pull triposr` downloads TripoSR, 1.7 GB');
