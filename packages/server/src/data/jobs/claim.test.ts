@@ -97,7 +97,7 @@ async function withQueue(counts: Readonly<Record<string, number>>) {
 }
 
 describe('the queue', () => {
-  test('gives each account one job a round, and an account its jobs in the order it created them', async () => {
+  test('gives each account one job per round, in the order they were created', async () => {
     const { db, served } = await withQueue({ A: 50, B: 1, C: 3 });
     expect(await served(54)).toBe(`ABCACAC${'A'.repeat(47)}`);
     const jobs = await db.selectFrom('jobs').select(['id', 'account_id']).orderBy('turn').execute();
@@ -105,7 +105,7 @@ describe('the queue', () => {
     expect(ofA).toEqual(ofA.toSorted());
   });
 
-  test('gives an account that comes late its share from then on, and none of what it has missed', async () => {
+  test('gives a late account its share from then on, without compensation for the past', async () => {
     const { add, served } = await withQueue({ A: 50 });
     expect(await served(20)).toBe('A'.repeat(20));
     await add('B', 10);
@@ -126,7 +126,7 @@ describe('the queue', () => {
     expect(names).not.toMatch(/[DE]{3}/);
   });
 
-  test('does not let an account with a job in inference have another one before its turn', async () => {
+  test('does not let an account with a job in inference start another one before its turn', async () => {
     const { db, add, nameOf } = await withQueue({ A: 3, B: 1 });
     const names: string[] = [];
     for (let i = 0; i < 6; i++) {
@@ -137,7 +137,7 @@ describe('the queue', () => {
     expect(names.join('')).toBe('ABABAB');
   });
 
-  test('does not set an account back for jobs that had no inference', async () => {
+  test('does not set an account back for jobs without inference', async () => {
     const { db, accounts, add, served } = await withQueue({ A: 30, B: 10 });
     const ofB = await db.selectFrom('jobs').select('id').where('account_id', '=', accounts.get('B')!).execute();
     for (const { id } of ofB) expect(await cancel(db, id, 0)).toBe('canceled');
@@ -145,7 +145,7 @@ describe('the queue', () => {
     expect(await served(6)).toBe('ABABAB');
   });
 
-  test('does not set anyone back when a turn starts early, because jobs before it were unusable', async () => {
+  test('does not set other accounts back when a turn starts early because jobs before it failed', async () => {
     const { db, accounts, add, served } = await withQueue({ A: 50 });
     expect(await served(5)).toBe('AAAAA');
     await add('F', 30);
@@ -155,7 +155,7 @@ describe('the queue', () => {
       .where('account_id', '=', accounts.get('F')!)
       .orderBy('turn', 'desc')
       .execute();
-    // Of the jobs of F all but the last fail, and none of A's next ones is prepared when that one is.
+    // All jobs of F but the last fail, and when that one is prepared, none of A's next jobs is.
     const setPrepared = (prepared: number) =>
       db.updateTable('jobs').set({ prepared }).where('account_id', '=', accounts.get('A')!).execute();
     await setPrepared(0);
@@ -167,7 +167,7 @@ describe('the queue', () => {
     expect(await served(9)).toBe('ABCABCAAA');
   });
 
-  test('keeps a job in its turn when it is handed back, taken over, or given up by a runner that has ended', async () => {
+  test('keeps the turn of a job that is handed back, taken over, or whose runner terminated', async () => {
     const { db, add, nameOf } = await withQueue({ A: 3 });
     const first = (await claim(db, by('a', 0)))!;
     await add('B');
@@ -182,14 +182,14 @@ describe('the queue', () => {
 });
 
 describe('a lease', () => {
-  test('that is renewed holds on', async () => {
+  test('that is renewed does not expire', async () => {
     const { db } = await withJobs(1);
     const job = (await claim(db, by('a', 0)))!;
     expect(await renew(db, [job.lease], { now: leaseMs - 1, leaseMs })).toEqual(new Set([job.lease.token]));
     expect(await claim(db, by('b', 2 * leaseMs - 2))).toBeUndefined();
   });
 
-  test('that somebody else has taken over is renewed no more, and its holder can write nothing', async () => {
+  test('that another runner took over cannot be renewed, and its old holder cannot write', async () => {
     const { db } = await withJobs(1);
     const late = (await claim(db, by('a', 0)))!;
     const present = (await claim(db, by('b', leaseMs)))!;
@@ -210,7 +210,7 @@ describe('a lease', () => {
     }
   });
 
-  test('of a runner that died ends at once and counts as an attempt', async () => {
+  test('of a terminated runner ends immediately and counts as an attempt', async () => {
     const { db } = await withJobs(2);
     await claim(db, by('a', 0));
     await claim(db, by('b', 0));
@@ -224,7 +224,7 @@ describe('a claim for preparation', () => {
   const ask = { ...by('preparer', 0), except: [] as string[], maxPrepared: 100 };
   const toPrepare = { prepared: 0 };
 
-  test('takes jobs that are not prepared, and a claim for inference those that are', async () => {
+  test('takes unprepared jobs, and a claim for inference takes prepared ones', async () => {
     const { db, account, ids } = await withJobs(1);
     const id = await newJob(db, account, toPrepare);
     expect((await claimForPreparation(db, ask))?.id).toBe(id);
@@ -233,7 +233,7 @@ describe('a claim for preparation', () => {
     expect(await claim(db, by('a', 0))).toBeUndefined();
   });
 
-  test('lets accounts take turns, and leaves out those it is told to', async () => {
+  test('lets accounts take turns, and skips excluded ones', async () => {
     const { db, account } = await withJobs(0);
     const other = await newAccount(db, 'other');
     const [first, second] = [await newJob(db, account, toPrepare), await newJob(db, account, toPrepare)];
@@ -244,7 +244,7 @@ describe('a claim for preparation', () => {
     expect((await claimForPreparation(db, ask))?.id).toBe(second);
   });
 
-  test('stops when enough prepared jobs wait, except for a job whose inference comes before them', async () => {
+  test('takes nothing when enough prepared jobs wait, except a job whose inference comes before theirs', async () => {
     const { db, account } = await withJobs(3);
     await newJob(db, account, toPrepare);
     expect(await claimForPreparation(db, { ...ask, maxPrepared: 3 })).toBeUndefined();
@@ -255,7 +255,7 @@ describe('a claim for preparation', () => {
     expect(await claimForPreparation(db, { ...ask, maxPrepared: 3 })).toMatchObject({ account_id: account });
   });
 
-  test('does not count prepared jobs that cannot be claimed for a while', async () => {
+  test('does not count prepared jobs that cannot be claimed yet', async () => {
     const { db, account, ids } = await withJobs(1);
     const { lease } = (await claim(db, by('a', 0)))!;
     await handBack(db, lease, 15_000);
@@ -264,7 +264,7 @@ describe('a claim for preparation', () => {
     expect(ids).not.toContain(id);
   });
 
-  test('counts its attempts apart from those at inference', async () => {
+  test('counts its attempts separately from those at inference', async () => {
     const { db } = await withJobs(0);
     const account = await newAccount(db, 'other');
     const id = await newJob(db, account, toPrepare);

@@ -3,9 +3,9 @@ import { sql } from 'kysely';
 import type { Queryable } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
 
-// Each reads an index that holds what it counts and nothing else: see migration 0014.
+// Each query reads an index that contains exactly the rows it counts; see migration 0014.
 
-/** How many jobs are open, and the age of the oldest of them. */
+/** The number of open jobs, and the age of the oldest in seconds. */
 export function openJobsByStatus(db: Queryable): Promise<{ status: JobStatus; count: number; seconds: number }[]> {
   return db
     .selectFrom('jobs')
@@ -19,7 +19,7 @@ export function openJobsByStatus(db: Queryable): Promise<{ status: JobStatus; co
     .execute();
 }
 
-/** How many jobs were finished within the last `ms`. Counting all that are kept would read millions of rows. */
+/** The number of jobs finished within the last `ms`. Counting all stored jobs would read millions of rows. */
 export function finishedJobsByStatus(db: Queryable, ms: number): Promise<{ status: JobStatus; count: number }[]> {
   return db
     .selectFrom('jobs')

@@ -10,7 +10,7 @@ import { advance, cancel } from './lifecycle.js';
 const image = 'data:image/png;base64,iVBORw0KGgo=';
 const request = { type: 'image-to-3d', input: { image_urls: [image] } };
 
-/** `servers` API servers of one database, each with its own group commit. */
+/** Several API servers of one database, each with its own group commit. */
 async function setUp(maxOpenJobs: number, servers = 1) {
   const db = await temporaryDatabase();
   const folder = temporaryFolder();
@@ -23,7 +23,7 @@ async function setUp(maxOpenJobs: number, servers = 1) {
 }
 
 describe('the limit of open jobs', () => {
-  test('holds for concurrent requests to several servers, and each job made has a turn of its own', async () => {
+  test('holds for concurrent requests to several servers, and each created job has its own turn', async () => {
     const { db, folder, create } = await setUp(10, 3);
     const account = await newAccount(db);
     const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => create(account)));
@@ -32,11 +32,11 @@ describe('the limit of open jobs', () => {
     for (const refusal of refusals) expect(refusal).toBeInstanceOf(TooManyOpenJobsError);
     const jobs = await db.selectFrom('jobs').select(['id', 'turn']).orderBy('turn').execute();
     expect(jobs.map(({ turn }) => turn)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-    // The images of those that were refused are gone.
+    // The images of refused jobs have been removed.
     expect(readdirSync(folder).sort()).toEqual(jobs.map(({ id }) => id).sort());
   });
 
-  test('counts jobs until they are finished, and those of one account only', async () => {
+  test('counts only unfinished jobs of the account', async () => {
     const { db, create } = await setUp(2);
     const [account, other] = [await newAccount(db), await newAccount(db)];
     const { id } = await create(account);

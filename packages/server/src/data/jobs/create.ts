@@ -8,40 +8,43 @@ import type { Time } from '../db/time.js';
 import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
-import { keptType, unsupportedType } from './failures.js';
+import { truncatedType, unsupportedType } from './failures.js';
 import { enqueueJob, findByIdempotencyKey, insertJob } from './job-store.js';
 
 /** The balance is below the minimum, so no job is started. */
 export class InsufficientBalanceError extends Error {
   override readonly name = 'InsufficientBalanceError';
-  constructor(readonly balance: MicroUsd) {
+  readonly balance: MicroUsd;
+
+  constructor(balance: MicroUsd) {
     super('The balance is below the minimum for starting a job');
+    this.balance = balance;
   }
 }
 
-/** The account has as many unfinished jobs as it may have. */
+/** The account has reached its limit of unfinished jobs. */
 export class TooManyOpenJobsError extends Error {
   override readonly name = 'TooManyOpenJobsError';
 }
 
-interface PhotoSource {
-  /** Where to fetch the photo, or null. */
+interface ImageSource {
+  /** Where to fetch the image, or null. */
   url: string | null;
-  /** The photo itself, when it came with the request. */
+  /** The image itself, if it came with the request. */
   bytes?: Buffer;
 }
 
-function photoSource(request: CreateJobRequest): PhotoSource {
-  // A reserved type's input is nothing we know how to read, and it will fail anyway.
+function imageSource(request: CreateJobRequest): ImageSource {
+  // The input of an unsupported type has an unknown form, and its job will fail anyway.
   if (!isImageTo3d(request)) return { url: null };
-  const [url] = request.input.image_urls as [string]; // the schema has counted them
+  const [url] = request.input.image_urls as [string]; // the schema allows exactly one
   const inline = parseImageDataUri(url);
   return 'base64' in inline ? { url: null, bytes: Buffer.from(inline.base64, 'base64') } : { url };
 }
 
 /**
- * Accepts a job and returns its id; the same idempotency key again returns the first job's.
- * When this resolves the job survives a crash: its photo is on the disk and its row committed.
+ * Accepts a job and returns its id. For a repeated idempotency key, returns the id of the first job. Once this resolves, the
+ * image is stored and the row committed, so the job survives a crash.
  * @throws {InsufficientBalanceError}
  * @throws {TooManyOpenJobsError}
  */
@@ -53,25 +56,25 @@ export async function createJob(
   traceId: string | null = null,
 ): Promise<{ id: string; created: boolean }> {
   const key = request.idempotency_key ?? null;
-  // Before the balance: a repeat must learn about the job it already has, however little money is left.
+  // Checked before the balance: a repeat must return the existing job whatever the balance.
   const earlier = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
   if (earlier) return { id: earlier, created: false };
   const balance = await balanceOf(db, accountId);
   if (balance < toMicroUsd(limits.minBalanceUsd)) throw new InsufficientBalanceError(balance);
 
-  const photo = photoSource(request);
+  const image = imageSource(request);
   const id = newUlid();
-  // Before the row: a job without its photo could never run, while a photo without a job is swept away.
-  if (photo.bytes) await inputs.put(id, photo.bytes);
-  // One transaction: a 202 whose event was lost would leave a webhook user without it for good.
+  // Stored before the row: a job without its image could never run, but an image without a job is swept.
+  if (image.bytes) await inputs.put(id, image.bytes);
+  // In one transaction, so that a job with a 202 never lacks its first event.
   const inserted = await commits
     .run(async (trx) => {
       const row = {
         id,
         account_id: accountId,
-        type: keptType(request.type),
+        type: truncatedType(request.type),
         idempotency_key: key,
-        image_url: photo.url,
+        image_url: image.url,
         created_at: now,
         trace_id: traceId,
       };
@@ -80,15 +83,15 @@ export async function createJob(
       return job;
     }, accountId)
     .catch(async (error: unknown) => {
-      // Without the acknowledgement of a COMMIT, a job may refer to the image: the sweep asks the database later.
-      if (photo.bytes && !mayBeCommitted(error)) await inputs.remove(id);
+      // If only the acknowledgment of the COMMIT was lost, the job exists and needs the image; the sweep checks later.
+      if (image.bytes && !mayBeCommitted(error)) await inputs.remove(id);
       throw error;
     });
   if (inserted) return { id, created: true };
-  // The same key came twice concurrently and the other request won, or the account has too many open jobs.
-  if (photo.bytes) await inputs.remove(id);
+  // A concurrent request with the same key won, or the account has too many open jobs.
+  if (image.bytes) await inputs.remove(id);
   const winner = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
-  if (!winner) throw new TooManyOpenJobsError(`account ${accountId} has ${maxOpenJobs} unfinished jobs`);
+  if (!winner) throw new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
   return { id: winner, created: false };
 }
 
@@ -97,7 +100,7 @@ export interface Sample {
   thumbnailKey: string;
 }
 
-/** A job of the public test key: finished when it is created, with the fixed sample model, for nothing. */
+/** Creates a job of the public test key: finished immediately, with the sample model, and free. */
 export async function createSandboxJob(
   db: Db,
   accountId: string,
@@ -122,7 +125,7 @@ export async function createSandboxJob(
   const job = await insertJob(db, {
     id,
     account_id: accountId,
-    type: keptType(request.type),
+    type: truncatedType(request.type),
     idempotency_key: key,
     image_url: null,
     created_at: now,
@@ -130,6 +133,6 @@ export async function createSandboxJob(
     ...outcome,
   });
   const jobId = job?.id ?? (key === null ? undefined : await findByIdempotencyKey(db, accountId, key));
-  if (!jobId) throw new Error(`sandbox job ${id} was neither inserted nor a repeat`);
+  if (!jobId) throw new Error(`Sandbox job ${id} was neither inserted nor a repeat`);
   return jobId;
 }

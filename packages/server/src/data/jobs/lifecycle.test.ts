@@ -41,7 +41,7 @@ async function setUp(fields: Partial<NewJob> = {}) {
 const claimed = async (db: Db, now = 0) => (await claim(db, { runner: 'a', now, leaseMs }))!;
 const jobOf = (db: Db, id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
 
-/** Takes a job as far as inference. */
+/** Advances a job to inference. */
 async function infer(db: Db, now = 0) {
   const { lease } = await claimed(db, now);
   await advance(db, lease, { status: 'PENDING', progress: 5 }, now);
@@ -51,7 +51,7 @@ async function infer(db: Db, now = 0) {
 }
 
 describe('a job', () => {
-  test('passes through its statuses with one event for each change', async () => {
+  test('passes through its statuses with one event per change', async () => {
     const { db, account } = await setUp();
     const lease = await infer(db);
     await advance(db, lease, { status: 'IN_PROGRESS', progress: 90 }, 0);
@@ -65,7 +65,7 @@ describe('a job', () => {
     ]);
   });
 
-  test('never goes back, in status or in progress, when a second attempt starts over', async () => {
+  test('never goes back in status or progress when a second attempt starts over', async () => {
     const { db, account, id } = await setUp();
     const first = await infer(db);
     await advance(db, first, { status: 'IN_PROGRESS', progress: 70 }, 0);
@@ -74,7 +74,7 @@ describe('a job', () => {
     expect(await eventsOf(db, account)).toHaveLength(4);
   });
 
-  test('that is prepared is QUEUED, waits without a lease, and its preparer can write nothing more', async () => {
+  test('that is prepared is QUEUED without a lease, and its preparer can no longer write', async () => {
     const { db, account, id } = await setUp({ prepared: 0 });
     const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
     const { lease } = (await claimForPreparation(db, ask))!;
@@ -89,7 +89,7 @@ describe('a job', () => {
     ]);
   });
 
-  test('whose inference had begun before an upgrade keeps its status and progress when it is prepared', async () => {
+  test('whose inference started before an upgrade keeps its status and progress when it is prepared', async () => {
     const { db, account, id } = await setUp({ prepared: 0, status: 'IN_PROGRESS', progress: 70 });
     const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
     const { lease } = (await claimForPreparation(db, ask))!;
@@ -99,7 +99,7 @@ describe('a job', () => {
     expect(await eventsOf(db, account)).toEqual([]);
   });
 
-  test('that succeeded has its assets, its time and no lease', async () => {
+  test('that succeeded has its assets, a finish time and no lease', async () => {
     const { db, id } = await setUp();
     await succeed(db, await infer(db), success, 123);
     expect(await jobOf(db, id)).toMatchObject({
@@ -121,7 +121,7 @@ describe('a job', () => {
     expect(await balanceOf(db, account)).toBe(toMicroUsd(10) - 5_000);
   });
 
-  test('that succeeded is so once, when the answer to that was lost and it is said again', async () => {
+  test('that succeeded is finished and charged once, even if the call is repeated after a lost response', async () => {
     const { db, account, id } = await setUp();
     const lease = await infer(db);
     await succeed(db, lease, success, 5);
@@ -144,7 +144,7 @@ describe('a job', () => {
     expect(await balanceOf(db, account)).toBe(toMicroUsd(10));
   });
 
-  test('is not finished when the charge cannot be made: both happen or neither does', async () => {
+  test('is not finished if charging it fails', async () => {
     const { db, account, id } = await setUp();
     const lease = await infer(db);
     await db
@@ -174,8 +174,8 @@ describe('a job', () => {
   });
 });
 
-describe('an attempt that breaks off', () => {
-  test('is followed by another after a pause, and the third by FAILED with internal_error', async () => {
+describe('an attempt that fails unexpectedly', () => {
+  test('is followed by another after a pause, and the third makes the job FAILED with internal_error', async () => {
     const { db, id } = await setUp();
     let now = 0;
     for (let attempt = 1; attempt < maxAttempts; attempt++) {
@@ -189,7 +189,7 @@ describe('an attempt that breaks off', () => {
     expect(await jobOf(db, id)).toMatchObject({ status: 'FAILED', error_code: 'internal_error' });
   });
 
-  test('without a word for the third time is reaped once its lease has run out', async () => {
+  test('fails the job once the lease of the third attempt has expired', async () => {
     const { db, account, id } = await setUp();
     for (const attempt of [0, 1, 2]) await claimed(db, attempt * leaseMs);
     expect(await reap(db, 3 * leaseMs - 1)).toBe(0);
@@ -201,7 +201,7 @@ describe('an attempt that breaks off', () => {
 });
 
 describe('cancel', () => {
-  test('ends a job that inference has not started on, and takes it from the runner that prepares it', async () => {
+  test('ends a job before inference, and ends the lease of its preparer', async () => {
     const { db, account, id } = await setUp();
     const { lease } = await claimed(db);
     expect(await cancel(db, id, 7)).toBe('canceled');
@@ -210,7 +210,7 @@ describe('cancel', () => {
     expect(await eventsOf(db, account)).toEqual([['CANCELED', 0]]);
   });
 
-  test('comes too late once inference has started, and for a finished job', async () => {
+  test('is too late once inference has started, and for a finished job', async () => {
     const { db, id } = await setUp();
     const lease = await infer(db);
     expect(await cancel(db, id, 0)).toBe('too_late');

@@ -17,18 +17,18 @@ export interface Lease {
   token: string;
 }
 
-/** The lease is no longer ours: it ran out and somebody else took the job, or the job was canceled. Stop working on it. */
+/** The lease expired and another process claimed the job, or the job was canceled. Stop working on it. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
   constructor(jobId: string) {
-    super(`the lease on job ${jobId} was lost`);
+    super(`The lease on job ${jobId} was lost`);
   }
 }
 
-/** A job is claimed at most this often for its preparation, and as often for its inference. */
+/** Maximum number of claims of a job per stage. */
 export const maxAttempts = 3;
 
-/** Reads the job for writing under its lease. Must run in the transaction that writes. */
+/** Reads and locks the job under its lease. Must run in the transaction that writes it. */
 async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> {
   const job = await trx
     .selectFrom('jobs')
@@ -62,11 +62,11 @@ type Change = Partial<
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
-/** The one place where a job's status or progress is written: the event goes out in the same transaction. */
+/** All changes of a job's status or progress go through here, which records the event in the same transaction. */
 async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Promise<void> {
   const status = change.status ?? job.status;
   if (status !== job.status && !canMove(job.status, status)) {
-    throw new Error(`job ${job.id} cannot move from ${job.status} to ${status}`);
+    throw new Error(`Job ${job.id} cannot move from ${job.status} to ${status}`);
   }
   await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
   await recordTaskUpdated(trx, { ...job, ...change }, now);
@@ -82,8 +82,8 @@ const failedWith = ({ code, message }: { code: TaskErrorCode; message: string },
 });
 
 /**
- * Moves a job forward. A second attempt passes stages that the first has already reported; there the status stays where
- * it is and the progress does not fall, and if nothing is left to change no event is sent.
+ * Moves a job forward. A later attempt repeats stages that an earlier one has reported: then the status stays, the progress
+ * does not fall, and without a change no event is sent.
  * @throws {LeaseLostError}
  */
 export async function advance(
@@ -104,8 +104,8 @@ export async function advance(
 }
 
 /**
- * Ends the preparation of a job, which then waits for its inference without a lease and with all its attempts. A job whose
- * inference had begun before it was prepared keeps its status and progress; no such job comes from this version.
+ * Ends the preparation of a job, which then waits for inference without a lease and with all attempts left. A job of an
+ * older version whose inference had already started keeps its status and progress.
  * @throws {LeaseLostError}
  */
 export async function finishPreparation(db: Db, lease: Lease, prepareMs: number, now: Time): Promise<void> {
@@ -124,7 +124,7 @@ export async function finishPreparation(db: Db, lease: Lease, prepareMs: number,
   });
 }
 
-/** Each attempt's model has a key of its own. */
+/** Model keys are unique per attempt. */
 async function hasSucceededWith(trx: Queryable, jobId: string, modelKey: string): Promise<boolean> {
   const query = trx.selectFrom('jobs').select('id').where('id', '=', jobId).where('model_key', '=', modelKey);
   return (await query.executeTakeFirst()) !== undefined;
@@ -142,8 +142,8 @@ export interface Success {
 }
 
 /**
- * Finishes a job with its model and charges for it, both or neither. May be asked again when the answer was lost: what was
- * done already with these very assets is not done twice.
+ * Finishes a job with its model and charges for it in one transaction. Idempotent: it can be called again with the same
+ * assets if the response was lost.
  * @throws {LeaseLostError}
  */
 export async function succeed(db: Db, lease: Lease, success: Success, now: Time): Promise<void> {
@@ -180,8 +180,8 @@ export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time)
 }
 
 /**
- * Ends an attempt that broke off unexpectedly: the job may be claimed again after `pauseMs`, or fails when this was its
- * last attempt. Returns whether another attempt will follow.
+ * Ends an attempt that failed unexpectedly. The job can be claimed again after `pauseMs`, or fails if this was its last
+ * attempt. Returns whether another attempt will follow.
  * @throws {LeaseLostError}
  */
 export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<boolean> {
@@ -198,7 +198,7 @@ export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time)
   });
 }
 
-/** Fails the jobs whose last attempt ended without a word: their runner is gone and so is their lease. Returns how many. */
+/** Fails the jobs whose last attempt's lease expired. Returns their number. */
 export async function reap(db: Db, now: Time): Promise<number> {
   return transaction(db, async (trx) => {
     const jobs = await trx
@@ -208,7 +208,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
       .where('attempt', '>=', maxAttempts)
       .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
       .limit(100)
-      // Another server is at it with those that are left out.
+      // Skipped rows are being handled by another server.
       .$call(forUpdateSkipLocked(trx))
       .execute();
     for (const job of jobs) await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
@@ -218,7 +218,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
 
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
-/** Cancels a job that inference has not started on. A runner that was preparing it loses its lease. */
+/** Cancels a job whose inference has not started. A preparer working on it loses its lease. */
 export async function cancel(db: Db, jobId: string, now: Time): Promise<CancelOutcome> {
   return transaction(db, async (trx) => {
     const job = await trx

@@ -21,7 +21,7 @@ test('a machine whose clock is 91 days ahead deletes no record', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: real + 91 * dayMs });
   const now = await retentionTime(db, log);
   if (onPostgres) {
-    // The database has a clock of its own.
+    // PostgreSQL has its own clock.
     expect(Math.abs(now! - real)).toBeLessThan(dayMs);
     expect(await deleteOldJobs(db, now!)).toBe(0);
     expect(warnings).toEqual([]);
@@ -31,7 +31,7 @@ test('a machine whose clock is 91 days ahead deletes no record', async () => {
   }
 });
 
-test('a clock that jumped by days is doubted with one warning, and trusted at once when it is back', async () => {
+test('a clock that jumped by days causes one warning, and is trusted as soon as it is back', async () => {
   const { at, warnings } = await setUp();
   const start = 1_000 * dayMs;
   expect(await at(start)).toBe(start);
@@ -43,7 +43,7 @@ test('a clock that jumped by days is doubted with one warning, and trusted at on
   expect(warnings).toHaveLength(2);
 });
 
-test('after 100 days switched off records are deleted again once another day has passed', async () => {
+test('after 100 days switched off, records are deleted again one day later', async () => {
   const { at } = await setUp();
   const start = 1_000 * dayMs;
   await at(start);
@@ -54,7 +54,7 @@ test('after 100 days switched off records are deleted again once another day has
   expect(await at(back + 1.1 * dayMs)).toBe(back + 1.1 * dayMs);
 });
 
-test('a database without a note of the last deletion goes by its newest job', async () => {
+test('without a recorded deletion, the newest job is the reference', async () => {
   const { db, at } = await setUp();
   await newJob(db, await newAccount(db));
   expect(await at(Date.now() + 90 * dayMs)).toBeUndefined();

@@ -5,7 +5,7 @@ import { dayMs } from '../../base/time.js';
 import { sandboxAccount } from '../accounts/accounts.js';
 import { deleteOldJobs } from './retention.js';
 
-/** An id that was made at `time`. */
+/** An id created at `time`. */
 const idAt = (time: number, fill = '0') => encodeTime(time, 10) + fill.repeat(16);
 
 test('the record of a finished job is deleted after 90 days, and an open job is kept', async () => {
@@ -32,7 +32,7 @@ test('the record of a job of the public test key is deleted after a day', async 
   expect(left.map(({ id }) => id)).toEqual([kept, young]);
 });
 
-test('a job whose id was made under a clock that was decades behind is kept for 90 days after its end', async () => {
+test('a job whose id comes from a clock decades behind is kept for 90 days after it finished', async () => {
   const db = await temporaryDatabase();
   const id = await newJob(db, await newAccount(db), { id: idAt(0), status: 'SUCCEEDED', finished_at: 1_000 * dayMs });
   expect(await deleteOldJobs(db, 1_001 * dayMs)).toBe(0);

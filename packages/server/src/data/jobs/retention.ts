@@ -5,12 +5,12 @@ import { inBatches } from '../db/in-batches.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 
-/** Of the public test key's jobs. The contract does not say how long they are kept. */
+/** Retention of the public test key's jobs, which the contract does not specify. */
 export const sandboxRetentionDays = 1;
 
 /**
- * Deletes the records of jobs that are past their retention time, which is shorter for the sandbox: anyone can create jobs
- * there. Their files stay, since their URLs are permanent. Returns how many records there were.
+ * Deletes the records of jobs past their retention time. It is shorter for the sandbox, where anyone can create jobs. Their
+ * files stay, because asset URLs are permanent. Returns the number of deleted records.
  */
 export async function deleteOldJobs(db: Db, now: number): Promise<number> {
   const { id } = (await db.selectFrom('accounts').select('id').where('sandbox', '=', 1).executeTakeFirst()) ?? {};
@@ -27,9 +27,9 @@ function deleteBefore(db: Db, time: number, accountId?: string): Promise<number>
           .selectFrom('jobs')
           .select('id')
           .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
-          // An id starts with its time of creation, so an index finds the old ones.
+          // An id starts with its creation time, so an index finds the old ones.
           .where('id', '<', encodeTime(Math.max(time, 0)))
-          // The clock of a machine without a battery may have been wrong when the job was created.
+          // The creation time may be wrong, for example from a machine without a clock battery.
           .where('finished_at', '<', time)
           .limit(limit)
           .$call(forUpdateSkipLocked(db)),

@@ -1,12 +1,12 @@
 import type { Stage } from '@gen3d/engine';
 
-/** What a runner does with a job: fetches and decodes the photo, has the engine take it through its stages, stores the model. */
+/** The stages of a job: fetching and decoding the image, the engine's stages, storing the model. */
 export type JobStage = 'prepare' | Stage | 'store';
 
-/** Wall-clock milliseconds of each stage, in the order in which they came. Waiting for the inference slot is none. */
+/** Wall-clock milliseconds of each stage, in order. Waiting for the inference slot is not included. */
 export type StageTimes = Partial<Readonly<Record<JobStage, number>>>;
 
-/** Reads what a job's row keeps, as the list that a person is shown. */
+/** Parses the stage times of a job's row into a list for display. */
 export function stagesOf(stored: string | null): { stage: JobStage; ms: number }[] | null {
   if (stored === null) return null;
   const times = JSON.parse(stored) as Record<JobStage, number>;

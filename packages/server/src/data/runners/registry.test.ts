@@ -17,7 +17,7 @@ const runner = (id: string) => ({
   adapter: 'NVIDIA L40S',
 });
 
-test('a runner is alive until its last heartbeat is too old, and again after another', async () => {
+test('a runner is alive until its last heartbeat expires, and again after another one', async () => {
   const db = await temporaryDatabase();
   const idsAt = async (now: number) => (await liveRunners(db, now)).map(({ id }) => id);
   expect(await anyRunner(db, 0)).toBe(false);
@@ -34,7 +34,7 @@ test('a runner is alive until its last heartbeat is too old, and again after ano
   expect(await liveRunners(db, 40_000)).toMatchObject([{ id: 'a', started_at: 1_000, heartbeat_at: 40_000 }]);
 });
 
-test('a runner that leaves is gone at once, and one that ended without a word is swept away', async () => {
+test('a runner that shuts down is removed immediately, and one that crashed is swept', async () => {
   const db = await temporaryDatabase();
   for (const id of ['a', 'b', 'c']) await announce(db, runner(id), aliveMs, 0);
   await announce(db, runner('c'), aliveMs, 10_000);
@@ -45,7 +45,7 @@ test('a runner that leaves is gone at once, and one that ended without a word is
   expect(rows).toEqual([{ id: 'c' }]);
 });
 
-test('a runner is busy with the job in its inference', async () => {
+test('a runner is listed with the job in inference', async () => {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   const id = await newJob(db, account, { status: 'QUEUED', progress: 25 });

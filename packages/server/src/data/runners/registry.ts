@@ -4,20 +4,20 @@ import type { RunnerRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
 import { isUnavailable, whyFailed } from '../db/unavailable.js';
 
-/** What a runner says of itself. */
+/** A runner's own description. */
 export type RunnerDescription = Omit<RunnerRow, 'started_at' | 'heartbeat_at' | 'alive_until'>;
 
 export interface LiveRunner extends RunnerRow {
-  /** The job in its inference, or null. */
+  /** The job in inference, or null. */
   job_id: string | null;
 }
 
-/** Tells everybody who uses the database that the runner works, for `aliveMs` from now on. */
+/** Records that the runner is alive for the next `aliveMs`. */
 export async function announce(db: Db, runner: RunnerDescription, aliveMs: number, now: Time): Promise<void> {
   const { instance, device, adapter } = runner;
-  // A device may fail, and the CPU take over.
+  // These change when a device fails and the CPU takes over.
   const current = { instance, device, adapter, heartbeat_at: now, alive_until: after(now, aliveMs) };
-  // Inserted again when it was swept away while its machine slept.
+  // Inserted again if it was swept while its machine slept.
   await db
     .insertInto('runners')
     .values({ ...runner, started_at: now, ...current })
@@ -25,14 +25,14 @@ export async function announce(db: Db, runner: RunnerDescription, aliveMs: numbe
     .execute();
 }
 
-/** The runner is gone, or about to go. */
+/** Removes a runner that terminated or is about to. */
 export async function forget(db: Db, runner: string): Promise<void> {
   await db.deleteFrom('runners').where('id', '=', runner).execute();
 }
 
 /**
- * Announces the runner now, and again four times before it would count as gone. Resolves, once it has been tried, with what
- * ends that and takes the runner out. A database that is away keeps nobody from working.
+ * Announces the runner now, and then four times per `aliveMs`. Resolves after the first attempt with a function that stops
+ * this and removes the runner. An unavailable database does not stop the runner.
  */
 export async function keepAnnounced(
   db: Db,
@@ -41,28 +41,30 @@ export async function keepAnnounced(
   aliveMs: number,
   log: Logger,
 ): Promise<() => Promise<void>> {
-  let underWay: Promise<void> = Promise.resolve();
+  let running: Promise<void> = Promise.resolve();
   const beat = () => {
-    underWay = underWay
+    running = running
       .then(() => announce(db, { id, ...describe() }, aliveMs, currentTime(db)))
       .catch((error: unknown) => {
-        // That the database is away has been logged.
-        if (!isUnavailable(error)) log.warn({ err: error }, 'cannot tell that this runner works');
+        // Outages are logged elsewhere.
+        if (!isUnavailable(error)) log.warn({ err: error }, 'cannot announce this runner');
       });
   };
   beat();
-  await underWay;
+  await running;
   const timer = setInterval(beat, aliveMs / 4);
   return async () => {
     clearInterval(timer);
-    await underWay;
-    await forget(db, id).catch((error: unknown) => log.warn(whyFailed(error), 'cannot take this runner out'));
+    await running;
+    await forget(db, id).catch((error: unknown) =>
+      log.warn(whyFailed(error), 'cannot remove this runner from the database'),
+    );
   };
 }
 
 const alive = (db: Queryable, now: Time) => db.selectFrom('runners').where('alive_until', '>', now);
 
-/** The runners of all machines, the longest at work first. */
+/** The runners of all machines, oldest first. */
 export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
   return alive(db, now)
     .selectAll()
@@ -81,12 +83,12 @@ export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
     .execute();
 }
 
-/** Whether anybody works on jobs. */
+/** Whether any runner is alive. */
 export async function anyRunner(db: Db, now: Time): Promise<boolean> {
   return (await alive(db, now).select('id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Deletes the runners that ended without a word before `time`. */
+/** Deletes the runners whose last heartbeat expired before `time`. */
 export async function sweepRunners(db: Db, time: Time): Promise<void> {
   await db.deleteFrom('runners').where('alive_until', '<', time).execute();
 }

@@ -14,8 +14,8 @@ export async function listDeadLetters(db: Db): Promise<OutboxRow[]> {
 }
 
 /**
- * Puts dead letters back in the queue with a fresh set of attempts and the same event ids: one by its event id, or all
- * that died since a time. Those whose account has no endpoint now stay dead. Returns how many were put back.
+ * Replays dead letters with a full set of attempts and the same event ids: one by its event id, or all since a time. Those
+ * of accounts without an endpoint stay dead letters. Returns the number of replayed events.
  */
 export async function replayDeadLetters(
   db: Db,
@@ -32,7 +32,7 @@ export async function replayDeadLetters(
   return Number(numUpdatedRows);
 }
 
-/** Deletes the dead letters that have been kept long enough. */
+/** Deletes the dead letters past their retention time. */
 export async function deleteOldDeadLetters(db: Db, now: number): Promise<void> {
   await inBatches((limit) =>
     db

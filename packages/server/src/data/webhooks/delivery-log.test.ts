@@ -7,7 +7,7 @@ import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { dayMs } from '../../base/time.js';
 import { Delivery } from '../../work/webhooks/delivery.js';
 import { sign } from '../../work/webhooks/post-event.js';
-import { deleteOldDeliveries, type Exchange, logDelivery, mostKept } from './delivery-log.js';
+import { deleteOldDeliveries, type Exchange, logDelivery, maxAttemptsKept } from './delivery-log.js';
 import { Endpoints } from './endpoints.js';
 import { recordPing } from './outbox.js';
 import { SecretBox } from './secret-box.js';
@@ -42,7 +42,7 @@ async function logOfPing(answer: string | ((response: ServerResponse) => void), 
   return { log, url, secret, account };
 }
 
-test('an attempt is logged as it was sent, signature included, with how the answer begins; the secret is nowhere', async () => {
+test('an attempt is logged with its headers and the start of the response, but without the secret', async () => {
   const { log, url, secret, account } = await logOfPing((response) => response.writeHead(201).end('thank you'));
   const [{ request_headers, request_body, ...entry }] = log as [(typeof log)[number]];
   expect(entry).toMatchObject({
@@ -59,7 +59,7 @@ test('an attempt is logged as it was sent, signature included, with how the answ
   expect(JSON.stringify(log)).not.toContain(secret);
 });
 
-test('every attempt at an event is logged, and what went wrong', async () => {
+test('every attempt at an event is logged with its failure', async () => {
   let count = 0;
   const { log } = await logOfPing((response) => {
     count += 1;
@@ -74,19 +74,19 @@ test('every attempt at an event is logged, and what went wrong', async () => {
   ]);
 });
 
-test('an endpoint where nothing listens is said to be one', async () => {
+test('an endpoint that refuses connections is reported as such', async () => {
   const { log } = await logOfPing('http://127.0.0.1:9/hook');
   expect(log[0]).toMatchObject({ response_status: null, failure: 'connection refused: no server is listening there' });
 });
 
-test('of an answer that does not end, what came is logged, and the delivery counts', async () => {
+test('a response that does not end is logged as far as it arrived, and the delivery succeeds', async () => {
   const { log } = await logOfPing((response) => response.writeHead(200).write('so far'));
   expect(log[0]).toMatchObject({ response_status: 200, response_body: 'so far…', failure: null });
 });
 
-test('of a long answer in any bytes, the first 2 KiB are logged as text', async () => {
+test('the first 2 KiB of a long response in any encoding are logged as text', async () => {
   const { log } = await logOfPing((response) => response.end(`\0${'ü'.repeat(1_000_000)}`));
-  // A byte of the last letter is beyond the limit.
+  // One byte of the last letter exceeds the limit.
   expect(log[0]?.response_body).toBe(`\uFFFD${'ü'.repeat(1_023)}…`);
 });
 
@@ -101,20 +101,22 @@ const exchange: Exchange = {
   tookMs: 1,
 };
 
-test('an account’s log holds its latest attempts and no more, and nothing older than 14 days', async () => {
+test('an account’s log keeps a limited number of its latest attempts, for 14 days', async () => {
   const db = await temporaryDatabase();
   const [busy, other] = [await newAccount(db), await newAccount(db)];
   for (const account of [other, busy]) await recordPingOf(account);
   const events = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
   const [first, second] = events as [(typeof events)[number], (typeof events)[number]];
   await logDelivery(db, first, exchange);
-  for (let tookMs = 1; tookMs <= mostKept + 3; tookMs++) await logDelivery(db, second, { ...exchange, tookMs });
+  for (let tookMs = 1; tookMs <= maxAttemptsKept + 3; tookMs++) await logDelivery(db, second, { ...exchange, tookMs });
   const kept = async (account: string) =>
     (await db.selectFrom('webhook_deliveries').select('took_ms').where('account_id', '=', account).execute()).map(
       ({ took_ms }) => took_ms,
     );
   expect(await kept(other)).toEqual([1]);
-  expect((await kept(busy)).sort((a, b) => a - b)).toEqual(Array.from({ length: mostKept }, (_, index) => index + 4));
+  expect((await kept(busy)).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: maxAttemptsKept }, (_, index) => index + 4),
+  );
   const days = (count: number) => Date.now() + count * dayMs;
   await deleteOldDeliveries(db, days(13));
   expect(await kept(other)).toHaveLength(1);

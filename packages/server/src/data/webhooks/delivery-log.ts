@@ -7,29 +7,29 @@ import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 
-/** Of each account, however many it makes. A job makes about ten. */
-export const mostKept = 500;
+/** Kept attempts per account. A job causes about ten. */
+export const maxAttemptsKept = 500;
 const keptMs = limits.deadLetterDays * dayMs;
 
-/** One attempt at a delivery: what was sent, and what came back. */
+/** One attempt at a delivery: the request and the response. */
 export interface Exchange {
   url: string;
-  /** With the signature, which tells nothing of the secret. */
+  /** Includes the signature, which does not reveal the secret. */
   requestHeaders: Readonly<Record<string, string>>;
   requestBody: string;
-  /** Null when no answer came. */
+  /** Null without a response. */
   responseStatus: number | null;
-  /** How the answer's body begins; null when no answer came. */
+  /** The start of the response body; null without a response. */
   responseBody: string | null;
-  /** Why the attempt counts as failed, in words; null when it succeeded. */
+  /** Why the attempt failed; null if it succeeded. */
   failure: string | null;
   /** Milliseconds since 1970. */
   startedAt: number;
-  /** Until the answer's status, or until the attempt failed. */
+  /** Until the response's status arrived, or the attempt failed. */
   tookMs: number;
 }
 
-/** Writes an attempt down for the account's people, and forgets the one that is now too many. */
+/** Logs an attempt for the account's users, and deletes the oldest one beyond the limit. */
 export async function logDelivery(trx: Queryable, event: OutboxRow, exchange: Exchange): Promise<void> {
   const { account_id } = event;
   await trx
@@ -63,12 +63,12 @@ export async function logDelivery(trx: Queryable, event: OutboxRow, exchange: Ex
         .where('account_id', '=', account_id)
         .orderBy('id', 'desc')
         .limit(1)
-        .offset(mostKept),
+        .offset(maxAttemptsKept),
     )
     .execute();
 }
 
-/** Deletes what has been kept as long as a dead letter is. */
+/** Deletes attempts older than the retention time of dead letters. */
 export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
   await inBatches((limit) =>
     db
@@ -77,7 +77,7 @@ export async function deleteOldDeliveries(db: Db, now: number): Promise<void> {
         eb
           .selectFrom('webhook_deliveries')
           .select('id')
-          // An id starts with its time of creation, so the primary key finds the old ones.
+          // An id starts with its creation time, so the primary key finds the old ones.
           .where('id', '<', encodeTime(Math.max(now - keptMs, 0)))
           .limit(limit)
           .$call(forUpdateSkipLocked(db)),

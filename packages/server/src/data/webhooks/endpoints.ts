@@ -14,41 +14,44 @@ export interface Endpoint {
 
 const newSecret = () => webhookSecretPrefix + randomToken(40);
 
-/** The one webhook endpoint an account may have. */
+/** Each account has at most one webhook endpoint. */
 export class Endpoints {
-  constructor(
-    private readonly db: Db,
-    private readonly box: SecretBox,
-  ) {}
+  readonly #db: Db;
+  readonly #box: SecretBox;
+
+  constructor(db: Db, box: SecretBox) {
+    this.#db = db;
+    this.#box = box;
+  }
 
   async find(accountId: string): Promise<Endpoint | undefined> {
-    const row = await this.db
+    const row = await this.#db
       .selectFrom('webhook_endpoints')
       .select(['url', 'sealed_secret'])
       .where('account_id', '=', accountId)
       .executeTakeFirst();
-    return row && { url: row.url, secret: this.box.open(row.sealed_secret, accountId) };
+    return row && { url: row.url, secret: this.#box.open(row.sealed_secret, accountId) };
   }
 
-  /** Where to make a delivery that was claimed, or undefined when its event or the endpoint has been dropped meanwhile. */
+  /** The endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
   async ofDelivery({ seq, lease_token, account_id }: OutboxRow): Promise<Endpoint | undefined> {
-    const row = await this.db
+    const row = await this.#db
       .selectFrom('webhook_endpoints')
       .innerJoin('outbox', 'outbox.account_id', 'webhook_endpoints.account_id')
       .select(['url', 'sealed_secret'])
       .where('outbox.seq', '=', seq)
       .where('outbox.lease_token', '=', lease_token)
       .executeTakeFirst();
-    return row && { url: row.url, secret: this.box.open(row.sealed_secret, account_id) };
+    return row && { url: row.url, secret: this.#box.open(row.sealed_secret, account_id) };
   }
 
-  /** Sets the URL. The secret comes back only when this is the account's first endpoint, or the first since a DELETE. */
+  /** Sets the URL. Returns a secret only if the account had no endpoint. */
   async put(accountId: string, url: string, now: Time): Promise<{ url: string; secret?: string }> {
     const secret = newSecret();
-    return transaction(this.db, async (trx) => {
+    return transaction(this.#db, async (trx) => {
       const { numInsertedOrUpdatedRows } = await trx
         .insertInto('webhook_endpoints')
-        .values({ account_id: accountId, url, sealed_secret: this.box.seal(secret, accountId), created_at: now })
+        .values({ account_id: accountId, url, sealed_secret: this.#box.seal(secret, accountId), created_at: now })
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirstOrThrow();
       if (numInsertedOrUpdatedRows === 1n) return { url, secret };
@@ -57,20 +60,20 @@ export class Endpoints {
     });
   }
 
-  /** Forgets the endpoint with everything still waiting for it. Does nothing when there is none. */
+  /** Deletes the endpoint, if any, and drops all events waiting for it. */
   async remove(accountId: string): Promise<void> {
-    await transaction(this.db, async (trx) => {
+    await transaction(this.#db, async (trx) => {
       await trx.deleteFrom('webhook_endpoints').where('account_id', '=', accountId).execute();
       await dropWaiting(trx, accountId);
     });
   }
 
-  /** Replaces the secret; deliveries from now on are signed with the new one. Undefined when there is no endpoint. */
+  /** Replaces the secret that signs all further deliveries. Undefined without an endpoint. */
   async rotate(accountId: string): Promise<string | undefined> {
     const secret = newSecret();
-    const { numUpdatedRows } = await this.db
+    const { numUpdatedRows } = await this.#db
       .updateTable('webhook_endpoints')
-      .set({ sealed_secret: this.box.seal(secret, accountId) })
+      .set({ sealed_secret: this.#box.seal(secret, accountId) })
       .where('account_id', '=', accountId)
       .executeTakeFirstOrThrow();
     return numUpdatedRows === 1n ? secret : undefined;

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { subkey } from '../../base/server-key.js';
 
 /**
- * Encrypts webhook secrets at rest: AES-256-GCM under the server key, bound to the account, so that neither a copy of the
- * database nor a row moved to another account gives a usable secret. Form: `v1.` and base64url of iv, tag, ciphertext.
+ * Encrypts webhook secrets at rest with AES-256-GCM under the server key. They are bound to the account: neither a copy of
+ * the database nor a row moved to another account reveals a secret. Format: `v1.` and base64url of iv, tag, ciphertext.
  */
 export class SecretBox {
   readonly #key: Buffer;
@@ -19,9 +19,9 @@ export class SecretBox {
     return `v1.${Buffer.concat([iv, cipher.getAuthTag(), sealed]).toString('base64url')}`;
   }
 
-  /** @throws when the text was not sealed for this account under this server key */
+  /** @throws if the text was not sealed for this account under this server key */
   open(sealed: string, accountId: string): string {
-    if (!sealed.startsWith('v1.')) throw new Error('the stored webhook secret has an unknown form');
+    if (!sealed.startsWith('v1.')) throw new Error('The stored webhook secret has an unknown format');
     const bytes = Buffer.from(sealed.slice(3), 'base64url');
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, 12))
       .setAAD(Buffer.from(accountId))

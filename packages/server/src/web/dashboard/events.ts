@@ -2,7 +2,7 @@ import type { Delivery, EventEntry } from '@gen3d/schema/dashboard';
 import { isoTime } from '../../base/time.js';
 import type { Queryable } from '../../data/db/open.js';
 import type { OutboxRow } from '../../data/db/tables.js';
-import { mostKept } from '../../data/webhooks/delivery-log.js';
+import { maxAttemptsKept } from '../../data/webhooks/delivery-log.js';
 
 /** An account whose receiver is down may have thousands of events. */
 const maxEvents = 100;
@@ -84,7 +84,7 @@ export async function listEvents(
   for (const row of await outbox.orderBy('seq', 'desc').limit(maxEvents).execute()) {
     events.set(row.event_id, { subject: row, queued: row, attempts: [] });
   }
-  for (const row of await log.orderBy('delivery.id', 'desc').limit(mostKept).execute()) {
+  for (const row of await log.orderBy('delivery.id', 'desc').limit(maxAttemptsKept).execute()) {
     const { attempts, due_at, dead_at, last_failure } = row;
     const queued = row.seq === null ? undefined : { attempts, due_at: due_at ?? 0, dead_at, last_failure };
     const known = events.get(row.event_id);
