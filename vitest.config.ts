@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 const server = 'packages/server';
-/** The tests that have to do with the database: each runs on SQLite and on PostgreSQL. Those of one of them say so by name. */
+/** The tests that use the database. They run on SQLite and on PostgreSQL. */
 const onBothDatabases = [
   `${server}/src/data/{accounts,db,jobs,runners}/**/*.test.ts`,
   `${server}/src/work/preparation/preparer.test.ts`,
@@ -14,19 +14,20 @@ const onBothDatabases = [
 ];
 const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 
-/** The seed of random plans. `npm run test:soak` takes another one every time, and prints it. */
+/** Seed of random plans. `npm run test:soak` uses a new one each time. The tests print it, so that a run can be repeated. */
 const seedOf = (soak: boolean) =>
   Number(process.env.GEN3D_TEST_SEED || (soak ? Math.floor(Math.random() * 2 ** 31) : 20_261_121));
 
 export default defineConfig(({ mode }) => ({
   test: {
-    // Some tests have a long version, which `npm run test:soak` runs.
+    // `npm run test:soak` runs the long versions of some tests.
     provide: { soak: mode === 'soak', seed: seedOf(mode === 'soak') },
-    // Real servers, child processes and ONNX sessions share two cores in CI: a file may be slow without being wrong.
+    // On a busy machine, real servers, child processes and ONNX sessions may be slow without being wrong.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    maxWorkers: 2,
-    // The files of a worker share its loaded modules, which saves two minutes. Tests therefore undo what they change.
+    // One more than the cores in CI, because many tests wait for child processes.
+    maxWorkers: 3,
+    // The files of a worker share its loaded modules, which saves over a minute. Tests must undo global changes.
     isolate: false,
     projects: [
       {

@@ -81,23 +81,23 @@ test('a waiting job can be canceled while the server runs', async () => {
 });
 
 test('after a leaked server key was replaced as the documentation says, only new API keys and secrets work', async () => {
-  const place = await newInstallation();
-  const first = await startServer({ ...place });
+  const installation = await newInstallation();
+  const first = await startServer({ ...installation });
   await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
   await first.close();
 
   const page = readFileSync(new URL('../../../docs/operations/backup-and-moving.md', import.meta.url), 'utf8');
   const statements = /## A leaked server key.*?```sql(.*?)```/s.exec(page)?.[1]?.split(';') ?? [];
   expect(statements.length).toBeGreaterThan(3);
-  const db = openDatabase(onPostgres ? place.database : join(place.dataDir, 'gen3d.sqlite'));
+  const db = openDatabase(onPostgres ? installation.database : join(installation.dataDir, 'gen3d.sqlite'));
   for (const statement of statements) if (statement.trim()) await sql.raw(statement).execute(db);
   if (onPostgres) await sql`delete from server_key`.execute(db);
-  else rmSync(join(place.dataDir, 'server.key'));
+  else rmSync(join(installation.dataDir, 'server.key'));
   await db.destroy();
 
-  const second = await startServer({ ...place });
+  const second = await startServer({ ...installation });
   expect((await second.call('GET', '/v1/balance', undefined, first.apiKey)).status).toBe(403);
-  const admin = await openAdmin(loadConfig({ ...place }, {}));
+  const admin = await openAdmin(loadConfig({ ...installation }, {}));
   onTestFinished(() => admin.close());
   const [account] = await admin.listAccounts();
   const { api_key } = await admin.createKey(account!.account_id);

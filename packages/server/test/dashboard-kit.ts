@@ -1,15 +1,15 @@
 import type { Admin } from '../src/admin.js';
-import type { Answer, TestServer } from './kit.js';
+import type { ApiResponse, TestServer } from './kit.js';
 
 export interface Browser {
   cookie: string | undefined;
   setCookie: string;
-  signedIn: Answer;
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  signedIn: ApiResponse;
+  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
 }
 
 export const tokenOf = (link: string): string => link.slice(link.indexOf('#') + 1);
-export const codeOf = ({ body }: Answer): string | undefined => (body as { error?: { code: string } }).error?.code;
+export const codeOf = ({ body }: ApiResponse): string | undefined => (body as { error?: { code: string } }).error?.code;
 
 /** The requests that browsers send from a server's pages, without a browser. */
 export function browsersOn(server: () => TestServer, admin: () => Admin) {
@@ -20,7 +20,7 @@ export function browsersOn(server: () => TestServer, admin: () => Admin) {
     path: string,
     body: unknown,
     headers: Record<string, string>,
-  ): Promise<Answer & { setCookie: string }> {
+  ): Promise<ApiResponse & { setCookie: string }> {
     const response = await fetch(`${server().url}/dashboard/api${path}`, {
       method,
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },

@@ -20,9 +20,9 @@ test('a job whose device fails is charged for the CPU, and a fresh process tries
 }, async () => {
   const folder = temporaryFolder();
   const deviceFails = join(folder, 'device-fails');
-  const place = await newInstallation();
+  const installation = await newInstallation();
   const settings = {
-    ...place,
+    ...installation,
     bundle: await writeBallBundle(folder, 'ball', { kind: 'points' }),
     matte: await writeMatteBundle(folder, 'bright'),
     device: 'dml',
@@ -35,7 +35,7 @@ test('a job whose device fails is charged for the CPU, and a fresh process tries
   };
   const server = spawnServer(settings, { NODE_OPTIONS: `--require ${preload}`, DEVICE_FAILS: deviceFails });
   onTestFinished(() => server.kill());
-  const db = openDatabase(openDataDir(place).database);
+  const db = openDatabase(openDataDir(installation).database);
   onTestFinished(() => db.destroy());
   await server.ready;
   const runners = async () =>

@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { CreateJobResponse, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { inject, onTestFinished } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
@@ -14,17 +15,18 @@ import { credit } from '../src/data/accounts/ledger.js';
 import { type Db, migrate, openDatabase } from '../src/data/db/open.js';
 import { enqueueJob, type NewJob } from '../src/data/jobs/job-store.js';
 import { type ServeOptions, type Server, serve } from '../src/serve.js';
+import { asDataUri } from './ball-photo.js';
 import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
 
 export const silent = pino({ level: 'silent' });
 
-/** Settings that make a job cheap: no weights to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
+/** Settings for cheap jobs: no network to load, and the smallest model. A job then takes 0.5 to 1 s of CPU time. */
 export const smallModels = { bundle: 'inflate', device: 'cpu', resolution: 32, textureSize: 256 } as const;
 
-/** Takes what must happen when whatever was set up is over. */
-export type AtEnd = (end: () => void | Promise<void>) => void;
+/** Registers a cleanup function, such as `onTestFinished`. */
+export type AtEnd = (cleanup: () => void | Promise<void>) => void;
 
-/** A folder that lives as long as the test. */
+/** A folder that is removed after the test. */
 export function temporaryFolder(atEnd: AtEnd = onTestFinished, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, 'gen3d-server-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
@@ -32,19 +34,19 @@ export function temporaryFolder(atEnd: AtEnd = onTestFinished, parent = tmpdir()
 }
 
 const postgres = inject('postgres');
-/** The tests of a store run twice, each in a vitest project of its own: on SQLite and on PostgreSQL. */
+/** Tests that use the database run in two Vitest projects: on SQLite and on PostgreSQL. */
 export const onPostgres = postgres !== undefined;
 
-/** A PostgreSQL database of its own: with the tables, or empty. Its URL. */
+/** Creates a PostgreSQL database as a copy of `from`, which has all tables by default. Returns its URL. */
 export async function newPostgresDatabase(atEnd: AtEnd = onTestFinished, from = template): Promise<string> {
-  if (!postgres || 'missing' in postgres) throw new Error('this test needs PostgreSQL');
+  if (!postgres || 'missing' in postgres) throw new Error('This test needs PostgreSQL');
   const name = `test_${newUlid().toLowerCase()}`;
   await createDatabase(postgres.url, name, from);
   atEnd(() => dropDatabase(postgres.url, name));
   return urlOfDatabase(postgres.url, name);
 }
 
-/** A fresh database with the real migrations, on SQLite or PostgreSQL. */
+/** A new database with all tables, on SQLite or PostgreSQL. */
 export async function temporaryDatabase(): Promise<Db> {
   const db = openDatabase(onPostgres ? await newPostgresDatabase() : join(temporaryFolder(), 'test.sqlite'));
   onTestFinished(() => db.destroy());
@@ -52,13 +54,13 @@ export async function temporaryDatabase(): Promise<Db> {
   return db;
 }
 
-/** Settings of where a server keeps what it keeps. */
+/** The settings that say where a server stores its data. */
 export interface Installation {
   dataDir: string;
   database: string;
 }
 
-/** A place for a server that is new, and lives as long as the test. */
+/** A data directory and a database, both empty, that are removed after the test. */
 export async function newInstallation(atEnd: AtEnd = onTestFinished): Promise<Installation> {
   const dataDir = temporaryFolder(atEnd);
   return { dataDir, database: onPostgres ? await newPostgresDatabase(atEnd) : 'sqlite' };
@@ -73,7 +75,7 @@ export async function newAccount(db: Db, name = 'test'): Promise<string> {
   });
 }
 
-/** A PENDING job of the account that is prepared, so that runners claim it. */
+/** Inserts a PENDING, prepared job, which a runner can claim. */
 export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
   const id = fields.id ?? newUlid();
   const job = {
@@ -90,7 +92,7 @@ export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> 
   return id;
 }
 
-/** An endpoint whose deliveries nobody makes: enough for events to be recorded. */
+/** Inserts a webhook endpoint, so that the account's events are recorded. */
 export async function withEndpoint(db: Db, accountId: string): Promise<void> {
   await db
     .insertInto('webhook_endpoints')
@@ -98,7 +100,7 @@ export async function withEndpoint(db: Db, accountId: string): Promise<void> {
     .execute();
 }
 
-/** What was recorded for the account, in order: `[status, progress]` of each event. */
+/** The account's recorded events in order, each as `[status, progress]`. */
 export async function eventsOf(db: Db, accountId: string): Promise<[string | null, number | null][]> {
   const rows = await db
     .selectFrom('outbox')
@@ -109,10 +111,10 @@ export async function eventsOf(db: Db, accountId: string): Promise<[string | nul
   return rows.map(({ status, progress }) => [status, progress]);
 }
 
-export interface Answer {
+export interface ApiResponse {
   status: number;
   headers: Headers;
-  /** Parsed when it is JSON, else text. */
+  /** Parsed if it is JSON, otherwise text. */
   body: unknown;
 }
 
@@ -120,8 +122,8 @@ export interface TestServer extends Server {
   config: Config;
   apiKey: string;
   stdout: string;
-  /** Calls the API with the first account's key, or another (null: none). A string body is sent as it is. */
-  call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
+  /** Calls the API with the first account's key, another key, or none (null). Sends a string body unchanged. */
+  call(method: string, path: string, body?: unknown, key?: string | null): Promise<ApiResponse>;
 }
 
 export async function callServer(
@@ -130,7 +132,7 @@ export async function callServer(
   path: string,
   body: unknown,
   key: string | null,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   const response = await fetch(url + path, {
     method,
     redirect: 'manual',
@@ -146,18 +148,41 @@ export async function callServer(
   return { status: response.status, headers: response.headers, body: parsed };
 }
 
-/** A whole server on a free port that makes small models. Without `workers` it has no runners, and jobs stay PENDING. */
+type Call = (method: string, path: string, body?: unknown) => Promise<Pick<ApiResponse, 'status' | 'body'>>;
+
+/** The request body of a job for an image, given by its bytes or URL. */
+export const imageJob = (image: Uint8Array | string) => ({
+  type: 'image-to-3d',
+  input: { image_urls: [typeof image === 'string' ? image : asDataUri(image)] },
+});
+
+/** Creates a job and returns its id. */
+export async function createJob(call: Call, body: unknown): Promise<string> {
+  return CreateJobResponse.parse((await call('POST', '/v1/jobs', body)).body).job_id;
+}
+
+export const readJob = async (call: Call, id: string): Promise<Task> =>
+  Task.parse((await call('GET', `/v1/jobs/${id}`)).body);
+
+/** Waits until the job has a terminal status. */
+export const finishedJob = (call: Call, id: string): Promise<Task> =>
+  until(async () => {
+    const task = await readJob(call, id);
+    return task.finished_at !== null && task;
+  }, 110_000);
+
+/** A whole server on a free port that makes small models. Unless `workers` is set, it has no runners. */
 export async function startServer(
   settings: Record<string, unknown> = {},
   { atEnd = onTestFinished, ...options }: Pick<ServeOptions, 'log' | 'sampleFolder'> & { atEnd?: AtEnd } = {},
 ): Promise<TestServer> {
   const defaults = { ...smallModels, port: 0, workers: 0, rateLimit: 'off' };
-  const place = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
-  // Settings without a flag can only come from the file; all of them may.
-  const reloadConfig = () => loadConfig({}, {}, { ...defaults, ...place, ...settings });
+  const installation = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
+  // As a config file, which can hold every setting; some settings have no flag.
+  const reloadConfig = () => loadConfig({}, {}, { ...defaults, ...installation, ...settings });
   const config = reloadConfig();
   if (onPostgres && config.database === 'sqlite')
-    throw new Error('a data directory of newInstallation() has a database');
+    throw new Error('Pass the database of newInstallation() together with its data directory');
   let stdout = '';
   const server = await serve(config, {
     log: silent,
@@ -183,7 +208,7 @@ export async function startServer(
   };
 }
 
-/** A web server on loopback for the length of the test; returns its address. */
+/** Starts a web server on loopback for the duration of the test. Returns its URL. */
 export async function site(listener: RequestListener): Promise<string> {
   const server = createServer(listener).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -194,13 +219,13 @@ export async function site(listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** Counts what is under way, and keeps the most there ever was at once. */
-export class UnderWay {
+/** Records the maximum number of operations in progress at the same time. */
+export class ConcurrencyMeter {
   #now = 0;
-  most = 0;
+  max = 0;
 
   begin(): void {
-    this.most = Math.max(this.most, ++this.#now);
+    this.max = Math.max(this.max, ++this.#now);
   }
 
   end(): void {
@@ -208,13 +233,13 @@ export class UnderWay {
   }
 }
 
-/** Waits until `check` returns something, asking every 50 ms. */
+/** Calls `check` every 50 ms until it returns a value. */
 export async function until<T>(check: () => Promise<T | undefined | false>, timeoutMs = 60_000): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
     const value = await check();
     if (value) return value;
-    if (Date.now() > deadline) throw new Error(`nothing came of it within ${timeoutMs} ms`);
+    if (Date.now() > deadline) throw new Error(`Timed out after ${timeoutMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

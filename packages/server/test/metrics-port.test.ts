@@ -19,10 +19,10 @@ function metricsLog() {
 const get = (url: string, path: string) => callServer(url, 'GET', path, undefined, null);
 
 test('a worker serves its health and the counts of its runners on a separate port, and nothing else there', async () => {
-  const place = await newInstallation();
-  const server = await startServer({ ...place });
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
   const { log, address } = metricsLog();
-  const settings = { ...place, ...smallModels, metricsPort: 0 };
+  const settings = { ...installation, ...smallModels, metricsPort: 0 };
   const running = await worker(loadConfig({}, {}, settings), { log });
   onTestFinished(() => running.close({ graceMs: 0 }));
   const url = address()!;
@@ -38,10 +38,10 @@ test('a worker serves its health and the counts of its runners on a separate por
 });
 
 test('a worker has no port unless one is set', async () => {
-  const place = await newInstallation();
-  await startServer({ ...place });
+  const installation = await newInstallation();
+  await startServer({ ...installation });
   const { log, address } = metricsLog();
-  const running = await worker(loadConfig({}, {}, { ...place, ...smallModels }), { log });
+  const running = await worker(loadConfig({}, {}, { ...installation, ...smallModels }), { log });
   onTestFinished(() => running.close({ graceMs: 0 }));
   expect(address()).toBeUndefined();
 });

@@ -9,11 +9,11 @@ import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, silent, startServer, until } from './kit.js';
 
 test('a job whose photo is away for a while loses no attempt; one whose photo stays away fails some day', async () => {
-  const place = await newInstallation();
-  const server = await startServer({ ...place });
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
   const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
   const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
-  const db = openDatabase(join(place.dataDir, 'gen3d.sqlite'));
+  const db = openDatabase(join(installation.dataDir, 'gen3d.sqlite'));
   onTestFinished(() => db.destroy());
   const job = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   /** Has it claimed now, and not only after the pause. */
@@ -30,8 +30,8 @@ test('a job whose photo is away for a while loses no attempt; one whose photo st
       return lease_token === null && lease_expires_at !== null && { attempt, status };
     }, 60_000);
 
-  const inputs = join(place.dataDir, 'inputs');
-  renameSync(join(inputs, id), join(place.dataDir, 'hidden'));
+  const inputs = join(installation.dataDir, 'inputs');
+  renameSync(join(inputs, id), join(installation.dataDir, 'hidden'));
   const { close } = await worker({ ...server.config, workers: 1 }, { log: silent });
   onTestFinished(() => close({ graceMs: 0 }));
   for (let time = 0; time < 4; time++) {

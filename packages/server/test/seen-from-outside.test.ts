@@ -83,24 +83,24 @@ describe('/readyz', () => {
 describe('a server at work', () => {
   const ends: (() => void | Promise<void>)[] = [];
   let ca: PrivateCa;
-  let place: Installation;
+  let installation: Installation;
   let server: ServerProcess;
   let db: Db;
 
   beforeAll(async () => {
     const atEnd = (end: () => void | Promise<void>) => void ends.push(end);
     ca = await makePrivateCa();
-    place = await newInstallation(atEnd);
-    const caFile = join(place.dataDir, 'ca.pem');
+    installation = await newInstallation(atEnd);
+    const caFile = join(installation.dataDir, 'ca.pem');
     writeFileSync(caFile, ca.ca);
     const settings = { instance: 'g6e', rates: { g6e: 0.002 }, allowPrivateNetwork: true, webhookRetryDelays: [] };
     server = spawnServer(
-      { workers: 1, bootstrapBalanceUsd: 10, ...place, ...settings },
+      { workers: 1, bootstrapBalanceUsd: 10, ...installation, ...settings },
       { NODE_EXTRA_CA_CERTS: caFile },
     );
     atEnd(() => server.kill());
     await server.ready;
-    db = openDatabase(openDataDir(place).database);
+    db = openDatabase(openDataDir(installation).database);
     atEnd(() => db.destroy());
   });
   afterAll(async () => {
@@ -138,7 +138,7 @@ describe('a server at work', () => {
     const account = await db.selectFrom('accounts').select('id').where('sandbox', '=', 0).executeTakeFirstOrThrow();
     // A prepared job that a runner somewhere has abandoned, and one that is sent just now.
     const abandoned = { id: newUlid(), attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
-    writeFileSync(join(openDataDir(place).inputs, abandoned.id), ballPhoto(160, 0.1));
+    writeFileSync(join(openDataDir(installation).inputs, abandoned.id), ballPhoto(160, 0.1));
     const lying = await newJob(db, account.id, { image_url: null, ...abandoned });
     expect((await finished(server, lying)).status).toBe('SUCCEEDED');
     const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);

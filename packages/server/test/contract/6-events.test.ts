@@ -22,7 +22,7 @@ import { type AtEnd, type Installation, newInstallation, until } from '../kit.js
 import { type Caller, callerOf, withImages } from './kit.js';
 
 const endpoint = '/v1/webhook-endpoint';
-let place: Installation;
+let installation: Installation;
 let ca: PrivateCa;
 let server: ServerProcess;
 let db: Db;
@@ -35,7 +35,7 @@ interface Customer extends Caller {
 
 /** An account with a receiver. */
 async function customer(atEnd: AtEnd, answer?: Answering): Promise<Customer> {
-  const admin = await openAdmin(loadConfig({ ...place }, {}));
+  const admin = await openAdmin(loadConfig({ ...installation }, {}));
   const { account_id } = await admin.createAccount('customer', 10);
   const { api_key } = await admin.createKey(account_id);
   await admin.close();
@@ -69,17 +69,17 @@ let ids: { good: string; bad: string };
 
 beforeAll(async () => {
   ca = await makePrivateCa();
-  place = await newInstallation((end) => void endings.push(end));
-  const caFile = join(place.dataDir, 'ca.pem');
+  installation = await newInstallation((end) => void endings.push(end));
+  const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
   const settings = {
-    ...place,
+    ...installation,
     allowPrivateNetwork: true,
     webhookRetryDelays: [0.1],
   };
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
-  db = openDatabase(openDataDir(place).database);
+  db = openDatabase(openDataDir(installation).database);
   one = await customer((end) => void endings.push(end));
   await one.call('POST', `${endpoint}/test`);
   const queued = await db.selectFrom('outbox').selectAll().where('event', '=', 'ping').executeTakeFirstOrThrow();

@@ -1,6 +1,6 @@
 import { openApiDocument } from '@gen3d/schema/openapi';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { Answer } from '../kit.js';
+import type { ApiResponse } from '../kit.js';
 
 interface Response {
   $ref?: string;
@@ -27,7 +27,7 @@ const routes = Object.keys(document.paths).map((path) => ({
  * How a response violates the OpenAPI document: an undocumented status, or a body of another shape. Undefined if it does
  * not, and for routes that the document does not have.
  */
-export function undocumented(method: string, target: string, { status, body }: Answer): string | undefined {
+export function undocumented(method: string, target: string, { status, body }: ApiResponse): string | undefined {
   const pathname = target.split('?', 1)[0] ?? '';
   const route = routes.find(({ pattern }) => pattern.test(pathname));
   const operation = route && document.paths[route.path]?.[method.toLowerCase()];

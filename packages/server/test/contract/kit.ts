@@ -1,7 +1,7 @@
 import { CreateJobResponse, ErrorBody, ListJobsResponse, Task } from '@gen3d/schema';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type Admin, openAdmin } from '../../src/admin.js';
-import { type Answer, startServer, type TestServer } from '../kit.js';
+import { type ApiResponse, startServer, type TestServer } from '../kit.js';
 import { undocumented } from './documented.js';
 
 export const photoUrl = 'https://example.com/photo.jpg';
@@ -12,7 +12,7 @@ export const photoJob = (extra: Record<string, unknown> = {}) => ({
 });
 export const withImages = (...image_urls: unknown[]) => photoJob({ input: { image_urls } });
 
-type Call = (method: string, path: string, body?: unknown) => Promise<Answer>;
+type Call = (method: string, path: string, body?: unknown) => Promise<ApiResponse>;
 
 /** A separate account, so that tests that share a server share nothing else. */
 export interface Caller {
@@ -71,7 +71,7 @@ export function sharedServer(settings: Record<string, unknown> = {}) {
 }
 
 /** Checks that an error response has the standard shape and no other fields. Returns its message. */
-export function refused({ status, body }: Answer, expectedStatus: number, code: string): string {
+export function refused({ status, body }: ApiResponse, expectedStatus: number, code: string): string {
   expect(status).toBe(expectedStatus);
   expect(body).toEqual({ error: { code, message: expect.any(String) } });
   return ErrorBody.parse(body).error.message;

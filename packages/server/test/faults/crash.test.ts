@@ -22,7 +22,7 @@ import { isWholeGlb, isWholeJpeg } from './whole-files.js';
 
 const seed = inject('seed');
 /** A kill does less to PostgreSQL than to SQLite, whose transactions end with the process. */
-const kills = inject('soak') ? (onPostgres ? 12 : 50) : 7;
+const kills = inject('soak') ? (onPostgres ? 12 : 50) : onPostgres ? 4 : 7;
 /** Jobs that are open at once: enough to keep the runner busy, few enough to be done soon after the last kill. */
 const openJobs = 5;
 const rateUsdPerSecond = 0.002;
@@ -81,10 +81,10 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
   timeout: 600_000,
 }, async () => {
   console.log(`crash test: GEN3D_TEST_SEED=${seed}`);
-  const place = await newInstallation();
-  const { database, assets } = openDataDir(place);
+  const installation = await newInstallation();
+  const { database, assets } = openDataDir(installation);
   const ca = await makePrivateCa();
-  const caFile = join(place.dataDir, 'ca.pem');
+  const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
   // A receiver with hiccups, so that retries cross the kills as well.
   const receiver = await openReceiver(ca, (response, _delivered, count) => {
@@ -92,7 +92,7 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
   });
   onTestFinished(() => receiver.close());
   const settings = {
-    ...place,
+    ...installation,
     port: await freePort(),
     leaseSeconds: 2,
     allowPrivateNetwork: true,

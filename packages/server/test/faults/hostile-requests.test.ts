@@ -65,11 +65,11 @@ function problemWith(method: string, { status, contentType, text }: Response): s
 }
 
 test(`${total} generated requests get only answers of the contract`, { timeout: 240_000 }, async () => {
-  const place = await newInstallation();
-  const server = spawnServer({ ...place, workers: 0, bootstrapBalanceUsd: 1_000 });
+  const installation = await newInstallation();
+  const server = spawnServer({ ...installation, workers: 0, bootstrapBalanceUsd: 1_000 });
   onTestFinished(() => server.kill());
   const url = await server.ready;
-  const admin = await openAdmin(loadConfig({}, {}, { ...place }));
+  const admin = await openAdmin(loadConfig({}, {}, { ...installation }));
   const { account_id } = await admin.createAccount('poor', 0.99);
   const { api_key: poorKey } = await admin.createKey(account_id);
   await admin.close();

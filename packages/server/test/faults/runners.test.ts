@@ -52,9 +52,9 @@ test('a runner that is killed comes back after growing pauses, which start over 
 test('a runner that was stopped while it stored a model loses the job, and goes on without touching what the next one made', {
   timeout: 180_000,
 }, async () => {
-  const place = await newInstallation();
-  const server = await start({ ...place, workers: 2, leaseSeconds: 2, bootstrapBalanceUsd: 10 });
-  const { database, assets } = openDataDir(place);
+  const installation = await newInstallation();
+  const server = await start({ ...installation, workers: 2, leaseSeconds: 2, bootstrapBalanceUsd: 10 });
+  const { database, assets } = openDataDir(installation);
   const db = openDatabase(database);
   onTestFinished(() => db.destroy());
   const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Answer, callServer, smallModels } from '../kit.js';
+import { type ApiResponse, callServer, smallModels } from '../kit.js';
 
 export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
 
@@ -33,7 +33,7 @@ export interface WorkerProcess {
 export interface ServerProcess extends WorkerProcess {
   /** With the address, when it accepts jobs. */
   ready: Promise<string>;
-  call(method: string, path: string, body?: unknown, key?: string | null): Promise<Answer>;
+  call(method: string, path: string, body?: unknown, key?: string | null): Promise<ApiResponse>;
 }
 
 /** Kills the process of this id, at once; false where there is none. */

@@ -7,7 +7,7 @@ import { type Admin, openAdmin } from '../../src/admin.js';
 import { loadConfig } from '../../src/config.js';
 import { type Db, openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
-import { type Installation, newInstallation, UnderWay, until } from '../kit.js';
+import { ConcurrencyMeter, type Installation, newInstallation, until } from '../kit.js';
 import { makePrivateCa, type PrivateCa } from './private-ca.js';
 import { type Answering, openReceiver, type Receiver, signedWith } from './receiver.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
@@ -18,27 +18,27 @@ const attempts = 6;
 const endpoint = '/v1/webhook-endpoint';
 
 const endings: (() => void | Promise<void>)[] = [];
-let place: Installation;
+let installation: Installation;
 let ca: PrivateCa;
 let server: ServerProcess;
 let admin: Admin;
 let db: Db;
 
 beforeAll(async () => {
-  place = await newInstallation((end) => void endings.push(end));
+  installation = await newInstallation((end) => void endings.push(end));
   ca = await makePrivateCa();
-  const caFile = join(place.dataDir, 'ca.pem');
+  const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
   const settings = {
-    ...place,
+    ...installation,
     allowPrivateNetwork: true,
     webhookRetryDelays: Array.from({ length: attempts - 1 }, () => retryDelaySeconds),
     webhookPingDelay: pingDelaySeconds,
   };
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
-  admin = await openAdmin(loadConfig({}, {}, { ...place }));
-  db = openDatabase(openDataDir(place).database);
+  admin = await openAdmin(loadConfig({}, {}, { ...installation }));
+  db = openDatabase(openDataDir(installation).database);
 });
 
 afterAll(async () => {
@@ -206,21 +206,21 @@ describe.concurrent('the events of a job over HTTPS', () => {
   test('have their first attempts in order though each of them fails at first', async (context) => {
     const { expect } = context;
     const firsts = new Map<string, unknown>();
-    const underWay = new UnderWay();
+    const concurrency = new ConcurrencyMeter();
     const one = await customer(context, (response, { event }) => {
       if (firsts.has(event.event_id)) return void response.end();
       firsts.set(event.event_id, event);
-      underWay.begin();
+      concurrency.begin();
       // Slow enough for the next event to begin meanwhile, if it did not wait.
       setTimeout(() => {
-        underWay.end();
+        concurrency.end();
         response.writeHead(500).end();
       }, 150);
     });
     const created = await one.call('POST', '/v1/jobs', { type: 'reserved', input: {} });
     const { job_id } = CreateJobResponse.parse(created.body);
     await one.arrivals(4);
-    expect(underWay.most).toBe(1);
+    expect(concurrency.max).toBe(1);
     expect([...firsts.values()]).toMatchObject([
       { task_id: job_id, status: 'PENDING', progress: 0 },
       { task_id: job_id, status: 'FAILED', error: { code: 'unsupported_type' } },

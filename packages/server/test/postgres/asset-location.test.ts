@@ -49,36 +49,40 @@ test('a worker without the --assets of the servers does not start, and says wher
 });
 
 test('a worker beside a server on folders needs both of them: the models and the photos', async () => {
-  const place = await newInstallation();
-  const { config } = await startServer({ ...place });
+  const installation = await newInstallation();
+  const { config } = await startServer({ ...installation });
   const assets = join(config.dataDir, 'assets');
-  expect(await refusal(startWorker({ ...place, dataDir: temporaryFolder(), assets }))).toContain('--data-dir too');
-  expect(await refusal(startWorker({ ...place, assets: temporaryFolder() }))).toContain('--assets of the servers');
+  expect(await refusal(startWorker({ ...installation, dataDir: temporaryFolder(), assets }))).toContain(
+    '--data-dir too',
+  );
+  expect(await refusal(startWorker({ ...installation, assets: temporaryFolder() }))).toContain(
+    '--assets of the servers',
+  );
 });
 
 test('a folder of the same name is refused where it is not the same folder', async () => {
-  const place = await newInstallation();
-  const server = await startServer({ ...place });
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
   await server.close();
   // As on another machine, or while the disk is not mounted.
-  rmSync(join(place.dataDir, 'assets'), { recursive: true });
-  expect(await refusal(startWorker(place))).toContain('is its disk mounted?');
+  rmSync(join(installation.dataDir, 'assets'), { recursive: true });
+  expect(await refusal(startWorker(installation))).toContain('is its disk mounted?');
 });
 
 test('a worker that is started before the first server waits for it', async () => {
-  const place = await newInstallation();
-  const starting = startWorker(place);
-  await startServer({ ...place });
+  const installation = await newInstallation();
+  const starting = startWorker(installation);
+  await startServer({ ...installation });
   const { close } = await starting;
   await close();
 });
 
 test('a server moves the database to another place only when nobody works and the models are there', async () => {
-  const place = await newInstallation();
-  const db = openDatabase(place.database);
+  const installation = await newInstallation();
+  const db = openDatabase(installation.database);
   onTestFinished(() => db.destroy());
-  const server = await startServer({ ...place });
-  const old = join(place.dataDir, 'assets');
+  const server = await startServer({ ...installation });
+  const old = join(installation.dataDir, 'assets');
   const job = await newJob(db, await newAccount(db));
   const keys = await new FolderAssetStore(old).put(job, Buffer.from('glTF'), Buffer.from('jpeg'));
   await db
@@ -88,7 +92,7 @@ test('a server moves the database to another place only when nobody works and th
     .execute();
 
   const assets = temporaryFolder();
-  const elsewhere = { ...place, assets };
+  const elsewhere = { ...installation, assets };
   cpSync(join(old, job), join(assets, job), { recursive: true });
   expect(await refusal(startServer(elsewhere))).toContain('stop all servers and workers first');
   await server.close();
@@ -96,7 +100,7 @@ test('a server moves the database to another place only when nobody works and th
   expect(await refusal(startServer(elsewhere))).toContain(`The newest model, ${keys.modelKey}, is not there`);
   cpSync(join(old, job), join(assets, job), { recursive: true });
   await startServer(elsewhere);
-  expect(await refusal(startWorker(place))).toContain(`lie in ${assets} and`);
+  expect(await refusal(startWorker(installation))).toContain(`lie in ${assets} and`);
 });
 
 /** Copies the database `of`, which no server may use meanwhile. The copy is like a restored dump. */
@@ -156,10 +160,10 @@ test('a user without special rights is enough, also where pg_control_system() is
     return ofUser.href;
   };
   await startServer({ database: await databaseOfUser(true), dataDir: temporaryFolder() });
-  const place = { database: await databaseOfUser(false), dataDir: temporaryFolder() };
-  await (await startServer(place)).close();
-  await (await startServer(place)).close();
-  const another = await refusal(startServer({ ...place, database: await databaseOfUser(false) }));
+  const installation = { database: await databaseOfUser(false), dataDir: temporaryFolder() };
+  await (await startServer(installation)).close();
+  await (await startServer(installation)).close();
+  const another = await refusal(startServer({ ...installation, database: await databaseOfUser(false) }));
   expect(another).toContain('belongs to another database');
 });
 

@@ -22,7 +22,7 @@ import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 
 const seed = inject('seed');
-const [jobCount, kills, restarts] = inject('soak') ? [300, 34, 2] : [16, 4, 1];
+const [jobCount, kills, restarts] = inject('soak') ? [300, 34, 2] : [12, 3, 1];
 /** Enough to keep three runners busy, few enough to be done soon after the last kill. */
 const openJobs = 12;
 /** USD per second by instance: each worker is one of its own. */
@@ -81,7 +81,7 @@ class Kept<Process extends WorkerProcess> {
       if (!killed && !noDatabase.test(errors.join('\n')))
         this.#troubles.push(errors.join('\n') || 'ended without a word');
       if (this.#over) return;
-      if (!killed) await pause(200);
+      if (!killed) await pause(500);
       this.#process = this.#spawn();
     }
   }

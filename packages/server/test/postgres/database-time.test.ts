@@ -51,9 +51,9 @@ describe.each([
 });
 
 test('a server an hour behind does the jobs of one with the right time, and their times are in order', async () => {
-  const place = await newInstallation();
+  const installation = await newInstallation();
   const late = `data:text/javascript,const{now}=Date;Date.now=()=>now()-${hourMs}`;
-  const settings = { ...place, workers: 1, leaseSeconds: 2 };
+  const settings = { ...installation, workers: 1, leaseSeconds: 2 };
   const elsewhere = spawnServer(settings, { NODE_OPTIONS: `--import=${late}` });
   onTestFinished(() => elsewhere.kill());
   await elsewhere.ready;

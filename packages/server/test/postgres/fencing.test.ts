@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/data/db/open.js';
 import type { JobRow } from '../../src/data/db/tables.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { firstApiKey, type ServerProcess, spawnServer } from '../faults/server-process.js';
-import { type Answer, callServer, temporaryFolder, until } from '../kit.js';
+import { type ApiResponse, callServer, temporaryFolder, until } from '../kit.js';
 import { FaultyProxy } from '../s3/faulty-proxy.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
@@ -35,7 +35,7 @@ interface Machine {
   server: ServerProcess;
   /** Its way to the bucket. */
   bucketWay: FaultyProxy;
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  call(method: string, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
 async function startMachine(host: Host, databaseUrl: string, assets: string): Promise<Machine> {

@@ -2,12 +2,12 @@ import { onTestFinished } from 'vitest';
 import { type Config, loadConfig } from '../../src/config.js';
 import { type Db, openDatabase } from '../../src/data/db/open.js';
 import { type Server, serve } from '../../src/serve.js';
-import { type Answer, callServer, silent } from '../kit.js';
+import { type ApiResponse, callServer, silent } from '../kit.js';
 
 export interface RunningServer extends Server {
   config: Config;
   apiKey: string;
-  call(method: string, path: string, body?: unknown): Promise<Answer>;
+  call(method: string, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
 /** A whole server without runners on SQLite or PostgreSQL, which in these tests stand beside each other. */

@@ -18,6 +18,7 @@ import { worker } from '../../src/serve.js';
 import { Delivery } from '../../src/work/webhooks/delivery.js';
 import { photoJob } from '../contract/kit.js';
 import {
+  ConcurrencyMeter,
   callServer,
   eventsOf,
   newAccount,
@@ -29,7 +30,6 @@ import {
   smallModels,
   startServer,
   temporaryFolder,
-  UnderWay,
   until,
   withEndpoint,
 } from '../kit.js';
@@ -116,9 +116,9 @@ describe('the server key', () => {
   });
 
   test('is nothing that a worker needs', async () => {
-    const place = await newInstallation();
-    await startServer({ ...place, serverKey: key });
-    const { close } = await worker(loadConfig({}, {}, { ...place, ...smallModels }), { log: silent });
+    const installation = await newInstallation();
+    await startServer({ ...installation, serverKey: key });
+    const { close } = await worker(loadConfig({}, {}, { ...installation, ...smallModels }), { log: silent });
     await close();
   });
 
@@ -239,9 +239,9 @@ test('the events of a job arrive in order, whichever server makes each delivery'
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   const received: number[] = [];
-  const underWay = new UnderWay();
+  const concurrency = new ConcurrencyMeter();
   const url = await site(async (request, response) => {
-    underWay.begin();
+    concurrency.begin();
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     received.push((JSON.parse(Buffer.concat(chunks).toString()) as TaskUpdatedEvent).progress);
@@ -249,7 +249,7 @@ test('the events of a job arrive in order, whichever server makes each delivery'
     if (received.length === 12) void deliveries[delivered[0]! > delivered[1]! ? 0 : 1]!.stop();
     // Slow enough for the other server to begin with the next, if it did not wait for this one.
     setTimeout(() => {
-      underWay.end();
+      concurrency.end();
       response.end();
     }, 30);
   });
@@ -283,7 +283,7 @@ test('the events of a job arrive in order, whichever server makes each delivery'
   }
   await until(async () => received.length >= progresses.length, 50_000);
   expect(received).toEqual(progresses);
-  expect(underWay.most).toBe(1);
+  expect(concurrency.max).toBe(1);
   expect(Math.min(...delivered)).toBeGreaterThan(0);
 });
 

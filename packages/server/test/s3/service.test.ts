@@ -20,12 +20,12 @@ const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto()
 const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
 
 async function withBucket(settings: Record<string, unknown> = {}, log: pino.Logger = silent) {
-  const place = await newInstallation();
+  const installation = await newInstallation();
   const { bucket, prefix, url } = s3.emptyBucket();
   const assets = `s3://${bucketName}/${prefix}`;
-  const all = { ...place, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings };
+  const all = { ...installation, assets, s3Endpoint: s3.endpoint(), noTestKey: true, ...settings };
   const server = await startServer(all, { log });
-  const db = openDatabase(openDataDir({ ...place, assets }).database);
+  const db = openDatabase(openDataDir({ ...installation, assets }).database);
   onTestFinished(() => db.destroy());
   return { server, bucket, url, db };
 }

@@ -2,7 +2,16 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader, WebhookEvent } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { newAccount, newJob, onPostgres, silent, site, temporaryDatabase, UnderWay, until } from '../../../test/kit.js';
+import {
+  ConcurrencyMeter,
+  newAccount,
+  newJob,
+  onPostgres,
+  silent,
+  site,
+  temporaryDatabase,
+  until,
+} from '../../../test/kit.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import type { Db } from '../../data/db/open.js';
 import { claim } from '../../data/jobs/claim.js';
@@ -163,15 +172,15 @@ describe('the events of a job', () => {
   test('arrive in order at the first attempt, even when one of them fails', async () => {
     const { db, endpoints, delivery, account } = await setUp({ retryDelays: [1, 1] });
     const firsts = new Map<string, unknown>();
-    const underWay = new UnderWay();
+    const concurrency = new ConcurrencyMeter();
     const { received, url } = await receiver((response, { event }) => {
       if (firsts.has(event.event_id)) return void response.end();
       const progress = 'progress' in event ? event.progress : undefined;
       firsts.set(event.event_id, progress);
-      underWay.begin();
+      concurrency.begin();
       // Slow enough for the next delivery to start in the meantime if it did not wait.
       setTimeout(() => {
-        underWay.end();
+        concurrency.end();
         response.writeHead(progress === 25 ? 503 : 200).end();
       }, 50);
     });
@@ -184,7 +193,7 @@ describe('the events of a job', () => {
     await delivery.start();
     await outboxIsEmpty(db);
     expect([...firsts.values()]).toEqual([5, 25, 30, 60, 90]);
-    expect(underWay.most).toBe(1);
+    expect(concurrency.max).toBe(1);
     // Five events, one of them twice.
     expect(received).toHaveLength(6);
     expect(received.every(({ event }) => event.event === 'task.updated' && event.task_id === id)).toBe(true);
