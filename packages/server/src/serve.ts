@@ -40,27 +40,26 @@ import { Metrics } from './web/http/metrics.js';
 import { createMetricsApp } from './web/http/metrics-app.js';
 import type { Services } from './web/http/services.js';
 import { startHousekeeping } from './work/housekeeping.js';
-import type { RunnerNews } from './work/processes/messages.js';
 import { Supervisor } from './work/processes/supervisor.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
-/** How long a running inference may take to finish when the server stops. */
+/** Grace period for running inferences when the server stops. */
 const drainGraceMs = 30_000;
-/** For everything else that a shutdown waits for. Together they are less than the 45 s that systemd and compose allow. */
+/** For the rest of a shutdown. The sum is less than the 45 s that systemd and compose allow. */
 const shutdownMarginMs = 10_000;
 
 export interface Output {
   write(text: string): unknown;
-  /** Whether the output goes to a person's screen and not to a log. */
+  /** Whether the output goes to a terminal and not to a log. */
   isTTY?: boolean;
 }
 
 export interface ServeOptions {
   /** Default: stderr, in the configured format. */
   log?: Logger;
-  /** Where the ready line goes. */
+  /** Gets the ready line. */
   stdout?: Output;
-  /** Where the first API key is shown, once. */
+  /** Gets the first API key, which is shown only once. */
   stderr?: Output;
   /** Resolves the settings again after `gen3d models use`. Without it, the server keeps its bundles. */
   reloadConfig?: () => Config;
@@ -69,12 +68,12 @@ export interface ServeOptions {
 }
 
 export interface Server {
-  /** Address for clients: the public URL, or http://HOST:PORT. */
+  /** The public URL, or http://HOST:PORT. */
   url: string;
   port: number;
-  /** The account made just now, on the first start with this data directory. */
+  /** The account that this start created, if it was the first with this database. */
   bootstrap?: Bootstrap;
-  /** Stops accepting, lets running jobs finish for up to `graceMs` (30 s), hands the rest back, closes everything. */
+  /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, hands back the other jobs, and exits. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
 
@@ -88,13 +87,13 @@ function listen(server: HttpServer, host: string, port: number): Promise<number>
   });
 }
 
-/** Opens `--metrics-port`, if it is set. Resolves with what closes it. */
+/** Opens `--metrics-port`, if it is set. Returns a function that closes it. */
 async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<() => void> {
   const { config, log } = services;
   if (config.metricsPort === undefined) return () => {};
   const http = createHttpServer(createMetricsApp(services));
   const port = await listen(http, config.host, config.metricsPort);
-  log.info({ url: `${localUrl(config.host, port)}/metrics` }, 'metrics are served');
+  log.info({ url: `${localUrl(config.host, port)}/metrics` }, 'serving metrics');
   return () => {
     http.close();
     http.closeAllConnections();
@@ -103,7 +102,7 @@ async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0])
 
 const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
 
-/** An address that a client on this machine can use. */
+/** An address for clients on this machine. */
 function localUrl(host: string, port: number): string {
   const reachable = isWildcard(host) ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
@@ -116,16 +115,16 @@ async function openSandbox(
 ): Promise<Services['sandbox']> {
   const sample = await installSample(files.assets, sampleFolder);
   if (!sample) {
-    log.warn('the public test key is off: this build carries no sample model');
+    log.warn('the public test key is off because this build has no sample model');
     return undefined;
   }
   return { accountId: (await sandboxAccount(db, currentTime(db))).id, sample };
 }
 
 /**
- * Starts the whole service and resolves when it accepts jobs: database, first account, HTTP, runners, webhooks.
- * Writes `gen3d is listening on http://HOST:PORT` to stdout then.
- * @throws {RunnerStartError} when the engine cannot be opened, and the system's error when the port cannot be had
+ * Starts the whole service: database, first account, HTTP, runners, webhooks. When it accepts jobs, writes `gen3d is
+ * listening on http://HOST:PORT` to stdout and resolves.
+ * @throws {RunnerStartError} when the engine cannot be opened; a system error when the port is not available
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
   const {
@@ -135,7 +134,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     reloadConfig,
     sampleFolder,
   } = options;
-  for (const sentence of unknownVariables()) log.warn(sentence);
+  for (const warning of unknownVariables()) log.warn(warning);
   const store = await openStore(config, log);
   const { db, dirs, keys, files, serverKey } = store;
   const metrics = new Metrics(db, config.dataDir);
@@ -149,7 +148,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   let url = '';
   let rates: Readonly<Record<string, number>> = config.rates ?? {};
   let ready = false;
-  /** Of the assets, when they lie where they need no server of ours. */
+  /** The address of the assets in a bucket, which need no server of ours. */
   let bucketUrl: string | undefined;
   const assetsUrl = () => config.assetsUrl ?? bucketUrl ?? `${url}/assets`;
   const delivery = new Delivery({
@@ -161,23 +160,15 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     log,
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
-  const supervisor = new Supervisor({
+  const notifier = new Notifier(db);
+  const { supervisor, announceJob } = createSupervisor({
     config,
     log,
-    onNews: (news) => {
-      metrics.noteRunnerNews(news);
-      if (news.type === 'prepared') announceJob();
-      if (mayHaveEvent(news)) delivery.wake();
-    },
-    onExit: (runner) => bury(db, runner),
-    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
+    db,
+    metrics,
+    notifier,
+    onEvent: () => delivery.wake(),
   });
-  const notifier = new Notifier(db);
-  /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
-  const announceJob = () => {
-    supervisor.wake();
-    notifier.notify('job_waiting');
-  };
   const listener = isPostgres(db)
     ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
     : undefined;
@@ -193,13 +184,14 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     stopHousekeeping();
     stopFollowingChoice();
     const drained = drain(supervisor, listener, graceMs);
-    // The last events of jobs that finish now go out too. A delivery may take 21 s, so none starts in the second half.
+    // Delivers the last events of jobs that finish during the drain. A delivery may take 21 s, so none starts in its second
+    // half.
     const delivered = Promise.race([drained, pause(graceMs / 2, undefined, { ref: false })]).then(() =>
       delivery.stop(),
     );
     const shutDown = async () => {
       await Promise.all([drained, delivered]);
-      // The remaining connections are idle, or too slow to wait for.
+      // The remaining connections are idle or too slow.
       http?.closeAllConnections();
       closeMetricsPort();
       await closed;
@@ -207,7 +199,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       await db.destroy();
     };
     if (await endsWithin(shutDown(), graceMs + shutdownMarginMs)) return;
-    log.warn('the shutdown takes too long; what is still under way is cut off');
+    log.warn('the shutdown takes too long; aborting what is still in progress');
     http?.closeAllConnections();
     closeMetricsPort();
     await dispatcher.destroy();
@@ -215,7 +207,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
   try {
     bucketUrl = await files.check();
-    // A SQLite database whose files are beside it does not share them with another database.
+    // With SQLite and the default folders, no other database can use the same files.
     if (isPostgres(db) || config.assets !== undefined) {
       await settleLocation(db, files, await identityOf(db, dirs.database), log);
     }
@@ -257,7 +249,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     await publishRates(db, config.rates ?? {});
     const device = await supervisor.start();
     if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
-    // Whoever has set no prices is not charged: one instance, named for what it runs on, at 0.
+    // Without configured rates, the only instance is this machine's device, at rate 0.
     const instance = config.instance ?? device;
     if (!config.rates && instance) rates = { [instance]: 0 };
     await delivery.start();
@@ -268,17 +260,17 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       void whyHidden(assetUrl(assetsUrl(), sandbox.sample.modelKey)).then((problem) => problem && log.warn(problem));
     }
 
-    // Last, so that a start that fails does not make a key that nobody gets to see.
+    // The last step, because a failed start must not create a key that is never shown.
     const first = await bootstrap(db, keys, config, currentTime(db));
     if (first?.generated) {
-      stderr.write(`Made the account "default". Its API key, shown only this once: ${first.apiKey}\n`);
+      stderr.write(`Created the account "default". Its API key, shown only once: ${first.apiKey}\n`);
     }
     if (first) {
-      // Where stderr is kept as a log, a link in it would open the dashboard to its readers.
+      // In a log, the link would give its readers access to the dashboard.
       stderr.write(
         stderr.isTTY
-          ? `The dashboard, as its operator (the link works once, for an hour): ${url}${signInPath(await dashboardTokens.issueLink())}\n`
-          : 'The dashboard, as its operator: `gen3d admin sign-in-link` prints a link\n',
+          ? `To open the dashboard as the operator, use this link once, within an hour: ${url}${signInPath(await dashboardTokens.issueLink())}\n`
+          : 'To open the dashboard as the operator: gen3d admin sign-in-link\n',
       );
     }
     stdout.write(`gen3d is listening on ${address}\n`);
@@ -289,7 +281,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   }
 }
 
-/** Gives runners the bundles that `gen3d models use` chooses, unless another setting beats the choice. */
+/** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */
 function followChosenBundles(
   { dataDir }: Config,
   reloadConfig: () => Config,
@@ -300,7 +292,7 @@ function followChosenBundles(
     try {
       supervisor.useBundles(reloadConfig());
     } catch (error) {
-      log.error({ err: error, ...supervisor.bundles }, 'cannot read which bundles were chosen; those in use stay');
+      log.error({ err: error, ...supervisor.bundles }, 'cannot read the choice of bundles; keeping the current ones');
     }
   });
 }
@@ -314,52 +306,69 @@ async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
   return Promise.race([work.then(() => true), pause(ms, false, { ref: false })]);
 }
 
-const mayHaveEvent = ({ type }: RunnerNews) => type === 'changed' || type === 'finished';
-
-/** A runner's process is gone: what it had in hand is free, and it counts no more. */
-async function bury(db: Db, runner: string): Promise<void> {
-  await expireLeasesOf(db, runner, currentTime(db));
-  await forget(db, runner);
+interface SupervisorContext {
+  config: Config;
+  log: Logger;
+  db: Db;
+  metrics: Metrics;
+  notifier: Notifier;
+  /** Called when an event may be waiting for delivery. */
+  onEvent: () => void;
 }
 
-/** @throws {ConfigError} where a worker would have nothing to do, and would make the database of a new installation */
-function requireWork(config: Config): void {
-  if (config.workers === 0) {
-    throw new ConfigError('--workers 0 (GEN3D_WORKERS) leaves a worker nothing to do: give it 1 or more');
-  }
-  const { database } = dataDirOf(config);
-  if (isPostgresUrl(database) || existsSync(database)) return;
-  throw new ConfigError(
-    `There is no server's database in ${config.dataDir}: name the server's with --database or --data-dir`,
-  );
-}
-
-/** More runners for the same database. Resolves when they work. */
-export async function worker(
-  config: Config,
-  { log = createLog(config), reloadConfig }: Pick<ServeOptions, 'log' | 'reloadConfig'> = {},
-): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
-  for (const sentence of unknownVariables()) log.warn(sentence);
-  requireWork(config);
-  const { db, dirs } = await openTables(config, log);
-  const metrics = new Metrics(db, config.dataDir);
-  const notifier = new Notifier(db);
-  const supervisor = new Supervisor({
-    config,
-    log,
-    onNews: (news) => {
-      if (news.type === 'prepared') announceJob();
-      metrics.noteRunnerNews(news);
-      if (mayHaveEvent(news)) notifier.notify('event_recorded');
-    },
-    onExit: (runner) => bury(db, runner),
-    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
-  });
-  /** Wakes the idle processes of all machines: a job waits for its preparation or inference. */
+/** Also returns `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
+function createSupervisor({ config, log, db, metrics, notifier, onEvent }: SupervisorContext) {
   const announceJob = () => {
     supervisor.wake();
     notifier.notify('job_waiting');
   };
+  const supervisor = new Supervisor({
+    config,
+    log,
+    onJobMessage: (message) => {
+      metrics.recordJobMessage(message);
+      if (message.type === 'prepared') announceJob();
+      if (message.type === 'changed' || message.type === 'finished') onEvent();
+    },
+    onExit: async (runner) => {
+      await expireLeasesOf(db, runner, currentTime(db));
+      await forget(db, runner);
+    },
+    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
+  });
+  return { supervisor, announceJob };
+}
+
+/** @throws {ConfigError} when a worker would have no runners, or would create the database of a new installation */
+function requireWork(config: Config): void {
+  if (config.workers === 0) {
+    throw new ConfigError('--workers 0 (GEN3D_WORKERS) leaves a worker without runners. Set it to 1 or more');
+  }
+  const { database } = dataDirOf(config);
+  if (isPostgresUrl(database) || existsSync(database)) return;
+  throw new ConfigError(
+    `${config.dataDir} has no database of a server. Name the server's with --database or --data-dir`,
+  );
+}
+
+/** Starts more runners for a server's database. Resolves when they are ready. */
+export async function worker(
+  config: Config,
+  { log = createLog(config), reloadConfig }: Pick<ServeOptions, 'log' | 'reloadConfig'> = {},
+): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
+  for (const warning of unknownVariables()) log.warn(warning);
+  requireWork(config);
+  const { db, dirs } = await openTables(config, log);
+  const metrics = new Metrics(db, config.dataDir);
+  const notifier = new Notifier(db);
+  const { supervisor } = createSupervisor({
+    config,
+    log,
+    db,
+    metrics,
+    notifier,
+    onEvent: () => notifier.notify('event_recorded'),
+  });
   let ready = false;
   let closeMetricsPort = () => {};
   const listener = isPostgres(db) ? new Listener(dirs.database, { job_waiting: () => supervisor.wake() }) : undefined;
@@ -372,7 +381,7 @@ export async function worker(
       return db.destroy();
     });
     if (await endsWithin(shutDown, graceMs + shutdownMarginMs)) return;
-    log.warn('the shutdown takes too long; what is still under way is cut off');
+    log.warn('the shutdown takes too long; aborting what is still in progress');
   };
   try {
     const files = await openFileStores(dirs, config);

@@ -10,7 +10,7 @@ function metricsLog() {
   const entries: { msg: string; url?: string }[] = [];
   const log = pino({ base: null }, { write: (line: string) => entries.push(JSON.parse(line)) });
   const address = () => {
-    const url = entries.find(({ msg }) => msg === 'metrics are served')?.url;
+    const url = entries.find(({ msg }) => msg === 'serving metrics')?.url;
     return url?.replace(/\/metrics$/, '');
   };
   return { log, address };

@@ -99,7 +99,7 @@ function spawnScript(
   const messages = new Map<string, Record<string, unknown>[]>();
   createInterface({ input: child.stderr }).on('line', (line) => {
     // For a person, not for the log, as is the key that a first start makes.
-    if (line.startsWith('The dashboard, as its operator')) return;
+    if (line.startsWith('To open the dashboard')) return;
     const entry = line.startsWith('{"') ? JSON.parse(line) : { level: 60 };
     messages.set(entry.msg, [...(messages.get(entry.msg) ?? []), entry]);
     if (entry.msg === 'runner is ready') {

@@ -12,7 +12,7 @@ import { isUnavailable } from '../../data/db/unavailable.js';
 import { openJobsByStatus } from '../../data/jobs/counts.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
-import type { RunnerNews } from '../../work/processes/messages.js';
+import type { JobMessage } from '../../work/processes/messages.js';
 
 /** `GET /metrics`, in Prometheus' text format. */
 export function metricsText(metrics: Metrics): RequestHandler {
@@ -82,15 +82,15 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  /** Counts a message of a runner of this process about its jobs. */
-  noteRunnerNews(news: RunnerNews): void {
-    if (news.type === 'claimed' && news.takenOver) this.leaseTakeovers.inc();
-    if (news.type === 'inferring' && news.attempt === 1) this.queueWait.observe(news.waitedMs / 1_000);
-    if (news.type !== 'finished') return;
-    this.jobsFinished.inc({ status: news.status });
-    if (news.status !== 'SUCCEEDED') return;
-    this.inferenceDuration.observe(news.inferenceMs / 1_000);
-    for (const [stage, ms] of Object.entries(news.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
+  /** Counts a message of a runner or preparer of this process. */
+  recordJobMessage(message: JobMessage): void {
+    if (message.type === 'claimed' && message.takenOver) this.leaseTakeovers.inc();
+    if (message.type === 'inferring' && message.attempt === 1) this.queueWait.observe(message.waitedMs / 1_000);
+    if (message.type !== 'finished') return;
+    this.jobsFinished.inc({ status: message.status });
+    if (message.status !== 'SUCCEEDED') return;
+    this.inferenceDuration.observe(message.inferenceMs / 1_000);
+    for (const [stage, ms] of Object.entries(message.stageTimes)) this.stageDuration.observe({ stage }, ms / 1_000);
   }
 
   /**

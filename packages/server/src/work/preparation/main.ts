@@ -5,20 +5,20 @@ import { openDatabase } from '../../data/db/open.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
 import { openFileStores } from '../../data/installation/file-stores.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
-import type { ToRunner } from '../processes/messages.js';
+import type { ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import { DecoderPool } from './decoder-pool.js';
 import { Preparer } from './preparer.js';
 
-onStart(async ({ runner: name, config, logLevel }) => {
-  const log = createLog(config, logLevel).child({ preparer: name });
+onStart(async ({ id, config, logLevel }) => {
+  const log = createLog(config, logLevel).child({ preparer: id });
   const dirs = openDataDir(config);
   const db = openDatabase(dirs.database, { connections: 3, log });
   const { inputs } = await openFileStores(dirs, config);
   const decoders = new DecoderPool();
   decoders.warmUp();
   const preparer = new Preparer({
-    name,
+    name: id,
     db,
     inputs,
     dispatcher: guardedAgent({ allowPrivateNetwork: config.allowPrivateNetwork, connectTimeoutMs: 10_000 }),
@@ -29,7 +29,7 @@ onStart(async ({ runner: name, config, logLevel }) => {
     notify: notifyParent,
     log,
   });
-  process.on('message', (message: ToRunner) => {
+  process.on('message', (message: ToChild) => {
     if (message.type === 'wake') preparer.wake();
     if (message.type === 'drain') preparer.drain();
   });

@@ -10,7 +10,7 @@ import { newAccount, newJob, silent, site, temporaryDatabase, temporaryFolder, u
 import { newUlid } from '../../base/ids.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { FolderInputStore } from '../../data/inputs/folder-store.js';
-import type { FromRunner } from '../processes/messages.js';
+import type { FromChild } from '../processes/messages.js';
 import { DecoderPool } from './decoder-pool.js';
 import { Preparer } from './preparer.js';
 
@@ -19,7 +19,7 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
   const inputs = new FolderInputStore(temporaryFolder());
   const decoders = new DecoderPool();
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
-  const messages: FromRunner[] = [];
+  const messages: FromChild[] = [];
   const preparer = new Preparer({
     name: 'preparer',
     db,

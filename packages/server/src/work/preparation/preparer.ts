@@ -8,7 +8,7 @@ import type { InputStore } from '../../data/inputs/input-store.js';
 import { claimForPreparation } from '../../data/jobs/claim.js';
 import { unsupportedType } from '../../data/jobs/failures.js';
 import { finishPreparation } from '../../data/jobs/lifecycle.js';
-import type { FromRunner } from '../processes/messages.js';
+import type { FromChild } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
@@ -32,7 +32,7 @@ export interface PreparerOptions {
   leaseMs: number;
   /** For reading or storing an image. */
   stageTimeoutMs: number;
-  notify: (message: FromRunner) => void;
+  notify: (message: FromChild) => void;
   log: Logger;
 }
 

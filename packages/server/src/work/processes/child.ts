@@ -1,18 +1,18 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { newUlid } from '../../base/ids.js';
-import type { FromRunner, ToRunner } from './messages.js';
+import type { FromChild, ToChild } from './messages.js';
 
 /** A kind of child process that the supervisor keeps running. */
 export interface ChildKind {
-  /** In the log. */
+  /** The name in the log. */
   readonly name: 'runner' | 'preparer';
-  /** The module that it runs. */
+  /** The module to run. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
   /** The first message to a new process. */
-  readonly startMessage: (id: string) => ToRunner;
-  /** Gets all messages but `ready` and `failed`. */
-  readonly onMessage: (child: Child, message: Exclude<FromRunner, { type: 'ready' | 'failed' }>) => void;
+  readonly startMessage: (id: string) => ToChild;
+  /** Called with every message except `ready` and `failed`. */
+  readonly onMessage: (child: Child, message: Exclude<FromChild, { type: 'ready' | 'failed' }>) => void;
 }
 
 /** How a process ended. */
@@ -25,10 +25,10 @@ export interface ChildEnd {
 export class Child {
   readonly id = newUlid();
   readonly startedAt = Date.now();
-  /** Resolves when the process is gone, or could not be started. */
+  /** Resolves when the process has ended or could not be started. */
   readonly ended: Promise<ChildEnd>;
   ready = false;
-  /** The device it works on, once it is ready; a preparer has none. */
+  /** Undefined until a runner is ready. A preparer has no device. */
   device: string | undefined;
   /** Why it ended before it was ready. */
   problem: string;
@@ -44,13 +44,13 @@ export class Child {
     try {
       this.#process = fork(file, [], { execArgv: [], env, stdio: ['ignore', 2, 2, 'ipc'] });
     } catch (error) {
-      // Some failures are thrown, such as ENOMEM. Others are emitted, such as EAGAIN.
-      this.problem = whyNotStarted(name, error);
+      // `fork` throws some failures, such as ENOMEM, and emits others, such as EAGAIN.
+      this.problem = startFailure(name, error);
       this.ended = Promise.resolve({ code: null, signal: null });
       return;
     }
     const child = this.#process;
-    child.on('message', (message: FromRunner) => {
+    child.on('message', (message: FromChild) => {
       if (message.type === 'ready') {
         this.ready = true;
         this.device = message.device;
@@ -68,9 +68,9 @@ export class Child {
       };
       child.once('exit', end);
       child.on('error', (error) => {
-        // Without a process there is no `exit`; other errors are followed by one.
+        // If there is a process, `exit` follows.
         if (child.pid !== undefined) return;
-        this.problem = whyNotStarted(name, error);
+        this.problem = startFailure(name, error);
         end(null, null);
       });
     });
@@ -81,8 +81,8 @@ export class Child {
     return this.#process?.pid;
   }
 
-  send(message: ToRunner): void {
-    // A message to a process that has just ended is lost; `ended` handles that.
+  send(message: ToChild): void {
+    // A send fails only if the process has just ended, which `ended` reports.
     if (this.#process?.connected) this.#process.send(message, () => {});
   }
 
@@ -105,5 +105,5 @@ export class Child {
   }
 }
 
-const whyNotStarted = (name: string, error: unknown) =>
+const startFailure = (name: string, error: unknown) =>
   `the ${name} process cannot be started: ${error instanceof Error ? error.message : String(error)}`;

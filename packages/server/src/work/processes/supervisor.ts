@@ -3,35 +3,33 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config.js';
 import { whyFailed } from '../../data/db/unavailable.js';
 import { Child, type ChildEnd, type ChildKind } from './child.js';
-import { withoutSettings } from './environment.js';
-import type { RunnerNews, ToRunner } from './messages.js';
+import type { JobMessage, ToChild } from './messages.js';
 
-/** By package name, so that they are found from the built package and from the sources alike. */
+/** Resolved by package name, which works from the built package and from the sources. */
 const { resolve } = createRequire(import.meta.url);
 const runnerFile = resolve('@gen3d/server/runner');
 const preparerFile = resolve('@gen3d/server/preparer');
 
 const firstPauseMs = 250;
 const maxPauseMs = 30_000;
-/** The pauses start over after a process that ran for this long, or did useful work. */
-const wellAfterMs = 60_000;
+/** After a process that ran for this long or did useful work, the restart pauses start over. */
+const stableMs = 60_000;
 /**
- * How long a runner works on the CPU when its device has failed again: at first not at all, so that what was wrong for a
- * moment costs one slow job; where the device is broken for good, ever longer.
+ * How long a runner stays on the CPU after its device has failed again. After the first failure it does not stay at all,
+ * so a transient failure costs one slow job. While the device keeps failing, the time doubles.
  */
 const firstDeviceRetryMs = 60_000;
 const maxDeviceRetryMs = 3_600_000;
-/** Beyond the grace given to a drain, before a process that does not leave is killed. */
+/** Time beyond the grace period of a drain before a process is killed. */
 const killAfterMs = 2_000;
 
 export interface SupervisorOptions {
   config: Config;
   log: Logger;
-  /** A runner or preparer reported news about a job. Of each, once. */
-  onNews: (news: RunnerNews) => void;
-  /** A child process has ended; frees the leases it held. Called before another is started. */
+  onJobMessage: (message: JobMessage) => void;
+  /** Called when a child process has ended, before it is replaced. Must release its leases. */
   onExit: (id: string) => Promise<void>;
-  /** A child process crashed, or was killed because it hung. */
+  /** Called when a child process crashed, or was killed because it hung. */
   onCrash: (how: 'crashed' | 'hung') => void;
 }
 
@@ -43,13 +41,13 @@ export class RunnerStartError extends Error {
   override readonly name = 'RunnerStartError';
 }
 
-/** Starts `config.workers` runner processes and one preparer, and each one again when it ends. */
+/** Starts `config.workers` runner processes and one preparer, and restarts each when it ends. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #children = new Set<Child>();
   readonly #restarts = new Set<NodeJS.Timeout>();
-  /** Of processes that have ended, until `onExit` is done. */
-  readonly #endings = new Set<Promise<void>>();
+  /** Processes that have ended and whose `onExit` is still running. */
+  readonly #exits = new Set<Promise<void>>();
   /** The bundles that each runner process was started with. */
   readonly #bundlesOf = new WeakMap<Child, ChosenBundles>();
   #bundles: ChosenBundles;
@@ -69,8 +67,8 @@ export class Supervisor {
   }
 
   /**
-   * Resolves with the device when every runner is ready; undefined when there are none.
-   * @throws {RunnerStartError} when one of them cannot be started
+   * Starts all processes. Resolves with the device when every runner is ready, or undefined if there are no runners.
+   * @throws {RunnerStartError} when a process cannot be started
    */
   async start(): Promise<string | undefined> {
     const { workers } = this.#options.config;
@@ -80,7 +78,7 @@ export class Supervisor {
     return device;
   }
 
-  /** Tells idle processes that a job is waiting. */
+  /** Makes idle processes look for jobs now. */
   wake(): void {
     for (const child of this.#children) child.send({ type: 'wake' });
   }
@@ -104,8 +102,8 @@ export class Supervisor {
   }
 
   /**
-   * Lets running inferences finish for up to `graceMs`, has the rest handed back, and resolves when all are gone and
-   * `onExit` is done with each.
+   * Gives running inferences `graceMs` to finish and ends all processes; they hand their other jobs back. Resolves when
+   * each has ended and its `onExit` is done.
    */
   async drain(graceMs: number): Promise<void> {
     this.#draining = true;
@@ -117,13 +115,13 @@ export class Supervisor {
         return child.ended.finally(() => clearTimeout(kill));
       }),
     );
-    await Promise.all(this.#endings);
+    await Promise.all(this.#exits);
   }
 
   #runnerKind(): ChildKind {
-    const { config, log, onNews } = this.#options;
-    const common = this.#commonOfKinds();
-    // Of this runner's process, and of those before it.
+    const { config, log, onJobMessage } = this.#options;
+    const common = this.#commonKind();
+    // The state of this runner across its restarts.
     let fellBack = false;
     let deviceFailed = false;
     let retryDeviceMs = 0;
@@ -131,11 +129,11 @@ export class Supervisor {
       ...common,
       name: 'runner',
       file: runnerFile,
-      startMessage: (runner) => {
+      startMessage: (id) => {
         fellBack = false;
-        const message = common.startMessage(runner);
+        const message = common.startMessage(id);
         const config = { ...message.config, ...this.#bundles };
-        return { ...message, config, deviceFailed, retryDeviceMs } satisfies ToRunner;
+        return { ...message, config, deviceFailed, retryDeviceMs } satisfies ToChild;
       },
       onMessage: (child, message) => {
         if (message.type === 'idle') return child.clearLimit();
@@ -146,7 +144,7 @@ export class Supervisor {
           retryDeviceMs = Math.min(Math.max(2 * retryDeviceMs, firstDeviceRetryMs), maxDeviceRetryMs);
           return;
         }
-        onNews(message);
+        onJobMessage(message);
         if (message.type === 'finished' && message.status === 'SUCCEEDED') {
           child.useful = true;
           if (!fellBack) {
@@ -157,7 +155,10 @@ export class Supervisor {
         if (message.type === 'inferring') {
           const limitSeconds = config.inferenceLimitSeconds;
           child.limit(limitSeconds * 1_000, () =>
-            log.error({ runner: child.id, jobId: message.jobId, limitSeconds }, 'inference hangs'),
+            log.error(
+              { runner: child.id, jobId: message.jobId, limitSeconds },
+              'inference exceeded its time limit; killing the runner',
+            ),
           );
         }
       },
@@ -166,68 +167,67 @@ export class Supervisor {
 
   #preparerKind(): ChildKind {
     return {
-      ...this.#commonOfKinds(),
+      ...this.#commonKind(),
       name: 'preparer',
       file: preparerFile,
       onMessage: (child, message) => {
         if (message.type === 'idle' || message.type === 'fellBack') return;
         if (message.type === 'hung') return this.#replaceHung(child, message.stage);
-        this.#options.onNews(message);
+        this.#options.onJobMessage(message);
         if (message.type === 'prepared') child.useful = true;
       },
     };
   }
 
-  #commonOfKinds() {
+  #commonKind() {
     const { config, log } = this.#options;
-    // They need neither the first account's key nor the server's.
-    const own = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
+    const withoutSecrets = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
     return {
       env: withoutSettings(process.env),
-      startMessage: (runner: string) =>
+      startMessage: (id: string) =>
         ({
           type: 'start',
-          runner,
-          config: own,
+          id,
+          config: withoutSecrets,
           logLevel: log.level,
           deviceFailed: false,
           retryDeviceMs: 0,
-        }) satisfies ToRunner,
+        }) satisfies ToChild,
     };
   }
 
-  /** It cannot exit by itself while a thread is stuck in a call to the file system. */
+  /** A process cannot exit by itself while a thread is blocked in a call to the file system. */
   #replaceHung(child: Child, stage: string): void {
-    this.#options.log.error({ id: child.id, stage }, 'a file system does not respond; the process is replaced');
+    this.#options.log.error({ id: child.id, stage }, 'a file system does not respond; replacing the process');
     child.hung = true;
     child.kill();
   }
 
-  /** Resolves with the device, if it has one, when the process is ready, and rejects when it ends before that. */
+  /** Resolves when the process is ready, with the device of a runner. Rejects when the process ends before that. */
   #spawn(kind: ChildKind, pauseMs: number): Promise<string | undefined> {
     const { log } = this.#options;
     return new Promise((resolve, reject) => {
       const child = new Child(kind, ({ id, pid, device }) => {
         log.info({ [kind.name]: id, pid, device }, `${kind.name} is ready`);
         resolve(device);
-        // A drain that was sent earlier is lost: the process did not listen yet.
+        // The process was not listening yet when an earlier drain was sent.
         if (this.#draining) child.send({ type: 'drain', graceMs: 0 });
         this.#retireOutdated(child);
         if (this.#bundlesOf.get(child) === this.#bundles) this.#previousBundles = undefined;
       });
       this.#children.add(child);
       if (kind.name === 'runner') this.#bundlesOf.set(child, this.#bundles);
-      const ending = child.ended.then(async (end) => {
+      const exit = child.ended.then(async (end) => {
         this.#children.delete(child);
         await this.#options.onExit(child.id).catch((error: unknown) => {
-          log.error({ [kind.name]: child.id, ...whyFailed(error) }, 'cannot end the leases');
+          log.error({ [kind.name]: child.id, ...whyFailed(error) }, 'cannot release the leases');
         });
-        this.#endings.delete(ending);
+        this.#exits.delete(exit);
         if (!child.ready) reject(new RunnerStartError(child.problem));
         if (this.#draining) return;
         this.#restart(kind, this.#returnToPreviousBundles(child) ? 0 : this.#pauseAfter(kind, child, end, pauseMs));
       });
-      this.#endings.add(ending);
+      this.#exits.add(exit);
     });
   }
 
@@ -244,18 +244,18 @@ export class Supervisor {
     return true;
   }
 
-  /** Logs the end of a process. How long to wait before the next one is started: not at all if it made room for it. */
+  /** Logs the end of a process. Returns the pause before its restart, which is 0 if it exited normally. */
   #pauseAfter({ name }: ChildKind, child: Child, { code, signal }: ChildEnd, pauseMs: number): number {
     const { log, onCrash } = this.#options;
-    const about = { [name]: child.id };
+    const fields = { [name]: child.id };
     if (code === 0) {
-      log.info(about, `${name} made room for a fresh one`);
+      log.info(fields, `${name} exited normally; restarting it`);
       return 0;
     }
     onCrash(child.hung ? 'hung' : 'crashed');
-    const restartMs = child.useful || Date.now() - child.startedAt > wellAfterMs ? firstPauseMs : pauseMs;
+    const restartMs = child.useful || Date.now() - child.startedAt > stableMs ? firstPauseMs : pauseMs;
     const problem = child.ready ? {} : { problem: child.problem };
-    log.error({ ...about, code, signal, restartMs, ...problem }, `${name} crashed`);
+    log.error({ ...fields, code, signal, restartMs, ...problem }, `${name} crashed`);
     return restartMs;
   }
 
@@ -263,9 +263,16 @@ export class Supervisor {
     const timer = setTimeout(() => {
       this.#restarts.delete(timer);
       const nextPauseMs = Math.min(Math.max(2 * pauseMs, firstPauseMs), maxPauseMs);
-      // Its end is logged, and leads back here.
+      // Its `ended` handler logs a failure and schedules the next restart.
       this.#spawn(kind, nextPauseMs).catch(() => {});
     }, pauseMs);
     this.#restarts.add(timer);
   }
 }
+
+/**
+ * The environment for processes that decode untrusted images, without the settings of gen3d, which include the server key
+ * and the first API key. Runners and preparers get the settings they need over IPC.
+ */
+const withoutSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith('GEN3D_')));

@@ -1,4 +1,4 @@
-/** The runner process: started by the supervisor, spoken to over IPC, and gone when its parent is. */
+/** The runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { availableParallelism, hostname } from 'node:os';
 import { createLog } from '../../base/log.js';
 import { version } from '../../base/version.js';
@@ -10,7 +10,7 @@ import { openDataDir } from '../../data/installation/data-dir.js';
 import { openFileStores } from '../../data/installation/file-stores.js';
 import { keepAnnounced } from '../../data/runners/registry.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
-import type { FromRunner, ToRunner } from '../processes/messages.js';
+import type { FromChild, ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import { modelDirs } from './model-dirs.js';
 import { Runner } from './runner.js';
@@ -18,16 +18,17 @@ import { ThreadedEngine } from './threaded-engine.js';
 
 const gib = 1024 ** 3;
 
-/** Sends the last word and leaves; the callback runs when it is on its way. */
-function leave(code: number, news: FromRunner): void {
-  process.send?.(news, undefined, undefined, () => process.exit(code));
+/** Exits once the message is sent. */
+function fail(message: string): void {
+  const failed: FromChild = { type: 'failed', message };
+  process.send?.(failed, undefined, undefined, () => process.exit(1));
 }
 
 /**
- * Sessions of native code may grow from job to job. Twice what the first job left behind, and some room, is not the
- * bundle's own size any more: a fresh process costs less than the machine running out of memory.
+ * Native sessions may leak memory from job to job. The result returns true once the process has more than twice its size
+ * after the first job plus 1 GiB: a new process costs less than a machine that runs out of memory.
  */
-function memoryWatch(): () => boolean {
+function watchMemory(): () => boolean {
   let afterFirstJob: number | undefined;
   return () => {
     const { rss } = process.memoryUsage();
@@ -36,18 +37,18 @@ function memoryWatch(): () => boolean {
   };
 }
 
-/** Runners share the machine's cores; one alone has as many as onnxruntime thinks good. */
+/** Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime. */
 const threadsOf = ({ workers }: Config): number =>
   workers > 1 ? Math.max(1, Math.floor(availableParallelism() / workers)) : 0;
 
-type Start = Extract<ToRunner, { type: 'start' }>;
+type Start = Extract<ToChild, { type: 'start' }>;
 
-async function start({ runner: name, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
-  const log = createLog(config, logLevel).child({ runner: name });
+async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
+  const log = createLog(config, logLevel).child({ runner: id });
   const dirs = openDataDir(config);
   const { bundle, matte, device, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
-  // One to work, one to report progress, one to renew leases.
+  // For the work itself, for progress reports, and for renewing leases.
   const db = openDatabase(dirs.database, { connections: 3, log });
   let engine: ThreadedEngine;
   let runner: Runner | undefined;
@@ -56,11 +57,11 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
   const fallBack = () => {
     fellBack = true;
     retryDeviceAt = performance.now() + retryDeviceMs;
-    // After a job the runner checks the time itself.
+    // A busy runner checks the time after its job.
     setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
     notifyParent({ type: 'fellBack' });
   };
-  /** A CPU that stands in for a GPU is neither counted nor charged as the instance of that GPU. */
+  /** A CPU that replaces a GPU is not counted and charged as the GPU's instance. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   try {
     engine = await ThreadedEngine.open({
@@ -74,23 +75,22 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
         log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
         fallBack();
       },
-      detail: { resolution, maxTriangles, textureSize },
+      meshOptions: { resolution, maxTriangles, textureSize },
     });
     if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
-    // A price that is missing is better known now than when the first job is done.
+    // A missing rate must fail the start, not the first job.
     if (!fellBack) {
       await rateOf(db, config, instance()).catch((error: unknown) => {
         if (!isUnavailable(error)) throw error;
       });
     }
   } catch (error) {
-    leave(1, { type: 'failed', message: error instanceof Error ? error.message : String(error) });
-    return;
+    return fail(error instanceof Error ? error.message : String(error));
   }
   const { inputs, assets } = await openFileStores(dirs, config);
-  const isWornOut = memoryWatch();
+  const hasLeaked = watchMemory();
   const working = new Runner({
-    name,
+    name: id,
     db,
     engine,
     inputs,
@@ -101,16 +101,16 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
     rate: () =>
       rateOf(db, config, instance()).catch((error: unknown) => {
         if (isUnavailable(error)) throw error;
-        // The server was given other prices since this runner began, or none for the CPU that stands in for a GPU.
-        log.error({ err: error }, 'this inference is not charged');
+        // The rates changed after this runner started, or have no entry for a CPU that replaces a GPU.
+        log.error({ err: error }, 'no rate is known; the inference is free of charge');
         return 0;
       }),
-    isWornOut: () => isWornOut() || performance.now() >= retryDeviceAt,
+    shouldRestart: () => hasLeaked() || performance.now() >= retryDeviceAt,
     notify: notifyParent,
     log,
   });
   runner = working;
-  process.on('message', (message: ToRunner) => {
+  process.on('message', (message: ToChild) => {
     if (message.type === 'wake') working.wake();
     if (message.type === 'retire') working.retire();
     if (message.type === 'drain') working.drain(message.graceMs);
@@ -127,11 +127,11 @@ async function start({ runner: name, config, logLevel, deviceFailed, retryDevice
     device: fellBack ? 'cpu' : provider,
     adapter: (fellBack ? undefined : adapter?.name) ?? null,
   });
-  const depart = await keepAnnounced(db, name, describe, leaseSeconds * 1_000, log);
+  const depart = await keepAnnounced(db, id, describe, leaseSeconds * 1_000, log);
   notifyParent({ type: 'ready', device: provider });
   const idle = await working.run();
   await depart();
-  // Taking the networks away under a running inference could crash what shall end quietly.
+  // Freeing the networks during an inference could crash the process.
   if (idle) await engine.close();
   await db.destroy();
   process.exit(0);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../../config.js';
 
-/** The `models/` folder that gen3d was shipped with: beside the package or any folder above it. */
+/** The `models/` folder that ships with gen3d: in the package's folder or in one above it. */
 function shippedModels(): string[] {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     const models = join(folder, 'models');
@@ -15,7 +15,7 @@ function shippedModels(): string[] {
 /** Where `gen3d models pull` puts bundles. */
 export const pulledModelsDir = ({ dataDir }: Pick<Config, 'dataDir'>): string => join(dataDir, 'models');
 
-/** Folders to look for model bundles in, first match wins: the shipped ones, the data directory's, the one configured. */
+/** Folders with bundles, in order of precedence: shipped, pulled, configured. */
 export function modelDirs(config: Pick<Config, 'dataDir' | 'modelsDir'>): string[] {
   return [...shippedModels(), pulledModelsDir(config), ...(config.modelsDir ? [config.modelsDir] : [])];
 }

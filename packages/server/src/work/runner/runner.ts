@@ -11,19 +11,19 @@ import { JobFailure } from '../../data/jobs/failures.js';
 import { succeed } from '../../data/jobs/lifecycle.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
 import { isStorageUnavailable } from '../../data/s3/unavailable.js';
-import type { FromRunner } from '../processes/messages.js';
+import type { FromChild } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import type { ThreadedEngine } from './threaded-engine.js';
 
-/** Longer than requests to S3 are tried, of which each of the two files of a model may take five minutes. */
+/** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
-/** Inference reports its progress in steps of this size, so that a job makes a handful of events and not hundreds. */
+/** Granularity of the reported progress, which limits the number of events per job. */
 const progressStep = 10;
 
 export interface RunnerOptions {
-  /** Name of this runner in the leases it takes. */
+  /** The name of this process in the leases that it takes. */
   name: string;
   db: Db;
   engine: ThreadedEngine;
@@ -32,12 +32,13 @@ export interface RunnerOptions {
   leaseMs: number;
   /** For reading an image. */
   stageTimeoutMs: number;
-  /** The serving instance that computes now, and what a second of its inference costs in USD when a job is done. */
+  /** The current serving instance. */
   instance: () => string;
+  /** The current price of a second of inference, in USD. */
   rate: () => Promise<number>;
-  /** Asked after every job: true ends the run, so that a fresh process takes over. */
-  isWornOut: () => boolean;
-  notify: (message: FromRunner) => void;
+  /** Called after every job. If true, `run` ends and a new process replaces this one. */
+  shouldRestart: () => boolean;
+  notify: (message: FromChild) => void;
   log: Logger;
 }
 
@@ -46,13 +47,13 @@ const millisecondsSince = (start: number) => Math.round(performance.now() - star
 const rounded = (times: StageTimes): StageTimes =>
   Object.fromEntries(Object.entries(times).map(([stage, ms]) => [stage, Math.round(ms)]));
 
-/** An `EngineError` as the end of a job. */
+/** Turns an `EngineError` into a `JobFailure`, which ends the job. */
 function throwAsFailure(error: unknown): never {
   if (error instanceof EngineError) throw new JobFailure(error.code, error.message, { cause: error });
   throw error;
 }
 
-/** Works through the prepared jobs one by one: runs the engine, stores the model, finishes the job. */
+/** Processes prepared jobs one at a time: runs the engine, stores the model, finishes the job. */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs: HeldJobs;
@@ -77,7 +78,7 @@ export class Runner {
     this.#poll.wake();
   }
 
-  /** Works until `drain` is called or the process is worn out. Returns whether the engine is idle then. */
+  /** Works until `retire`, `drain` or `shouldRestart` ends it. Returns whether the engine is idle. */
   async run(): Promise<boolean> {
     const stopKeepingLeases = this.#jobs.keepLeases();
     try {
@@ -93,14 +94,14 @@ export class Runner {
     this.#poll.wake();
   }
 
-  /** Claims nothing more, gives the inference under way `graceMs` to finish, and hands it back otherwise. */
+  /** Claims nothing more and gives the job in progress `graceMs` to finish before handing it back. */
   drain(graceMs: number): void {
     this.retire();
     setTimeout(() => this.#jobs.handBackAll().finally(this.#endGrace), graceMs).unref();
   }
 
   async #workThroughQueue(): Promise<void> {
-    const { db, name, leaseMs, notify, isWornOut } = this.#options;
+    const { db, name, leaseMs, notify, shouldRestart } = this.#options;
     while (!this.#jobs.draining) {
       const held = await this.#jobs.claim(() => claim(db, { runner: name, now: currentTime(db), leaseMs }));
       if (!held) {
@@ -112,7 +113,7 @@ export class Runner {
         this.#jobs.stopClaiming();
         notify({ type: 'hung', stage: error.stage });
       }
-      if (isWornOut()) this.#jobs.stopClaiming();
+      if (shouldRestart()) this.#jobs.stopClaiming();
     }
   }
 
@@ -136,11 +137,11 @@ export class Runner {
     let writing: Promise<void> = Promise.resolve();
     const report = (fraction: number) => {
       const span = progress.inferred - progress.inferring;
-      const now = progress.inferring + Math.floor((fraction * span) / progressStep) * progressStep;
-      if (now <= reported || now > progress.inferred) return;
-      reported = now;
+      const reached = progress.inferring + Math.floor((fraction * span) / progressStep) * progressStep;
+      if (reached <= reported || reached > progress.inferred) return;
+      reported = reached;
       writing = writing
-        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', now))
+        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
         .catch((error: unknown) => abort.abort(error));
     };
     const started = performance.now();
@@ -164,13 +165,13 @@ export class Runner {
       const success = { ...keys, inferenceMs, stageTimes, bundle, instance: instance(), rateUsdPerSecond };
       await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
-      // Whether the job has succeeded after all is not known then; the files are settled later.
+      // While the database is unavailable, the job may have succeeded. The hourly sweep settles its files.
       if (!isUnavailable(error)) await assets.discard(keys);
       throw error;
     }
     notify({ type: 'finished', status: 'SUCCEEDED', inferenceMs, stageTimes });
     log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs }, 'job succeeded');
-    // After the message: clients need not wait until a slow store is cleaned up.
+    // After `notify`, to keep a slow store from delaying clients.
     await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));
     await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
   }

@@ -2,16 +2,16 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { type ChosenDevice, type DecodedPhoto, EngineError, type EngineOptions, type Generated } from '@gen3d/engine';
-import type { Detail, FromEngine, ToEngine } from '../processes/messages.js';
+import type { FromEngine, MeshOptions, ToEngine } from '../processes/messages.js';
 
-/** By package name, so that it is found from the built package and from the sources alike. */
+/** Resolved by package name, which works from the built package and from the sources. */
 const threadFile = createRequire(import.meta.url).resolve('@gen3d/server/engine-thread');
 
 /**
- * The engine on a thread of its own. Its steps hold up the thread they run on for seconds; on the runner's, leases would
- * run out and a transaction that has begun would keep everybody else out of the database.
+ * The engine on a separate thread. Its steps block their thread for seconds. On the runner's main thread, leases would
+ * expire, and an open transaction would lock other processes out of the database.
  *
- * A crash of the thread ends the process: whoever started it starts another.
+ * A crash of the thread ends the process, and the supervisor starts a new one.
  */
 export class ThreadedEngine {
   private constructor(
@@ -19,18 +19,18 @@ export class ThreadedEngine {
     readonly thread: Worker,
   ) {}
 
-  /** @throws whatever `Engine.open` throws, as an error with its message */
+  /** @throws what `Engine.open` throws, as an error with the same message */
   static async open({
     onFallback,
     ...options
   }: Omit<EngineOptions, 'onWarning'> & {
-    detail?: Detail;
-    /** Called once, when the device fails and the CPU takes over. */
+    meshOptions?: MeshOptions;
+    /** Called once, when the device fails and the CPU replaces it. */
     onFallback?: (message: string) => void;
   }): Promise<ThreadedEngine> {
     const thread = new Worker(threadFile, { workerData: options });
     const chosen = await new Promise<ChosenDevice>((resolve, reject) => {
-      // What the thread dies of.
+      // Emitted when the thread terminates because of an error.
       thread.once('error', reject);
       thread.on('message', (message: FromEngine) => {
         if (message.type === 'fellBack') onFallback?.(message.message);
@@ -44,8 +44,8 @@ export class ThreadedEngine {
   }
 
   /**
-   * As `Engine.generate`; one at a time.
-   * @throws {EngineError} for what is wrong with this photo
+   * Like `Engine.generate`, one model at a time.
+   * @throws {EngineError} when no model can be generated from this photo
    */
   generate(
     photo: DecodedPhoto,
@@ -53,7 +53,7 @@ export class ThreadedEngine {
   ): Promise<Generated> {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
-      const abort = () => this.#tell({ type: 'abort' });
+      const abort = () => this.#send({ type: 'abort' });
       const onMessage = (message: FromEngine) => {
         if (message.type === 'progress') return onProgress(message.fraction);
         if (message.type === 'fellBack') return;
@@ -62,22 +62,22 @@ export class ThreadedEngine {
         if (message.type === 'generated') resolve(message);
         else if (message.type === 'refused') {
           reject(new EngineError(message.code, message.message, { cause: message.detail }));
-        } else reject(new Error(`the engine broke off: ${message.type === 'broken' ? message.problem : message.type}`));
+        } else reject(new Error(`the engine failed: ${message.type === 'broken' ? message.problem : message.type}`));
       };
       this.thread.on('message', onMessage);
       signal.addEventListener('abort', abort);
-      this.#tell({ type: 'generate', photo });
+      this.#send({ type: 'generate', photo });
     });
   }
 
-  /** Frees the networks and ends the thread. Not while it generates. */
+  /** Frees the networks and ends the thread. Must not be called during `generate`. */
   async close(): Promise<void> {
-    const gone = once(this.thread, 'exit');
-    this.#tell({ type: 'close' });
-    await gone;
+    const exited = once(this.thread, 'exit');
+    this.#send({ type: 'close' });
+    await exited;
   }
 
-  #tell(message: ToEngine): void {
+  #send(message: ToEngine): void {
     this.thread.postMessage(message);
   }
 }

@@ -10,7 +10,7 @@ import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jo
 import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
 import { isStorageUnavailable } from '../../data/s3/unavailable.js';
-import type { FromRunner } from '../processes/messages.js';
+import type { FromChild } from '../processes/messages.js';
 import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
 /** Pause before the next attempt after an unexpected failure. */
@@ -30,7 +30,7 @@ export interface HeldJobsOptions {
   leaseMs: number;
   /** For removing an input. */
   stageTimeoutMs: number;
-  notify: (message: FromRunner) => void;
+  notify: (message: FromChild) => void;
   log: Logger;
 }
 
