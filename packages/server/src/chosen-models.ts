@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { writeDurably } from './base/durable-file.js';
 
-/** The models that `gen3d models use` made this data directory's defaults. */
+/** The bundles that `gen3d models use` made the defaults of this data directory. */
 const ChosenModels = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
 export type ChosenModels = z.infer<typeof ChosenModels>;
 
-/** Beside the models, so that it travels with them. */
+/** In the same folder as the pulled bundles, so that both are copied together. */
 export const chosenModelsPath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
 
-/** @throws {Error} whose message says what is wrong with the file; that there is none is not wrong */
+/** A missing file is an empty choice. @throws {Error} that says what is wrong with the file */
 export function readChosenModels(dataDir: string): ChosenModels {
   let text: string;
   try {
@@ -24,7 +24,7 @@ export function readChosenModels(dataDir: string): ChosenModels {
   return chosen.data;
 }
 
-/** Makes models the defaults and leaves the other kind's default as it is. */
+/** Sets the given defaults and keeps the others. */
 export async function chooseModels(dataDir: string, models: ChosenModels): Promise<void> {
   const chosen = { ...readChosenModels(dataDir), ...models };
   await writeDurably(chosenModelsPath(dataDir), Buffer.from(`${JSON.stringify(chosen, null, 2)}\n`));

@@ -50,7 +50,7 @@ const shutdownMarginMs = 10_000;
 
 export interface Output {
   write(text: string): unknown;
-  /** Whether the output goes to a terminal and not to a log. */
+  /** True for a terminal, false for a log. */
   isTTY?: boolean;
 }
 
@@ -122,8 +122,8 @@ async function openSandbox(
 }
 
 /**
- * Starts the whole service: database, first account, HTTP, runners, webhooks. When it accepts jobs, writes `gen3d is
- * listening on http://HOST:PORT` to stdout and resolves.
+ * Starts the whole service: database, first account, HTTP, runners, webhooks. When it accepts jobs, writes
+ * `gen3d is listening on http://HOST:PORT` to stdout and resolves.
  * @throws {RunnerStartError} when the engine cannot be opened; a system error when the port is not available
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
@@ -340,7 +340,7 @@ function createSupervisor({ config, log, db, metrics, notifier, onEvent }: Super
 }
 
 /** @throws {ConfigError} when a worker would have no runners, or would create the database of a new installation */
-function requireWork(config: Config): void {
+function checkWorkerConfig(config: Config): void {
   if (config.workers === 0) {
     throw new ConfigError('--workers 0 (GEN3D_WORKERS) leaves a worker without runners. Set it to 1 or more');
   }
@@ -357,7 +357,7 @@ export async function worker(
   { log = createLog(config), reloadConfig }: Pick<ServeOptions, 'log' | 'reloadConfig'> = {},
 ): Promise<{ close(options?: { graceMs?: number }): Promise<void> }> {
   for (const warning of unknownVariables()) log.warn(warning);
-  requireWork(config);
+  checkWorkerConfig(config);
   const { db, dirs } = await openTables(config, log);
   const metrics = new Metrics(db, config.dataDir);
   const notifier = new Notifier(db);

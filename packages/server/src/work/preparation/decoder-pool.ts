@@ -16,7 +16,7 @@ export interface LaneOptions {
   /** Time limit for a response. Much longer than an image takes, even on a busy machine. */
   timeoutMs: number;
   niceness: number;
-  /** Whether a process decodes another image afterwards; otherwise it ends, which returns all its memory. */
+  /** Lets a process decode several images. Otherwise it ends after each, which returns all its memory. */
   reuse: boolean;
 }
 

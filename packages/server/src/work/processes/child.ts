@@ -32,9 +32,9 @@ export class Child {
   device: string | undefined;
   /** Why it ended before it was ready. */
   problem: string;
-  /** Whether it has done useful work. */
+  /** True once it has done useful work. */
   useful = false;
-  /** Whether it was killed because it exceeded a time limit. */
+  /** True if it was killed because it exceeded a time limit. */
   hung = false;
   readonly #process: ChildProcess | undefined;
   #limitTimer: NodeJS.Timeout | undefined;

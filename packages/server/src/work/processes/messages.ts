@@ -10,7 +10,7 @@ export type ToChild =
       id: string;
       config: Config;
       logLevel: string;
-      /** Whether the device failed in the previous process. */
+      /** True if the device failed in the previous process. */
       deviceFailed: boolean;
       /** How long the CPU replaces a failed device before a new process tries the device again. */
       retryDeviceMs: number;

@@ -68,7 +68,7 @@ export class Runner {
     this.#jobs = new HeldJobs(options);
   }
 
-  /** Whether it holds no job. */
+  /** True if it holds no job. */
   get idle(): boolean {
     return this.#jobs.idle;
   }

@@ -77,7 +77,7 @@ export class HeldJobs {
     this.#options = options;
   }
 
-  /** Whether it holds no job. */
+  /** True if it holds no job. */
   get idle(): boolean {
     return this.#held.size === 0;
   }

@@ -56,7 +56,7 @@ export class DeliverySlots {
     this.#threeQuarters = Math.floor((3 * total) / 4);
   }
 
-  /** Whether another delivery to the account may start now. */
+  /** True if another delivery to the account may start now. */
   isAvailable(accountId: string, now: number): boolean {
     let all = 0;
     let late = 0;
