@@ -130,6 +130,7 @@ module.exports = {
       'texture',
       'device',
       'fit-camera',
+      'mesh-defaults',
       'reconstructor',
       ['engine', 'check-bundle'],
       ['index', 'images', 'bundles'],

@@ -1,6 +1,6 @@
-// Reading and assembling bundles. This entry point loads no inference runtime.
+// Bundles and defaults, for programs that do not run networks. This entry point loads no inference runtime.
 export { BundleError } from './base/errors.js';
-export { type Bundle, loadBundle, parseManifest, sha256Of, verifyBundle } from './bundle/load-bundle.js';
+export { type Bundle, loadBundle, parseJson, parseManifest, sha256Of, verifyBundle } from './bundle/load-bundle.js';
 export {
   type BundleFile,
   FileName,
@@ -9,5 +9,5 @@ export {
   type Origin,
   type Precision,
 } from './bundle/manifest.js';
-export { parseJson } from './bundle/parse-json.js';
+export { meshDefaults } from './mesh-defaults.js';
 export { assemble, readSkeleton, type Skeleton, weightBytes } from './skeleton/assemble.js';

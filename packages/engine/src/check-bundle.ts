@@ -1,22 +1,21 @@
 import { BundleError } from './base/errors.js';
-import type { Bundle } from './bundle/load-bundle.js';
-import { bundleOfKind } from './bundle/load-bundle.js';
-import { ask } from './device/parity-run.js';
+import { type Bundle, bundleOfKind } from './bundle/load-bundle.js';
+import { runBundle } from './device/parity-run.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { openMattingNetwork } from './photo/matte.js';
 import { openReconstructor } from './reconstructor.js';
 
 /**
- * Loads every graph of the bundle as the engine would, and lets go of them again.
+ * Loads every graph of the bundle as the engine does, and releases it.
  *
- * @throws {BundleError} naming the file, the tensor and both shapes where a graph is not what the manifest says
+ * @throws {BundleError} naming the file, the tensor and both shapes if a graph does not match the manifest
  */
 export async function checkBundle(bundle: Bundle): Promise<void> {
-  const model =
+  const networks =
     bundle.manifest.kind === 'matte'
       ? await openMattingNetwork(bundleOfKind(bundle, 'matte'))
       : await openReconstructor(bundleOfKind(bundle, 'reconstruction'));
-  await model.release();
+  await networks.release();
 }
 
 /**
@@ -25,7 +24,7 @@ export async function checkBundle(bundle: Bundle): Promise<void> {
  * @throws {BundleError} as `checkBundle`, and if the output is all zero or not a number
  */
 export async function testBundle(bundle: Bundle): Promise<void> {
-  const { encoder, decoder } = await ask(bundle, new ComputeDevice(), { runs: 1 });
+  const { encoder, decoder } = await runBundle(bundle, new ComputeDevice(), { runs: 1 });
   for (const [name, values] of [...encoder.outputs, ...(decoder?.outputs ?? [])]) {
     if (values.every(Number.isFinite) && values.some((value) => value !== 0)) continue;
     throw new BundleError(

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A gray ball, cut out. */
+/** A cutout of a gray ball. */
 const photo = () =>
   sharp(
     Buffer.from(
@@ -27,57 +27,54 @@ const photo = () =>
     .png()
     .toBuffer();
 
-describe.each(['points', 'planes'] as const)(
-  'a bundle with a %s decoder, in a folder the engine was told of',
-  (kind) => {
-    let engine: Engine;
-    let mesh: TexturedMesh;
-    let glb: Uint8Array;
-    let colorAt: (vertex: number) => number[];
-    beforeAll(async () => {
-      await writeBallBundle(folder, `ball-${kind}`, { kind, radius: 0.58 });
-      engine = await Engine.open({
-        bundle: `ball-${kind}`,
-        matte: 'isnet',
-        device: 'cpu',
-        modelDirs: [folder, models],
-      });
-      ({ glb } = await engine.generate(await photo(), { resolution: 64, textureSize: 512 }));
-      const read = await readGlb(glb);
-      mesh = read.mesh;
-      colorAt = (vertex) => {
-        const { width, height, data } = read.baseColor;
-        const [column, row] = [mesh.uvs[2 * vertex]! * width, mesh.uvs[2 * vertex + 1]! * height].map(Math.floor);
-        return [...data.subarray(4 * (row! * width + column!), 4 * (row! * width + column!) + 3)];
-      };
+describe.each(['points', 'planes'] as const)('a bundle with a %s decoder in a folder of bundles', (kind) => {
+  let engine: Engine;
+  let mesh: TexturedMesh;
+  let glb: Uint8Array;
+  let colorAt: (vertex: number) => number[];
+  beforeAll(async () => {
+    await writeBallBundle(folder, `ball-${kind}`, { kind, radius: 0.58 });
+    engine = await Engine.open({
+      bundle: `ball-${kind}`,
+      matte: 'isnet',
+      device: 'cpu',
+      modelDirs: [folder, models],
     });
-    afterAll(() => engine.close());
+    ({ glb } = await engine.generate(await photo(), { resolution: 64, textureSize: 512 }));
+    const read = await readGlb(glb);
+    mesh = read.mesh;
+    colorAt = (vertex) => {
+      const { width, height, data } = read.baseColor;
+      const [column, row] = [mesh.uvs[2 * vertex]! * width, mesh.uvs[2 * vertex + 1]! * height].map(Math.floor);
+      return [...data.subarray(4 * (row! * width + column!), 4 * (row! * width + column!) + 3)];
+    };
+  });
+  afterAll(() => engine.close());
 
-    test("becomes a GLB in which Khronos' validator finds nothing to say", async () => {
-      const { issues } = await validator.validateBytes(glb);
-      expect(issues.messages).toEqual([]);
-    });
+  test("makes a GLB without a message from Khronos's validator", async () => {
+    const { issues } = await validator.validateBytes(glb);
+    expect(issues.messages).toEqual([]);
+  });
 
-    test('makes the shape its decoder describes: a ball', () => {
-      for (let i = 0; i < mesh.positions.length; i += 3) {
-        const [x, y, z] = mesh.positions.subarray(i, i + 3) as unknown as [number, number, number];
-        expect(Math.abs(Math.hypot(x, y - 0.5, z) - 0.5)).toBeLessThan(0.02);
-      }
-    });
+  test('makes the shape of its decoder: a ball', () => {
+    for (let i = 0; i < mesh.positions.length; i += 3) {
+      const [x, y, z] = mesh.positions.subarray(i, i + 3) as unknown as [number, number, number];
+      expect(Math.abs(Math.hypot(x, y - 0.5, z) - 0.5)).toBeLessThan(0.02);
+    }
+  });
 
-    test('has the photo on the side the photo saw and the colors of the decoder behind it', () => {
-      const vertices = Array.from({ length: mesh.positions.length / 3 }, (_, vertex) => vertex);
-      const nearest = (x: number, y: number, z: number) => {
-        const distance = (v: number) =>
-          Math.hypot(mesh.positions[3 * v]! - x, mesh.positions[3 * v + 1]! - y, mesh.positions[3 * v + 2]! - z);
-        return vertices.reduce((best, v) => (distance(v) < distance(best) ? v : best));
-      };
-      for (const channel of colorAt(nearest(0, 0.5, 0.5))) expect(Math.abs(channel - 0x90)).toBeLessThan(8);
-      // Behind the ball the box's x, which is red, is at -0.58 of ±0.87; y and z, green and blue, are in the middle.
-      const [red, green, blue] = colorAt(nearest(0, 0.5, -0.5)) as [number, number, number];
-      expect(Math.abs(red - 255 * (0.5 - 0.29 / 0.87))).toBeLessThan(25);
-      expect(Math.abs(green - 128)).toBeLessThan(25);
-      expect(Math.abs(blue - 128)).toBeLessThan(25);
-    });
-  },
-);
+  test('has the photo on the visible side and the decoder’s colors on the far side', () => {
+    const vertices = Array.from({ length: mesh.positions.length / 3 }, (_, vertex) => vertex);
+    const nearest = (x: number, y: number, z: number) => {
+      const distance = (v: number) =>
+        Math.hypot(mesh.positions[3 * v]! - x, mesh.positions[3 * v + 1]! - y, mesh.positions[3 * v + 2]! - z);
+      return vertices.reduce((best, v) => (distance(v) < distance(best) ? v : best));
+    };
+    for (const channel of colorAt(nearest(0, 0.5, 0.5))) expect(Math.abs(channel - 0x90)).toBeLessThan(8);
+    // Behind the ball the box's x, which is red, is at -0.58 of ±0.87; y and z, green and blue, are in the middle.
+    const [red, green, blue] = colorAt(nearest(0, 0.5, -0.5)) as [number, number, number];
+    expect(Math.abs(red - 255 * (0.5 - 0.29 / 0.87))).toBeLessThan(25);
+    expect(Math.abs(green - 128)).toBeLessThan(25);
+    expect(Math.abs(blue - 128)).toBeLessThan(25);
+  });
+});

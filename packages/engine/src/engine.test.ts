@@ -12,7 +12,7 @@ import { nonManifoldVertices } from './surface/topology.js';
 const models = join(import.meta.dirname, '../../../models');
 const options = { matte: 'isnet', device: 'auto', modelDirs: [models] } as const;
 
-/** A vase with a striped belly, cut out: wide at the bottom, so that up can be told from down. */
+/** A cutout of a striped vase, wide at the bottom to distinguish up from down. */
 const vase = () =>
   sharp(
     Buffer.from(
@@ -35,7 +35,7 @@ describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
   });
   afterAll(() => engine.close());
 
-  test("makes a GLB in which Khronos' validator finds nothing to say", async () => {
+  test("makes a GLB without a message from Khronos's validator", async () => {
     const { issues } = await validator.validateBytes(generated.glb);
     expect(issues.messages).toEqual([]);
     expect(generated.glb.byteLength).toBeLessThan(4 * 1024 * 1024);
@@ -47,7 +47,7 @@ describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
     expect(mesh.indices.length / 3).toBe(generated.stats.triangles);
   });
 
-  test('stands the model on y = 0, one metre long, wide end down, its photographed side to +Z', async () => {
+  test('makes a model that stands on y = 0, one meter long, wide end down, with its photographed side to +Z', async () => {
     const { mesh, baseColor } = await readGlb(generated.glb);
     const [heights, widths] = [1, 0].map((axis) => mesh.positions.filter((_, i) => i % 3 === axis)) as [
       Float32Array,
@@ -56,10 +56,7 @@ describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
     expect(heights.reduce((a, b) => Math.min(a, b))).toBeCloseTo(0);
     expect(heights.reduce((a, b) => Math.max(a, b))).toBeGreaterThan(0.9);
     const widthAround = (height: number) =>
-      widths.reduce(
-        (most, x, i) => (Math.abs(heights[i]! - height) < 0.08 ? Math.max(most, 2 * Math.abs(x)) : most),
-        0,
-      );
+      widths.reduce((max, x, i) => (Math.abs(heights[i]! - height) < 0.08 ? Math.max(max, 2 * Math.abs(x)) : max), 0);
     expect(widthAround(0.25)).toBeGreaterThan(1.5 * widthAround(0.9));
 
     // The stripe is a quarter up on the front, and yellow.
@@ -79,18 +76,18 @@ describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
     expect({ format, width, height }).toEqual({ format: 'jpeg', width: 512, height: 512 });
   });
 
-  test('reports progress that only grows, up to 1', () => {
+  test('reports increasing progress, up to 1', () => {
     expect(progress).toEqual([...progress].sort((a, b) => a - b));
     expect(progress.at(-1)).toBe(1);
   });
 
-  test('stops between stages when it is told to', async () => {
+  test('stops between stages when it is aborted', async () => {
     const abort = new AbortController();
     const onProgress = () => abort.abort(new Error('enough'));
     await expect(engine.generate(await vase(), { onProgress, signal: abort.signal })).rejects.toThrow('enough');
   });
 
-  test('fails with no_foreground on a picture in which nothing is visible', async () => {
+  test('fails with no_foreground for an image without a visible pixel', async () => {
     const empty = await sharp({ create: { width: 300, height: 300, channels: 4, background: '#0000' } })
       .png()
       .toBuffer();
@@ -107,7 +104,7 @@ test('a real photograph with a background becomes a closed, valid model', async 
   expect(nonManifoldVertices(welded((await readGlb(glb)).mesh))).toHaveLength(0);
 });
 
-test('an unknown bundle, a bundle of the wrong kind and a device it cannot use are refused in words', async () => {
+test('an unknown bundle, a bundle of the wrong kind and an unusable device are errors with a reason', async () => {
   await expect(Engine.open({ ...options, bundle: 'no-such' })).rejects.toThrow(BundleError);
   await expect(Engine.open({ ...options, bundle: 'isnet' })).rejects.toThrow(/isnet/);
   const absent = process.platform === 'win32' ? 'coreml' : 'dml';

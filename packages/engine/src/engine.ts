@@ -2,11 +2,12 @@ import { createRequire } from 'node:module';
 import sharp from 'sharp';
 import { type Bundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest } from './bundle/manifest.js';
+import type { Device, Provider } from './device/adapter.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
-import type { Device, Provider } from './device/device.js';
 import type { DensityField } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { writeGlb } from './gltf/write-glb.js';
+import { meshDefaults } from './mesh-defaults.js';
 import { ComputeDevice } from './network/compute-device.js';
 import type { SessionOptions } from './network/session.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
@@ -22,34 +23,34 @@ import { estimateElevation } from './surface/upright.js';
 import { bake } from './texture/bake.js';
 import { unwrap } from './texture/unwrap.js';
 
-/** The version of @gen3d/engine, which every file it makes names as its generator. */
+/** The version of @gen3d/engine, for the generator field of the GLBs. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 export interface EngineOptions {
   /** A bundle's name, or `inflate`. */
   readonly bundle: string;
-  /** The matting bundle's name. It is opened when the first photo needs it. */
+  /** The matting bundle's name. It is opened for the first photo that needs it. */
   readonly matte: string;
   readonly device: Device;
-  /** Folders that hold bundles; the first that has the name wins. */
+  /** Folders with bundles. The first one that has the name is used. */
   readonly modelDirs: readonly string[];
-  /** Folder in which is kept what comparing the bundles on a device with the CPU found; without it, it is done at each start. */
+  /** Folder to save the results of device checks in. Default: the device is checked at each start. */
   readonly cacheDir?: string;
-  /** Threads of one network on the CPU. Default 0: one per physical core. */
+  /** Threads per network on the CPU. Default 0: one per physical core. */
   readonly threads?: number;
-  /** Gets the one warning when a device fails and the CPU takes over. Default: console.warn. */
+  /** Called with one warning if the device fails and the CPU takes over. Default: console.warn. */
   readonly onWarning?: (message: string) => void;
 }
 
 export interface GenerateOptions {
-  /** Called with the share of the work done, 0..1, as it grows. */
+  /** Called with the increasing share of the work done, 0..1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
-  /** Cells along the longest side of the model: 128 for a quick look, 256 by default, 384 for the finest detail. */
+  /** Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`. */
   readonly resolution?: number | undefined;
-  /** Triangles the mesh has at most. Default 40,000. */
+  /** Default: `meshDefaults`. */
   readonly maxTriangles?: number | undefined;
-  /** Pixels a side of the base color texture. Default 1024. */
+  /** Pixels a side of the base color texture. Default: `meshDefaults`. */
   readonly textureSize?: number | undefined;
 }
 
@@ -73,7 +74,7 @@ export interface Generated {
   readonly stats: GenerateStats;
 }
 
-/** Share of the whole that is done after each stage, about, on a CPU. */
+/** Approximate share of the work done after each stage, on a CPU. */
 const doneAfter: Record<Stage, number> = {
   matte: 0.45,
   frame: 0.5,
@@ -88,11 +89,11 @@ const doneAfter: Record<Stage, number> = {
 
 const paddingTexels = 4;
 
-/** Turns photos into models. Open one and keep it: the networks stay loaded between photos. */
+/** Turns photos into models. Reuse an engine: its networks stay loaded between photos. */
 export class Engine {
-  /** What computed when the engine was opened, which is also the default name of the serving instance. */
+  /** The device when the engine was opened, which is also the default name of the serving instance. */
   readonly device: Provider;
-  /** How `device` was chosen: its adapter, and what `auto` passed over and why. */
+  /** How `device` was chosen: its adapter, and the devices that `auto` rejected and why. */
   readonly chosen: ChosenDevice;
   readonly #sessions: SessionOptions;
   readonly #reconstructor: Reconstructor;
@@ -119,27 +120,32 @@ export class Engine {
    */
   static async open(options: EngineOptions): Promise<Engine> {
     const { bundle, modelDirs, cacheDir, threads = 0, onWarning = console.warn } = options;
-    const model =
+    const reconstruction =
       bundle === builtInBundle ? undefined : bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
     const matteBundle = async () => bundleOfKind(await findBundle(options.matte, modelDirs), 'matte');
-    // The network itself is loaded for the first photo that needs it, but that it is there is known at the start.
-    // A cutout needs none, so `inflate` also works where no bundle is installed at all.
-    const matte = model ? await matteBundle() : await matteBundle().catch(() => undefined);
-    const bundles = [model, matte].filter((found) => found !== undefined);
+    // The matting network is loaded for the first photo that needs it, but its presence is checked now. Cutouts need no
+    // matting, so `inflate` works even if no bundle is installed.
+    const matte = reconstruction ? await matteBundle() : await matteBundle().catch(() => undefined);
+    const bundles = [reconstruction, matte].filter((found) => found !== undefined);
     const chosen = await chooseDevice(options.device, bundles, { cacheDir });
     const sessions = { threads, device: new ComputeDevice(chosen.provider, onWarning) };
-    const reconstructor = model ? await openReconstructor(model, sessions) : inflateReconstructor;
+    const reconstructor = reconstruction ? await openReconstructor(reconstruction, sessions) : inflateReconstructor;
     return new Engine(reconstructor, matteBundle, chosen, sessions);
   }
 
   /**
-   * Makes a textured model of the one object on a photo.
+   * Makes a textured model of the object in a photo.
    *
-   * @throws {EngineError} for what is wrong with this photo
-   * @throws the signal's reason, once aborted: between stages, not in the middle of one
+   * @throws {EngineError} if the photo cannot be used
+   * @throws the signal's reason, once aborted; it is checked between stages
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
-    const { onProgress, signal, resolution = 256, maxTriangles = 40_000, textureSize = 1024 } = options;
+    const { onProgress, signal } = options;
+    const {
+      resolution = meshDefaults.resolution,
+      maxTriangles = meshDefaults.maxTriangles,
+      textureSize = meshDefaults.textureSize,
+    } = options;
     const stageMs = {} as Record<Stage, number>;
     const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
       signal?.throwIfAborted();
@@ -175,10 +181,10 @@ export class Engine {
         { generator: `gen3d ${version}`, bundles: [this.#reconstructor.credit] },
       );
     });
-    const picture = await stage('thumbnail', () => thumbnail(model, baseColor));
+    const image = await stage('thumbnail', () => thumbnail(model, baseColor));
     return {
       glb,
-      thumbnail: picture,
+      thumbnail: image,
       stats: {
         bundle: this.#reconstructor.credit.name,
         stageMs,
@@ -189,7 +195,7 @@ export class Engine {
     };
   }
 
-  /** Frees the networks. */
+  /** Releases the networks. */
   async close(): Promise<void> {
     await this.#reconstructor.release();
     await (await this.#matting)?.release();
@@ -197,7 +203,7 @@ export class Engine {
 
   async #predictMatte(image: Parameters<MattingNetwork['predict']>[0]) {
     this.#matting ??= this.#matteBundle().then((bundle) => openMattingNetwork(bundle, this.#sessions));
-    // A bundle that could not be opened may have been repaired by the time of the next photo.
+    // If the bundle cannot be opened, try again for the next photo: it may be repaired by then.
     this.#matting.catch(() => {
       this.#matting = undefined;
     });

@@ -5,13 +5,13 @@ export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 export { checkBundle, testBundle } from './check-bundle.js';
 export type { Adapter } from './device/adapter.js';
+export { accelerators, type Device, type Provider } from './device/adapter.js';
 export {
   type ChosenDevice,
   type DeviceReport,
   type InspectOptions,
   inspectDevice,
 } from './device/choose-device.js';
-export { accelerators, type Device, type Provider } from './device/device.js';
 export { probe } from './device/probe.js';
 export {
   Engine,

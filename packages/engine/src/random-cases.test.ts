@@ -44,7 +44,7 @@ async function engineOf(bundle: string): Promise<Engine> {
 }
 
 test.each(Array.from({ length: cases }, (_, seed) => seed))(
-  "any picture through any bundle gives a GLB that Khronos' validator finds no fault with, or a typed error: seed %i",
+  "any image and any bundle give a GLB without a message from Khronos's validator, or a typed error: seed %i",
   async (seed) => {
     const random = seededRandom(seed);
     const { bytes, what } = await randomPhoto(random);

@@ -1,6 +1,6 @@
 import sharp, { type Sharp } from 'sharp';
 
-/** Numbers in 0..1 that follow from the seed alone (mulberry32). */
+/** Pseudo-random numbers in 0..1 from a seed (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -13,7 +13,7 @@ export function seededRandom(seed: number): () => number {
 
 export const pick = <T>(random: () => number, from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
 
-/** A picture such as nobody would send on purpose, and somebody will: any shape, size, format, with alpha or without. */
+/** An unusual image: any shape, size and format, with or without alpha. */
 export async function randomPhoto(random: () => number): Promise<{ bytes: Uint8Array; what: string }> {
   const [width, height] = pick(random, [
     [64, 64],

@@ -20,7 +20,7 @@ export interface Reconstructor {
   release(): Promise<void>;
 }
 
-/** The reconstructor without weights, which every machine has. */
+/** The reconstructor without weights, which needs no bundle. */
 export const builtInBundle = 'inflate';
 
 export const inflateReconstructor: Reconstructor = {
@@ -30,7 +30,7 @@ export const inflateReconstructor: Reconstructor = {
   release: async () => {},
 };
 
-/** Loads the graphs of a reconstruction bundle. @throws {BundleError} if one does not fit its manifest */
+/** Loads the networks of a reconstruction bundle. @throws {BundleError} if one does not match the manifest */
 export async function openReconstructor(
   bundle: Bundle<ReconstructionManifest>,
   options?: SessionOptions,
@@ -52,7 +52,7 @@ export async function openReconstructor(
       release: () => session.release(),
     };
   }
-  // TypeScript does not narrow a property's property; isColumns has told them apart.
+  // TypeScript does not narrow nested properties. isColumns has checked the kind.
   const { encode, release } = await openBoxed(bundle as Bundle<BoxManifest>, options);
   const { camera } = bundle.manifest;
   return {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { meshDefaults } from '@gen3d/engine/bundles';
 import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
 import { ConfigError } from './base/errors.js';
@@ -166,14 +167,14 @@ const Config = z.strictObject({
   resolution: number('whole number', 32, 512)
     .optional()
     .describe(
-      'Grid cells along the longest side of a model; default: 256. 128 is faster; more than 384 shows no more detail',
+      `Grid cells along the longest side of a model; default: ${meshDefaults.resolution}. 128 is faster; more than 384 shows no more detail`,
     ),
   maxTriangles: number('whole number', 500, 1_000_000)
     .optional()
-    .describe('Maximum number of triangles of a model; default: 40000'),
+    .describe(`Maximum number of triangles of a model; default: ${meshDefaults.maxTriangles}`),
   textureSize: number('whole number', 256, 4096)
     .optional()
-    .describe('Width and height of the texture in pixels; default: 1024'),
+    .describe(`Width and height of the texture in pixels; default: ${meshDefaults.textureSize}`),
   leaseSeconds: number('number', 0.5, 3600)
     .default(30)
     .describe('Seconds after which another runner may take over the job of a silent one'),

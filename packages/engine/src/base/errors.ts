@@ -18,3 +18,14 @@ export class EngineError extends Error {
 export class BundleError extends Error {
   override readonly name: string = 'BundleError';
 }
+
+/**
+ * A checkpoint that cannot be used. The message says why; `readCheckpoint` adds the path.
+ *
+ * Messages quote names from the file, which may be megabytes long and contain terminal escape sequences.
+ */
+export class CheckpointError extends BundleError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.slice(0, 500).replace(/\p{Cc}/gu, '?'), options);
+  }
+}

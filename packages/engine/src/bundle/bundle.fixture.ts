@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ReconstructionManifest } from './manifest.js';
 import { type OnnxGraph, type OnnxNode, type OnnxWeights, onnxFile } from './onnx.fixture.js';
 
-/** Half the box of the ball bundles, as TripoSR's. */
+/** Half the box of the ball bundles, as in TripoSR. */
 export const ballHalfExtent = 0.87;
 
 const channels = 2;
@@ -15,17 +15,17 @@ export interface BallOptions {
   readonly kind: 'points' | 'planes';
   /** In the box's units. Default 0.5. */
   readonly radius?: number;
-  /** Added to the squared radius at a place of plane 0, 1 or 2, so that the ball becomes something else. */
+  /** Added to the squared radius at a position of plane 0, 1 or 2, for other shapes than a ball. */
   readonly dents?: (plane: number, a: number, b: number) => number;
-  /** The points graph is exported for just so many; default: any. */
+  /** The fixed number of points of the points graph. Default: any. */
   readonly points?: number;
   readonly manifest?: Partial<ReconstructionManifest>;
   readonly decoder?: Partial<ReconstructionManifest['decoder']>;
 }
 
 /**
- * Writes a bundle whose every object is a ball around the middle of the box, colored by position: red, green, blue are
- * 0.5 + 0.5·(x, y, z) / halfExtent along the box's own axes. The density is 25 at the ball's surface and falls by 100 a
+ * Writes a bundle whose result is always a ball in the middle of the box, colored by position: red, green and blue are
+ * 0.5 + 0.5·(x, y, z) / halfExtent along the box's axes. The density is 25 at the ball's surface and decreases by 100 per
  * unit of squared radius. Axes and threshold are TripoSR's.
  *
  * @returns the bundle's folder
@@ -50,7 +50,7 @@ export const ballGraphs = ({ kind, radius = 0.5, points, dents }: BallOptions): 
   'decoder.onnx': kind === 'planes' ? planesDecoder(radius) : pointsDecoder(radius, points),
 });
 
-/** The manifest of a ball bundle but for its files. */
+/** The manifest of a ball bundle without its files. */
 export function ballManifest(name: string, options: BallOptions) {
   const terms = { licence: 'MIT', source: 'this test' };
   return {
@@ -58,7 +58,7 @@ export function ballManifest(name: string, options: BallOptions) {
     kind: 'reconstruction',
     name,
     title: 'A ball',
-    description: 'Sees a ball in everything.',
+    description: 'Makes a ball of everything.',
     licence: { code: terms, weights: terms, trainingData: terms },
     graph: 'encoder.onnx',
     input: {
@@ -90,7 +90,7 @@ export function ballManifest(name: string, options: BallOptions) {
   };
 }
 
-/** Plane (a, b) holds (a² + b²) / 2 in its first channel, so that the three add up to the squared radius; x, z, y in the second. */
+/** Plane (a, b) has (a² + b²) / 2 in its first channel, so that the three add up to the squared radius; x, z, y in the second. */
 function ballPlanes(dents: BallOptions['dents']): Float32Array {
   const values = new Float32Array(3 * channels * planeSize * planeSize);
   const at = (texel: number) => (((texel + 0.5) / planeSize) * 2 - 1) * ballHalfExtent;
@@ -108,7 +108,7 @@ function ballPlanes(dents: BallOptions['dents']): Float32Array {
   return values;
 }
 
-/** What is made of the photo is nothing; but the graph must look at it, as the runtime drops inputs that are not used. */
+/** Ignores the photo, but uses its values, because the runtime drops unused inputs. */
 const ballEncoder = (dents: BallOptions['dents']): OnnxGraph => ({
   inputs: [{ name: 'image', shape: [1, 3, imageSize, imageSize] }],
   outputs: [{ name: 'scene_codes', shape: [1, 3, channels, planeSize, planeSize] }],
@@ -123,7 +123,7 @@ const ballEncoder = (dents: BallOptions['dents']): OnnxGraph => ({
   ],
 });
 
-/** What stands behind the sampled planes in both kinds: `features` [.., 6] to density and color. */
+/** The network behind the sampled planes in both kinds: `features` [.., 6] to density and color. */
 const ballNetwork = (radius: number): Pick<OnnxGraph, 'nodes'> & { weights: OnnxWeights[] } => ({
   nodes: [
     { op: 'MatMul', inputs: ['features', 'density_weight'], outputs: ['falling'] },
@@ -198,7 +198,7 @@ function pointsDecoder(radius: number, points: number | string = 'P'): OnnxGraph
   };
 }
 
-/** Writes a matting bundle that takes what is bright for the object. @returns the bundle's folder */
+/** Writes a matting bundle for which bright pixels are the object. @returns the bundle's folder */
 export async function writeMatteBundle(folder: string, name: string): Promise<string> {
   const directory = join(folder, name);
   await mkdir(directory, { recursive: true });
@@ -214,8 +214,8 @@ export async function writeMatteBundle(folder: string, name: string): Promise<st
     formatVersion: 1,
     kind: 'matte',
     name,
-    title: 'Bright is near',
-    description: 'Takes what is bright for the object.',
+    title: 'Bright pixels',
+    description: 'Bright pixels are the object.',
     licence: { code: terms, weights: terms, trainingData: terms },
     graph: 'matte.onnx',
     files: [{ name: 'matte.onnx', size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }],

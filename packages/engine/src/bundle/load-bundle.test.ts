@@ -26,7 +26,7 @@ async function editManifest(edit: (manifest: Record<string, unknown>) => void): 
 }
 
 test.each(['gen3d-tiny', 'isnet'])(
-  'the shipped bundle %s is complete and byte for byte what its manifest says',
+  'the shipped bundle %s is complete and has the checksums of its manifest',
   async (name) => {
     const bundle = await findBundle(name, [models]);
     expect(bundle.manifest.name).toBe(name);
@@ -34,37 +34,37 @@ test.each(['gen3d-tiny', 'isnet'])(
   },
 );
 
-test('the first folder that has the bundle wins, and folders that do not exist are passed over', async () => {
+test('the first folder with the bundle is used, and missing folders are skipped', async () => {
   const bundle = await findBundle('gen3d-tiny', [join(folder, 'missing'), folder, models]);
   expect(bundle.directory).toBe(copy);
 });
 
-test('a bundle that no folder has is an error that says where it was looked for, and what is there', async () => {
-  const problem = await findBundle('nobody', [models]).catch((error: Error) => error.message);
-  expect(problem).toContain(`No bundle called nobody in ${models}: there are gen3d-`);
+test('the error for an unknown bundle names the searched folders and the bundles there', async () => {
+  const problem = await findBundle('unknown', [models]).catch((error: Error) => error.message);
+  expect(problem).toContain(`No bundle called unknown in ${models}: there are gen3d-`);
   expect(problem).not.toContain('training');
 });
 
-test('a path is taken for the folder of a bundle, wherever it is', async () => {
+test('a path is the folder of a bundle, wherever it is', async () => {
   expect((await findBundle(copy, [])).manifest.name).toBe('gen3d-tiny');
   await expect(findBundle('./gen3d-tiny', [models])).rejects.toThrow(/manifest\.json cannot be read/);
 });
 
-test('what is neither a name nor a path is refused', async () => {
+test('a value that is neither a name nor a path is refused', async () => {
   await expect(findBundle('Gen3D tiny', [models])).rejects.toThrow(BundleError);
 });
 
-test('a folder of another name than its bundle is refused', async () => {
+test('a folder whose name differs from its bundle is refused', async () => {
   await rename(copy, join(folder, 'mine'));
   await expect(findBundle('mine', [folder])).rejects.toThrow(/mine holds the bundle gen3d-tiny: rename the folder/);
 });
 
-test('a file of the wrong size is named, with both sizes', async () => {
+test('the error for a file of the wrong size has both sizes', async () => {
   await truncate(join(copy, 'encoder.onnx'), 1000);
   await expect(loadBundle(copy)).rejects.toThrow(/encoder\.onnx has 1000 bytes, its manifest says 15667262/);
 });
 
-test('a file that is not there is named', async () => {
+test('the error for a missing file names it', async () => {
   await rm(join(copy, 'encoder.onnx'));
   await expect(loadBundle(copy)).rejects.toThrow(/encoder\.onnx is missing/);
 });
@@ -78,7 +78,7 @@ test('one changed byte passes loading and is found by verifyBundle', async () =>
   await expect(verifyBundle(bundle)).rejects.toThrow(/encoder\.onnx is not the file its manifest describes/);
 });
 
-test('a manifest with a wrong field says which', async () => {
+test('the error for an invalid field names it', async () => {
   await editManifest((manifest) => {
     manifest.input = { ...(manifest.input as object), channels: 5 };
   });
@@ -92,7 +92,7 @@ test('a manifest whose graph is not among its files is refused', async () => {
   await expect(loadBundle(copy)).rejects.toThrow(/"other\.onnx" is not in files/);
 });
 
-test('a manifest whose up and front lie along one axis is refused', async () => {
+test('a manifest with up and front on one axis is refused', async () => {
   const directory = await writeBallBundle(folder, 'ball', { kind: 'planes', decoder: { up: '+z', front: '-z' } });
   await expect(loadBundle(directory)).rejects.toThrow(/same axis as up \(\+z\)\s+→ at decoder\.front/);
 });
@@ -104,16 +104,16 @@ test('a manifest cannot name a file outside its folder', async () => {
   await expect(loadBundle(copy)).rejects.toThrow(/a plain file name inside the bundle folder/);
 });
 
-test('a bundle of one kind does not pass for the other', async () => {
+test('a bundle of another kind is refused', async () => {
   const bundle = await loadBundle(copy);
   expect(() => bundleOfKind(bundle, 'matte')).toThrow(
     'gen3d-tiny is a reconstruction bundle, and a matte bundle is needed',
   );
 });
 
-test('only a decoder inside a box can do without a camera', async () => {
+test('only a decoder of a box may have no camera', async () => {
   await editManifest((manifest) => {
     delete manifest.camera;
   });
-  await expect(loadBundle(copy)).rejects.toThrow(/columns stand in the view of a camera.*at camera/s);
+  await expect(loadBundle(copy)).rejects.toThrow(/is missing, which columns need.*at camera/s);
 });

@@ -3,20 +3,20 @@ import { createReadStream, existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
 import { BundleError } from '../base/errors.js';
 import { type BundleKind, BundleName, Manifest } from './manifest.js';
-import { parseJson } from './parse-json.js';
 
-/** A model on disk whose manifest and file sizes have been checked. */
+/** A bundle on disk whose manifest and file sizes have been checked. */
 export interface Bundle<M extends Manifest = Manifest> {
   readonly directory: string;
   readonly manifest: M;
 }
 
 /**
- * Reads a bundle's manifest and checks that its files are there and have the size it says.
+ * Reads a bundle's manifest and checks that its files exist and have the right sizes.
  *
- * Cheap enough for every start: it reads no weights. `verifyBundle` reads them.
+ * Fast, because it reads no weights. `verifyBundle` reads them.
  * @throws {BundleError} naming the field or the file that is wrong
  */
 export async function loadBundle(directory: string): Promise<Bundle> {
@@ -24,36 +24,36 @@ export async function loadBundle(directory: string): Promise<Bundle> {
   for (const { name, size } of manifest.files) {
     const path = join(directory, name);
     const found = await stat(path).catch((cause: unknown) => {
-      throw new BundleError(`${path} is missing: the bundle ${manifest.name} is incomplete, fetch it again`, { cause });
+      throw new BundleError(`${path} is missing: the bundle ${manifest.name} is incomplete. Fetch it again`, { cause });
     });
     if (found.size !== size) {
       throw new BundleError(
-        `${path} has ${found.size} bytes, its manifest says ${size}: the bundle ${manifest.name} is damaged, fetch it again`,
+        `${path} has ${found.size} bytes, its manifest says ${size}: the bundle ${manifest.name} is damaged. Fetch it again`,
       );
     }
   }
   return { directory, manifest };
 }
 
-/** The same bundle, known to be of that kind. @throws {BundleError} if it is of another */
+/** Narrows a bundle to a kind. @throws {BundleError} if it is of another kind */
 export function bundleOfKind<K extends BundleKind>(bundle: Bundle, kind: K): Bundle<Extract<Manifest, { kind: K }>> {
   const { name, kind: actual } = bundle.manifest;
   if (actual !== kind) throw new BundleError(`${name} is a ${actual} bundle, and a ${kind} bundle is needed here`);
-  // TypeScript does not narrow a type parameter's property; the line above is the check.
+  // TypeScript does not narrow properties of a type parameter. The line above is the check.
   return bundle as Bundle<Extract<Manifest, { kind: K }>>;
 }
 
 /**
- * The bundle called `name` in the first of `searchDirectories` that has one; directories that don't exist are passed over.
- * A name with a slash in it, or that starts with a dot, is the path of a bundle's own folder.
+ * Finds the bundle called `name` in the first of `searchDirectories` that has one, skipping missing directories. A name
+ * that contains a slash or starts with a dot is the path of a bundle.
  *
- * @throws {BundleError} if none has it, or the one found is damaged
+ * @throws {BundleError} if none has it, or the first one is damaged
  */
 export async function findBundle(name: string, searchDirectories: readonly string[]): Promise<Bundle> {
   if (isPath(name)) return loadBundle(resolve(name));
   if (!BundleName.safeParse(name).success) {
     throw new BundleError(
-      `"${name}" cannot be a bundle's name: small letters and digits, joined by dots or dashes. If it is a folder, write ./${name}`,
+      `"${name}" is not a valid bundle name: use lowercase letters and digits, joined by dots or dashes. For a folder, write ./${name}`,
     );
   }
   for (const searched of searchDirectories) {
@@ -61,7 +61,7 @@ export async function findBundle(name: string, searchDirectories: readonly strin
     const present = await stat(join(directory, 'manifest.json')).catch(() => undefined);
     if (!present) continue;
     const bundle = await loadBundle(directory);
-    // Two names for one bundle would be two lines in every list, and one of them could not be chosen.
+    // A bundle with two names would appear twice in lists, and one name could not be chosen.
     if (bundle.manifest.name === name) return bundle;
     throw new BundleError(
       `${directory} holds the bundle ${bundle.manifest.name}: rename the folder, or the bundle in its manifest.json`,
@@ -77,14 +77,14 @@ async function namesIn(directories: readonly string[]): Promise<string[]> {
   const names = await Promise.all(
     directories.map(async (directory) => {
       const entries = await readdir(directory).catch(() => []);
-      // What a pull has gathered so far starts with a dot.
+      // The folder of an incomplete pull starts with a dot.
       return entries.filter((entry) => !entry.startsWith('.') && existsSync(join(directory, entry, 'manifest.json')));
     }),
   );
   return [...new Set(names.flat())].sort();
 }
 
-/** Whether what was given for a bundle's name is a folder. */
+/** Whether the value given for a bundle is a folder instead of a name. */
 export const isPath = (name: string): boolean => /[/\\]|^\./.test(name);
 
 /**
@@ -118,6 +118,25 @@ async function readManifest(path: string): Promise<Manifest> {
   return parseManifest(text, path);
 }
 
-/** @param origin the path or address it came from, for the error. @throws {BundleError} naming the field that is wrong */
+/** @param origin its path or URL, for the error. @throws {BundleError} naming the invalid field */
 export const parseManifest = (text: string, origin: string): Manifest =>
   parseJson(Manifest, text, origin, 'a manifest');
+
+/**
+ * Parses JSON and validates it.
+ *
+ * @param origin its path or URL, for the error
+ * @param what the expected content for the error, such as "a manifest"
+ * @throws {BundleError} naming the invalid field
+ */
+export function parseJson<T>(schema: z.ZodType<T>, text: string, origin: string, what: string): T {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (cause) {
+    throw new BundleError(`${origin} is not valid JSON`, { cause });
+  }
+  const parsed = schema.safeParse(json);
+  if (!parsed.success) throw new BundleError(`${origin} is not ${what}:\n${z.prettifyError(parsed.error)}`);
+  return parsed.data;
+}

@@ -1,9 +1,8 @@
 /**
- * Writes small ONNX graphs, so that tests can make bundles of their own: just the fields of onnx.proto that they need,
- * in protobuf's wire format.
+ * Writes small ONNX graphs for the bundles of tests: only the necessary fields of onnx.proto, in protobuf's wire format.
  */
 
-/** A graph input or output; a string is a size that is left open. */
+/** A graph input or output. A string is an open size. */
 export interface OnnxValue {
   readonly name: string;
   readonly shape: readonly (number | string)[];
@@ -15,7 +14,7 @@ export interface OnnxNode {
   readonly op: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
-  /** Integers, lists of integers, texts. */
+  /** Integers, lists of integers, strings. */
   readonly attributes?: Readonly<Record<string, number | readonly number[] | string>>;
 }
 
@@ -23,7 +22,7 @@ export interface OnnxWeights {
   readonly name: string;
   readonly shape: readonly number[];
   readonly data: Float32Array | BigInt64Array;
-  /** Left out of the graph: its values are in another file, in this precision. */
+  /** The values are not in the graph but in another file, in this precision. */
   readonly external?: 'float32' | 'float16';
 }
 

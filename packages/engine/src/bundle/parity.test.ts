@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { openEncoder } from '../network/session.js';
 import { bundleOfKind, findBundle } from './load-bundle.js';
 
-// What PyTorch answered, written by models/training/parity.py beside the photos it was asked about.
+// PyTorch's outputs for these photos, written by models/training/parity.py.
 const fixture = fileURLToPath(new URL('parity.fixture', import.meta.url));
 interface Sampled {
   at: number[];
@@ -20,28 +20,28 @@ const { photos } = JSON.parse(readFileSync(join(fixture, 'answers.json'), 'utf8'
 async function networkInput(path: string): Promise<{ shape: number[]; data: Float32Array }> {
   const { data, info } = await sharp(path).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
   const count = info.width * info.height;
-  const planes = new Float32Array(4 * count);
+  const channels = new Float32Array(4 * count);
   for (let i = 0; i < count; i++) {
     const alpha = data[4 * i + 3]! / 255;
-    for (let c = 0; c < 3; c++) planes[c * count + i] = (data[4 * i + c]! / 255) * alpha + 0.5 * (1 - alpha);
-    planes[3 * count + i] = alpha;
+    for (let c = 0; c < 3; c++) channels[c * count + i] = (data[4 * i + c]! / 255) * alpha + 0.5 * (1 - alpha);
+    channels[3 * count + i] = alpha;
   }
-  return { shape: [1, 4, info.height, info.width], data: planes };
+  return { shape: [1, 4, info.height, info.width], data: channels };
 }
 
-test('gen3d-base answers here what it answered in PyTorch, for 20 photos', async () => {
+test('gen3d-base has the same outputs as in PyTorch, for 20 photos', async () => {
   const models = fileURLToPath(new URL('../../../../models', import.meta.url));
   const session = await openEncoder(bundleOfKind(await findBundle('gen3d-base', [models]), 'reconstruction'));
-  let furthest = 0;
+  let maxError = 0;
   for (const [number, expected] of photos.entries()) {
     const photo = join(fixture, `${String(number).padStart(2, '0')}.png`);
     const outputs = await session.run({ image: await networkInput(photo) });
     for (const [name, { at, values }] of Object.entries(expected)) {
-      const answer = outputs.get(name)!;
-      for (const [i, value] of values.entries()) furthest = Math.max(furthest, Math.abs(answer[at[i]!]! - value));
+      const actual = outputs.get(name)!;
+      for (const [i, value] of values.entries()) maxError = Math.max(maxError, Math.abs(actual[at[i]!]! - value));
     }
   }
   await session.release();
   expect(photos).toHaveLength(20);
-  expect(furthest).toBeLessThan(0.01);
+  expect(maxError).toBeLessThan(0.01);
 });

@@ -1,14 +1,14 @@
 import { open } from 'node:fs/promises';
-import { CheckpointError } from './checkpoint-error.js';
+import { CheckpointError } from '../base/errors.js';
 
-/** A file that is read piece by piece. */
+/** Random access to a file. */
 export interface ByteSource {
   readonly size: number;
   /** @throws {CheckpointError} if the range is not inside the file */
   read(offset: number, length: number): Promise<Buffer>;
 }
 
-/** Opens a file for the duration of `use`. */
+/** Opens a file while `use` runs. */
 export async function withFile<T>(path: string, use: (source: ByteSource) => Promise<T>): Promise<T> {
   const file = await open(path);
   try {

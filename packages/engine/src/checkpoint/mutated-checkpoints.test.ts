@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { CheckpointError } from '../base/errors.js';
 import { seededRandom } from '../random-photos.fixture.js';
 import { soak } from '../soak.fixture.js';
 import { assertInside } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { readIndex } from './read-checkpoint.js';
 import { elementCount, itemSizes } from './tensor-record.js';
 
@@ -17,14 +17,14 @@ const originals = readdirSync(samples)
   .map((name) => readFileSync(join(samples, name)));
 
 test.each(['PyTorch', 'safetensors'])(
-  `of mutated %s checkpoints, each is refused or gives tensors inside the file, in ${maxMs} ms`,
+  `each mutated %s checkpoint is refused or gives tensors inside the file, in ${maxMs} ms`,
   async (format) => {
     const random = seededRandom(1);
     const ofFormat = originals.filter((bytes) => (bytes[8] === 0x7b) === (format === 'safetensors'));
     let accepted = 0;
     for (let i = 0; i < mutations; i++) {
       const bytes = mutate(ofFormat[Math.floor(random() * ofFormat.length)]!, ofFormat, random);
-      // Of the CPU, so that other processes do not count.
+      // CPU time, so that other processes do not count.
       const start = process.cpuUsage();
       accepted += await check(bytes);
       const { user, system } = process.cpuUsage(start);
@@ -38,7 +38,7 @@ test.each(['PyTorch', 'safetensors'])(
   1_200_000,
 );
 
-/** 1 if the checkpoint was accepted. */
+/** @returns 1 if the checkpoint is accepted */
 async function check(bytes: Buffer): Promise<number> {
   const source = {
     size: bytes.length,
@@ -61,7 +61,7 @@ async function check(bytes: Buffer): Promise<number> {
 
 const interesting = [0, 1, 0x7f, 0x80, 0xff, 0x28, 0x2e, 0x52, 0x63, 0x7b, 0x7d];
 
-/** One to four changes: bits, bytes, numbers, pieces cut out, doubled or taken from another file. */
+/** Makes one to four changes: of bits, bytes or numbers, or pieces removed, repeated or copied from another file. */
 function mutate(original: Buffer, others: readonly Buffer[], random: () => number): Buffer {
   let bytes = Buffer.from(original);
   const below = (limit: number) => Math.floor(random() * limit);

@@ -1,6 +1,6 @@
-import { CheckpointError } from './checkpoint-error.js';
+import { CheckpointError } from '../base/errors.js';
 
-/** A value that a pickle can hold here. Nothing is ever called or imported: globals stay names. */
+/** A value in a pickle. Nothing is called or imported: globals stay names. */
 export type Value = null | boolean | number | string | Tuple | List | Dict | Global | Persistent | Call;
 
 export class Tuple {
@@ -16,7 +16,7 @@ export class Dict {
 export class Global {
   constructor(readonly name: string) {}
 }
-/** A value that is stored elsewhere: the pickle has only its identifier. */
+/** The identifier of a value that is stored outside the pickle. */
 export class Persistent {
   constructor(readonly id: Value) {}
 }
@@ -29,18 +29,18 @@ export class Call {
 }
 
 const orderedDict = 'collections OrderedDict';
-/** Operations that a pickle may have, each of at least one byte. */
+/** Maximum operations, each of at least one byte. */
 const maxOperations = 1_000_000;
-/** Tuples, lists, dictionaries and calls. A tensor takes six. */
+/** Maximum tuples, lists, dictionaries and calls. A tensor takes six. */
 const maxContainers = 200_000;
 
 /**
- * Reads a pickle of protocols 2 to 4 that holds only what a PyTorch state dict needs.
+ * Reads a pickle of protocols 2 to 4 with only what a PyTorch state dict needs.
  *
- * It knows the operations of plain data and executes nothing: a name is accepted if `globals` has it, and a call stays a
- * description of the call.
+ * Executes nothing: only operations of plain data and the names in `globals` are accepted, and calls are returned as
+ * descriptions.
  * @see https://github.com/python/cpython/blob/3.13/Lib/pickletools.py
- * @throws {CheckpointError} naming the operation or the global that it does not accept
+ * @throws {CheckpointError} naming an operation or a global that is not accepted
  */
 export function readPickle(bytes: Buffer, globals: ReadonlySet<string>): Value {
   return new Machine(bytes, globals).run();
@@ -50,14 +50,17 @@ class Machine {
   #at = 0;
   #containers = 0;
   readonly #stack: Value[] = [];
-  /** Heights of the stack at the open marks. */
+  /** Heights of the stack at open marks. */
   readonly #marks: number[] = [];
   readonly #memo = new Map<number, Value>();
 
-  constructor(
-    private readonly bytes: Buffer,
-    private readonly globals: ReadonlySet<string>,
-  ) {}
+  readonly #bytes: Buffer;
+  readonly #globals: ReadonlySet<string>;
+
+  constructor(bytes: Buffer, globals: ReadonlySet<string>) {
+    this.#bytes = bytes;
+    this.#globals = globals;
+  }
 
   run(): Value {
     for (let operations = 0; operations < maxOperations; operations++) {
@@ -74,7 +77,7 @@ class Machine {
     else this.#stack.push(value);
   }
 
-  /** The value that an operation puts on the stack; undefined if it does something else. */
+  /** The value that an operation pushes; undefined if it does something else. */
   #valueOf(operation: number): Value | undefined {
     switch (operation) {
       case 0x4e: // NONE
@@ -149,7 +152,7 @@ class Machine {
       case 0x75: // SETITEMS
         this.#set(this.#popToMark());
         break;
-      case 0x62: // BUILD: the attributes of an OrderedDict, which hold versions of layers
+      case 0x62: // BUILD: the attributes of an OrderedDict, which are versions of layers
         this.#pop();
         if (!(this.#top() instanceof Dict)) throw damaged();
         break;
@@ -174,7 +177,7 @@ class Machine {
   }
 
   #global(name: string): Global {
-    if (!this.globals.has(name)) {
+    if (!this.#globals.has(name)) {
       throw new CheckpointError(
         `its pickle names ${JSON.stringify(name.replace(' ', '.').slice(0, 100))}, which a state dict does not need. Save only model.state_dict(), or as safetensors`,
       );
@@ -223,7 +226,7 @@ class Machine {
     return value;
   }
 
-  /** A mark is not a value: what it precedes cannot be popped past it. */
+  /** Values below a mark cannot be popped. */
   #popMany(count: number): Value[] {
     if (this.#stack.length - count < (this.#marks.at(-1) ?? 0)) throw damaged();
     return this.#stack.splice(this.#stack.length - count);
@@ -236,9 +239,9 @@ class Machine {
   }
 
   #take(length: number): Buffer {
-    if (this.#at + length > this.bytes.length) throw damaged();
+    if (this.#at + length > this.#bytes.length) throw damaged();
     this.#at += length;
-    return this.bytes.subarray(this.#at - length, this.#at);
+    return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
   #byte(): number {
@@ -254,7 +257,7 @@ class Machine {
   }
 
   #line(): string {
-    const end = this.bytes.indexOf(0x0a, this.#at);
+    const end = this.#bytes.indexOf(0x0a, this.#at);
     if (end < 0) throw damaged();
     const line = this.#text(end - this.#at);
     this.#at = end + 1;

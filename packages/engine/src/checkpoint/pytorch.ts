@@ -1,5 +1,5 @@
+import { CheckpointError } from '../base/errors.js';
 import type { ByteSource } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { Call, Dict, Global, Persistent, readPickle, Tuple, type Value } from './pickle.js';
 import { type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
 import { dataOffset, readZipDirectory, type ZipEntry } from './zip.js';
@@ -26,7 +26,7 @@ const globals = new Set(['collections OrderedDict', rebuildTensor, rebuildParame
  * Reads the index of a state dict that `torch.save` wrote: a zip archive with a pickle and a record for each storage.
  *
  * The state dict may be the value of a key `state_dict`. Nothing in the file is executed.
- * @throws {CheckpointError} if the file is damaged, or holds more than a state dict of contiguous tensors
+ * @throws {CheckpointError} if the file is damaged or contains more than a state dict of contiguous tensors
  */
 export async function readPyTorch(file: ByteSource): Promise<TensorRecord[]> {
   const entries = await readZipDirectory(file);
@@ -56,7 +56,7 @@ export async function readPyTorch(file: ByteSource): Promise<TensorRecord[]> {
   return records;
 }
 
-/** The folder in the archive that holds everything. */
+/** The top folder of the archive. */
 function rootOf(entries: ReadonlyMap<string, ZipEntry>): string {
   const pickles = [...entries.keys()].filter((name) => /^[^/]+\/data\.pkl$/.test(name));
   if (pickles.length !== 1) throw new CheckpointError('it is a zip archive, but not one that torch.save wrote');
@@ -73,10 +73,10 @@ async function readEntry(file: ByteSource, entry: ZipEntry): Promise<Buffer> {
 function stateDict(value: Value): Map<string, Value> {
   const nested = value instanceof Dict ? value.entries.get('state_dict') : undefined;
   const dict = nested ?? value;
-  if (!(dict instanceof Dict)) throw new CheckpointError('it does not hold a state dict');
+  if (!(dict instanceof Dict)) throw new CheckpointError('it does not contain a state dict');
   const tensors = new Map<string, Value>();
   for (const [name, tensor] of dict.entries) {
-    if (typeof name !== 'string') throw new CheckpointError('its state dict has a key that is not a text');
+    if (typeof name !== 'string') throw new CheckpointError('its state dict has a key that is not a string');
     tensors.set(name, tensor);
   }
   return tensors;

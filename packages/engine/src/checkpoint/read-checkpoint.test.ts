@@ -22,7 +22,7 @@ async function readBytes(bytes: Uint8Array) {
   return readCheckpoint(path);
 }
 
-/** The values of a float32 tensor, read at the place the index names. */
+/** The values of a float32 tensor, read at the offset of the index. */
 async function floats(file: string, name: string): Promise<number[]> {
   const { offset, length } = (await readCheckpoint(join(samples, file))).get(name)!;
   const bytes = (await sample(file)).subarray(offset, offset + length);
@@ -30,19 +30,19 @@ async function floats(file: string, name: string): Promise<number[]> {
 }
 
 describe.each(['layers.ckpt', 'protocol-4.ckpt', 'layers.safetensors'])('%s', (file) => {
-  test('names every tensor with its type and shape', async () => {
+  test('has every tensor with its type and shape', async () => {
     const index = await readCheckpoint(join(samples, file));
     const shapes = [...index.values()].map(({ name, dtype, shape }) => `${name} ${dtype} [${shape}]`);
     expect(shapes.sort()).toEqual(['0.bias F32 [4]', '0.weight F32 [4,3]', '1.bias F32 [4]', '1.weight F32 [4]']);
   });
 
-  test('has the values where the index says', async () => {
+  test('has the values at the offsets of the index', async () => {
     expect(await floats(file, '0.weight')).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
     expect(await floats(file, '1.bias')).toEqual([0, 1, 2, 3]);
   });
 });
 
-test('a nested state dict may have parameters, scalars, half precision and tensors that share their values', async () => {
+test('a nested state dict may have parameters, scalars, half precision and tensors that share values', async () => {
   const index = await readCheckpoint(join(samples, 'nested.ckpt'));
   expect(Object.fromEntries([...index.values()].map(({ name, dtype, shape }) => [name, [dtype, ...shape]]))).toEqual({
     parameter: ['F32', 2, 2],
@@ -66,12 +66,12 @@ describe('a PyTorch file is refused', () => {
     ],
     ['transposed.ckpt', '"transposed" is not contiguous: save it after .contiguous()'],
     ['before-1.6.ckpt', 'PyTorch wrote it before version 1.6'],
-  ])('%s', async (file, words) => {
-    await expect(readCheckpoint(join(samples, file))).rejects.toThrow(words);
+  ])('%s', async (file, message) => {
+    await expect(readCheckpoint(join(samples, file))).rejects.toThrow(message);
     await expect(readCheckpoint(join(samples, file))).rejects.toThrow(BundleError);
   });
 
-  test('whose pickle calls a function, which is not called', async () => {
+  test('if its pickle calls a function, which is not executed', async () => {
     const bytes = await sample('layers.ckpt');
     const at = bytes.indexOf('ccollections\nOrderedDict\n');
     bytes.write('cos\nsystem\n'.padEnd(25, '.'), at, 'latin1');
@@ -83,36 +83,36 @@ describe('a PyTorch file is refused', () => {
     ['compressed', 10, 8, 'is compressed'],
     ['too long', 24, 0x7fffffff, 'has two sizes'],
     ['without the zip64 field it needs', 24, 0xffffffff, 'has no zip64 field'],
-    ['at the place of another', 42, 0, 'overlaps what follows it'],
-    ['behind the end', 42, 0x7fffffff, 'overlaps what follows it'],
-  ])('with a record that is %s', async (_, field, value, words) => {
+    ['at the offset of another', 42, 0, 'overlaps the next one'],
+    ['beyond the end', 42, 0x7fffffff, 'overlaps the next one'],
+  ])('with a record that is %s', async (_, field, value, message) => {
     const bytes = await sample('layers.ckpt');
     const record = bytes.lastIndexOf('layers/data/0') - 46;
     if (field < 12) bytes.writeUInt16LE(value, record + field);
     else bytes.writeUInt32LE(value, record + field);
-    await expect(readBytes(bytes)).rejects.toThrow(words);
+    await expect(readBytes(bytes)).rejects.toThrow(message);
   });
 
-  test('with a record of another name in its own header', async () => {
+  test('with another name in the header of a record', async () => {
     const bytes = await sample('layers.ckpt');
     bytes.write('layers/data/9', bytes.indexOf('layers/data/0'), 'latin1');
     await expect(readBytes(bytes)).rejects.toThrow('is called "layers/data/9" in its own header');
   });
 
-  test('that is cut short anywhere', async () => {
+  test('if it is cut short anywhere', async () => {
     const bytes = await sample('layers.ckpt');
     for (let length = 0; length < bytes.length; length += 37) {
       await expect(readBytes(bytes.subarray(0, length))).rejects.toThrow(BundleError);
     }
   });
 
-  test('that is a zip archive of something else', async () => {
+  test('if it is another zip archive', async () => {
     const bytes = await sample('layers.ckpt');
     const renamed = Buffer.from(bytes.toString('latin1').replaceAll('/data.pkl', '/data.txt'), 'latin1');
     await expect(readBytes(renamed)).rejects.toThrow('a zip archive, but not one that torch.save wrote');
   });
 
-  test('that is big-endian', async () => {
+  test('if it is big-endian', async () => {
     const bytes = await sample('layers.ckpt');
     bytes.write('bigend', bytes.indexOf('little'), 'latin1');
     await expect(readBytes(bytes)).rejects.toThrow('its values are big-endian');
@@ -135,14 +135,14 @@ describe('a safetensors file is refused', () => {
     ['whose header is not JSON', '{"a":', 'its header is not valid JSON'],
     ['whose header is nested deeply', `{"a":${'['.repeat(1e6)}${']'.repeat(1e6)}}`, 'does not describe a tensor'],
     ['with terminal escape sequences in a name', { '\u001b[2J': 1 }, 'entry "?[2J" does not describe a tensor'],
-  ])('%s', async (_, header, words) => {
+  ])('%s', async (_, header, message) => {
     const json = Buffer.from(typeof header === 'string' ? header : JSON.stringify(header));
     const prefix = Buffer.alloc(8);
     prefix.writeBigUInt64LE(BigInt(json.length));
-    await expect(readBytes(Buffer.concat([prefix, json, Buffer.alloc(16)]))).rejects.toThrow(words);
+    await expect(readBytes(Buffer.concat([prefix, json, Buffer.alloc(16)]))).rejects.toThrow(message);
   });
 
-  test('whose header claims to be longer than the file', async () => {
+  test('if its header claims to be longer than the file', async () => {
     const bytes = await sample('layers.safetensors');
     bytes.writeBigUInt64LE(BigInt(bytes.length));
     await expect(readBytes(bytes)).rejects.toThrow('outside the file');
@@ -155,6 +155,6 @@ test.each([
   ['an HTML page', '<!DOCTYPE html><title>Not found</title>', 'neither a safetensors file nor a PyTorch checkpoint'],
   ['a Git LFS pointer', 'version https://git-lfs.github.com/spec/v1\n', 'a pointer of Git LFS'],
   ['an empty file', '', 'too short'],
-])('%s is not a checkpoint', async (_, text, words) => {
-  await expect(readBytes(Buffer.from(text))).rejects.toThrow(words);
+])('%s is not a checkpoint', async (_, text, message) => {
+  await expect(readBytes(Buffer.from(text))).rejects.toThrow(message);
 });

@@ -1,5 +1,5 @@
+import { CheckpointError } from '../base/errors.js';
 import { type ByteSource, withFile } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { readPyTorch } from './pytorch.js';
 import { readSafetensors } from './safetensors.js';
 import type { TensorRecord } from './tensor-record.js';
@@ -8,8 +8,8 @@ import type { TensorRecord } from './tensor-record.js';
 export type CheckpointIndex = ReadonlyMap<string, TensorRecord>;
 
 /**
- * Reads which tensors a checkpoint has and where they are: a safetensors file, or a state dict that `torch.save` wrote.
- * Reads only the index, a few hundred KB, and executes nothing that the file contains.
+ * Reads the index of a checkpoint, a few hundred KB: of a safetensors file, or of a state dict that `torch.save` wrote.
+ * Executes nothing in the file.
  *
  * @throws {CheckpointError} naming the file and why it cannot be used
  */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { CheckpointError } from '../base/errors.js';
 import type { ByteSource } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
 
 const Entry = z.object({
@@ -9,7 +9,7 @@ const Entry = z.object({
   data_offsets: z.tuple([z.int().nonnegative(), z.int().nonnegative()]),
 });
 
-/** The length of the JSON header precedes it, as 64 bits, little-endian. */
+/** The length of the JSON header, 64 bits, little-endian, precedes it. */
 const prefixBytes = 8;
 
 /**

@@ -1,6 +1,6 @@
-import { CheckpointError } from './checkpoint-error.js';
+import { CheckpointError } from '../base/errors.js';
 
-/** Element types, named as safetensors names them, and their size in bytes. */
+/** Element types, as named in safetensors, and their sizes in bytes. */
 export const itemSizes = {
   F64: 8,
   F32: 4,
@@ -15,7 +15,7 @@ export const itemSizes = {
 } as const;
 export type DType = keyof typeof itemSizes;
 
-/** Where a tensor's values are in a checkpoint: little-endian, row-major, without gaps. */
+/** A tensor in a checkpoint. Its values are little-endian, row-major and contiguous. */
 export interface TensorRecord {
   readonly name: string;
   readonly dtype: DType;
@@ -26,10 +26,10 @@ export interface TensorRecord {
   readonly length: number;
 }
 
-/** Limits that no real checkpoint comes near, so that a hostile file cannot use up memory or time. */
+/** Limits far above any real checkpoint, so that a hostile file cannot exhaust memory or time. */
 export const limits = { indexBytes: 2 * 1024 * 1024, tensors: 10_000, rank: 16 };
 
-/** The number of elements. @throws {CheckpointError} if a size is not a count, or their product is too large for a file */
+/** The number of elements. @throws {CheckpointError} if a size is not a count, or their product is too large */
 export function elementCount(shape: readonly number[], name: string): number {
   if (shape.length > limits.rank) throw new CheckpointError(`"${name}" has ${shape.length} dimensions`);
   let count = 1;

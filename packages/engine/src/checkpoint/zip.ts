@@ -1,10 +1,10 @@
+import { CheckpointError } from '../base/errors.js';
 import type { ByteSource } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 
-/** An entry of the archive that is stored as it is. */
+/** A stored (uncompressed) entry of the archive. */
 export interface ZipEntry {
   readonly name: string;
-  /** Where its local header starts, in bytes. */
+  /** Offset of its local header, in bytes. */
   readonly headerOffset: number;
   readonly size: number;
 }
@@ -18,11 +18,11 @@ const localBytes = 30;
 const maxComment = 0xffff;
 const maxDirectoryBytes = 2 * 1024 * 1024;
 const maxEntries = 20_000;
-/** The values that stand for "see the zip64 record". */
+/** The values that mean "see the zip64 record". */
 const in64 = { short: 0xffff, long: 0xffffffff };
 
 /**
- * Reads the directory of a zip archive whose entries are stored: neither compressed nor encrypted.
+ * Reads the directory of a zip archive whose entries are neither compressed nor encrypted.
  *
  * @see APPNOTE.TXT 6.3.10, PKWARE
  * @throws {CheckpointError} if the archive is damaged, split, compressed or encrypted, or its entries overlap
@@ -52,7 +52,7 @@ export async function readZipDirectory(file: ByteSource): Promise<Map<string, Zi
   return entries;
 }
 
-/** Where an entry's bytes start. @throws {CheckpointError} if its local header contradicts the directory */
+/** The offset of an entry's bytes. @throws {CheckpointError} if its local header contradicts the directory */
 export async function dataOffset(file: ByteSource, { name, headerOffset, size }: ZipEntry): Promise<number> {
   const header = await file.read(headerOffset, localBytes);
   if (header.readUInt32LE(0) !== signature.local) throw new CheckpointError(`the zip entry "${name}" has no header`);
@@ -89,7 +89,7 @@ async function findDirectory(file: ByteSource): Promise<{ offset: number; size: 
   return directory;
 }
 
-/** The last record that ends exactly where the file does, comment included. */
+/** The offset of the last end record whose comment ends with the file. */
 function findEnd(tail: Buffer): number | undefined {
   for (let at = tail.length - endBytes; at >= 0; at--) {
     if (tail.readUInt32LE(at) === signature.end && at + endBytes + tail.readUInt16LE(at + 20) === tail.length)
@@ -119,7 +119,7 @@ function toEntry(record: Buffer, nameBytes: number, extraBytes: number): ZipEntr
   const name = record.toString('utf8', centralBytes, centralBytes + nameBytes);
   if (record.readUInt16LE(8) & 1) throw new CheckpointError(`the zip entry "${name}" is encrypted`);
   if (record.readUInt16LE(10) !== 0) {
-    throw new CheckpointError(`the zip entry "${name}" is compressed; PyTorch stores its entries as they are`);
+    throw new CheckpointError(`the zip entry "${name}" is compressed, which PyTorch never does`);
   }
   const extra = record.subarray(centralBytes + nameBytes, centralBytes + nameBytes + extraBytes);
   const [size, storedSize, headerOffset] = withZip64(
@@ -132,7 +132,7 @@ function toEntry(record: Buffer, nameBytes: number, extraBytes: number): ZipEntr
   return { name, headerOffset: headerOffset!, size: size! };
 }
 
-/** Replaces the values that do not fit in 32 bits by those of the zip64 extra field, which has them in this order. */
+/** Replaces values that do not fit in 32 bits by those of the zip64 extra field, in the same order. */
 function withZip64(values: readonly number[], extra: Buffer, name: string): number[] {
   if (!values.includes(in64.long)) return [...values];
   for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2)) {
@@ -149,13 +149,13 @@ function withZip64(values: readonly number[], extra: Buffer, name: string): numb
   throw new CheckpointError(`the zip entry "${name}" has no zip64 field, which its sizes need`);
 }
 
-/** @param limit where the directory starts: every entry ends before it */
+/** @param limit offset of the directory, before which every entry ends */
 function refuseOverlaps(entries: readonly ZipEntry[], limit: number): void {
   const sorted = [...entries].sort((a, b) => a.headerOffset - b.headerOffset);
   sorted.forEach(({ name, headerOffset, size }, i) => {
     const end = headerOffset + localBytes + Buffer.byteLength(name) + size;
     if (end > (sorted[i + 1]?.headerOffset ?? limit)) {
-      throw new CheckpointError(`the zip entry "${name}" overlaps what follows it`);
+      throw new CheckpointError(`the zip entry "${name}" overlaps the next one`);
     }
   });
 }

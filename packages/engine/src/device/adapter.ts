@@ -2,42 +2,52 @@ import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
-import type { Accelerator } from './device.js';
 
-/** The piece of hardware, or of software, that an execution provider computes on. */
+/** An execution provider of onnxruntime that is not the CPU. */
+export type Accelerator = 'cuda' | 'webgpu' | 'coreml' | 'dml';
+
+export type Provider = Accelerator | 'cpu';
+
+/** Where the networks run. `auto` is the first accelerator that works correctly, or the CPU. */
+export type Device = 'auto' | Provider;
+
+/** In the order in which `auto` tries them. */
+export const accelerators: readonly Accelerator[] = ['cuda', 'webgpu', 'coreml', 'dml'];
+
+/** The hardware, or software, on which an execution provider runs. */
 export interface Adapter {
   readonly name: string;
-  /** Its driver's name and version, as far as the system tells. Numbers that were right with one may be wrong with another. */
+  /** Its driver's name and version, if the system tells. Results can differ between drivers. */
   readonly driver?: string;
 }
 
-// Mesa calls its renderer llvmpipe and the Vulkan driver around it lavapipe (lvp); SwiftShader is Chromium's, WARP Windows'.
+// llvmpipe and its Vulkan driver lavapipe (lvp) are Mesa's, SwiftShader is Chromium's, WARP is Windows'.
 const softwareName = /llvmpipe|lavapipe|softpipe|swiftshader|\bbasic (render|display)\b|\bWARP\b/i;
 const softwareDriver = /lvp|swiftshader/i;
 
-/** Whether the adapter is a program that imitates a GPU on the CPU, much slower than the CPU provider itself. */
+/** Whether the adapter emulates a GPU on the CPU, which is much slower than the CPU provider. */
 export const isSoftware = ({ name, driver }: Adapter): boolean =>
   softwareName.test(name) || softwareDriver.test(driver ?? '');
 
 /**
- * The adapter for which a Vulkan device was made, from what the Vulkan loader logs with `VK_LOADER_DEBUG=all`. Neither
- * onnxruntime nor its Dawn says which adapter it chose; the loader does, by the driver's own word.
+ * The adapter of a Vulkan device, from the Vulkan loader's log with `VK_LOADER_DEBUG=all`. onnxruntime and its Dawn do not
+ * tell which adapter they chose.
  *
- * @param libraries paths of the libraries that the process had mapped, among them the driver
- * @returns undefined if the log does not say
+ * @param libraries paths of the libraries mapped into the process, including the driver
+ * @returns undefined if the log does not tell
  */
 export async function vulkanAdapter(log: string, libraries: readonly string[]): Promise<Adapter | undefined> {
   const used = [...log.matchAll(/Using "(.+)" with driver: "(.+)"/g)].at(-1);
   if (!used) return undefined;
   const [, name, library] = used as unknown as [string, string, string];
-  // The loader says libGLX_nvidia.so.0, the file is libGLX_nvidia.so.550.54.14; Mesa's files carry no version.
+  // The log has libGLX_nvidia.so.0, and the file is libGLX_nvidia.so.550.54.14. Mesa's files have no version.
   const stem = basename(library).replace(/\.so.*$/, '.so');
   const file = libraries.find((path) => basename(path).startsWith(stem));
   const changed = file && (await stat(file).catch(() => undefined))?.mtime.toISOString().slice(0, 10);
   return { name, driver: file ? `${basename(file)} of ${changed}` : basename(library) };
 }
 
-/** The graphics adapter as the operating system names it, for providers that log nothing. */
+/** The graphics adapter according to the operating system, for providers without a log. */
 export async function systemAdapter(provider: Accelerator): Promise<Adapter | undefined> {
   if (provider === 'cuda') {
     return firstOf(await output('nvidia-smi', ['--query-gpu=name,driver_version', '--format=csv,noheader']), ', ');
@@ -47,7 +57,7 @@ export async function systemAdapter(provider: Accelerator): Promise<Adapter | un
     const lines = (await output('powershell', ['-NoProfile', '-Command', list]))
       ?.split('\n')
       .map((line) => line.trim());
-    // DXGI gives real adapters before Windows' own.
+    // DXGI prefers real adapters to Windows' software adapter.
     return firstOf(lines?.find((line) => line && !isSoftware({ name: line })) ?? lines?.[0], '|');
   }
   if (process.platform === 'darwin') {

@@ -3,10 +3,10 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 
-/** JSON has no Infinity, and a device that answers nonsense is that far off. */
+/** null is Infinity, which JSON does not have. */
 const Figure = z.number().nullable();
 
-/** What a comparison of one bundle on one device with the CPU has found. */
+/** The result of comparing a bundle on a device with the CPU. */
 const Verdict = z.object({
   rms: Figure,
   largest: Figure,
@@ -26,17 +26,17 @@ async function read(folder: string): Promise<Record<string, Verdict>> {
   try {
     return Verdicts.parse(JSON.parse(text));
   } catch {
-    // Everything in it can be found out again.
+    // A damaged file is ignored: every verdict can be determined again.
     return {};
   }
 }
 
-/** The verdict kept under `key`, if there is one that can be read. */
-export const keptVerdict = async (folder: string, key: string): Promise<Verdict | undefined> =>
+/** The verdict for `key`, if there is a readable one. */
+export const readVerdict = async (folder: string, key: string): Promise<Verdict | undefined> =>
   (await read(folder))[key];
 
-/** Keeps a verdict. A folder that cannot be written costs the next start another check, and nothing else. */
-export async function keepVerdict(folder: string, key: string, verdict: Verdict): Promise<void> {
+/** Saves a verdict. If the folder is not writable, the next start checks again. */
+export async function saveVerdict(folder: string, key: string, verdict: Verdict): Promise<void> {
   const draft = `${fileIn(folder)}.${randomBytes(6).toString('hex')}`;
   try {
     await writeFile(draft, `${JSON.stringify({ ...(await read(folder)), [key]: verdict }, null, 2)}\n`);

@@ -2,32 +2,32 @@ import { createHash } from 'node:crypto';
 import { BundleError } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { Adapter } from './adapter.js';
-import { keepVerdict, keptVerdict, type Verdict } from './check-cache.js';
-import { type Accelerator, accelerators, type Device, type Provider } from './device.js';
+import { type Accelerator, accelerators, type Device, type Provider } from './adapter.js';
+import { readVerdict, saveVerdict, type Verdict } from './check-cache.js';
 import { isTolerable, tolerance } from './difference.js';
 import { findAdapter, runtimeVersion } from './find-adapter.js';
 import { probe } from './probe.js';
 
 export interface InspectOptions {
-  /** Folder in which verdicts are kept, if they are to be. */
+  /** Folder to save verdicts in. Default: they are not saved. */
   readonly cacheDir?: string | undefined;
-  /** Compares again although there is a verdict. */
+  /** Compares again even if there is a verdict. */
   readonly again?: boolean;
-  /** Takes an adapter that computes on the CPU, which is right for tests alone. */
+  /** Accepts an adapter that runs on the CPU; for tests. */
   readonly allowSoftware?: boolean;
 }
 
-/** What comparing one bundle on a device with the CPU found. */
+/** The verdict of one bundle on a device. */
 export interface BundleCheck {
   readonly bundle: string;
   readonly verdict: Verdict;
 }
 
-/** What is known of one provider on this machine. */
+/** The state of one provider on this machine. */
 export interface DeviceReport {
   readonly provider: Provider;
   readonly adapter?: Adapter;
-  /** Why it is not used; absent if it can be. */
+  /** Why it cannot be used; absent if it can. */
   readonly problem?: string;
   readonly checks: readonly BundleCheck[];
 }
@@ -35,15 +35,15 @@ export interface DeviceReport {
 export interface ChosenDevice {
   readonly provider: Provider;
   readonly adapter?: Adapter;
-  /** What `auto` looked at before, each with its problem. */
+  /** The providers that `auto` rejected, each with its problem. */
   readonly passedOver: readonly DeviceReport[];
 }
 
 /**
- * Finds where to run these bundles: the named provider, or for `auto` the first accelerator that is there, is no imitation,
- * and answers what the CPU answers; else the CPU.
+ * Chooses the device for these bundles: the named provider, or for `auto` the first accelerator that is present, is not
+ * emulated and gives the CPU's results; otherwise the CPU.
  *
- * @throws {BundleError} if a provider that was named cannot be used, saying what is missing
+ * @throws {BundleError} if a named provider cannot be used, saying what is missing
  */
 export async function chooseDevice(
   device: Device,
@@ -61,13 +61,13 @@ export async function chooseDevice(
   }
   if (device !== 'auto') {
     throw new BundleError(
-      `The device ${device} cannot be used: ${passedOver[0]!.problem}. \`--device auto\` takes what works`,
+      `The device ${device} cannot be used: ${passedOver[0]!.problem}. \`--device auto\` chooses one that works`,
     );
   }
   return { provider: 'cpu', passedOver };
 }
 
-/** Looks for one provider, and compares these bundles on it with the CPU, in processes of their own. */
+/** Checks for a provider and compares these bundles on it with the CPU, each in its own process. */
 export async function inspectDevice(
   provider: Accelerator,
   bundles: readonly Bundle[],
@@ -80,15 +80,15 @@ export async function inspectDevice(
   for (const bundle of bundles) {
     const { name } = bundle.manifest;
     const key = checkKey(provider, adapter, bundle);
-    let verdict = cacheDir && !again ? await keptVerdict(cacheDir, key) : undefined;
+    let verdict = cacheDir && !again ? await readVerdict(cacheDir, key) : undefined;
     if (!verdict) {
       const { reply } = await probe({ type: 'compare', provider, directory: bundle.directory });
-      // Not kept: that a process was killed or a file could not be read says nothing about the next time.
+      // Not saved: a killed process or an unreadable file says nothing about the next start.
       if (reply.type === 'failed')
         return { provider, adapter, checks, problem: `${name} does not run on it. ${reply.reason}` };
       const { difference, ms, firstMs, cpuMs } = reply;
-      verdict = { ...written(difference), ms, firstMs, cpuMs, checkedAt: new Date().toISOString() };
-      if (cacheDir) await keepVerdict(cacheDir, key, verdict);
+      verdict = { ...finiteOrNull(difference), ms, firstMs, cpuMs, checkedAt: new Date().toISOString() };
+      if (cacheDir) await saveVerdict(cacheDir, key, verdict);
     }
     checks.push({ bundle: name, verdict });
     const { rms, largest } = verdict;
@@ -100,7 +100,7 @@ export async function inspectDevice(
   return { provider, adapter, checks };
 }
 
-/** Another file, driver or runtime may give other numbers. */
+/** Includes everything that can change the results: files, driver and runtime. */
 function checkKey(provider: Provider, { name, driver = '' }: Adapter, { manifest }: Bundle): string {
   const files = createHash('sha256');
   for (const { name, sha256 } of manifest.files) files.update(`${name} ${sha256}\n`);
@@ -108,7 +108,7 @@ function checkKey(provider: Provider, { name, driver = '' }: Adapter, { manifest
   return [provider, name, driver, `onnxruntime ${runtimeVersion}`, bundle].join(' | ');
 }
 
-const written = ({ rms, largest }: { rms: number; largest: number }) => ({
+const finiteOrNull = ({ rms, largest }: { rms: number; largest: number }) => ({
   rms: finite(rms),
   largest: finite(largest),
 });

@@ -1,15 +1,15 @@
-/** How far a device's answer is from the CPU's. */
+/** The difference of a device's outputs from the CPU's. */
 export interface Difference {
-  /** Root mean square of the error over the standard deviation of the CPU's values; of several tensors the worst. */
+  /** Root mean square of the error, divided by the standard deviation of the CPU's values; the maximum over all tensors. */
   readonly rms: number;
-  /** The largest error over the range of the CPU's values; of several tensors the worst. */
+  /** Maximum error, divided by the range of the CPU's values; the maximum over all tensors. */
   readonly largest: number;
 }
 
 /**
- * What is still the same answer. Providers add up in another order (1e-6), in TensorFloat-32 (1e-3), or in half precision
- * (up to 5e-3 after some hundred layers); the wrong kernels that have been reported are off by 0.5 and more. A `largest` of
- * 0.1 catches what is wrong in a few places only, which a mean would not show.
+ * Maximum difference of a correct device. Providers add in another order (1e-6), in TensorFloat-32 (1e-3), or in half
+ * precision (up to 5e-3 after some hundred layers). The wrong kernels that have been reported are off by 0.5 or more.
+ * `largest` finds errors in a few places, which a mean would not show.
  */
 export const tolerance: Difference = { rms: 0.01, largest: 0.1 };
 
@@ -17,8 +17,8 @@ export const isTolerable = ({ rms, largest }: Difference): boolean =>
   rms <= tolerance.rms && largest <= tolerance.largest;
 
 /**
- * Compares tensors of the same names and sizes. A value that is no number, or infinite where the other is not, makes both
- * figures infinite.
+ * Compares tensors of the same names and sizes. If a value is NaN, or infinite where the other is not, both figures are
+ * infinite.
  */
 export function difference(
   expected: ReadonlyMap<string, Float32Array>,
@@ -35,7 +35,7 @@ export function difference(
 }
 
 function differenceOf(expected: Float32Array, actual: Float32Array | undefined): Difference {
-  let [count, sum, squares, errorSquares, worst] = [0, 0, 0, 0, 0];
+  let [count, sum, squares, errorSquares, max] = [0, 0, 0, 0, 0];
   let [low, high] = [Infinity, -Infinity];
   for (let i = 0; i < expected.length; i++) {
     const [a, b] = [expected[i]!, actual?.[i]];
@@ -47,13 +47,13 @@ function differenceOf(expected: Float32Array, actual: Float32Array | undefined):
     sum += a;
     squares += a * a;
     errorSquares += error * error;
-    worst = Math.max(worst, error);
+    max = Math.max(max, error);
     low = Math.min(low, a);
     high = Math.max(high, a);
   }
-  if (worst === 0) return { rms: 0, largest: 0 };
+  if (max === 0) return { rms: 0, largest: 0 };
   const deviation = Math.sqrt(Math.max(0, squares / count - (sum / count) ** 2));
-  // A tensor that is all one value has no spread to measure an error by, but it has a size.
+  // A constant tensor has no spread, so the error is relative to its value.
   const size = Math.max(Math.abs(low), Math.abs(high), Number.MIN_VALUE);
-  return { rms: Math.sqrt(errorSquares / count) / (deviation || size), largest: worst / (high - low || size) };
+  return { rms: Math.sqrt(errorSquares / count) / (deviation || size), largest: max / (high - low || size) };
 }

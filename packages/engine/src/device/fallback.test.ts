@@ -24,7 +24,7 @@ beforeAll(async () => {
     if (++runs > 1) throw new Error('device lost');
     return run();
   });
-  registerProvider('fails-at-once', () => Promise.reject(new Error('device lost')));
+  registerProvider('fails-immediately', () => Promise.reject(new Error('device lost')));
   registerProvider('blank', async (run) =>
     Object.fromEntries(
       Object.entries(await run()).map(([name, value]) => [
@@ -39,23 +39,23 @@ afterAll(() => rm(folder, { recursive: true }));
 const cutout = { image: { width: 32, height: 32, data: new Uint8Array(4 * 32 * 32).fill(180) } };
 
 async function densities(device: ComputeDevice): Promise<number[]> {
-  const model = await openReconstructor(ball, { device });
-  const field = await model.reconstruct(cutout);
+  const reconstructor = await openReconstructor(ball, { device });
+  const field = await reconstructor.reconstruct(cutout);
   const density = new Float32Array(3);
   await field.evaluate(Float32Array.from([0, 0, 0, 0.3, 0.2, 0.1, 0.8, 0.8, 0.8]), density);
-  await model.release();
+  await reconstructor.release();
   return [...density];
 }
 
-test.each(['fails-at-once', 'fails-later', 'blank'])(
-  'a device that %s leaves the job to the CPU, which finishes it, and says so once',
+test.each(['fails-immediately', 'fails-later', 'blank'])(
+  'if a device %s, the CPU finishes the job, with one warning',
   async (provider) => {
     const warnings: string[] = [];
     const device = new ComputeDevice(provider, (message) => warnings.push(message));
     const expected = await densities(new ComputeDevice());
     expect(await densities(device)).toEqual(expected);
     expect(device.provider).toBe('cpu');
-    // The next photo, and the next network, go to the CPU without another word.
+    // The next photo and the next network run on the CPU without another warning.
     expect(await densities(device)).toEqual(expected);
     expect(warnings).toEqual([
       expect.stringMatching(new RegExp(`^The device ${provider} failed, .* run on the CPU from now on.*(lost|empty)`)),
@@ -63,30 +63,30 @@ test.each(['fails-at-once', 'fails-later', 'blank'])(
   },
 );
 
-test('a provider that cannot even be loaded is given up for the CPU in the same way', async () => {
+test('a provider that cannot be loaded is replaced by the CPU in the same way', async () => {
   const warnings: string[] = [];
   const device = new ComputeDevice('no-such-provider', (message) => warnings.push(message));
   expect(await densities(device)).toEqual(await densities(new ComputeDevice()));
   expect(warnings).toEqual([expect.stringContaining('no-such-provider')]);
 });
 
-test('what is wrong with the photo, and not with the device, is no reason to give the device up', async () => {
-  registerProvider('sound', (run) => run());
+test('an error that is due to the photo does not replace the device', async () => {
+  registerProvider('working', (run) => run());
   const warnings: string[] = [];
-  const device = new ComputeDevice('sound', (message) => warnings.push(message));
+  const device = new ComputeDevice('working', (message) => warnings.push(message));
   const tiny = bundleOfKind(await findBundle('gen3d-tiny', [models]), 'reconstruction');
   const session = await openEncoder(tiny, { device, threads: 1 });
   const wrongSize = { image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } };
   await expect(session.run(wrongSize)).rejects.toMatchObject({ code: 'inference_failed' });
   await session.release();
-  expect(device.provider).toBe('sound');
+  expect(device.provider).toBe('working');
   expect(warnings).toEqual([]);
 });
 
-test('running out of memory is not blamed on the photo, so another attempt is made', async () => {
-  let words = '';
-  registerProvider('full', () => Promise.reject(new Error(words)));
-  for (words of [
+test('running out of memory is not an EngineError, so another attempt is made', async () => {
+  let text = '';
+  registerProvider('full', () => Promise.reject(new Error(text)));
+  for (text of [
     'std::bad_alloc',
     'CUDA failure 2: out of memory ; GPU=0 ; hostname=gpu-1 ; file=allocator.cc',
     'Failed to allocate memory for requested buffer of size 1048576',
@@ -94,12 +94,12 @@ test('running out of memory is not blamed on the photo, so another attempt is ma
     const error = await densities(new ComputeDevice('full')).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Error);
     expect(error).not.toBeInstanceOf(EngineError);
-    expect(String(error)).toContain(words);
+    expect(String(error)).toContain(text);
   }
 });
 
-test('without anybody to warn, a failure is a failure', async () => {
-  const device = new ComputeDevice('fails-at-once');
+test('without onWarning, a failure is thrown', async () => {
+  const device = new ComputeDevice('fails-immediately');
   await expect(densities(device)).rejects.toMatchObject({
     code: 'inference_failed',
     cause: { message: expect.stringContaining('device lost') },

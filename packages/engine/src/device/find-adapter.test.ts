@@ -3,21 +3,21 @@ import { isSoftware, vulkanAdapter } from './adapter.js';
 import { explain, findAdapter } from './find-adapter.js';
 
 describe('the adapter', () => {
-  // As the loaders 1.3.239 and 1.4.309 write it, with Mesa 25.0 and with Chromium's SwiftShader.
+  // From the loaders 1.3.239 and 1.4.309, with Mesa 25.0 and with Chromium's SwiftShader.
   const lavapipe =
     'DRIVER | LAYER:          Using "llvmpipe (LLVM 15.0.6, 256 bits)" with driver: "libvulkan_lvp.so"\n';
 
-  test('is the last one for which the Vulkan loader made a device', async () => {
+  test('is the last one for which the Vulkan loader created a device', async () => {
     const log = `${lavapipe}INFO | LAYER: Using "NVIDIA GeForce RTX 4090" with driver: "libGLX_nvidia.so.0"\n`;
     const libraries = ['/usr/lib/libvulkan.so.1.3.239', '/usr/lib/x86_64-linux-gnu/libGLX_nvidia.so.550.54.14'];
     const adapter = await vulkanAdapter(log, libraries);
     expect(adapter?.name).toBe('NVIDIA GeForce RTX 4090');
-    // The file's name carries the driver's version.
+    // The file's name contains the driver's version.
     expect(adapter?.driver).toContain('libGLX_nvidia.so.550.54.14');
     expect(isSoftware(adapter!)).toBe(false);
   });
 
-  test('is not known from a log that does not say', async () => {
+  test('is undefined if the log does not name it', async () => {
     expect(await vulkanAdapter('INFO: nothing to see here\n', [])).toBeUndefined();
   });
 
@@ -35,16 +35,16 @@ describe('the adapter', () => {
     'AMD Radeon RX 7900 XTX (RADV NAVI31)',
     'Intel(R) Arc(tm) A770 Graphics',
     'Apple M3',
-  ])('%s is not', (name) => {
+  ])('%s is not software', (name) => {
     expect(isSoftware({ name, driver: 'libvulkan_radeon.so of 2026-01-01' })).toBe(false);
   });
 
-  test('is software also when only its driver tells', () => {
+  test('is software if only its driver tells', () => {
     expect(isSoftware({ name: 'Virtual GPU', driver: 'libvulkan_lvp.so' })).toBe(true);
   });
 });
 
-describe('what is missing is named, and what to do', () => {
+describe('a missing part is named, with what to do', () => {
   const noAdapter =
     '/onnxruntime_src/webgpu_context.cc:136 lambda was false. Failed to get a WebGPU adapter: No supported adapters\n\n';
   const cannotLoad = 'OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library';
@@ -85,14 +85,14 @@ describe('what is missing is named, and what to do', () => {
     expect(explain('cuda', cannotLoad, log)).toMatch(sentence);
   });
 
-  test('anything else is told in the words of the runtime, without its source files', () => {
+  test('anything else has the message of the runtime, without its source files', () => {
     expect(explain('dml', '/a/b.cc:1 f() was false. Failed to make a device: E_FAIL\n\n', '')).toBe(
       'dml does not work here: Failed to make a device: E_FAIL',
     );
   });
 });
 
-test('a provider that the runtime was not built with is refused without trying', async () => {
+test('a provider that the runtime was built without is refused without a probe', async () => {
   const absent = process.platform === 'win32' ? 'coreml' : 'dml';
   expect(await findAdapter(absent)).toEqual({
     problem: expect.stringMatching(new RegExp(`^onnxruntime-node [\\d.]+ has no ${absent} for ${process.platform}`)),
@@ -100,7 +100,7 @@ test('a provider that the runtime was not built with is refused without trying',
 });
 
 test.runIf(process.platform === 'linux' && process.arch === 'x64')(
-  'a machine without a Vulkan driver is told to install one',
+  'without a Vulkan driver, the message says to install one',
   async () => {
     const before = { ...process.env };
     process.env.VK_DRIVER_FILES = '/nowhere.json';

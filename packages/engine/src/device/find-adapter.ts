@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { env, listSupportedBackends } from '../network/onnxruntime.js';
+import type { Accelerator } from './adapter.js';
 import { type Adapter, isSoftware, systemAdapter, vulkanAdapter } from './adapter.js';
-import type { Accelerator } from './device.js';
 import { probe } from './probe.js';
 
 /** Why a provider cannot be used on this machine, and what to install. */
@@ -13,9 +13,9 @@ export interface Unusable {
 }
 
 /**
- * Looks whether a provider works here at all, and on what.
+ * Checks whether a provider works on this machine, and finds its adapter.
  *
- * @param allowSoftware take an adapter that computes on the CPU, which is right for tests alone
+ * @param allowSoftware accept an adapter that runs on the CPU; for tests
  */
 export async function findAdapter(
   provider: Accelerator,
@@ -24,7 +24,7 @@ export async function findAdapter(
   if (!listSupportedBackends().some(({ name }) => name === provider)) {
     return { problem: `onnxruntime-node ${runtimeVersion} has no ${provider} for ${process.platform} ${process.arch}` };
   }
-  // Known without a process, and so for nearly everybody.
+  // This check needs no process, and is enough on most machines.
   if (provider === 'cuda' && !existsSync(cudaLibrary()))
     return { problem: `${cudaLibrary()} is missing. ${fetchCuda()}` };
   const { reply, log } = await probe({ type: 'open', provider });
@@ -34,16 +34,16 @@ export async function findAdapter(
       ? await vulkanAdapter(log, reply.libraries)
       : await systemAdapter(provider);
   if (!adapter) {
-    // A Vulkan loader too old to say what it chose could have chosen llvmpipe; the others have no software to fall back on.
+    // An old Vulkan loader that does not name its choice may have chosen llvmpipe. Other systems have no software fallback.
     if (provider === 'webgpu' && process.platform === 'linux' && !allowSoftware) {
-      return { problem: `The Vulkan loader does not say which adapter it chose; it is too old. ${installVulkan}` };
+      return { problem: `The Vulkan loader is too old: it does not name the adapter that it chose. ${installVulkan}` };
     }
     return { adapter: { name: 'not named by the system' } };
   }
   if (isSoftware(adapter) && !allowSoftware) {
     return {
       adapter,
-      problem: `${adapter.name} is no GPU but a program that imitates one, slower than the CPU provider. ${installVulkan}`,
+      problem: `${adapter.name} is not a GPU but emulates one, which is slower than the CPU provider. ${installVulkan}`,
     };
   }
   return { adapter };
@@ -62,13 +62,13 @@ const fetchCuda = () =>
 const installVulkan =
   "Install your GPU's Vulkan driver (NVIDIA: its own driver; AMD and Intel: mesa-vulkan-drivers), and in a container pass the GPU through; see docs/devices.md";
 
-/** Turns what onnxruntime, Dawn and the Vulkan loader wrote into what is missing and what to do. */
+/** Explains, from the log of onnxruntime, Dawn and the Vulkan loader, what is missing and what to do. */
 export function explain(provider: Accelerator, reason: string, log: string): string {
   const missing = /(lib[\w.+-]+\.so[\w.]*): cannot open shared object file/.exec(log)?.[1];
   if (provider === 'cuda') {
     if (missing?.startsWith('libonnxruntime_providers')) return `${missing} is missing. ${fetchCuda()}`;
     if (missing) return `${missing} is missing: install CUDA 12 and cuDNN 9, and add their folders to LD_LIBRARY_PATH`;
-    return `CUDA does not work here: ${gist(reason)}. See whether nvidia-smi finds a GPU and a driver for CUDA 12`;
+    return `CUDA does not work here: ${gist(reason)}. Check that nvidia-smi finds a GPU and a driver for CUDA 12`;
   }
   if (provider === 'webgpu' && process.platform === 'linux') {
     if (/Couldn't load Vulkan/.test(log)) {
@@ -76,13 +76,13 @@ export function explain(provider: Accelerator, reason: string, log: string): str
     }
     if (/Found no drivers|VK_ERROR_INCOMPATIBLE_DRIVER/.test(log)) return `There is no Vulkan driver. ${installVulkan}`;
     if (/Failed to detect any valid GPUs/.test(log))
-      return `The Vulkan drivers that are installed find no GPU. ${installVulkan}`;
-    // Dawn says for each adapter what it lacks.
+      return `The installed Vulkan drivers find no GPU. ${installVulkan}`;
+    // Dawn logs what each adapter lacks.
     const lacking = /^Warning: (.*)\n - While initializing adapter/m.exec(log)?.[1];
     if (lacking) return `The Vulkan driver is too old for WebGPU (${lacking}). ${installVulkan}`;
   }
   return `${provider} does not work here: ${gist(reason)}`;
 }
 
-/** onnxruntime puts its source file and function before what it has to say. */
+/** The message without the source file and function that onnxruntime puts in front. */
 const gist = (text: string) => /Failed to .*/.exec(text)?.[0] ?? text.trim().split('\n')[0];

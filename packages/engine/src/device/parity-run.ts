@@ -6,89 +6,91 @@ import type { ComputeDevice } from '../network/compute-device.js';
 import { type FloatTensor, openDecoder, openEncoder, openMatting, type Session } from '../network/session.js';
 import { type Difference, difference } from './difference.js';
 
-/** Points or rows a decoder is asked about, unless its graph takes another number. */
+/** Points or rows for a decoder, unless its graph requires another number. */
 const decoderRows = 4096;
 
-/** One network asked one thing: its answer and how long it took. */
-interface Asked {
+/** The outputs of one network and its running time. */
+interface NetworkRun {
   readonly outputs: ReadonlyMap<string, Float32Array>;
-  /** The first run, in which shaders are compiled and memory is taken, and the one after it. */
+  /** The first run, which also compiles shaders and allocates memory. */
   readonly firstMs: number;
+  /** The last run. */
   readonly ms: number;
 }
 
 export interface ParityRun {
   readonly difference: Difference;
-  /** One run of every graph of the bundle, after the first. */
+  /** One run of all graphs of the bundle, after the first run. */
   readonly ms: number;
   readonly firstMs: number;
   readonly cpuMs: number;
 }
 
-/** What a bundle answers to a picture that is the same everywhere, on one device. Its sessions are released. */
-export interface Answers {
-  readonly encoder: Asked;
-  readonly decoder?: Asked;
+/** The outputs of a bundle for the test image on one device. */
+export interface BundleRun {
+  readonly encoder: NetworkRun;
+  readonly decoder?: NetworkRun;
 }
 
-/** Asks a bundle on a device and on the CPU. @throws what the sessions throw */
+/** Runs a bundle on a device and on the CPU. @throws the sessions' errors */
 export async function compareWithCpu(bundle: Bundle, device: ComputeDevice, cpu: ComputeDevice): Promise<ParityRun> {
-  const expected = await ask(bundle, cpu);
-  // The decoder gets the CPU's scene codes on both, so that one wrong graph is not blamed on the other.
-  const actual = await ask(bundle, device, { given: expected });
-  return { difference: differenceBetween(expected, actual), ...times(actual), cpuMs: times(expected).ms };
+  const expected = await runBundle(bundle, cpu);
+  // Both decoders get the CPU's scene codes, so that an error of the encoder does not count for the decoder too.
+  const actual = await runBundle(bundle, device, { given: expected });
+  return { difference: differenceBetween(expected, actual), ...totalTimes(actual), cpuMs: totalTimes(expected).ms };
 }
 
-export const times = ({ encoder, decoder }: Answers): { ms: number; firstMs: number } => ({
+/** The running times of all graphs together. */
+export const totalTimes = ({ encoder, decoder }: BundleRun): { ms: number; firstMs: number } => ({
   ms: encoder.ms + (decoder?.ms ?? 0),
   firstMs: encoder.firstMs + (decoder?.firstMs ?? 0),
 });
 
-export function differenceBetween(expected: Answers, actual: Answers): Difference {
+export function differenceBetween(expected: BundleRun, actual: BundleRun): Difference {
   const encoders = difference(expected.encoder.outputs, actual.encoder.outputs);
   if (!expected.decoder || !actual.decoder) return encoders;
   const decoders = difference(expected.decoder.outputs, actual.decoder.outputs);
   return { rms: Math.max(encoders.rms, decoders.rms), largest: Math.max(encoders.largest, decoders.largest) };
 }
 
-interface AskOptions {
-  /** The run whose scene codes the decoder gets; default: this one's own. */
-  readonly given?: Answers;
-  /** How often each graph runs. Default 2: the first run compiles shaders and takes memory, and is not measured. */
+interface RunOptions {
+  /** The run whose scene codes the decoder gets. Default: this run. */
+  readonly given?: BundleRun;
+  /** Number of runs of each graph. Default 2: the first run compiles shaders and allocates memory. */
   readonly runs?: number;
 }
 
-/** Runs every graph of a bundle. */
-export async function ask(
+/** Runs all graphs of a bundle on the test image, and releases its sessions. */
+export async function runBundle(
   bundle: Bundle,
   device: ComputeDevice,
-  { given, runs = 2 }: AskOptions = {},
-): Promise<Answers> {
+  { given, runs = 2 }: RunOptions = {},
+): Promise<BundleRun> {
   const { manifest } = bundle;
-  const image = { [manifest.input.tensor]: picture(manifest) };
+  const image = { [manifest.input.tensor]: testImage(manifest) };
   if (manifest.kind === 'matte') {
     const session = await openMatting(bundleOfKind(bundle, 'matte'), { device });
     return { encoder: await timed(session, image, runs).finally(() => session.release()) };
   }
-  const model = bundleOfKind(bundle, 'reconstruction');
-  const session = await openEncoder(model, { device });
+  const reconstruction = bundleOfKind(bundle, 'reconstruction');
+  const session = await openEncoder(reconstruction, { device });
   try {
     const encoder = await timed(session, image, runs);
-    return isBoxed(model)
-      ? { encoder, decoder: await askDecoder(model, device, session, given?.encoder ?? encoder, runs) }
+    return isBoxed(reconstruction)
+      ? { encoder, decoder: await runDecoder(reconstruction, device, session, given?.encoder ?? encoder, runs) }
       : { encoder };
   } finally {
     await session.release();
   }
 }
 
-async function askDecoder(
+async function runDecoder(
   bundle: Bundle<BoxManifest>,
   device: ComputeDevice,
   encoder: Session,
-  { outputs }: Asked,
+  { outputs }: NetworkRun,
   runs: number,
-): Promise<Asked> {
+): Promise<NetworkRun> {
   const { decoder } = bundle.manifest;
   const codes = outputs.get(decoder.sceneCodes)!;
   const session = await openDecoder(bundle, decoder, encoder, { device });
@@ -115,7 +117,11 @@ async function askDecoder(
 const isBoxed = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<BoxManifest> =>
   bundle.manifest.decoder.kind !== 'columns';
 
-async function timed(session: Session, inputs: Readonly<Record<string, FloatTensor>>, runs: number): Promise<Asked> {
+async function timed(
+  session: Session,
+  inputs: Readonly<Record<string, FloatTensor>>,
+  runs: number,
+): Promise<NetworkRun> {
   const times: number[] = [];
   for (;;) {
     const start = performance.now();
@@ -126,10 +132,10 @@ async function timed(session: Session, inputs: Readonly<Record<string, FloatTens
 }
 
 /**
- * A striped, lit ball on a noisy ground, as the bundle's graph takes it: something a network has an opinion about, and the
- * same on every machine.
+ * The test image as the bundle's input: a striped, lit ball on a noisy ground. It has an object for the network to find,
+ * and is the same on every machine.
  */
-function picture({ input, kind }: Manifest): FloatTensor {
+function testImage({ input, kind }: Manifest): FloatTensor {
   const { size, mean, std } = input;
   const channels = kind === 'reconstruction' && 'channels' in input ? input.channels : 3;
   const count = size * size;
@@ -150,7 +156,7 @@ function picture({ input, kind }: Manifest): FloatTensor {
   return { shape: [1, channels, size, size], data };
 }
 
-/** Numbers in 0..1 that come in the same order every time. @see Numerical Recipes, 2nd edition, section 7.1 */
+/** Pseudo-random numbers in 0..1, the same in every run. @see Numerical Recipes, 2nd edition, section 7.1 */
 function randomNumbers(): () => number {
   let state = 1;
   return () => {

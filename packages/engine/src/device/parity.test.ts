@@ -18,12 +18,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A provider whose answers are the CPU's, changed. */
+/** Registers a provider with changed outputs of the CPU. */
 function registerChanged(name: string, change: (values: Float32Array) => void): void {
   registerProvider(name, async (run) => {
-    const answer = await run();
+    const outputs = await run();
     return Object.fromEntries(
-      Object.entries(answer).map(([output, value]) => {
+      Object.entries(outputs).map(([output, value]) => {
         const data = Float32Array.from((value as Tensor).data as Float32Array);
         change(data);
         return [output, new Tensor('float32', data, value.dims)];
@@ -40,11 +40,11 @@ describe.each(['gen3d-tiny', 'points', 'planes'])('comparing %s with the CPU', (
   const compare = async (provider: string) =>
     (await compareWithCpu(await bundle(), new ComputeDevice(provider), new ComputeDevice())).difference;
 
-  test('a device that answers the same differs by nothing', async () => {
+  test('a device with the same outputs has a difference of 0', async () => {
     expect(await compare('cpu')).toEqual({ rms: 0, largest: 0 });
   });
 
-  test('rounding passes, numbers that are a twentieth too large do not', async () => {
+  test('rounding is tolerable, values 5 % too large are not', async () => {
     registerChanged(`rounding-${name}`, (values) => {
       for (let i = 0; i < values.length; i++) values[i] = Math.fround(values[i]! * (1 + 1e-4 * (i % 3)));
     });
@@ -55,7 +55,7 @@ describe.each(['gen3d-tiny', 'points', 'planes'])('comparing %s with the CPU', (
     expect(isTolerable(await compare(`large-${name}`))).toBe(false);
   });
 
-  test('one value in a tensor that is no number is enough to refuse', async () => {
+  test('one NaN in a tensor makes the difference infinite', async () => {
     registerChanged(`nan-${name}`, (values) => {
       values[Math.floor(values.length / 2)] = Number.NaN;
     });
@@ -63,18 +63,18 @@ describe.each(['gen3d-tiny', 'points', 'planes'])('comparing %s with the CPU', (
   });
 });
 
-describe('the difference between two answers', () => {
+describe('the difference of two outputs', () => {
   const of = (expected: number[], actual: number[]) =>
     difference(new Map([['y', Float32Array.from(expected)]]), new Map([['y', Float32Array.from(actual)]]));
 
-  test('is measured by the spread and the range of what is right', () => {
-    // Deviation 5, range 10: an error of 1 everywhere is a fifth of the one, a tenth of the other.
+  test('is relative to the spread and the range of the expected values', () => {
+    // Deviation 5, range 10: an error of 1 everywhere is a fifth of the deviation and a tenth of the range.
     const { rms, largest } = of([0, 10, 0, 10], [1, 11, 1, 11]);
     expect(rms).toBeCloseTo(0.2, 6);
     expect(largest).toBeCloseTo(0.1, 6);
   });
 
-  test('in one place of many counts, although the mean hardly shows it', () => {
+  test('at one value of many counts, although the mean hardly shows it', () => {
     const right = Array.from({ length: 100_000 }, (_, i) => i % 2);
     const wrong = right.with(777, 0.5);
     const found = of(right, wrong);
@@ -82,17 +82,17 @@ describe('the difference between two answers', () => {
     expect(isTolerable(found)).toBe(false);
   });
 
-  test('leaves out what is infinite in both, and nothing that is so in one', () => {
+  test('ignores values that are infinite in both, but not in one', () => {
     expect(of([1, Infinity, 2], [1, Infinity, 2])).toEqual({ rms: 0, largest: 0 });
     expect(isTolerable(of([1, Infinity, 2], [1, 3e38, 2]))).toBe(false);
   });
 
-  test('of a tensor that is all one value is measured by that value', () => {
+  test('of a constant tensor is relative to its value', () => {
     expect(isTolerable(of([5, 5, 5], [5.000_01, 5, 5]))).toBe(true);
     expect(isTolerable(of([5, 5, 5], [6, 6, 6]))).toBe(false);
   });
 
-  test('of an output that is missing is infinite', () => {
+  test('of a missing output is infinite', () => {
     expect(difference(new Map([['y', Float32Array.of(1)]]), new Map())).toEqual({ rms: Infinity, largest: Infinity });
   });
 });

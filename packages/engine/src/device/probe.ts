@@ -1,10 +1,10 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import type { Provider } from './device.js';
+import type { Provider } from './adapter.js';
 import type { ParityRun } from './parity-run.js';
 
-/** What is asked of a probe process; each does one thing. */
+/** A request to a probe process, which handles one and exits. */
 export type ProbeRequest =
   | { readonly type: 'open'; readonly provider: Provider }
   /** Runs the bundle in this folder on the provider and on the CPU. */
@@ -19,21 +19,21 @@ export type ProbeReply =
 
 export interface ProbeResult<R extends ProbeReply> {
   readonly reply: R | Extract<ProbeReply, { type: 'failed' }>;
-  /** What the process wrote to stderr: onnxruntime's, Dawn's and the Vulkan loader's own words. */
+  /** The stderr of the process: the logs of onnxruntime, Dawn and the Vulkan loader. */
   readonly log: string;
 }
 
-/** By package name, so that it is found from the built package and from the sources alike. */
+/** By package name, so that it is found from the built package and from the sources. */
 const probeFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/device-probe');
 
-// A driver that is there answers in a second. A bundle of a gigabyte takes a minute on a slow CPU, twice.
-const limitMs = { open: 60_000, compare: 600_000, time: 600_000 };
+// A working driver takes a second. A bundle of a gigabyte takes a minute on a slow CPU, twice.
+const timeoutsMs = { open: 60_000, compare: 600_000, time: 600_000 };
 
 /**
- * Asks in a process of its own: a driver may crash or hang, a session of a provider whose library is missing ends some
- * versions of the runtime, and what an adapter is called stands only in the log of a process that was started for it.
+ * Handles a request in a separate process. A driver may crash or hang, some versions of the runtime exit if a provider's
+ * library is missing, and the name of an adapter is only in the log of a process that was started for it.
  *
- * Never rejects: whatever goes wrong is a `failed` reply that says what.
+ * Never rejects: a failure is a `failed` reply with the reason.
  */
 export async function probe(request: Extract<ProbeRequest, { type: 'open' }>): Promise<ProbeResult<Reply<'opened'>>>;
 export async function probe(
@@ -43,32 +43,32 @@ export async function probe(request: Extract<ProbeRequest, { type: 'time' }>): P
 export async function probe(request: ProbeRequest): Promise<ProbeResult<ProbeReply>> {
   const child = fork(probeFile(), [], {
     execArgv: [],
-    // JSON knows no Infinity.
+    // JSON has no Infinity.
     serialization: 'advanced',
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: { ...process.env, VK_LOADER_DEBUG: 'all' },
   });
   let log = '';
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
-    // A driver that complains without end must not fill the memory.
+    // Keeps only the end, in case a driver logs endlessly.
     log = (log + text).slice(-1_000_000);
   });
   let reply: ProbeReply | undefined;
   child.on('message', (message: ProbeReply) => {
     reply = message;
   });
-  const limit = limitMs[request.type];
-  const hung = setTimeout(() => child.kill('SIGKILL'), limit);
+  const timeoutMs = timeoutsMs[request.type];
+  const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
   child.send(request, () => {});
   const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  clearTimeout(hung);
-  // What was answered counts, however the process ended: some drivers crash when they are unloaded.
+  clearTimeout(timer);
+  // A reply counts even if the process crashed afterwards: some drivers crash when they are unloaded.
   if (reply) return { reply, log };
-  const end =
+  const reason =
     signal === 'SIGKILL'
-      ? `It gave no answer within ${limit / 1000} s`
+      ? `It did not respond within ${timeoutMs / 1000} s`
       : `The process that tried it crashed (${signal ?? `exit code ${code}`})`;
-  return { reply: { type: 'failed', reason: end }, log };
+  return { reply: { type: 'failed', reason }, log };
 }
 
 type Reply<T extends ProbeReply['type']> = Extract<ProbeReply, { type: T }>;

@@ -7,6 +7,7 @@ import { type BallOptions, ballHalfExtent, writeBallBundle } from '../bundle/bun
 import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
+import { seededRandom } from '../random-photos.fixture.js';
 import { type BoxedNetworks, openBoxed } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
 import type { CameralessField } from './density-field.js';
@@ -19,18 +20,18 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-boxed-'));
 });
 afterEach(async () => {
-  for (const model of opened.splice(0)) await model.release();
+  for (const networks of opened.splice(0)) await networks.release();
   await rm(folder, { recursive: true });
 });
 
 async function open(options: BallOptions): Promise<BoxedNetworks> {
   const bundle = await loadBundle(await writeBallBundle(folder, 'ball', options));
-  const model = await openBoxed({
+  const networks = await openBoxed({
     ...bundleOfKind(bundle, 'reconstruction'),
     manifest: bundle.manifest as BoxManifest,
   });
-  opened.push(model);
-  return model;
+  opened.push(networks);
+  return networks;
 }
 const ballField = async (options: BallOptions) => (await open(options)).encode(photo);
 
@@ -42,15 +43,12 @@ async function densityAt(field: CameralessField, points: Float32Array): Promise<
 
 /** Pseudo-random positions all over the box and beyond it by a tenth. */
 function scattered(count: number): Float32Array {
-  let state = 1;
-  return Float32Array.from({ length: 3 * count }, () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return (state / 2_147_483_647 - 0.5) * 2.2 * ballHalfExtent;
-  });
+  const next = seededRandom(1);
+  return Float32Array.from({ length: 3 * count }, () => (next() - 0.5) * 2.2 * ballHalfExtent);
 }
 
 describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
-  test('is dense inside the ball and not outside, to the accuracy of its planes', async () => {
+  test('is dense inside the ball and not outside, to the accuracy of the triplane', async () => {
     const field = await ballField({ kind, radius: 0.4 });
     const along = (r: number) => [r, 0, 0, 0, -r, 0, 0, 0, r, r * 0.6, r * 0.64, r * -0.48];
     const density = await densityAt(field, new Float32Array([...along(0.38), ...along(0.42), 0, 0, 0]));
@@ -59,7 +57,7 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
     expect(density[8]).toBeCloseTo(25 + 100 * 0.4 ** 2, 0);
   });
 
-  test('is asked about any number of points, in chunks, and answers in their order', async () => {
+  test('evaluates any number of points in chunks, in their order', async () => {
     const field = await ballField({ kind });
     const points = scattered(40_000);
     const together = await densityAt(field, points);
@@ -69,7 +67,7 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
   });
 
   test('is below the threshold everywhere outside its box', async () => {
-    // A ball that fills the box and more: nothing else keeps the corners empty.
+    // A ball larger than the box, so that only the box limits the corners.
     const field = await ballField({ kind, radius: 3 });
     const points = scattered(5000);
     const density = await densityAt(field, points);
@@ -85,41 +83,40 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
     ['-y', '+z', [-1, -2, 3]],
     ['+x', '-z', [2, 1, -3]],
     ['-z', '-y', [-1, -3, -2]],
-  ] as const)('with %s up and %s to the front gives the colors of the right places', async (up, front, towards) => {
+  ] as const)('with %s up and %s to the front has the colors at the right positions', async (up, front, towards) => {
     const field = await ballField({ kind, decoder: { up, front } });
-    // The decoder tells the place along its own axes by its color. `towards`: where the camera's X, Y and Z point in
-    // the box, as numbers of its axes.
+    // The decoder's color is the position along its own axes. `towards`: the box's axes of the camera's X, Y and Z.
     const colors = new Float32Array(9);
     await field.evaluateColors!(new Float32Array([0.3, 0, 0, 0, 0.3, 0, 0, 0, 0.3]), colors);
     for (const [camera, signed] of towards.entries()) {
-      const place = [0, 0, 0];
-      place[Math.abs(signed) - 1] = 0.3 * Math.sign(signed);
+      const position = [0, 0, 0];
+      position[Math.abs(signed) - 1] = 0.3 * Math.sign(signed);
       for (let axis = 0; axis < 3; axis++) {
-        expect(colors[3 * camera + axis]).toBeCloseTo(0.5 + (0.5 * place[axis]!) / ballHalfExtent, 4);
+        expect(colors[3 * camera + axis]).toBeCloseTo(0.5 + (0.5 * position[axis]!) / ballHalfExtent, 4);
       }
     }
   });
 });
 
-test('planes sampled here and by the GridSample of the runtime give the same field, up to the border', async () => {
+test('a triplane sampled here and by the runtime’s GridSample give the same field, up to the border', async () => {
   const planes = await ballField({ kind: 'planes' });
   const points = await ballField({ kind: 'points' });
-  const places = scattered(20_000);
-  const [ours, theirs] = [await densityAt(planes, places), await densityAt(points, places)];
+  const positions = scattered(20_000);
+  const [ours, theirs] = [await densityAt(planes, positions), await densityAt(points, positions)];
   let worst = 0;
   for (let i = 0; i < ours.length; i++) worst = Math.max(worst, Math.abs(ours[i]! - theirs[i]!));
   expect(worst).toBeLessThan(1e-3); // of densities up to 250
 });
 
-test('a points graph that was exported for a fixed number of points is fed just so many', async () => {
+test('a points graph exported for a fixed number of points gets exactly that number', async () => {
   const free = await ballField({ kind: 'points' });
   const fixed = await ballField({ kind: 'points', points: 1000 });
-  const places = scattered(2500);
-  expect(await densityAt(fixed, places)).toEqual(await densityAt(free, places));
+  const positions = scattered(2500);
+  expect(await densityAt(fixed, positions)).toEqual(await densityAt(free, positions));
 });
 
-describe('a bundle that does not fit', () => {
-  test('its manifest: planes of other channels than the graph takes', async () => {
+describe('a bundle is refused', () => {
+  test('if its triplane has another number of channels than the manifest says', async () => {
     const opening = open({ kind: 'planes', decoder: { planeChannels: 40 } });
     await expect(opening).rejects.toThrow(BundleError);
     await expect(opening).rejects.toThrow(
@@ -127,7 +124,7 @@ describe('a bundle that does not fit', () => {
     );
   });
 
-  test('itself: a decoder that takes other scene codes than the encoder gives', async () => {
+  test('if its decoder expects other scene codes than the encoder’s', async () => {
     const directory = await writeBallBundle(folder, 'ball', { kind: 'points' });
     const codes = { name: 'scene_codes', shape: [1, 3, 40, 64, 64] };
     const points = { name: 'points', shape: [1, 'P', 3] };

@@ -11,7 +11,7 @@ import type { DensityField } from './density-field.js';
 import { sampleGrid } from './sample-grid.js';
 import { fieldOf } from './test-fields.fixture.js';
 
-/** A mug's outline: a body with a handle whose hole shows the background. */
+/** A mug's outline: a body, and a handle with a hole. */
 const mug = paintCutout(256, (u, v) => {
   const body = Math.abs(u + 0.15) < 0.4 && Math.abs(v) < 0.5;
   const handle = Math.abs(Math.hypot(u - 0.3, v) - 0.25) < 0.06;
@@ -22,7 +22,7 @@ const size = 256;
 const surfaceOf = async (field: DensityField): Promise<TriangleMesh> =>
   marchingCubes(await sampleGrid(field, 96), field.threshold);
 
-/** The share of what either covers that both cover: the model seen from the photo's camera, and the matte. */
+/** Intersection over union of the mesh in the photo's camera and the matte. */
 function agreement(mesh: TriangleMesh, field: DensityField): number {
   const { triangle } = rasterize(mesh as TexturedMesh, photoView(field.camera, size), { cullBackFaces: true });
   const matte = matteChannel(mug, size);
@@ -41,9 +41,9 @@ const swollen = (x: number, y: number, z: number) =>
 describe.each([
   ['a distance', fieldOf(swollen)],
   ['an exponential', fieldOf((x, y, z) => 25 * Math.exp(20 * swollen(x, y, z)), 25)],
-  ['a steep one, clamped', fieldOf((x, y, z) => Math.min(Math.max(500 * swollen(x, y, z), -10), 10))],
-])('a shape that swells beyond the photo, %s', (_, field) => {
-  test('has the outline of the photo once it is carved, the hole in it too, and stays closed', async () => {
+  ['a steep clamped distance', fieldOf((x, y, z) => Math.min(Math.max(500 * swollen(x, y, z), -10), 10))],
+])('a shape that exceeds the outline of the photo, as %s', (_, field) => {
+  test('has the outline of the photo and its hole after carving, and stays closed', async () => {
     const carved = await carve(field, mug);
     expect(agreement(await surfaceOf(field), field)).toBeLessThan(0.8);
     const mesh = await surfaceOf(carved);

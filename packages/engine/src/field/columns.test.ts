@@ -15,7 +15,7 @@ const slabMatte = (n: number) =>
     return Math.hypot(u, v) < 0.25 ? 1 : 0;
   });
 
-/** The disc, its front everywhere at depth 0, so many steps thick. */
+/** The disc of the given thickness in steps, with its front at depth 0. */
 function slab(thickSteps: number) {
   const occupancy = Float32Array.from({ length: steps * size * size }, (_, i) =>
     Math.floor(i / (size * size)) < thickSteps ? 5 : -5,
@@ -34,7 +34,7 @@ async function densityAt(field: ReturnType<typeof slab>, ...point: [number, numb
 const step = (2 / steps) * halfWidth * halfDepth;
 
 describe('a columns field', () => {
-  test('is empty in front of the front, solid behind it, empty again behind the last occupied step', async () => {
+  test('is empty in front of the front, solid behind it, and empty behind the last occupied step', async () => {
     const field = slab(20);
     expect(await densityAt(field, 0, 0, 2 * step)).toBeLessThan(0);
     expect(await densityAt(field, 0, 0, -2 * step)).toBeGreaterThan(0);
@@ -42,28 +42,28 @@ describe('a columns field', () => {
     expect(await densityAt(field, 0, 0, -23 * step)).toBeLessThan(0);
   });
 
-  test('is empty outside the matte, whatever the network says', async () => {
+  test('is empty outside the matte, whatever the network predicts', async () => {
     const field = slab(steps);
     expect(await densityAt(field, 0.45 * halfWidth, 0, -5 * step)).toBeGreaterThan(0);
     expect(await densityAt(field, 0.55 * halfWidth, 0, -5 * step)).toBeLessThan(0);
     expect(await densityAt(field, 0, 0.55 * halfWidth, -5 * step)).toBeLessThan(0);
   });
 
-  test('gives what is seen some thickness even where the network doubts it', async () => {
+  test('has a minimum thickness even where the network is uncertain', async () => {
     expect(await densityAt(slab(0), 0, 0, -1.4 * step)).toBeGreaterThan(0);
   });
 
-  test('keeps the outline where the network doubts what is seen', async () => {
+  test('keeps the outline where the network is uncertain', async () => {
     const [rim, pixel] = [0.5 * halfWidth, (2 / size) * halfWidth];
-    const doubted = slab(0);
-    const toCentre = 1 + (1.4 * step) / columns.camera.distance;
-    expect(await densityAt(doubted, (rim - 0.15 * pixel) * toCentre, 0, -1.4 * step)).toBeGreaterThan(0);
-    expect(await densityAt(doubted, (rim + 0.15 * pixel) * toCentre, 0, -1.4 * step)).toBeLessThan(0);
+    const uncertain = slab(0);
+    const toCenter = 1 + (1.4 * step) / columns.camera.distance;
+    expect(await densityAt(uncertain, (rim - 0.15 * pixel) * toCenter, 0, -1.4 * step)).toBeGreaterThan(0);
+    expect(await densityAt(uncertain, (rim + 0.15 * pixel) * toCenter, 0, -1.4 * step)).toBeLessThan(0);
   });
 
-  test('is as thick as the network expects, where it holds every single step for likelier empty', async () => {
-    const [sure, doubtful] = [3, -0.4];
-    const logits = Array.from({ length: steps }, (_, k) => (k < 2 ? sure : doubtful - 0.1 * k));
+  test('is as thick as the network expects, even if every single step is more likely empty', async () => {
+    const [certain, uncertain] = [3, -0.4];
+    const logits = Array.from({ length: steps }, (_, k) => (k < 2 ? certain : uncertain - 0.1 * k));
     const expected = logits.reduce((sum, logit) => sum + 1 / (1 + Math.exp(-logit)), 0);
     expect(expected).toBeGreaterThan(6);
     const occupancy = Float32Array.from(
@@ -80,7 +80,7 @@ describe('a columns field', () => {
     expect(await densityAt(field, 0, 0, -(expected + 1.5) * step)).toBeLessThan(0);
   });
 
-  test('may have fewer columns than the picture has pixels, and a color for the side nobody saw', async () => {
+  test('may have fewer columns than the image has pixels, and colors for the far side', async () => {
     const across = size / 2;
     const coarse = { ...columns, decoder: { ...columns.decoder, size: across, color: 'back' } };
     const disc = slabMatte(across);
@@ -97,7 +97,7 @@ describe('a columns field', () => {
     expect(colors).toEqual(Float32Array.of(1, 0.25, 0.25));
   });
 
-  test('has bounds for a thing that is thinner than a column', () => {
+  test('has bounds for an object that is thinner than a column', () => {
     const wire = Float32Array.from({ length: size * size }, (_, i) => (i % size === size / 2 ? 0.1 : 0));
     const occupancy = new Float32Array(steps * size * size).fill(-5);
     const frontDepth = new Float32Array(size * size);
@@ -106,7 +106,7 @@ describe('a columns field', () => {
     expect(bounds.max[2]).toBeGreaterThan(0);
   });
 
-  test('has bounds that hold everything occupied', async () => {
+  test('has bounds that contain everything occupied', async () => {
     const field = slab(20);
     expect(field.bounds.max[2]).toBeGreaterThan(0);
     expect(field.bounds.min[2]).toBeLessThan(-20 * step);

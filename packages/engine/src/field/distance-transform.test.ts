@@ -10,7 +10,7 @@ function disc(radius: number): Float32Array {
   });
 }
 
-test('the distance to a disc is right within 0.75 pixel everywhere, inside and out', () => {
+test('the distance to a disc is accurate to 0.75 pixels everywhere, inside and outside', () => {
   const radius = 20;
   signedDistance(disc(radius), size).forEach((distance, i) => {
     const exact = radius - Math.hypot((i % size) + 0.5 - size / 2, Math.floor(i / size) + 0.5 - size / 2);
@@ -18,7 +18,7 @@ test('the distance to a disc is right within 0.75 pixel everywhere, inside and o
   });
 });
 
-test('moving the edge by a quarter of a pixel moves the zero crossing by about as much', () => {
+test('moving the edge by a quarter of a pixel moves the zero crossing by about the same distance', () => {
   const at = size / 2 + 20 + size * (size / 2);
   const before = signedDistance(disc(20), size)[at]!;
   expect(signedDistance(disc(20.25), size)[at]! - before).toBeCloseTo(0.25, 1);

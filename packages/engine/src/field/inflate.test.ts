@@ -9,7 +9,7 @@ import { sampleGrid } from './sample-grid.js';
 
 const discOf = (radius: number) => paintCutout(256, (u, v) => [128, 128, 128, Math.hypot(u, v) < radius ? 255 : 0]);
 
-test('a disc becomes a ball: as deep as it is wide, within 6 %', async () => {
+test('a disc becomes a ball that is as deep as it is wide, within 6 %', async () => {
   const field = inflate(discOf(0.8));
   const { positions } = marchingCubes(await sampleGrid(field, 64), field.threshold);
   const extent = (axis: number) => {

@@ -35,7 +35,7 @@ async function dense(field: CameralessField, { size, origin, cell }: SampledGrid
 const sameBytes = (a: Float32Array | Uint32Array, b: Float32Array | Uint32Array) =>
   Buffer.compare(Buffer.from(a.buffer, 0, a.byteLength), Buffer.from(b.buffer, 0, b.byteLength)) === 0;
 
-/** Expects the surface to be that of the dense grid, bit by bit: their Hausdorff distance is then 0. */
+/** Expects the surface to equal that of the dense grid bit by bit, so that their Hausdorff distance is 0. */
 async function expectDenseSurface(field: CameralessField, resolution: number): Promise<SampledGrid> {
   const grid = await sampleGrid(field, resolution);
   const ours = marchingCubes(grid, field.threshold);
@@ -47,7 +47,7 @@ async function expectDenseSurface(field: CameralessField, resolution: number): P
   return grid;
 }
 
-/** As TripoSR's: 25 at the surface, thousands inside, next to nothing outside. */
+/** As in TripoSR: 25 at the surface, thousands inside, almost 0 outside. */
 const exponential = (density: (x: number, y: number, z: number) => number) =>
   fieldOf((x, y, z) => 25 * Math.exp(20 * density(x, y, z)), 25);
 
@@ -81,7 +81,7 @@ async function columns(): Promise<CameralessField> {
 
 describe('from coarse to fine, the surface is that of the dense grid', () => {
   describe.each([0.5, 1.2, 3])('with parts %f cells thin', (cells) => {
-    // Less than a cell thin they have samples by chance alone, and must have the same ones.
+    // Parts thinner than a cell have samples only by chance, and must have the same ones.
     test.each(Object.entries(thinShapes(cells / 72)).map(([name, density]) => ({ name, density })))(
       '$name, as a distance and as an exponential',
       async ({ density }) => {
@@ -91,11 +91,11 @@ describe('from coarse to fine, the surface is that of the dense grid', () => {
     );
   });
 
-  test.each([1, 2, 3, 4])('three planes and a network of random weights (seed %i)', async (seed) => {
+  test.each([1, 2, 3, 4])('a triplane and a network with random weights (seed %i)', async (seed) => {
     await expectDenseSurface(randomField(seed), 64);
   });
 
-  test('the columns of a network, which are clamped everywhere but around the surface', async () => {
+  test('the columns of a network, which are clamped except around the surface', async () => {
     await expectDenseSurface(await columns(), 96);
   });
 
@@ -117,21 +117,21 @@ describe('at 256 cells', () => {
     },
   );
 
-  test('at most 12 % of the samples are evaluated for the columns of a network, in bounds that fit closely', async () => {
+  test('at most 12 % of the samples are evaluated for the columns of a network, whose bounds are tight', async () => {
     expect(shareOf(await sampleGrid(await columns(), 256))).toBeLessThan(0.12);
   });
 
-  test('at most 12 % of the samples are evaluated for planes and a network of random weights', async () => {
+  test('at most 12 % of the samples are evaluated for a triplane and a network with random weights', async () => {
     expect(shareOf(await sampleGrid(randomField(2), 256))).toBeLessThan(0.12);
   });
 });
 
-test('a field that answers with NaN fails as the network it is', async () => {
+test('NaN in a field is an EngineError', async () => {
   const broken = fieldOf((x) => (x > 0.2 ? Number.NaN : -1));
   await expect(sampleGrid(broken, 32)).rejects.toThrow(EngineError);
 });
 
-test('stops between two batches when it is told to', async () => {
+test('stops between two batches when it is aborted', async () => {
   const abort = new AbortController();
   const field = fieldOf((x, y, z) => {
     abort.abort(new Error('enough'));

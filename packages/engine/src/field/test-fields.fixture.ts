@@ -1,3 +1,4 @@
+import { seededRandom } from '../random-photos.fixture.js';
 import type { PointDecoder } from './boxed-field.js';
 import type { DensityField } from './density-field.js';
 import { channelsLast, sampleTriplane } from './triplane.js';
@@ -50,17 +51,8 @@ const plate =
     return Math.min(thickness / 2 - Math.abs(along), 0.4 - Math.hypot(x, y, z));
   };
 
-/** Pseudo-random numbers in 0..1, the same in every run. */
-export function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
-  };
-}
-
 function blobs(count: number): Density {
-  const next = random(7);
+  const next = seededRandom(7);
   const scattered = Array.from({ length: count }, () => [next() - 0.5, next() - 0.5, next() - 0.5].map((c) => 0.7 * c));
   return (x, y, z) => {
     let sum = -1;
@@ -98,7 +90,7 @@ export const thinShapes = (thin: number): Record<string, Density> => ({
  */
 export function randomTriplane(seed: number): { halfExtent: number; decoder: PointDecoder } {
   const [channels, size, hidden, halfExtent] = [2, 32, 8, 0.87];
-  const next = random(seed);
+  const next = seededRandom(seed);
   const signed = () => 2 * next() - 1;
   const sceneCodes = new Float32Array(3 * channels * size * size);
   for (let plane = 0; plane < sceneCodes.length; plane += size * size) {

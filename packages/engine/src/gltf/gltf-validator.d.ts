@@ -1,4 +1,4 @@
-// Khronos' validator is compiled from Dart and ships no types; these are the parts its README promises that we use.
+// Khronos's validator is compiled from Dart and has no types. These are the parts of its README that we use.
 declare module 'gltf-validator' {
   export interface ValidationMessage {
     readonly code: string;

@@ -4,7 +4,7 @@ import type { RgbaImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
 
 /**
- * Reads a GLB that `writeGlb` wrote back into its mesh and decoded base color texture, to draw or to measure it.
+ * Reads the mesh and the decoded base color texture of a GLB that `writeGlb` wrote.
  *
  * @throws {TypeError} if the file is not one mesh with one textured primitive, as `writeGlb` makes them
  */

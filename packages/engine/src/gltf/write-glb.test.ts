@@ -11,14 +11,14 @@ const metadata = {
   generator: 'gen3d 0.1.0',
   bundles: [{ name: 'gen3d-tiny', licence: 'MIT' }],
 };
-const picture = sharp({ create: { width: 64, height: 64, channels: 3, background: '#c86432' } });
-const jpeg = { bytes: new Uint8Array(await picture.clone().jpeg().toBuffer()), mimeType: 'image/jpeg' } as const;
-const webp = { bytes: new Uint8Array(await picture.clone().webp().toBuffer()), mimeType: 'image/webp' } as const;
+const image = sharp({ create: { width: 64, height: 64, channels: 3, background: '#c86432' } });
+const jpeg = { bytes: new Uint8Array(await image.clone().jpeg().toBuffer()), mimeType: 'image/jpeg' } as const;
+const webp = { bytes: new Uint8Array(await image.clone().webp().toBuffer()), mimeType: 'image/webp' } as const;
 
 const read = (glb: Uint8Array) => new NodeIO().registerExtensions([EXTTextureWebP]).readBinary(glb);
 const primitiveOf = async (glb: Uint8Array) => (await read(glb)).getRoot().listMeshes()[0]!.listPrimitives()[0]!;
 
-/** Crumpled, with slivers, corners named twice and normals that were never set or never normalized. */
+/** A crumpled mesh with slivers, repeated corners, and normals that are zero or not normalized. */
 function noisy(): TexturedMesh {
   const ball = sphere(0.5, 24);
   const shake = (i: number) => 0.02 * Math.sin(12.9898 * i) * Math.cos(78.233 * i);
@@ -42,14 +42,14 @@ describe('the GLB', () => {
     expect(report.info.totalTriangleCount).toBeGreaterThan(0);
   });
 
-  test('with a WebP texture is valid too, and says that it requires EXT_texture_webp', async () => {
+  test('with a WebP texture is valid and requires EXT_texture_webp', async () => {
     const glb = await writeGlb(box(0.3), webp, metadata);
     expect((await validateBytes(glb)).issues.messages.filter(({ severity }) => severity < 2)).toEqual([]);
     const required = (await read(glb)).getRoot().listExtensionsRequired();
     expect(required.map(({ extensionName }) => extensionName)).toEqual(['EXT_texture_webp']);
   });
 
-  test('holds one mesh of one primitive with one single-sided, non-metallic material', async () => {
+  test('has one mesh of one primitive with one single-sided, non-metallic material', async () => {
     const root = (await read(await writeGlb(sphere(0.5, 8), jpeg, metadata))).getRoot();
     expect(
       [root.listNodes(), root.listMeshes(), root.listMaterials(), root.listTextures()].map((l) => l.length),
@@ -61,7 +61,7 @@ describe('the GLB', () => {
     expect(material.getBaseColorTexture()!.getImage()).toEqual(jpeg.bytes);
   });
 
-  test('gives back the geometry unchanged', async () => {
+  test('has the unchanged geometry', async () => {
     const mesh = sphere(0.5, 12);
     const primitive = await primitiveOf(await writeGlb(mesh, jpeg, metadata));
     expect(primitive.getAttribute('POSITION')!.getArray()).toEqual(mesh.positions);
@@ -76,17 +76,17 @@ describe('the GLB', () => {
     expect((await indexType(sphere(0.5, 200))).getArray()).toBeInstanceOf(Uint32Array);
   });
 
-  test('says which program and which bundles made it, and under what terms', async () => {
+  test('names the program and the bundles that made it, and their terms', async () => {
     const glb = await writeGlb(box(0.3), jpeg, { ...metadata, copyright: 'CC0' });
     expect((await read(glb)).getRoot().getAsset()).toMatchObject({
       copyright: 'CC0',
       extras: { bundles: [{ name: 'gen3d-tiny', licence: 'MIT' }] },
     });
-    // The reader of glTF-Transform puts its own name over the generator, so look at the bytes.
+    // glTF-Transform overwrites the generator when it reads a file, so check the bytes.
     expect(Buffer.from(glb).toString('latin1')).toContain('"generator":"gen3d 0.1.0"');
   });
 
-  test('of 40,000 triangles takes less than 1.5 MB beside its texture', async () => {
+  test('of 40,000 triangles takes less than 1.5 MB besides its texture', async () => {
     const mesh = sphere(0.5, 101, 200);
     expect(mesh.indices.length / 3).toBe(40_000);
     const glb = await writeGlb(mesh, jpeg, metadata);
@@ -100,7 +100,7 @@ describe('the GLB', () => {
     await expect(writeGlb(onlyDegenerate, jpeg, metadata)).rejects.toMatchObject({ code: 'inference_failed' });
   });
 
-  test('of a mesh with NaN in it is refused with inference_failed', async () => {
+  test('of a mesh with NaN is refused with inference_failed', async () => {
     const mesh = box(0.3);
     mesh.positions[4] = Number.NaN;
     await expect(writeGlb(mesh, jpeg, metadata)).rejects.toMatchObject({ code: 'inference_failed' });

@@ -3,40 +3,40 @@ import { EXTTextureWebP } from '@gltf-transform/extensions';
 import { EngineError } from '../base/errors.js';
 import type { TexturedMesh } from '../base/mesh.js';
 
-/** An encoded base color picture, sRGB. JPEG and PNG open everywhere; WebP makes the GLB require EXT_texture_webp. */
+/** An encoded base color texture, sRGB. WebP makes the GLB require EXT_texture_webp. */
 export interface GlbTexture {
   readonly bytes: Uint8Array;
   readonly mimeType: 'image/jpeg' | 'image/png' | 'image/webp';
 }
 
-/** A bundle that had a part in a model. */
+/** A bundle that was used for a model. */
 export interface BundleCredit {
   readonly name: string;
-  /** Terms of the weights, in words that a person can act on. */
+  /** Terms of the weights. */
   readonly licence: string;
-  /** Of the weights, and the SHA-256 of the checkpoint they come from, if `gen3d models pull` made the bundle from one. */
+  /** Precision of the weights, and SHA-256 of their checkpoint, if `gen3d models pull` made the bundle from one. */
   readonly precision?: string;
   readonly checkpointSha256?: string;
 }
 
-/** What the file says about itself: it will be passed on without its folder, so its origin and terms travel inside. */
+/** The metadata of the file. Its origin and terms are inside, because GLBs are passed on without accompanying files. */
 export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 0.1.0`. */
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
-  /** Whose the model is, where somebody says so. */
+  /** The owner of the model, if known. */
   readonly copyright?: string;
 }
 
-/** 65,535 itself is the primitive restart value, which glTF forbids as an index. */
+/** The index 65,535 is the primitive restart value, which glTF forbids. */
 const maxVerticesWithShortIndices = 65_535;
 
 /**
  * Writes a binary glTF 2.0 file: one node, one mesh, one primitive, one single-sided PBR material.
  *
- * Units and axes are those of the mesh: meters, Y up, +Z front. Plain float32 attributes: 40,000 triangles take about
- * 1.1 MB beside the texture, and quantized ones (KHR_mesh_quantization) would shut out importers for what that saves.
- * Triangles that name a corner twice are left out; a normal without a direction points up.
+ * Units and axes are those of the mesh: meters, Y up, +Z front. Attributes are float32: 40,000 triangles take about
+ * 1.1 MB besides the texture, and some importers do not support quantized ones (KHR_mesh_quantization). Triangles with
+ * a repeated corner are left out. A zero normal becomes one that points up.
  *
  * @throws {EngineError} `inference_failed` if no triangle is left or a coordinate is not a number
  */
@@ -87,13 +87,13 @@ function createMaterial(document: Document, baseColor: Texture) {
     .createMaterial('surface')
     .setBaseColorTexture(baseColor)
     .setMetallicFactor(0)
-    // The photo's own highlights are already in the texture: a glossy material would light them twice.
+    // The texture already has the photo's highlights. A glossy material would add others.
     .setRoughnessFactor(0.8);
   material
     .getBaseColorTextureInfo()!
     .setMagFilter(TextureInfo.MagFilter.LINEAR!)
     .setMinFilter(TextureInfo.MinFilter.LINEAR_MIPMAP_LINEAR!)
-    // An atlas does not repeat: wrapping would blend its left edge into its right one.
+    // An atlas does not repeat. Wrapping would blend its left and right edges.
     .setWrapS(TextureInfo.WrapMode.CLAMP_TO_EDGE!)
     .setWrapT(TextureInfo.WrapMode.CLAMP_TO_EDGE!);
   return material;

@@ -1,14 +1,13 @@
 import { type Backend, InferenceSession, type OnnxValue, registerBackend } from './onnxruntime.js';
 
-type Answer = Readonly<Record<string, OnnxValue>>;
+type Outputs = Readonly<Record<string, OnnxValue>>;
 
 /**
- * Registers an execution provider with onnxruntime, as its own packages do, that computes on the CPU, and lets a test
- * come between.
+ * Registers an execution provider with onnxruntime that runs on the CPU and whose outputs a test can change.
  *
- * @param answer gets each run; what it gives is the provider's answer
+ * @param intercept called for each run; returns the provider's outputs
  */
-export function registerProvider(name: string, answer: (run: () => Promise<Answer>) => Promise<Answer>): void {
+export function registerProvider(name: string, intercept: (run: () => Promise<Outputs>) => Promise<Outputs>): void {
   const backend: Backend = {
     init: async () => {},
     async createInferenceSessionHandler(file, options) {
@@ -25,7 +24,7 @@ export function registerProvider(name: string, answer: (run: () => Promise<Answe
         startProfiling: () => {},
         endProfiling: () => {},
         dispose: () => session.release(),
-        run: async (feeds, fetches) => await answer(() => session.run(feeds, Object.keys(fetches))),
+        run: async (feeds, fetches) => await intercept(() => session.run(feeds, Object.keys(fetches))),
       };
     },
   };

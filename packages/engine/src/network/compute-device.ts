@@ -1,20 +1,20 @@
 /**
- * Where an engine's graphs run: on one execution provider until it fails, on the CPU from then on.
+ * The device of an engine's networks: one execution provider until it fails, and the CPU from then on.
  *
- * All sessions of an engine share one, so that a driver that has crashed under the first network is not asked again by
- * the second, and there is one warning.
+ * All sessions of an engine share one, so that after a failure no other network tries the device, and there is one
+ * warning.
  */
 export class ComputeDevice {
   #provider: string;
   readonly #onWarning: ((message: string) => void) | undefined;
 
-  /** @param onWarning gets the one warning; without it a failure is thrown, and nothing goes to the CPU */
+  /** @param onWarning called with one warning; without it, a failure is thrown and the CPU does not take over */
   constructor(provider = 'cpu', onWarning?: (message: string) => void) {
     this.#provider = provider;
     this.#onWarning = onWarning;
   }
 
-  /** A name onnxruntime knows. */
+  /** The name of an execution provider of onnxruntime. */
   get provider(): string {
     return this.#provider;
   }
@@ -25,10 +25,10 @@ export class ComputeDevice {
   }
 
   /**
-   * Does some work on the device, and if it fails there, on the CPU. That it then succeeds is what shows that the device
-   * was at fault, and not the graph or the photo: only then is the device given up.
+   * Does some work on the device, and if it fails, on the CPU. If the CPU succeeds, the device is at fault and not the
+   * network or the photo, and is not used again.
    *
-   * @throws what `work` throws on the CPU
+   * @throws the error of `work` on the CPU
    */
   async attempt<T>(work: (provider: string) => Promise<T>): Promise<T> {
     const provider = this.#provider;
@@ -39,7 +39,7 @@ export class ComputeDevice {
       const result = await work('cpu');
       if (this.#provider !== 'cpu') {
         this.#provider = 'cpu';
-        // An EngineError has the runtime's message in its cause.
+        // The cause of an EngineError has the runtime's message.
         const { message, cause } = error instanceof Error ? error : new Error(String(error));
         const reason = cause instanceof Error ? cause.message : message;
         this.#onWarning?.(

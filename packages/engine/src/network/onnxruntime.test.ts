@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 
-/** Runs a program with an empty home folder and nothing in its environment that shows onnxruntime that tests run. */
+/** Runs a program with an empty home folder, and an environment in which onnxruntime does not detect tests. */
 function run(program: string) {
   const home = mkdtempSync(join(tmpdir(), 'gen3d-home-'));
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
@@ -22,11 +22,11 @@ const openSession = `
   const { reply } = await probe({ type: 'open', provider: 'cpu' });
   console.log(reply.type);`;
 
-test('a session of onnxruntime leaves no device id and no events behind, as its telemetry would', () => {
+test('a session of onnxruntime leaves no device id and no events of its telemetry', () => {
   expect(run(openSession)).toMatchObject({ stdout: 'opened\n', left: [] });
 });
 
-test('the engine refuses to be loaded in a worker thread alone, where it cannot turn telemetry off', () => {
+test('the engine cannot be loaded only in a worker thread, where it cannot turn telemetry off', () => {
   const inThread = `new Worker("import('@gen3d/engine')", { eval: true });`;
   const alone = run(`import { Worker } from 'node:worker_threads'; ${inThread}`);
   expect(alone.stderr).toContain('Import @gen3d/engine in the main thread before');

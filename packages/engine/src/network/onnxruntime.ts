@@ -1,4 +1,4 @@
-/** The only module that loads onnxruntime-node, so that nothing can load it before its telemetry is off. */
+/** The only module that loads onnxruntime-node, so that it is never loaded before its telemetry is off. */
 import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type * as Onnxruntime from 'onnxruntime-node';
@@ -9,8 +9,8 @@ export type Tensor = Onnxruntime.Tensor;
 export type FeedsType = Onnxruntime.InferenceSession.FeedsType;
 export type ValueMetadata = Onnxruntime.InferenceSession.ValueMetadata;
 
-// Since 1.29, onnxruntime sends events to Microsoft and leaves a device id in ~/.cache, unless this variable is set when it
-// makes its first session. Only the main thread can set it: process.env of a worker thread is a copy.
+// Since 1.29, onnxruntime sends events to Microsoft and writes a device id to ~/.cache, unless this variable is set before
+// the first session. Only the main thread can set it, because process.env of a worker thread is a copy.
 if (!isMainThread && process.env.ORT_DISABLE_TELEMETRY !== '1') {
   throw new Error(
     'Import @gen3d/engine in the main thread before you start a worker thread that imports it: ' +
@@ -19,7 +19,7 @@ if (!isMainThread && process.env.ORT_DISABLE_TELEMETRY !== '1') {
 }
 process.env.ORT_DISABLE_TELEMETRY = '1';
 
-// An import would be hoisted above the line before.
+// An import would be hoisted above the assignment.
 const require = createRequire(import.meta.url);
 export const { env, InferenceSession, listSupportedBackends, registerBackend, Tensor } =
   require('onnxruntime-node') as typeof Onnxruntime;

@@ -29,19 +29,19 @@ test('the encoder of gen3d-tiny gives a front depth and 64 steps of occupancy fo
   expect(outputs.get('front_depth')!.every(Number.isFinite)).toBe(true);
 });
 
-test('an input the graph does not have is named, beside those it has', async () => {
+test('an error names an input that the graph does not have, and those it has', async () => {
   const opening = openEncoder(withInput(await tiny(), { tensor: 'photo' }));
   await expect(opening).rejects.toThrow(/encoder\.onnx has no input "photo", which its manifest names; it has image/);
 });
 
-test('a shape that differs from the manifest is named, with both shapes', async () => {
+test('an error names both shapes if one differs from the manifest', async () => {
   const opening = openEncoder(withInput(await tiny(), { size: 128 }));
   await expect(opening).rejects.toThrow(
     /input "image" has the shape \[1, 4, 64, 64\], its manifest says \[1, 4, 128, 128\]/,
   );
 });
 
-test('an answer that has another shape than the manifest says, where the graph left it open, is named with both', async () => {
+test('an error names both shapes if an output that the graph leaves open differs from the manifest', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
   const graph = {
     inputs: [{ name: 'image', shape: [1, 3, 'height', 'width'] }],
@@ -59,7 +59,7 @@ test('an answer that has another shape than the manifest says, where the graph l
   await expect(running).rejects.toMatchObject({
     cause: {
       message: expect.stringMatching(
-        /open\.onnx: output "codes" came in the shape \[1, 3, 8, 8\], its manifest says \[1, 3, any, 16\]/,
+        /open\.onnx: output "codes" has the shape \[1, 3, 8, 8\], its manifest says \[1, 3, any, 16\]/,
       ),
     },
   });
@@ -67,7 +67,7 @@ test('an answer that has another shape than the manifest says, where the graph l
   await rm(directory, { recursive: true });
 });
 
-test('a graph that takes and gives half precision is fed and read like any other', async () => {
+test('a graph in half precision is used like any other', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
   const half = { shape: [1, 4], type: 'float16' } as const;
   const graph = {
@@ -78,9 +78,9 @@ test('a graph that takes and gives half precision is fed and read like any other
   await writeFile(join(directory, 'half.onnx'), onnxFile(graph));
   const spec = (name: string) => [{ name, shape: [1, 4] }];
   const session = await openSession({ ...(await tiny()), directory }, 'half.onnx', spec('x'), spec('twice'));
-  const answer = await session.run({ x: { shape: [1, 4], data: new Float32Array([0.5, -3, 1e-4, 1 / 3]) } });
+  const outputs = await session.run({ x: { shape: [1, 4], data: new Float32Array([0.5, -3, 1e-4, 1 / 3]) } });
   await session.release();
-  expect([...answer.get('twice')!].map((value) => value.toPrecision(3))).toEqual([
+  expect([...outputs.get('twice')!].map((value) => value.toPrecision(3))).toEqual([
     '1.00',
     '-6.00',
     '0.000200',
@@ -89,7 +89,7 @@ test('a graph that takes and gives half precision is fed and read like any other
   await rm(directory, { recursive: true });
 });
 
-test('a file that is no ONNX graph is a BundleError naming the file', async () => {
+test('a file that is not an ONNX graph is a BundleError that names the file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
   await writeFile(join(directory, 'encoder.onnx'), 'not a graph');
   const opening = openSession({ ...(await tiny()), directory }, 'encoder.onnx', [], []);
@@ -102,7 +102,7 @@ test('a tensor of the wrong size is inference_failed, not a crash', async () => 
   const session = await openEncoder(await tiny(), { threads: 1 });
   const running = session.run({ image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } });
   await expect(running).rejects.toMatchObject({ name: 'EngineError', code: 'inference_failed' });
-  // The customer gets gen3d's message; onnxruntime's goes to the log.
+  // The message is for the customer. onnxruntime's message is in the cause, for the log.
   await expect(running).rejects.toMatchObject({
     message: 'The network failed on this image.',
     cause: { message: expect.stringMatching(/^gen3d-tiny failed on cpu: .+/s) },

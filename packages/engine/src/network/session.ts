@@ -6,40 +6,40 @@ import { ComputeDevice } from './compute-device.js';
 import { fromFloat16, toFloat16 } from './float16.js';
 import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from './onnxruntime.js';
 
-/** A tensor of an ONNX graph, float32 or float16; `null` stands for a size that is free. */
+/** An expected tensor of an ONNX graph, float32 or float16. A size of `null` is any size. */
 export interface TensorSpec {
   readonly name: string;
   readonly shape: readonly (number | null)[];
-  /** Who says so, for the error; default: the manifest. */
+  /** The source of the shape, for the error. Default: the manifest. */
   readonly says?: string;
 }
 
-/** Values in and out of a graph, in the row-major order of `shape`. A float16 graph's are converted. */
+/** Input or output values of a graph, in row-major order. Those of float16 tensors are converted. */
 export interface FloatTensor {
   readonly shape: readonly number[];
   readonly data: Float32Array;
 }
 
 export interface SessionOptions {
-  /** Threads inside one operator. Default 0: one per physical core. */
+  /** Threads per operator. Default 0: one per physical core. */
   readonly threads?: number;
   /** Shared by the sessions of one engine. Default: the CPU. */
   readonly device?: ComputeDevice;
 }
 
-/** A graph of a bundle, loaded and checked. Keep it: onnxruntime leaks when sessions are made again and again. */
+/** A loaded and checked network. Reuse it: onnxruntime leaks memory with each new session. */
 export interface Session {
-  /** The shape that the graph itself states for an input or output; empty if it states none. */
+  /** The shape in the graph of an input or output; empty if it has none. */
   shapeOf(name: string): TensorSpec['shape'];
   /**
-   * Runs the graph; the result has exactly the outputs the session was opened with.
-   * @throws {EngineError} inference_failed; other errors pass through, such as running out of memory
+   * Runs the network. The result has exactly the outputs with which the session was opened.
+   * @throws {EngineError} inference_failed. Other errors are passed on, such as running out of memory
    */
   run(inputs: Readonly<Record<string, FloatTensor>>): Promise<ReadonlyMap<string, Float32Array>>;
   release(): Promise<void>;
 }
 
-/** Opens the graph of a reconstruction bundle that turns the framed photo into what its decoder needs. */
+/** Opens the encoder of a reconstruction bundle, whose input is the framed photo. */
 export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: SessionOptions): Promise<Session> {
   const { graph, input, decoder, elevation } = bundle.manifest;
   const { size } = input;
@@ -60,9 +60,7 @@ export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: Se
   return openSession(bundle, graph, inputs, outputs, options);
 }
 
-/**
- * Opens the graph that a `points` or `planes` decoder is asked through, and checks that it takes what the encoder gives.
- */
+/** Opens the decoder of a `points` or `planes` bundle, and checks that its input is the encoder's output. */
 export function openDecoder(
   bundle: Bundle<ReconstructionManifest>,
   decoder: BoxDecoder,
@@ -89,7 +87,7 @@ export function openDecoder(
   return openSession(bundle, graph, inputs, outputs, options);
 }
 
-/** Opens the graph of a matting bundle. */
+/** Opens the network of a matting bundle. */
 export function openMatting(bundle: Bundle<MatteManifest>, options?: SessionOptions): Promise<Session> {
   const { graph, input, output } = bundle.manifest;
   const { size } = input;
@@ -98,9 +96,9 @@ export function openMatting(bundle: Bundle<MatteManifest>, options?: SessionOpti
 }
 
 /**
- * Opens one ONNX file of a bundle and checks it against what the caller is going to feed and read.
+ * Opens an ONNX file of a bundle and checks its inputs and outputs.
  *
- * @throws {BundleError} if the runtime refuses the file, or a tensor is missing or has another shape or type
+ * @throws {BundleError} if the runtime cannot load it, or a tensor is missing or has another shape or type
  */
 export async function openSession(
   bundle: Bundle,
@@ -131,15 +129,15 @@ export async function openSession(
     const session = await sessionOn(provider);
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
       const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
-      // Another attempt may have enough memory; the photo is not the cause.
+      // Not an EngineError: the photo is not the cause, and another attempt may have enough memory.
       throw isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
     for (const { name, shape } of outputs) {
       const found = results[name]?.dims ?? [];
-      // A graph may leave its sizes open, and then only its answer tells.
+      // A graph may leave sizes open, so the output is checked too.
       if (!fits(shape, found)) {
         throw inferenceFailed(
-          `${path}: output "${name}" came in the shape ${words(found)}, its manifest says ${words(shape)}`,
+          `${path}: output "${name}" has the shape ${words(found)}, its manifest says ${words(shape)}`,
         );
       }
     }
@@ -155,15 +153,15 @@ export async function openSession(
         ]),
       );
       return device.attempt(async (provider) => {
-        const answer = await runOn(provider, feeds);
-        // WebGPU logs an error like memory that ran out, and answers with what lay in the buffer.
-        const blank = device.fallsBack ? blankOutput(answer) : undefined;
-        if (blank === undefined || blankOutput(await runOn('cpu', feeds)) === blank) return answer;
-        throw inferenceFailed(`${path}: output "${blank}" came back empty`);
+        const outputs = await runOn(provider, feeds);
+        // WebGPU only logs an error such as too little memory, and returns the old content of the buffer.
+        const blank = device.fallsBack ? blankOutput(outputs) : undefined;
+        if (blank === undefined || blankOutput(await runOn('cpu', feeds)) === blank) return outputs;
+        throw inferenceFailed(`${path}: output "${blank}" is empty`);
       });
     },
     async release() {
-      // What a device that failed still holds is not asked back: a driver in that state may hang.
+      // Sessions on a failed device are not released, because its driver may hang.
       await loaded.get(device.provider)?.release();
       loaded.clear();
     },
@@ -171,7 +169,7 @@ export async function openSession(
 }
 
 /**
- * The message is for the user who sent the photo. Paths, shapes and the runtime's message are for the log, in `cause`.
+ * The message is for the user who sent the photo. Paths, shapes and the runtime's message are in `cause`, for the log.
  */
 const inferenceFailed = (detail: string, cause?: unknown) =>
   new EngineError('inference_failed', 'The network failed on this image.', { cause: new Error(detail, { cause }) });
@@ -182,15 +180,15 @@ const isOutOfMemory = (cause: unknown) =>
 
 async function load(path: string, provider: string, threads: number): Promise<InferenceSession> {
   return InferenceSession.create(path, {
-    // In its own layout, NHWC, WebGPU's convolutions are wrong where there are few channels (docs/decisions.md).
+    // In its default layout, NHWC, WebGPU's convolutions are wrong with few channels (docs/decisions.md).
     executionProviders: [provider === 'webgpu' ? { name: provider, preferredLayout: 'NCHW' } : provider],
     graphOptimizationLevel: 'all',
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
-    // The arena grows to the sum of what all layers ever held and never gives it back.
+    // The arena grows to the sum of the memory of all layers and never shrinks.
     enableCpuMemArena: false,
     enableMemPattern: false,
-    // Idle workers that spin would take the cores from the process that answers the API.
+    // Spinning idle threads would take the cores from the API's process.
     extra: { 'session.intra_op.allow_spinning': '0' },
     logSeverityLevel: 3,
   }).catch((cause: unknown) => {
@@ -198,9 +196,9 @@ async function load(path: string, provider: string, threads: number): Promise<In
   });
 }
 
-/** The first output that holds nothing but zeros, or something that is no number. */
-function blankOutput(answer: ReadonlyMap<string, Float32Array>): string | undefined {
-  for (const [name, values] of answer) {
+/** The name of the first output that is all zero or contains NaN. */
+function blankOutput(outputs: ReadonlyMap<string, Float32Array>): string | undefined {
+  for (const [name, values] of outputs) {
     if (values.every((value) => value === 0) || values.some(Number.isNaN)) return name;
   }
   return undefined;
@@ -219,8 +217,8 @@ function check(
       throw new BundleError(`${path} has no ${role} "${name}", which its manifest names; it has ${names}`);
     }
     if (!found.isTensor || (found.type !== 'float32' && found.type !== 'float16')) {
-      const type = found.isTensor ? found.type : 'no tensor';
-      throw new BundleError(`${path}: ${role} "${name}" must be float32 or float16, and is ${type}`);
+      const type = found.isTensor ? found.type : 'not a tensor';
+      throw new BundleError(`${path}: ${role} "${name}" must be float32 or float16 but is ${type}`);
     }
     if (!fits(shape, found.shape)) {
       throw new BundleError(`${path}: ${role} "${name}" has the shape ${words(found.shape)}, ${says} ${words(shape)}`);
@@ -228,7 +226,7 @@ function check(
   }
 }
 
-/** A size the graph leaves open is a string, or -1; every size fits it. A graph that states no shape at all has []. */
+/** A size that the graph leaves open is a string or -1, and matches any size. A graph without a shape has []. */
 function fits(expected: TensorSpec['shape'], actual: readonly (number | string)[]): boolean {
   if (actual.length === 0 || expected.length === 0) return true;
   return (
@@ -241,10 +239,10 @@ const isOpen = (size: number | string): size is string => typeof size === 'strin
 const words = (shape: readonly (number | string | null)[]) => `[${shape.map((size) => size ?? 'any').join(', ')}]`;
 
 function float32(name: string, tensor: Tensor | undefined): Float32Array {
-  // The runtime types `data` as every array it could hold; `type` is what tells them apart.
+  // The runtime types `data` as a union of arrays; `type` tells which one it is.
   if (tensor?.type === 'float32') return tensor.data as Float32Array;
   if (tensor?.type !== 'float16') throw new BundleError(`expected "${name}" to be float32, got ${tensor?.type}`);
-  // A Float16Array where this Node has one, otherwise the bits.
+  // A Float16Array if this version of Node has it, otherwise the bits.
   const { buffer, byteOffset, length } = tensor.data as Uint16Array<ArrayBuffer>;
   return fromFloat16(new Uint16Array(buffer, byteOffset, length));
 }

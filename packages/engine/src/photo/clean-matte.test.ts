@@ -17,7 +17,7 @@ function discs(...all: readonly Disc[]): Matte {
 
 const at = ({ width, data }: Matte, x: number, y: number) => data[y * width + x];
 
-test('a tiny speck far from the object goes, and the object stays as it was', () => {
+test('a tiny speck far from the object is removed, and the object does not change', () => {
   const object = discs([100, 80, 40]);
   expect(cleanMatte(discs([100, 80, 40], [190, 10, 2]))).toEqual(object);
 });
@@ -30,7 +30,7 @@ test('a second object stays, however far away', () => {
   expect(at(cleanMatte(discs([60, 80, 40], [180, 20, 14]))!, 180, 20)).toBe(255);
 });
 
-test('of two objects the one in the middle is the main one: what is near it stays, what is near the other goes', () => {
+test('of two objects, the one in the middle is the main one: only parts near it stay', () => {
   const [middle, corner] = [
     [100, 80, 30],
     [168, 128, 31],
@@ -41,7 +41,7 @@ test('of two objects the one in the middle is the main one: what is near it stay
   expect(at(cleaned, 168, 93)).toBe(0);
 });
 
-test('haze that never becomes solid goes, even when it is large', () => {
+test('haze without a solid part is removed, even if it is large', () => {
   expect(at(cleanMatte(discs([150, 80, 30, 90], [50, 80, 30]))!, 150, 80)).toBe(0);
 });
 
@@ -50,7 +50,7 @@ test('the soft edge of an object is kept', () => {
   expect(at(cleaned, 141, 80)).toBe(20);
 });
 
-test('nothing but haze, or nothing but a speck, is no object', () => {
+test('only haze or only a speck is not an object', () => {
   expect(cleanMatte(discs([100, 80, 60, 100]))).toBeUndefined();
   expect(cleanMatte(discs([100, 80, 1]))).toBeUndefined();
   expect(cleanMatte(discs())).toBeUndefined();

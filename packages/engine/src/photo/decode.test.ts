@@ -38,8 +38,8 @@ describe('accepted', () => {
     },
   );
 
-  test('a photo that EXIF says was taken sideways stands upright', async () => {
-    // Orientation 6: the file's left is the picture's top.
+  test('EXIF orientation is applied', async () => {
+    // Orientation 6: the left of the file is the top of the image.
     const { image } = await decode(await halves().jpeg().withMetadata({ orientation: 6 }).toBuffer());
     expect(image).toMatchObject({ width: 32, height: 64 });
     expect(pixel(image, 16, 8)[0]).toBeGreaterThan(200);
@@ -52,13 +52,13 @@ describe('accepted', () => {
     expectHalves((await decode(bytes)).image);
   });
 
-  test('a 16-bit PNG becomes 8-bit, not its low bytes', async () => {
+  test('a 16-bit PNG becomes 8-bit, by its high bytes', async () => {
     const bytes = await halves().toColorspace('rgb16').png().toBuffer();
     expect((await sharp(bytes).metadata()).depth).toBe('ushort');
     expectHalves((await decode(bytes)).image);
   });
 
-  test('a gray picture becomes three equal channels', async () => {
+  test('a gray image becomes three equal channels', async () => {
     const gray = sharp(new Uint8Array(32 * 32).fill(90), { raw: { width: 32, height: 32, channels: 1 } });
     const { image } = await decode(await gray.toColorspace('b-w').png().toBuffer());
     expect(pixel(image, 5, 5)).toEqual([90, 90, 90, 255]);
@@ -67,13 +67,13 @@ describe('accepted', () => {
   test('an embedded wide-gamut profile is converted, not ignored', async () => {
     const green = sharp({ create: { width: 32, height: 32, channels: 3, background: { r: 60, g: 160, b: 60 } } });
     const { image } = await decode(await green.withIccProfile('p3').png().toBuffer());
-    // The file holds other numbers (the same color in P3's wider space); decoding brings the sRGB ones back.
+    // The file has other values, for the same color in P3. Decoding restores the sRGB values.
     for (const [channel, expected] of [60, 160, 60].entries()) {
       expect(Math.abs(pixel(image, 9, 9)[channel]! - expected)).toBeLessThanOrEqual(3);
     }
   });
 
-  test('an animation gives its first frame', async () => {
+  test('an animation becomes its first frame', async () => {
     const frames = [halves(), halves().rotate(180)].map((frame) => frame.png().toBuffer());
     const animated = await sharp(await Promise.all(frames), { join: { animated: true } })
       .webp({ lossless: true })
@@ -101,7 +101,7 @@ describe('accepted', () => {
 });
 
 describe('refused', () => {
-  test('a PNG bomb of 30000 x 30000 pixels is image_too_large before it is unpacked', async () => {
+  test('a PNG bomb of 30000 x 30000 pixels is image_too_large before it is decoded', async () => {
     const before = process.cpuUsage();
     await expect(decode(pngHeader(30_000, 30_000))).rejects.toMatchObject({
       code: 'image_too_large',
@@ -164,7 +164,7 @@ describe('refused', () => {
     });
   });
 
-  test('a PNG signature and nothing more is image_invalid', async () => {
+  test('a file with only a PNG signature is image_invalid', async () => {
     const bytes = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
     await expect(decode(bytes)).rejects.toMatchObject({ code: 'image_invalid' });
   });
@@ -174,20 +174,17 @@ describe('refused', () => {
     ['an interlaced PNG of 16 bits', (image: Sharp) => image.toColorspace('rgb16').png({ progressive: true }), 8],
     ['a progressive JPEG', (image: Sharp) => image.jpeg({ progressive: true, chromaSubsampling: '4:4:4' }), 6],
     ['a lossless WebP', (image: Sharp) => image.webp({ lossless: true }), 4],
-  ] as const)(
-    '%s that needs too much memory is image_too_large before it is unpacked',
-    async (_, encode, mebibytes) => {
-      const bytes = await encode(halves(1024, 1024, 4)).toBuffer();
-      const maxMemoryBytes = mebibytes * 1024 * 1024;
-      await expect(decode(bytes, { maxMemoryBytes })).resolves.toBeDefined();
-      await expect(decode(bytes, { maxMemoryBytes: maxMemoryBytes - 1 })).rejects.toMatchObject({
-        code: 'image_too_large',
-        message: expect.stringContaining('neither interlaced nor progressive'),
-      });
-    },
-  );
+  ] as const)('%s that needs too much memory is image_too_large before it is decoded', async (_, encode, mebibytes) => {
+    const bytes = await encode(halves(1024, 1024, 4)).toBuffer();
+    const maxMemoryBytes = mebibytes * 1024 * 1024;
+    await expect(decode(bytes, { maxMemoryBytes })).resolves.toBeDefined();
+    await expect(decode(bytes, { maxMemoryBytes: maxMemoryBytes - 1 })).rejects.toMatchObject({
+      code: 'image_too_large',
+      message: expect.stringContaining('neither interlaced nor progressive'),
+    });
+  });
 
-  test('a PNG or JPEG that is decoded row by row needs no such memory', async () => {
+  test('a PNG or JPEG that is decoded row by row needs little memory', async () => {
     for (const bytes of [await halves(1024, 1024).png().toBuffer(), await halves(1024, 1024).jpeg().toBuffer()]) {
       expect(await readHeader(bytes)).toEqual({ width: 1024, height: 1024, memoryBytes: 0 });
     }
@@ -201,13 +198,13 @@ describe('refused', () => {
   });
 });
 
-/** Something that compresses badly, so that cutting the file cuts picture and not a trailer. */
+/** Noise, which compresses badly, so that cutting the file removes pixels and not a trailer. */
 function noise(): Sharp {
   const data = Uint8Array.from({ length: 128 * 128 * 3 }, (_, i) => (Math.imul(i + 1, 2654435761) >>> 24) & 255);
   return sharp(data, { raw: { width: 128, height: 128, channels: 3 } });
 }
 
-/** A PNG that says it is that big and goes on with a few rows of zeros, as a decompression bomb does. */
+/** A PNG with a large size in its header and a few rows of zeros, like a decompression bomb. */
 function pngHeader(width: number, height: number): Uint8Array {
   const chunk = (type: string, body: Buffer) => {
     const typed = Buffer.concat([Buffer.from(type, 'latin1'), body]);

@@ -17,7 +17,7 @@ const tiny: ReconstructionManifest['input'] = {
   foregroundRatio: 0.86,
 };
 
-/** A disc photographed: its edge is `soft` pixels wide and mixes the disc's color with the background's. */
+/** A photo of a disc, whose edge is `soft` pixels wide and mixes its color with the background's. */
 function photographDisc(
   width: number,
   height: number,
@@ -55,17 +55,17 @@ function box({ image: { width, height, data } }: Cutout): { left: number; top: n
   return { left, top, right, bottom };
 }
 
-/** The farthest any channel of the pixels with `min` <= alpha <= `max` is from red. */
-function farthestFromRed({ image: { data } }: Cutout, min: number, max: number): number {
-  let farthest = 0;
+/** The maximum difference from red of any channel of the pixels with `min` <= alpha <= `max`. */
+function maxDifferenceFromRed({ image: { data } }: Cutout, min: number, max: number): number {
+  let difference = 0;
   for (let i = 0; i < data.length; i += 4) {
     if (data[i + 3]! < min || data[i + 3]! > max) continue;
-    for (let c = 0; c < 3; c++) farthest = Math.max(farthest, Math.abs(data[i + c]! - red[c]!));
+    for (let c = 0; c < 3; c++) difference = Math.max(difference, Math.abs(data[i + c]! - red[c]!));
   }
-  return farthest;
+  return difference;
 }
 
-test('the object stands in the middle of a square, and fills the asked share of it', () => {
+test('the object is in the middle of a square and fills the given share of it', () => {
   const { image, matte } = photographDisc(900, 700, [620, 260, 200]);
   const cutout = frame(image, matte, options);
   const size = cutout.image.width;
@@ -89,15 +89,15 @@ test('the half-transparent edge loses the color of the background', () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250], 8);
   const cutout = frame(image, matte, options);
   // In the photo a pixel of alpha 64 is three quarters green: 135 away in the red channel.
-  expect(farthestFromRed(cutout, 64, 255)).toBeLessThan(20);
+  expect(maxDifferenceFromRed(cutout, 64, 255)).toBeLessThan(20);
 });
 
-test("beyond the silhouette the object's color goes on, not the background's", () => {
+test("beyond the silhouette, the colors are the object's and not the background's", () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250], 8);
-  expect(farthestFromRed(frame(image, matte, options), 0, 63)).toBeLessThan(25);
+  expect(maxDifferenceFromRed(frame(image, matte, options), 0, 63)).toBeLessThan(25);
 });
 
-test('what lies beyond the photo is transparent, and the part of the object that is there stays', () => {
+test('pixels beyond the photo are transparent, and the visible part of the object stays', () => {
   const { image, matte } = photographDisc(600, 400, [300, 400, 250]);
   const { data, width } = frame(image, matte, options).image;
   const alphaAt = (x: number, y: number) => data[4 * (Math.floor(y * width) * width + Math.floor(x * width)) + 3];
@@ -110,10 +110,10 @@ test('a cutout over transparent black keeps its own colors at the edge', () => {
   const data = new Uint8Array(4 * matte.data.length);
   for (let i = 0; i < matte.data.length; i++) if (matte.data[i]! > 0) data.set([...red, matte.data[i]!], 4 * i);
   const cutout = frame({ width: 700, height: 700, data }, matte, options);
-  expect(farthestFromRed(cutout, 0, 255)).toBeLessThanOrEqual(2);
+  expect(maxDifferenceFromRed(cutout, 0, 255)).toBeLessThanOrEqual(2);
 });
 
-test('texture inside the object is left as the photo has it', () => {
+test('texture inside the object does not change', () => {
   const { image, matte } = photographDisc(600, 600, [300, 300, 258]);
   const stripes = image.data.map((value, i) =>
     i % 4 === 1 && matte.data[i >> 2]! === 255 && (i >> 2) % 16 < 8 ? 200 : value,
@@ -156,7 +156,7 @@ test('at the edge the input mixes color and gray in proportion to the matte', ()
   }
 });
 
-test("three channels come in the manifest's range of values, without the matte", () => {
+test("three channels are in the manifest's range of values, without the matte", () => {
   const { image, matte } = photographDisc(700, 700, [350, 350, 250]);
   const values = toInput(frame(image, matte, options), {
     ...tiny,

@@ -10,26 +10,26 @@ import { type MattingNetwork, matte, openMattingNetwork } from './matte.js';
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
 const photo = new URL('./fixtures/coffee.jpg', import.meta.url);
 
-let model: MattingNetwork;
+let network: MattingNetwork;
 beforeAll(async () => {
-  model = await openMattingNetwork(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
+  network = await openMattingNetwork(bundleOfKind(await findBundle('isnet', [models]), 'matte'));
 });
-afterAll(() => model.release());
+afterAll(() => network.release());
 
 const notCalled = () => expect.fail('the network must not run');
 const coverage = ({ data }: Matte) => data.reduce((sum, value) => sum + value, 0) / 255 / data.length;
 const at = ({ width, height, data }: Matte, x: number, y: number) =>
   data[Math.floor(y * height) * width + Math.floor(x * width)]!;
 
-/** An RGBA PNG of a blue picture whose alpha is drawn by an SVG. */
+/** An RGBA PNG of an SVG. */
 async function cutout(shapes: string, width = 200, height = 200): Promise<Buffer> {
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${shapes}</svg>`;
   return sharp(Buffer.from(svg)).ensureAlpha().png().toBuffer();
 }
 
-test('IS-Net cuts the cup and its saucer out of the photo, and leaves the table', async () => {
+test('IS-Net cuts out the cup and its saucer, without the table', async () => {
   const decoded = await decode(await readFile(photo));
-  const result = await matte(decoded, model.predict);
+  const result = await matte(decoded, network.predict);
 
   expect(result).toMatchObject({ width: decoded.image.width, height: decoded.image.height });
   expect(at(result, 0.47, 0.5), 'coffee').toBeGreaterThan(250);
@@ -43,18 +43,18 @@ test('IS-Net cuts the cup and its saucer out of the photo, and leaves the table'
   ] as const) {
     expect(at(result, x, y), `table at ${x}, ${y}`).toBe(0);
   }
-  // The saucer is an ellipse of about two thirds of the picture's width by nine tenths of its height.
+  // The saucer is an ellipse of about two thirds of the image's width and nine tenths of its height.
   expect(coverage(result)).toBeGreaterThan(0.4);
   expect(coverage(result)).toBeLessThan(0.55);
-  // A matte is nearly black and white: soft only along the outline.
+  // A matte is almost black and white, and soft only along the outline.
   const soft = result.data.filter((value) => value > 12 && value < 243).length / result.data.length;
   expect(soft).toBeLessThan(0.04);
 });
 
 test('the same photo mirrored gives the mirrored matte', async () => {
   const bytes = await readFile(photo);
-  const straight = await matte(await decode(bytes), model.predict);
-  const mirrored = await matte(await decode(await sharp(bytes).flop().png().toBuffer()), model.predict);
+  const straight = await matte(await decode(bytes), network.predict);
+  const mirrored = await matte(await decode(await sharp(bytes).flop().png().toBuffer()), network.predict);
   let difference = 0;
   for (let y = 0; y < straight.height; y++) {
     for (let x = 0; x < straight.width; x++) {
@@ -65,36 +65,36 @@ test('the same photo mirrored gives the mirrored matte', async () => {
   expect(difference / straight.data.length / 255).toBeLessThan(0.01);
 });
 
-test.each(['#ffffff', '#66aa88', '#000000'])('a picture of nothing but %s is no_foreground', async (background) => {
+test.each(['#ffffff', '#66aa88', '#000000'])('an image of plain %s is no_foreground', async (background) => {
   const bytes = await sharp({ create: { width: 320, height: 240, channels: 3, background } })
     .png()
     .toBuffer();
-  await expect(matte(await decode(bytes), model.predict)).rejects.toMatchObject({ code: 'no_foreground' });
+  await expect(matte(await decode(bytes), network.predict)).rejects.toMatchObject({ code: 'no_foreground' });
 });
 
-test('where no object is found in a picture of 20 pixels, its size is said', async () => {
+test('the message for an image of 20 pixels without an object names its size', async () => {
   const bytes = await sharp({ create: { width: 20, height: 24, channels: 3, background: '#66aa88' } })
     .png()
     .toBuffer();
-  await expect(matte(await decode(bytes), model.predict)).rejects.toMatchObject({
+  await expect(matte(await decode(bytes), network.predict)).rejects.toMatchObject({
     code: 'no_foreground',
     message: expect.stringMatching(/20 x 24 pixels: send a larger one/),
   });
 });
 
-test('an alpha channel that cuts the object out is taken as it is, and no network runs', async () => {
+test('an alpha channel that cuts out the object is the matte, and no network runs', async () => {
   const bytes = await cutout('<circle cx="100" cy="100" r="60" fill="#2468ac"/>');
   const result = await matte(await decode(bytes), notCalled);
   const alpha = await sharp(bytes).extractChannel(3).raw().toBuffer();
   expect(result.data).toEqual(new Uint8Array(alpha));
 });
 
-test('a cutout that stands on the lower edge, like a bust, is still a cutout', async () => {
+test('a cutout may touch the lower edge, like a bust', async () => {
   const bytes = await cutout('<rect x="30" y="40" width="140" height="160" fill="#2468ac"/>');
   expect(coverage(await matte(await decode(bytes), notCalled))).toBeCloseTo(0.56, 2);
 });
 
-test('a fully transparent picture is no_foreground, and no network runs', async () => {
+test('a fully transparent image is no_foreground, and no network runs', async () => {
   const decoded = await decode(await cutout(''));
   await expect(matte(decoded, notCalled)).rejects.toMatchObject({
     code: 'no_foreground',
@@ -102,7 +102,7 @@ test('a fully transparent picture is no_foreground, and no network runs', async 
   });
 });
 
-test('rounded corners are not a cutout: the network looks inside, and the corners stay clear', async () => {
+test('rounded corners are not a cutout: the network runs, and the corners stay clear', async () => {
   const { data, info } = await sharp(await readFile(photo))
     .raw()
     .toBuffer({ resolveWithObject: true });
@@ -114,7 +114,7 @@ test('rounded corners are not a cutout: the network looks inside, and the corner
     .composite([{ input: corners, blend: 'dest-in' }])
     .png()
     .toBuffer();
-  const result = await matte(await decode(bytes), model.predict);
+  const result = await matte(await decode(bytes), network.predict);
   expect(at(result, 0.47, 0.5)).toBeGreaterThan(250);
   expect(at(result, 0.9, 0.5)).toBe(0);
   expect(coverage(result)).toBeLessThan(0.55);

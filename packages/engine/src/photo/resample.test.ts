@@ -19,12 +19,12 @@ test('a flat channel stays flat at every scale and at fractions of pixels', () =
   }
 });
 
-test('shrinking averages exact areas: the mean of the window is kept', () => {
+test('shrinking averages exact areas and keeps the mean of the window', () => {
   const noise = channel(30, 30, (x, y) => (x * 37 + y * 101) % 17);
   expect(mean(resample(noise, { left: 0, top: 0, side: 30 }, 7))).toBeCloseTo(mean(noise.data), 4);
 });
 
-test('a half-covered output pixel gets half of each', () => {
+test('an output pixel that covers parts of two pixels is their weighted mean', () => {
   const edge = channel(3, 3, (x) => (x < 1 ? 0 : 100));
   // Two output pixels over three: each covers one and a half.
   const row = resample(edge, { left: 0, top: 0, side: 3 }, 2).subarray(0, 2);
@@ -32,14 +32,14 @@ test('a half-covered output pixel gets half of each', () => {
   expect(row[1]).toBeCloseTo(100, 4);
 });
 
-test('growing interpolates between the middles of pixels', () => {
+test('enlarging interpolates between the centers of pixels', () => {
   const ramp = channel(8, 8, (x) => x * 10);
   const row = resample(ramp, { left: 2, top: 2, side: 4 }, 16).subarray(0, 16);
-  // Output pixel i looks at x = 2 + (i + 0.5) / 4, and the middle of input pixel 2 is x = 2.5.
+  // Output pixel i is at x = 2 + (i + 0.5) / 4, and the center of input pixel 2 at x = 2.5.
   for (const [i, value] of row.entries()) expect(value).toBeCloseTo(10 * (2 + (i + 0.5) / 4 - 0.5), 3);
 });
 
-test('beyond the picture lies the given value, or else its edge', () => {
+test('pixels beyond the image have the given value, or that of its edge', () => {
   const one = channel(4, 4, () => 1);
   const window = { left: -4, top: -4, side: 12 };
   const empty = resample(one, window, 12, 0);
@@ -48,7 +48,7 @@ test('beyond the picture lies the given value, or else its edge', () => {
   expect(mean(resample(one, window, 12))).toBeCloseTo(1, 5);
 });
 
-test('a window that misses the picture is all outside', () => {
+test('a window beside the image is all outside', () => {
   const one = channel(4, 4, () => 1);
   expect(mean(resample(one, { left: 20, top: 20, side: 4 }, 4, 0))).toBe(0);
   expect(mean(resample(one, { left: 20, top: -20, side: 4 }, 4))).toBeCloseTo(1, 5);

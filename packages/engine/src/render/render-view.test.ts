@@ -36,7 +36,7 @@ function whereRed(image: RgbaImage): { column: number; row: number; count: numbe
 }
 
 describe('the texture', () => {
-  test('has v down: its top left corner shows at the top left of the front', () => {
+  test('has v down: its top left corner is at the top left of the front', () => {
     const corner = paint(8, (column, row) => (column < 3 && row < 3 ? [220, 20, 20] : [90, 90, 90]));
     const red = whereRed(renderView(box(0.3), corner, { ...options, pitchRadians: 0 }));
     expect(red.count).toBeGreaterThan(50);
@@ -44,7 +44,7 @@ describe('the texture', () => {
     expect(red.row).toBeLessThan(48);
   });
 
-  test('of a flat color keeps its hue under the lamps', () => {
+  test('of a single color keeps its hue under the lamps', () => {
     const [red, green, blue] = pixel(
       renderView(
         sphere(0.4, 24),
@@ -64,17 +64,17 @@ describe('the camera', () => {
   const redFront = paint(16, (column) => (column > 6 && column < 9 ? [220, 20, 20] : [90, 90, 90]));
   const redAt = (yawRadians: number) => whereRed(renderView(sphere(0.4, 24), redFront, { ...options, yawRadians }));
 
-  test('sees the front, +Z, at yaw 0 and not from behind', () => {
+  test('shows the front, +Z, at yaw 0 and not from behind', () => {
     expect(Math.abs(redAt(0).column - 48)).toBeLessThan(4);
     expect(redAt(Math.PI).count).toBe(0);
   });
 
-  test('walks to its right, towards +X, as yaw grows: the front moves to the left', () => {
+  test('moves to its right, towards +X, with increasing yaw: the front moves to the left', () => {
     expect(redAt(0.6).column).toBeLessThan(40);
     expect(redAt(-0.6).column).toBeGreaterThan(56);
   });
 
-  test('shows the whole object whatever its shape and the picture’s, with air around it', () => {
+  test('shows the whole object with a margin, for any shape of object and image', () => {
     const tall = box(0.2);
     for (let i = 1; i < tall.positions.length; i += 3) tall.positions[i]! *= 6;
     const image = renderView(
@@ -98,7 +98,7 @@ describe('the light', () => {
     expect(brightness(ball, 28, 48)).toBeGreaterThan(brightness(ball, 68, 48) + 20);
   });
 
-  test('lays a shadow where the object meets the ground, and leaves the corners alone', () => {
+  test('casts a shadow where the object meets the ground, and not in the corners', () => {
     const image = renderView(sphere(0.4, 32), white, { ...options, pitchRadians: 0.4 });
     const lowest = Math.min(...Array.from({ length: 96 }, (_, column) => brightness(image, column, 84)));
     expect(lowest).toBeLessThan(brightness(image, 2, 84) - 30);
@@ -116,7 +116,7 @@ describe('the light', () => {
     }
   });
 
-  test('neither drowns a white object in white nor a black one in black', () => {
+  test('neither overexposes a white object nor underexposes a black one', () => {
     const share = (texture: RgbaImage, isLost: (value: number) => boolean) => {
       const image = renderView(sphere(0.4, 32), texture, options);
       const middle = Array.from({ length: 900 }, (_, i) => brightness(image, 33 + (i % 30), 33 + Math.floor(i / 30)));
@@ -132,7 +132,7 @@ describe('the light', () => {
   });
 });
 
-test('supersampling softens the silhouette: more shades lie between object and backdrop', () => {
+test('supersampling softens the silhouette: there are more shades between object and backdrop', () => {
   const shades = (supersample: number) => {
     const { data } = renderView(
       sphere(0.4, 48),

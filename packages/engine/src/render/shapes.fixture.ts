@@ -1,6 +1,6 @@
 import type { TexturedMesh } from '../base/mesh.js';
 
-/** A UV sphere around [0, radius, 0], so standing on the ground; u runs once around, v from the north pole down. */
+/** A UV sphere around [0, radius, 0], so on the ground. u is once around, v from the north pole down. */
 export function sphere(radius: number, rings: number, segments = 2 * rings): TexturedMesh {
   const positions: number[] = [];
   const normals: number[] = [];
@@ -8,7 +8,7 @@ export function sphere(radius: number, rings: number, segments = 2 * rings): Tex
   for (let ring = 0; ring <= rings; ring++) {
     for (let segment = 0; segment <= segments; segment++) {
       const polar = (Math.PI * ring) / rings;
-      // u = 0.5 is the front, +Z; u grows towards +X, which is right for somebody who looks at the front.
+      // u = 0.5 is the front, +Z. u increases towards +X, to the right in a view of the front.
       const azimuth = 2 * Math.PI * (segment / segments - 0.5);
       const normal = [Math.sin(polar) * Math.sin(azimuth), Math.cos(polar), Math.sin(polar) * Math.cos(azimuth)];
       normals.push(...normal);
@@ -30,7 +30,7 @@ export function sphere(radius: number, rings: number, segments = 2 * rings): Tex
 }
 
 /**
- * A cube of side 2·`half` on the ground. Every face shows the whole texture, upright for who looks at it:
+ * A cube of side 2·`half` on the ground. Every face has the whole texture, upright:
  *
  *     a(0,0) --- d(1,0)
  *       |          |

@@ -5,7 +5,7 @@ import { thumbnail } from './thumbnail.js';
 
 const red = { width: 1, height: 1, data: Uint8Array.of(200, 30, 30, 255) };
 
-test('a thumbnail is a JPEG of 512 x 512 pixels: light backdrop in its corners, the object in its middle', async () => {
+test('a thumbnail is a JPEG of 512 x 512 pixels with light corners and the object in the middle', async () => {
   const jpeg = await thumbnail(sphere(0.5, 48), red);
   expect(await sharp(jpeg).metadata()).toMatchObject({ format: 'jpeg', width: 512, height: 512 });
   const { data } = await sharp(jpeg).raw().toBuffer({ resolveWithObject: true });

@@ -4,15 +4,15 @@
 export interface Field {
   readonly number: number;
   readonly wireType: number;
-  /** The field as it is in the message, with its number and length. */
+  /** The whole field, including its number and length. */
   readonly bytes: Buffer;
-  /** Of a field with a length: what it holds. */
+  /** The content of a field with a length. */
   readonly content: Buffer;
-  /** Of a varint; 0 otherwise. */
+  /** The value of a varint; 0 otherwise. */
   readonly value: number;
 }
 
-/** The fields of a message in their order. @throws {RangeError} if the message is damaged */
+/** The fields of a message in order. @throws {RangeError} if the message is damaged */
 export function* fieldsOf(message: Buffer): Generator<Field> {
   let at = 0;
   const next = (): number => {

@@ -1,3 +1,4 @@
+import FlatQueue from 'flatqueue';
 import type { TriangleMesh } from '../base/mesh.js';
 import { compact } from './clean.js';
 
@@ -37,7 +38,8 @@ class Collapser {
   /** The last search that visited a vertex. */
   readonly #visited: Uint32Array;
   #search = 0;
-  readonly #queue = new EdgeQueue();
+  /** Edges by cost, each with the sum of its ends' versions when it was queued. */
+  readonly #queue = new FlatQueue<readonly [a: number, b: number, version: number]>();
   readonly #position = new Float64Array(3);
 
   constructor({ positions, indices }: TriangleMesh) {
@@ -68,8 +70,10 @@ class Collapser {
       if (a < b) this.#enqueue(a, b);
     }
     let collapsed = 0;
-    while (this.triangleCount > maxTriangles && this.#queue.pop()) {
-      const { a, b, version } = this.#queue;
+    while (this.triangleCount > maxTriangles) {
+      const edge = this.#queue.pop();
+      if (!edge) break;
+      const [a, b, version] = edge;
       if (version !== this.#version[a]! + this.#version[b]!) continue;
       if (!this.#linkHolds(a, b)) continue;
       this.#findBestPosition(a, b);
@@ -122,7 +126,7 @@ class Collapser {
     const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
     // On a plane every collapse costs 0. Shorter edges first keep its triangles well shaped.
     const cost = this.#findBestPosition(a, b) + 1e-9 * length * length;
-    this.#queue.push(cost, a, b, this.#version[a]! + this.#version[b]!);
+    this.#queue.push([a, b, this.#version[a]! + this.#version[b]!], cost);
   }
 
   /** Sets `#position` to the point of minimum error, or else the best of both ends and the middle. @returns the error */
@@ -267,70 +271,3 @@ class Collapser {
 
 /** The next corner of the same triangle. */
 const following = (corner: number): number => (corner % 3 === 2 ? corner - 2 : corner + 1);
-
-/** A binary heap of edges by cost. */
-class EdgeQueue {
-  /** Of the edge that was popped last. */
-  a = 0;
-  b = 0;
-  version = 0;
-  #size = 0;
-  #costs = new Float64Array(1 << 12);
-  /** Its two ends and its version, an edge. */
-  #edges = new Uint32Array(3 << 12);
-
-  clear(): void {
-    this.#size = 0;
-  }
-
-  push(cost: number, a: number, b: number, version: number): void {
-    if (this.#size === this.#costs.length) {
-      const costs = new Float64Array(2 * this.#size);
-      costs.set(this.#costs);
-      this.#costs = costs;
-      const edges = new Uint32Array(6 * this.#size);
-      edges.set(this.#edges);
-      this.#edges = edges;
-    }
-    let at = this.#size++;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (this.#costs[parent]! <= cost) break;
-      this.#move(parent, at);
-      at = parent;
-    }
-    this.#set(at, cost, a, b, version);
-  }
-
-  /** @returns whether there was one */
-  pop(): boolean {
-    if (this.#size === 0) return false;
-    this.a = this.#edges[0]!;
-    this.b = this.#edges[1]!;
-    this.version = this.#edges[2]!;
-    const last = --this.#size;
-    const cost = this.#costs[last]!;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child >= last) break;
-      if (child + 1 < last && this.#costs[child + 1]! < this.#costs[child]!) child++;
-      if (this.#costs[child]! >= cost) break;
-      this.#move(child, at);
-      at = child;
-    }
-    this.#set(at, cost, this.#edges[3 * last]!, this.#edges[3 * last + 1]!, this.#edges[3 * last + 2]!);
-    return true;
-  }
-
-  #move(from: number, to: number): void {
-    this.#set(to, this.#costs[from]!, this.#edges[3 * from]!, this.#edges[3 * from + 1]!, this.#edges[3 * from + 2]!);
-  }
-
-  #set(at: number, cost: number, a: number, b: number, version: number): void {
-    this.#costs[at] = cost;
-    this.#edges[3 * at] = a;
-    this.#edges[3 * at + 1] = b;
-    this.#edges[3 * at + 2] = version;
-  }
-}

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { EngineError } from '../base/errors.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import { sampleGrid } from '../field/sample-grid.js';
-import { fieldOf, random } from '../field/test-fields.fixture.js';
+import { fieldOf } from '../field/test-fields.fixture.js';
+import { seededRandom } from '../random-photos.fixture.js';
 import { collapseEdges } from './collapse-edges.js';
 import { extractSurface } from './extract-surface.js';
 import { meshOf, torus } from './shapes.fixture.js';
@@ -24,7 +25,7 @@ function areaOf({ positions, indices }: TriangleMesh, t: number): number {
   return Math.hypot(uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx) / 2;
 }
 
-/** Expects what must be true of every model. @returns its triangles */
+/** Expects the properties of every model. @returns its number of triangles */
 function expectSound(mesh: TriangleMesh, maxTriangles: number): number {
   const triangles = mesh.indices.length / 3;
   expect(nonManifoldVertices(mesh)).toHaveLength(0);
@@ -38,7 +39,7 @@ function expectSound(mesh: TriangleMesh, maxTriangles: number): number {
   return triangles;
 }
 
-/** Waves, blobs, rods and holes at random places, as a distance of sorts or as an exponential of it. */
+/** Waves, blobs, rods and holes at random positions, as an approximate distance or an exponential of it. */
 const anyField = fc.record({
   seed: fc.integer({ min: 1, max: 2 ** 30 }),
   parts: fc.integer({ min: 1, max: 6 }),
@@ -49,18 +50,18 @@ const anyField = fc.record({
 });
 
 function randomDensity(seed: number, parts: number, roughness: number): Density {
-  const next = random(seed);
-  const place = () => [next() - 0.5, next() - 0.5, next() - 0.5].map((c) => 0.8 * c) as [number, number, number];
+  const next = seededRandom(seed);
+  const position = () => [next() - 0.5, next() - 0.5, next() - 0.5].map((c) => 0.8 * c) as [number, number, number];
   const shapes = Array.from({ length: parts }, () => ({
-    center: place(),
-    direction: place(),
+    center: position(),
+    direction: position(),
     radius: 0.02 + 0.2 * next(),
     hollow: next() < 0.3,
     rod: next() < 0.4,
   }));
   const [fx, fy, fz] = [20 + 40 * next(), 20 + 40 * next(), 20 + 40 * next()];
   return (x, y, z) => {
-    let most = -1;
+    let max = -1;
     for (const { center, direction, radius, hollow, rod } of shapes) {
       const offset = [x - center[0], y - center[1], z - center[2]] as const;
       const along = rod
@@ -70,14 +71,14 @@ function randomDensity(seed: number, parts: number, roughness: number): Density 
       const t = Math.min(Math.max(along, -1), 1);
       const r = Math.hypot(offset[0] - t * direction[0], offset[1] - t * direction[1], offset[2] - t * direction[2]);
       const thickness = rod ? radius / 4 : radius;
-      most = Math.max(most, hollow ? 0.03 - Math.abs(r - thickness) : thickness - r);
+      max = Math.max(max, hollow ? 0.03 - Math.abs(r - thickness) : thickness - r);
     }
-    return most + roughness * Math.sin(fx * x) * Math.sin(fy * y) * Math.sin(fz * z);
+    return max + roughness * Math.sin(fx * x) * Math.sin(fy * y) * Math.sin(fz * z);
   };
 }
 
 describe('the surface of any field', () => {
-  test('is closed, 2-manifold, wound outwards, within its budget, of finite places, and of no needles', async () => {
+  test('is a closed 2-manifold, wound outwards, within its budget, finite, and without needles', async () => {
     await fc.assert(
       fc.asyncProperty(anyField, async ({ seed, parts, roughness, exponential, resolution, maxTriangles }) => {
         const density = randomDensity(seed, parts, roughness);
@@ -94,7 +95,7 @@ describe('the surface of any field', () => {
     );
   });
 
-  test('of white noise keeps the budget too: it is sampled again more coarsely, or refused in words', async () => {
+  test('of white noise is sampled at a lower resolution to keep the budget, or refused with a reason', async () => {
     const noise: Density = (x, y, z) => {
       const s = Math.sin(x * 12_989.8 + y * 78_233.7 + z * 37_719.3) * 43_758.5453;
       return s - Math.floor(s) - 0.5;
@@ -105,19 +106,19 @@ describe('the surface of any field', () => {
     else expectSound(outcome as TriangleMesh, 20_000);
   });
 
-  test('that is nowhere is refused in words', async () => {
+  test('is refused with a reason if it is empty', async () => {
     await expect(extract(() => -1, 24, 1000)).rejects.toMatchObject({ code: 'inference_failed' });
   });
 });
 
 describe('collapseEdges', () => {
-  test.each([0.04, 0.07, 0.2])('takes a ring of thickness %f to 60 triangles and leaves it a ring', (thickness) => {
+  test.each([0.04, 0.07, 0.2])('reduces a ring of thickness %f to 60 triangles and keeps it a ring', (thickness) => {
     const ring = collapseEdges(meshOf(64, torus(0.7, thickness)), 60);
     expectSound(ring, 60);
     expect(ring.positions.length / 3 - ring.indices.length / 6).toBe(0);
   });
 
-  test('stops at the fewest triangles that a tetrahedron or a ring can have', () => {
+  test('stops at the minimum number of triangles of a tetrahedron or a ring', () => {
     expect(collapseEdges(meshOf(12, torus(0.6, 0.3)), 1).indices.length / 3).toBeGreaterThanOrEqual(14);
     const ball = collapseEdges(
       meshOf(12, (x, y, z) => 0.6 - Math.hypot(x, y, z)),

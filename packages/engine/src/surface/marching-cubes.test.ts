@@ -1,20 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { TriangleMesh } from '../base/mesh.js';
+import { seededRandom } from '../random-photos.fixture.js';
 import { marchingCubes } from './marching-cubes.js';
 import { ball, gridOf } from './shapes.fixture.js';
 import { enclosedVolume } from './topology.fixture.js';
 import { nonManifoldVertices } from './topology.js';
-
-/** Mulberry32: noise that is the same on every run. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const eulerCharacteristic = (mesh: TriangleMesh) => mesh.positions.length / 3 - mesh.indices.length / 6;
 
@@ -26,9 +16,9 @@ describe('marching cubes', () => {
   });
 
   test.each([1, 2, 3, 4, 5, 6, 7, 8])(
-    'white noise, where every ambiguous cell occurs, gives a closed 2-manifold (seed %i)',
+    'white noise, which has every ambiguous cell, gives a closed 2-manifold (seed %i)',
     (seed) => {
-      const noise = random(seed);
+      const noise = seededRandom(seed);
       const mesh = marchingCubes(
         gridOf(20, () => noise() - 0.5),
         0,
@@ -47,7 +37,7 @@ describe('marching cubes', () => {
     ).toHaveLength(0);
   });
 
-  test('a NaN is refused rather than meshed', () => {
+  test('NaN is refused', () => {
     expect(() =>
       marchingCubes(
         gridOf(5, () => Number.NaN),

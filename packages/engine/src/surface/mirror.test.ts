@@ -5,7 +5,7 @@ import { meshOf } from './shapes.fixture.js';
 const degree = Math.PI / 180;
 const upright = { up: [0, 1, 0], view: [0, 0, 1], awayFromView: 0 } as const;
 
-/** A cross of two bars, the second across the first's far half, turned around Y; `aside` moves it off the middle. */
+/** A cross of two bars, rotated around Y. The second bar is across the far half of the first; `aside` moves it off center. */
 const cross = (turn: number, aside = 0) => {
   const [sin, cos] = [Math.sin(turn), Math.cos(turn)];
   return meshOf(64, (x, y, z) => {
@@ -24,13 +24,13 @@ test.each([0, 35, 70, 120])('finds the plane through the long bar of a cross tur
   expect(found.error).toBeLessThan(0.015);
 });
 
-test('is surer of a cross in balance than of one that has lost it', () => {
-  const [balanced] = findMirrors(cross(35 * degree), upright);
-  const [unbalanced] = findMirrors(cross(35 * degree, 0.35), upright);
-  expect(unbalanced!.error).toBeGreaterThan(2 * balanced!.error);
+test('has a smaller error for a symmetric cross than for an asymmetric one', () => {
+  const [symmetric] = findMirrors(cross(35 * degree), upright);
+  const [asymmetric] = findMirrors(cross(35 * degree, 0.35), upright);
+  expect(asymmetric!.error).toBeGreaterThan(2 * symmetric!.error);
 });
 
-test('finds none in a corkscrew', () => {
+test('finds no plane in a corkscrew', () => {
   const corkscrew = meshOf(64, (x, y, z) => {
     const rise = y - 0.25 * Math.atan2(z, x);
     return 0.12 - Math.hypot(Math.hypot(x, z) - 0.5, rise);
@@ -38,7 +38,7 @@ test('finds none in a corkscrew', () => {
   expect(mirrorsOf(corkscrew, 0)).toEqual([]);
 });
 
-test('leaves out planes that only divide the front from the back', () => {
+test('leaves out planes that separate the front from the back', () => {
   expect(Math.abs(findMirrors(cross(90 * degree), upright)[0]!.normal[2])).toBeGreaterThan(0.99);
   for (const { normal } of mirrorsOf(cross(90 * degree), 0)) {
     expect(Math.abs(normal[2])).toBeLessThan(Math.cos(29 * degree));

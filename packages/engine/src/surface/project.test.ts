@@ -8,7 +8,7 @@ import { smooth } from './smooth.js';
 import { enclosedVolume } from './topology.fixture.js';
 import { nonManifoldVertices } from './topology.js';
 
-/** How far the vertices are from the surface of which `distance` tells the distance, on average. */
+/** The mean distance of the vertices from a surface. */
 function meanDistance({ positions }: TriangleMesh, distance: (x: number, y: number, z: number) => number): number {
   let sum = 0;
   for (let i = 0; i < positions.length; i += 3) {
@@ -22,14 +22,14 @@ const ball = (x: number, y: number, z: number) => 0.3 - Math.hypot(x, y, z);
 test.each([
   ['a distance', fieldOf(ball)],
   ['an exponential', fieldOf((x, y, z) => 25 * Math.exp(60 * ball(x, y, z)), 25)],
-])('what smoothing took off a ball comes back to a tenth, from %s', async (_, field) => {
+])('projection onto %s reduces the error of smoothing a ball to a tenth', async (_, field) => {
   const grid = await sampleGrid(field, 32);
   const fair = smooth(marchingCubes(grid, field.threshold), 10);
   const projected = await projectOntoField(fair, field, grid.scale, grid.cell);
   expect(meanDistance(projected, ball)).toBeLessThan(0.1 * meanDistance(fair, ball));
 });
 
-test('a field that says something else everywhere folds nothing and turns nothing inside out', async () => {
+test('projection onto noise does not fold or invert any triangle', async () => {
   const field = fieldOf(ball);
   const grid = await sampleGrid(field, 32);
   const mesh = marchingCubes(grid, 0);

@@ -13,7 +13,7 @@ import { estimateElevation } from './upright.js';
 const triangles = (mesh: TriangleMesh) => mesh.indices.length / 3;
 
 describe('clean', () => {
-  test('drops a speck beside the object and a bubble inside it, and nothing else', () => {
+  test('drops only a speck next to the object and a bubble inside it', () => {
     const object = ball(0.5, -0.3);
     const [speck, bubble, second] = [ball(0.06, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
     const dirty = meshOf(64, (x, y, z) =>
@@ -26,7 +26,7 @@ describe('clean', () => {
 });
 
 describe('smooth', () => {
-  test('takes the roughness off a ball and keeps its volume within 1 %', () => {
+  test('removes the roughness of a ball and keeps its volume within 1 %', () => {
     const rough = meshOf(48, (x, y, z) => ball(0.6)(x, y, z) + 0.02 * Math.sin(60 * x) * Math.sin(60 * y));
     const fair = smooth(rough, 10);
     const roughness = ({ positions }: TriangleMesh) => {
@@ -51,7 +51,7 @@ describe('simplify', () => {
   });
 
   test.each([0.04, 0.06, 0.09])(
-    'never tears or folds a thin ring of thickness %f, however small the budget',
+    'does not tear or fold a thin ring of thickness %f with any budget',
     async (thickness) => {
       const { mesh: simplified, withinBudget } = await simplify(meshOf(80, torus(0.7, thickness)), 150);
       expect(withinBudget).toBe(true);
@@ -61,7 +61,7 @@ describe('simplify', () => {
     },
   );
 
-  test('leaves a mesh within its budget alone', async () => {
+  test('does not change a mesh within its budget', async () => {
     const mesh = meshOf(16, ball(0.8));
     expect((await simplify(mesh, 100_000)).mesh).toBe(mesh);
   });
@@ -81,7 +81,7 @@ describe('vertexNormals', () => {
   });
 });
 
-/** A stool: a seat on four legs, seen by a camera that looks down on it by `elevation`. */
+/** A stool with four legs in the frame of a camera that looks down on it by `elevation`. */
 function stoolSeenFrom(elevation: number): TriangleMesh {
   const [sin, cos] = [Math.sin(elevation), Math.cos(elevation)];
   return meshOf(96, (x, cameraY, cameraZ) => {
@@ -96,28 +96,31 @@ function stoolSeenFrom(elevation: number): TriangleMesh {
 }
 
 describe('upright', () => {
-  test.each([5, 15, 30])('a stool photographed from %i degrees above is found to be, within 4 degrees', (degrees) => {
-    const found = estimateElevation(stoolSeenFrom((degrees * Math.PI) / 180).positions);
-    expect(Math.abs((found * 180) / Math.PI - degrees)).toBeLessThan(4);
-  });
+  test.each([5, 15, 30])(
+    'estimates the angle of a stool photographed from %i degrees above within 4 degrees',
+    (degrees) => {
+      const found = estimateElevation(stoolSeenFrom((degrees * Math.PI) / 180).positions);
+      expect(Math.abs((found * 180) / Math.PI - degrees)).toBeLessThan(4);
+    },
+  );
 
-  test('a ball, which stands at any tilt alike, takes the elevation that the reconstructor guesses', () => {
+  test('uses the reconstructor’s estimate for a ball, which stands equally well at any angle', () => {
     const ball = meshOf(48, (x, y, z) => 0.6 - Math.hypot(x, y, z));
     const found = estimateElevation(ball.positions, { radians: 0.4, spreadRadians: 0.1 });
     expect(Math.abs(found - 0.4)).toBeLessThan(0.1);
   });
 
-  test('a stool is stood on its feet though the reconstructor guesses 8 degrees too low', () => {
+  test('places a stool on its feet although the reconstructor’s estimate is 8 degrees too low', () => {
     const radians = Math.PI / 12;
     const found = estimateElevation(stoolSeenFrom(radians).positions, { radians: radians - 0.14, spreadRadians: 0.12 });
     expect(Math.abs(found - radians)).toBeLessThan(0.07);
   });
 
-  test('an elevation that is certain is taken as it is', () => {
+  test('uses a certain elevation unchanged', () => {
     expect(estimateElevation(stoolSeenFrom(0.3).positions, { radians: 0, spreadRadians: 0 })).toBe(0);
   });
 
-  test('a posed model stands on y = 0, in the middle of x and z, one metre long, its legs upright', () => {
+  test('poses a model on y = 0, centered in x and z, one meter long, with upright legs', () => {
     const elevation = (20 * Math.PI) / 180;
     const mesh = stoolSeenFrom(elevation);
     const { positions } = pose({ ...mesh, normals: vertexNormals(mesh), uvs: new Float32Array() }, elevation);

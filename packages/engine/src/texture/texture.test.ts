@@ -61,7 +61,7 @@ const shapes: [string, TriangleMesh][] = [
 describe.each(shapes)('unwrapping %s', (_, shape) => {
   const closed = clean(shape);
 
-  test('keeps every triangle, and gives no two the same place in the texture', async () => {
+  test('keeps every triangle, without overlaps in the texture', async () => {
     const mesh = await unwrap(closed, vertexNormals(closed), camera, layout);
     expect(mesh.indices).toHaveLength(closed.indices.length);
     expect(mesh.uvs.every((value) => value >= 0 && value <= 1)).toBe(true);
@@ -71,7 +71,7 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
     expect(used / covered.length).toBeGreaterThan(0.3);
   });
 
-  test('splits vertices on seams only, without moving them', async () => {
+  test('splits vertices only on seams, without moving them', async () => {
     const mesh = await unwrap(closed, vertexNormals(closed), camera, layout);
     mesh.indices.forEach((vertex, i) => {
       const original = closed.indices[i]!;
@@ -83,7 +83,7 @@ describe.each(shapes)('unwrapping %s', (_, shape) => {
   });
 });
 
-test('triangles without area take no room in the texture, not even where charts meet', async () => {
+test('triangles without area take no space in the texture, even where charts meet', async () => {
   const closed = withNeedles(clean(meshOf(40, ball(0.8))), 5);
   const mesh = await unwrap(closed, vertexNormals(closed), camera, layout);
   expect(mesh.indices).toHaveLength(closed.indices.length);
@@ -92,7 +92,7 @@ test('triangles without area take no room in the texture, not even where charts 
   expect(covered.filter((count) => count > 1).length).toBeLessThan(used * 2e-3);
 });
 
-/** The mesh with a vertex more in the middle of an edge of each n-th triangle, and a triangle without area along that edge. */
+/** The mesh with an extra vertex on an edge of each n-th triangle, and a triangle without area along that edge. */
 function withNeedles({ positions, indices }: TriangleMesh, n: number): TriangleMesh {
   const points = [...positions];
   const corners: number[] = [];
@@ -108,7 +108,7 @@ function withNeedles({ positions, indices }: TriangleMesh, n: number): TriangleM
   return { positions: Float32Array.from(points), indices: Uint32Array.from(corners) };
 }
 
-/** Bakes a cutout's inflated shape and says what color is at the vertex nearest to a direction. */
+/** Bakes a cutout's inflated shape. @returns the color at the vertex nearest to a direction */
 async function bakedBall(cutout: Cutout) {
   const field = inflate(cutout);
   const closed = smooth(clean(marchingCubes(await sampleGrid(field, 64), field.threshold)), 5);
@@ -132,7 +132,7 @@ describe('the base color texture', () => {
   const blue = [30, 30, 200] as const;
   const twoHalves = paintCutout(256, (u, v) => [...(u < 0 ? red : blue), Math.hypot(u, v) < 0.8 ? 255 : 0]);
 
-  test("shows the photo's left on the left and its right on the right of the side the camera saw", async () => {
+  test("has the photo's left and right on the left and right of the visible side", async () => {
     const colorAt = await bakedBall(twoHalves);
     for (const [direction, wanted] of [
       [-0.5, red],
@@ -144,7 +144,7 @@ describe('the base color texture', () => {
     }
   });
 
-  test('continues the same colors on the far side, where the photo saw nothing', async () => {
+  test('continues the same colors on the far side', async () => {
     const colorAt = await bakedBall(twoHalves);
     for (const [direction, wanted] of [
       [-0.5, red],
@@ -156,8 +156,8 @@ describe('the base color texture', () => {
     }
   });
 
-  test('never lets the background into the rim of the object', async () => {
-    // The background is white where the matte ends, and the object's color reaches a little beyond, as `frame` makes it.
+  test('has no background at the rim of the object', async () => {
+    // As `frame` makes it, the object's color extends slightly beyond the matte. The rest is white.
     const ringed = paintCutout(256, (u, v) =>
       Math.hypot(u, v) < 0.85 ? [...red, Math.hypot(u, v) < 0.8 ? 255 : 0] : [255, 255, 255, 0],
     );
@@ -174,10 +174,10 @@ describe('the base color texture', () => {
   });
 });
 
-describe('the base color texture of an egg that lies aslant, its near end to the right', () => {
+describe('the base color of the hidden side of a slanted egg', () => {
   const red = [200, 30, 30] as const;
   const blue = [30, 30, 200] as const;
-  // Its length is 30 degrees from the view, so that the photo sees both of its sides, one of them at a slant.
+  // Its axis is 30 degrees from the view and its near end is on the right, so the photo shows both sides, one at a slant.
   const [sin, cos] = [0.5, Math.sqrt(0.75)];
   const egg = meshOf(64, (x, y, z) => {
     const [length, depth] = [sin * x + cos * z, sin * z - cos * x];
@@ -186,7 +186,7 @@ describe('the base color texture of an egg that lies aslant, its near end to the
   });
   const view = { distance: 3.5, halfTangent: 0.28 };
 
-  /** The color in the middle of its far side, which the photo did not see. */
+  /** The color in the middle of the hidden side. */
   async function farSide(paint: (u: number) => readonly [number, number, number]): Promise<number[]> {
     const cutout = paintCutout(256, (u) => [...paint(u), 255]);
     const normals = vertexNormals(egg);
@@ -205,21 +205,21 @@ describe('the base color texture of an egg that lies aslant, its near end to the
     return [...data.subarray(4 * (row! * width + column!), 4 * (row! * width + column!) + 3)];
   }
 
-  test('is what the photo saw on the other side of the plane of symmetry', async () => {
-    // In the photo that place lies in the blue half; its mirror image is red.
+  test('is that of the visible side across the plane of symmetry', async () => {
+    // The position is in the blue half of the photo, and its mirror image is red.
     const color = await farSide((u) => (u < 0 ? red : blue));
     expect(Math.abs(color[0]! - red[0])).toBeLessThan(30);
     expect(color[2]).toBeLessThan(70);
   });
 
-  test('is not, where the two sides that the photo saw differ in color', async () => {
+  test('is not mirrored if the two sides differ in color in the photo', async () => {
     const striped = (u: number) => (u < 0 ? red : u % 0.2 < 0.1 ? ([250, 250, 250] as const) : blue);
     const color = await farSide(striped);
     expect(color[2]).toBeGreaterThan(100);
   });
 });
 
-test('texels between charts take the color of the nearest chart, and charts keep theirs', () => {
+test('texels between charts have the color of the nearest chart, and charts keep theirs', () => {
   const size = 16;
   const colors = Float32Array.from([0.2, 0.4, 0.6, 0.9, 0.8, 0.7]);
   const filled = padSeams(Uint32Array.from([0, size * size - 1]), colors, size);
