@@ -42,28 +42,28 @@ describe('/readyz', () => {
   };
   const ok = { server: 'ok', database: 'ok', assets: 'ok', runners: 'ok' };
 
-  test('is 503 and names what is missing until a runner of any machine is at work, and again when the assets are gone', async () => {
+  test('is 503 with the failed checks without an active runner, and when the assets folder is missing', async () => {
     const server = await startServer();
     const db = databaseOf(server);
-    const ask = () => server.call('GET', '/readyz', undefined, null);
-    expect(await ask()).toMatchObject({
+    const readyz = () => server.call('GET', '/readyz', undefined, null);
+    expect(await readyz()).toMatchObject({
       status: 503,
       body: { status: 'not ready', checks: { ...ok, runners: 'no active runner on any machine' } },
     });
-    // The process itself is well, and need not be restarted.
+    // The process itself works, so there is no reason to restart it.
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
     await announce(db, runner, 3_600_000, currentTime(db));
     const ready = await until(async () => {
-      const answer = await ask();
-      return answer.status === 200 && answer;
+      const response = await readyz();
+      return response.status === 200 && response;
     });
     expect(ready.body).toEqual({ status: 'ready', checks: ok });
     expect(ready.headers.get('cache-control')).toBe('no-store');
 
     rmSync(openDataDir(server.config).assets, { recursive: true });
     const without = await until(async () => {
-      const answer = await ask();
-      return answer.status === 503 && answer;
+      const response = await readyz();
+      return response.status === 503 && response;
     });
     expect(without.body).toEqual({
       status: 'not ready',
@@ -72,7 +72,7 @@ describe('/readyz', () => {
     expect(JSON.stringify(without.body)).not.toContain(server.config.dataDir);
   });
 
-  test('counts a runner no more whose heartbeat is old', async () => {
+  test('ignores runners with an old heartbeat', async () => {
     const server = await startServer();
     const db = databaseOf(server);
     await announce(db, runner, 0, currentTime(db));
@@ -80,7 +80,7 @@ describe('/readyz', () => {
   });
 });
 
-describe('a server at work', () => {
+describe('a server with a runner', () => {
   const ends: (() => void | Promise<void>)[] = [];
   let ca: PrivateCa;
   let installation: Installation;
@@ -107,7 +107,7 @@ describe('a server at work', () => {
     for (const end of ends.reverse()) await end();
   });
 
-  /** Sends the account's events to a receiver that answers the first with 200 and the rest with 500. */
+  /** Sends the account's events to a receiver that responds 200 to the first and 500 to the rest. */
   async function receive(): Promise<void> {
     const { url, close } = await openReceiver(ca, (response, _, count) => {
       response.writeHead(count === 1 ? 200 : 500).end();
@@ -122,7 +122,7 @@ describe('a server at work', () => {
     return line === undefined ? undefined : Number(line.slice(series.length + 1));
   };
 
-  test('tells by its metrics of requests, jobs, runners, deliveries and what went wrong', {
+  test('has metrics of requests, jobs, runners, deliveries and failures', {
     timeout: 400_000,
   }, async () => {
     const idle = await read();
@@ -130,17 +130,17 @@ describe('a server at work', () => {
     expect(value(idle, 'gen3d_runners{device="cpu",serving_instance="g6e",state="idle"}')).toBe(1);
     expect(value(idle, 'gen3d_lease_takeovers_total')).toBe(0);
     expect(value(idle, 'gen3d_webhook_deliveries_total{outcome="dead"}')).toBe(0);
-    const [free, size] = ['free', 'size'].map((what) => value(idle, `gen3d_data_dir_${what}_bytes`)!);
+    const [free, size] = ['free', 'size'].map((name) => value(idle, `gen3d_data_dir_${name}_bytes`)!);
     expect(free).toBeGreaterThan(0);
     expect(size).toBeGreaterThanOrEqual(free!);
 
     await receive();
     const account = await db.selectFrom('accounts').select('id').where('sandbox', '=', 0).executeTakeFirstOrThrow();
-    // A prepared job that a runner somewhere has abandoned, and one that is sent just now.
+    // A prepared job whose runner is gone, and a new job.
     const abandoned = { id: newUlid(), attempt: 1, runner: 'gone', lease_token: 'x', lease_expires_at: 1 };
     writeFileSync(join(openDataDir(installation).inputs, abandoned.id), ballPhoto(160, 0.1));
-    const lying = await newJob(db, account.id, { image_url: null, ...abandoned });
-    expect((await finished(server, lying)).status).toBe('SUCCEEDED');
+    const abandonedId = await newJob(db, account.id, { image_url: null, ...abandoned });
+    expect((await finished(server, abandonedId)).status).toBe('SUCCEEDED');
     const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
     expect((await finished(server, job_id)).status).toBe('SUCCEEDED');
     expect((await server.call('GET', '/v1/jobs/none')).status).toBe(404);
@@ -149,12 +149,12 @@ describe('a server at work', () => {
 
     const metrics = await until(async () => {
       const now = await read();
-      // Told by the runner over a pipe, and delivered when there is time.
-      const told = value(now, 'gen3d_jobs_finished_total{status="SUCCEEDED"}') === 2;
-      return told && value(now, 'gen3d_webhook_deliveries_total{outcome="dead"}')! > 0 && now;
+      // The runner's message and the deliveries take a moment.
+      const isCounted = value(now, 'gen3d_jobs_finished_total{status="SUCCEEDED"}') === 2;
+      return isCounted && value(now, 'gen3d_webhook_deliveries_total{outcome="dead"}')! > 0 && now;
     }, 60_000);
     expect(value(metrics, 'gen3d_lease_takeovers_total')).toBe(1);
-    // The other one was in its second attempt: its wait was over long before.
+    // The abandoned job was in its second attempt, which does not count.
     expect(value(metrics, 'gen3d_queue_wait_seconds_count')).toBe(1);
     expect(value(metrics, 'gen3d_inference_duration_seconds_count')).toBe(2);
     expect(value(metrics, 'gen3d_stage_duration_seconds_count{stage="bake"}')).toBe(2);
@@ -170,15 +170,15 @@ describe('a server at work', () => {
     expect(requests('GET', '/v1/jobs/:id', 404)).toBe(1);
     expect(requests('POST', '/v1/jobs', 400)).toBe(1);
     expect(requests('GET', 'other', 404)).toBe(1);
-    // What comes from outside makes no series of its own.
-    for (const id of [job_id, lying, account.id]) expect(metrics).not.toContain(id);
+    // Values from requests do not create series.
+    for (const id of [job_id, abandonedId, account.id]) expect(metrics).not.toContain(id);
 
     const [runner] = await liveRunners(db, currentTime(db));
     process.kill(runner!.pid, 'SIGKILL');
     await until(async () => value(await read(), 'gen3d_runner_crashes_total{how="crashed"}') === 1, 60_000);
   });
 
-  test('logs the trace that a client names with its request, its job and its webhooks', {
+  test('logs the trace id of a client with its request, its job and its webhooks', {
     timeout: 400_000,
   }, async () => {
     await receive();
@@ -193,7 +193,7 @@ describe('a server at work', () => {
       },
       body: JSON.stringify(photo),
     });
-    // What the contract says of answers stays as it is.
+    // The contract’s responses do not have this header.
     expect(headers.get('traceparent')).toBeNull();
     const logged = (message: string) =>
       until(async () => server.logged(message).find((entry) => entry.trace_id === trace_id), 150_000);

@@ -5,7 +5,7 @@ import { site, until } from '../kit.js';
 import { type Caller, sharedServer, withImages } from './kit.js';
 
 const rate = 0.25;
-/** Enough for a machine that takes minutes. */
+/** Enough even for inference that takes minutes. */
 const funds = 1_000;
 const { newCaller } = sharedServer({
   workers: 1,
@@ -14,8 +14,8 @@ const { newCaller } = sharedServer({
   allowPrivateNetwork: true,
 });
 
-/** What a client that polls without a pause sees of a job, from 202 to the end. */
-async function watch({ task }: Caller, id: string): Promise<Task[]> {
+/** Polls a job until it has finished, without pauses. Returns all responses. */
+async function pollUntilFinished({ task }: Caller, id: string): Promise<Task[]> {
   const seen: Task[] = [];
   await until(async () => {
     seen.push(await task(id));
@@ -34,9 +34,9 @@ let spent: { good: number; bad: number };
 
 beforeAll(async () => {
   caller = await newCaller(funds);
-  bad = await watch(caller, await caller.create(withImages(asDataUri(transparentPhoto()))));
+  bad = await pollUntilFinished(caller, await caller.create(withImages(asDataUri(transparentPhoto()))));
   const untouched = await balanceOf(caller);
-  good = await watch(
+  good = await pollUntilFinished(
     caller,
     await caller.create({ ...withImages(asDataUri(ballPhoto())), options: { format: 'obj' } }),
   );
@@ -44,8 +44,8 @@ beforeAll(async () => {
 }, 200_000);
 
 describe('2.1 the task object', () => {
-  test('of a job that just began has every field, with null for what is not there yet', async () => {
-    // A photo that does not come before the test is over.
+  test('of a new job has every field, null where there is no value yet', async () => {
+    // This host never responds.
     const photo = await site(() => {});
     const waiting = await caller.create(withImages(`${photo}/photo.jpg`));
     const { created_at, ...fields } = (await caller.call('GET', `/v1/jobs/${waiting}`)).body as Task;
@@ -77,7 +77,7 @@ describe('2.1 the task object', () => {
     }
   });
 
-  test('of a FAILED job has error { code, message } and no model', () => {
+  test('of a FAILED job has error { code, message } and no model URLs', () => {
     expect(bad.at(-1)).toMatchObject({
       error: { code: 'no_foreground', message: expect.any(String) },
       model_urls: null,
@@ -86,18 +86,18 @@ describe('2.1 the task object', () => {
     expect(Object.keys(bad.at(-1)!.error!)).toEqual(['code', 'message']);
   });
 
-  test('is the same in the list', async () => {
+  test('is the same in the list of jobs', async () => {
     expect((await caller.list('?status=SUCCEEDED')).jobs).toEqual([good.at(-1)]);
   });
 });
 
 describe('3 states and transitions', () => {
-  test('a job ends SUCCEEDED at 100 or FAILED', () => {
+  test('a job ends SUCCEEDED with progress 100, or FAILED', () => {
     expect(good.at(-1)).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
     expect(bad.at(-1)).toMatchObject({ status: 'FAILED' });
   });
 
-  test('statuses never go back and progress never falls', () => {
+  test('status and progress never go backward', () => {
     for (const seen of [good, bad]) {
       const order = seen.map(({ status }) => jobStatuses.indexOf(status));
       const progress = seen.map((task) => task.progress);
@@ -125,14 +125,14 @@ describe('3 states and transitions', () => {
     }
   });
 
-  test('a finished job stays as it is, and says no Retry-After', async () => {
+  test('a finished job does not change, and its response has no Retry-After', async () => {
     const { headers, body } = await caller.call('GET', `/v1/jobs/${good.at(-1)!.task_id}`);
     expect(body).toEqual(good.at(-1));
     expect(headers.get('retry-after')).toBeNull();
   });
 
   test('a job of another type is accepted and fails during processing with unsupported_type', async () => {
-    const seen = await watch(caller, await caller.create({ type: 'text-to-3d', input: { text: 'a mug' } }));
+    const seen = await pollUntilFinished(caller, await caller.create({ type: 'text-to-3d', input: { text: 'a mug' } }));
     expect(seen.at(-1)).toMatchObject({
       type: 'image-to-3d',
       status: 'FAILED',
@@ -140,13 +140,13 @@ describe('3 states and transitions', () => {
     });
   });
 
-  test('options have no effect: a job that asks for another format has its GLB all the same', () => {
+  test('options have no effect: a job that asks for another format returns a GLB', () => {
     expect(Object.keys(good.at(-1)!.model_urls!)).toEqual(['glb']);
   });
 });
 
 describe('1 charging', () => {
-  test('a SUCCEEDED job costs its seconds of inference at the rate of its instance, a FAILED one nothing', () => {
+  test('a SUCCEEDED job costs its seconds of inference at the rate of its instance, and a FAILED job is free', () => {
     const { created_at, finished_at } = good.at(-1)!;
     const wholeSeconds = (Date.parse(finished_at!) - Date.parse(created_at)) / 1_000;
     expect(spent.bad).toBe(0);
@@ -160,10 +160,10 @@ describe('8 remote images', () => {
     const photo = Buffer.alloc(size);
     ballPhoto(96).copy(photo);
     const url = await site((_request, response) => response.end(photo));
-    return (await watch(caller, await caller.create(withImages(`${url}/ball.png`)))).at(-1)!;
+    return (await pollUntilFinished(caller, await caller.create(withImages(`${url}/ball.png`)))).at(-1)!;
   };
 
-  test('an image of exactly 25 MiB at a URL is taken', async () => {
+  test('an image of exactly 25 MiB is accepted', async () => {
     expect(limits.remoteImageBytes).toBe(25 * 1024 * 1024);
     expect(await remote(limits.remoteImageBytes)).toMatchObject({ status: 'SUCCEEDED' });
   });
