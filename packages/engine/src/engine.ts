@@ -46,7 +46,9 @@ export interface GenerateOptions {
   /** Called with the increasing share of the work done, 0..1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
-  /** Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`. */
+  /**
+   * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
+   */
   readonly resolution?: number | undefined;
   /** Default: `meshDefaults`. */
   readonly maxTriangles?: number | undefined;

@@ -31,8 +31,8 @@ interface Fit {
 }
 
 /**
- * Finds the camera of the photo for a field without one: the pitch, distance and aim for which the outline of the field's
- * surface best agrees with the matte.
+ * Finds the camera of the photo for a field without one: the pitch, distance and aim for which the outline of the
+ * field's surface best agrees with the matte.
  *
  * @returns the same field in the space of that camera. A field without a surface gets a camera that shows its box
  */
@@ -94,8 +94,8 @@ interface ImageBounds {
 }
 
 /**
- * The distance and the shift at which the points fill the wanted rectangle of the image. With perspective these depend on
- * each other, so they are found by a few rounds of iteration.
+ * The distance and the shift at which the points fill the wanted rectangle of the image. With perspective these depend
+ * on each other, so they are found by a few rounds of iteration.
  */
 function frameTo(wanted: ImageBounds, points: Float32Array, extent: number): Pick<Fit, 'camera' | 'shift'> {
   const wantedSize = Math.max(wanted.right - wanted.left, wanted.bottom - wanted.top);

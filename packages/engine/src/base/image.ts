@@ -1,4 +1,6 @@
-/** An sRGB image, 8 bits per channel, straight (not premultiplied) alpha, rows from the top: `data` is [4·width·height]. */
+/**
+ * An sRGB image, 8 bits per channel, straight (not premultiplied) alpha, rows from the top: `data` is [4·width·height].
+ */
 export interface RgbaImage {
   readonly width: number;
   readonly height: number;
@@ -15,8 +17,9 @@ export interface Matte {
 /**
  * The object cut out of its photo, in the middle of a square: the input of a reconstruction network.
  *
- * `image.width === image.height`, and alpha is the matte. RGB is the object's own color, also where alpha is partial (the
- * background's share is removed), and extends beyond the silhouette, so that sampling near it never picks up background.
+ * `image.width === image.height`, and alpha is the matte. RGB is the object's own color, also where alpha is partial
+ * (the background's share is removed), and extends beyond the silhouette, so that sampling near it never picks up
+ * background.
  */
 export interface Cutout {
   readonly image: RgbaImage;

@@ -25,8 +25,8 @@ export interface BallOptions {
 
 /**
  * Writes a bundle whose result is always a ball in the middle of the box, colored by position: red, green and blue are
- * 0.5 + 0.5·(x, y, z) / halfExtent along the box's axes. The density is 25 at the ball's surface and decreases by 100 per
- * unit of squared radius. Axes and threshold are TripoSR's.
+ * 0.5 + 0.5·(x, y, z) / halfExtent along the box's axes. The density is 25 at the ball's surface and decreases by 100
+ * per unit of squared radius. Axes and threshold are TripoSR's.
  *
  * @returns the bundle's folder
  */
@@ -90,7 +90,10 @@ export function ballManifest(name: string, options: BallOptions) {
   };
 }
 
-/** Plane (a, b) has (a² + b²) / 2 in its first channel, so that the three add up to the squared radius; x, z, y in the second. */
+/**
+ * Plane (a, b) has (a² + b²) / 2 in its first channel, so that the three add up to the squared radius; x, z, y in the
+ * second.
+ */
 function ballPlanes(dents: BallOptions['dents']): Float32Array {
   const values = new Float32Array(3 * channels * planeSize * planeSize);
   const at = (texel: number) => (((texel + 0.5) / planeSize) * 2 - 1) * ballHalfExtent;

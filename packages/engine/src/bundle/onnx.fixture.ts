@@ -1,5 +1,6 @@
 /**
- * Writes small ONNX graphs for the bundles of tests: only the necessary fields of onnx.proto, in protobuf's wire format.
+ * Writes small ONNX graphs for the bundles of tests: only the necessary fields of onnx.proto, in protobuf's wire
+ * format.
  */
 
 /** A graph input or output. A string is an open size. */
@@ -83,7 +84,8 @@ const valueInfo = ({ name, shape, type }: OnnxValue) => {
   return [text(1, name), message(2, [message(1, tensor)])];
 };
 
-// https://protobuf.dev/programming-guides/encoding: a field is its number and wire type, then a varint or counted bytes.
+// https://protobuf.dev/programming-guides/encoding: a field is its number and wire type, then a varint or counted
+// bytes.
 const integer = (field: number, value: number) => Buffer.from([...varint(field << 3), ...varint(value)]);
 const bytes = (field: number, content: Uint8Array) =>
   Buffer.concat([Buffer.from([...varint((field << 3) | 2), ...varint(content.length)]), content]);

@@ -30,8 +30,8 @@ export const isSoftware = ({ name, driver }: Adapter): boolean =>
   softwareName.test(name) || softwareDriver.test(driver ?? '');
 
 /**
- * The adapter of a Vulkan device, from the Vulkan loader's log with `VK_LOADER_DEBUG=all`. onnxruntime and its Dawn do not
- * tell which adapter they chose.
+ * The adapter of a Vulkan device, from the Vulkan loader's log with `VK_LOADER_DEBUG=all`. onnxruntime and its Dawn do
+ * not tell which adapter they chose.
  *
  * @param libraries paths of the libraries mapped into the process, including the driver
  * @returns undefined if the log does not tell

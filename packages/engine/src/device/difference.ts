@@ -1,6 +1,8 @@
 /** The difference of a device's outputs from the CPU's. */
 export interface Difference {
-  /** Root mean square of the error, divided by the standard deviation of the CPU's values; the maximum over all tensors. */
+  /**
+   * Root mean square of the error, divided by the standard deviation of the CPU's values; the maximum over all tensors.
+   */
   readonly rms: number;
   /** Maximum error, divided by the range of the CPU's values; the maximum over all tensors. */
   readonly largest: number;

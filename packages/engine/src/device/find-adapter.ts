@@ -34,7 +34,8 @@ export async function findAdapter(
       ? await vulkanAdapter(log, reply.libraries)
       : await systemAdapter(provider);
   if (!adapter) {
-    // An old Vulkan loader that does not name its choice may have chosen llvmpipe. Other systems have no software fallback.
+    // An old Vulkan loader that does not name its choice may have chosen llvmpipe. Other systems have no software
+    // fallback.
     if (provider === 'webgpu' && process.platform === 'linux' && !allowSoftware) {
       return { problem: `The Vulkan loader is too old: it does not name the adapter that it chose. ${installVulkan}` };
     }

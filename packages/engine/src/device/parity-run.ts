@@ -132,8 +132,8 @@ async function timed(
 }
 
 /**
- * The test image as the bundle's input: a striped, lit ball on a noisy ground. It has an object for the network to find,
- * and is the same on every machine.
+ * The test image as the bundle's input: a striped, lit ball on a noisy ground. It has an object for the network to
+ * find, and is the same on every machine.
  */
 function testImage({ input, kind }: Manifest): FloatTensor {
   const { size, mean, std } = input;

@@ -30,8 +30,8 @@ const probeFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/de
 const timeoutsMs = { open: 60_000, compare: 600_000, time: 600_000 };
 
 /**
- * Handles a request in a separate process. A driver may crash or hang, some versions of the runtime exit if a provider's
- * library is missing, and the name of an adapter is only in the log of a process that was started for it.
+ * Handles a request in a separate process. A driver may crash or hang, some versions of the runtime exit if a
+ * provider's library is missing, and the name of an adapter is only in the log of a process that was started for it.
  *
  * Never rejects: a failure is a `failed` reply with the reason.
  */

@@ -30,8 +30,8 @@ export function boxedField(
   const { halfExtent } = decoder;
   const justBelow = threshold - 1e-3 * (Math.abs(threshold) || 1);
   const toBox = boxAxes(decoder);
-  // A point outside is as far below the threshold as the nearest point inside is above it. So the surface runs along the
-  // wall of the box, and the slope across the wall stays moderate for code that compares slopes.
+  // A point outside is as far below the threshold as the nearest point inside is above it. So the surface runs along
+  // the wall of the box, and the slope across the wall stays moderate for code that compares slopes.
   const outside = (density: number) => {
     if (density < threshold) return density;
     return Math.min(threshold > 0 ? (threshold * threshold) / density : 2 * threshold - density, justBelow);
@@ -66,8 +66,8 @@ export function boxedField(
 }
 
 /**
- * Converts points [3·N] from the camera's space (X right, Y up, the camera on +Z) to the box's own axes. A point outside
- * becomes the nearest one of the box.
+ * Converts points [3·N] from the camera's space (X right, Y up, the camera on +Z) to the box's own axes. A point
+ * outside becomes the nearest one of the box.
  */
 function boxAxes({ up, front, halfExtent }: BoxDecoder): (from: Float32Array, to: Float32Array) => void {
   const [upAxis, upSign] = axisOf(up);

@@ -15,8 +15,8 @@ const softPixels = 2;
 const probes = 12;
 
 /**
- * Removes everything outside the outline of the cutout, seen from the field's camera, so that the silhouette of the model
- * is the photo's. It never adds anything.
+ * Removes everything outside the outline of the cutout, seen from the field's camera, so that the silhouette of the
+ * model is the photo's. It never adds anything.
  *
  * For decoders that are not given the outline (`points` and `planes`).
  */

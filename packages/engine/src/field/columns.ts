@@ -13,7 +13,10 @@ export type ColumnsManifest = ReconstructionManifest & {
   readonly camera: NonNullable<ReconstructionManifest['camera']>;
 };
 
-/** Pixels a side of the outline and of the front's depth: finer than any network's, so that the silhouette is the photo's. */
+/**
+ * Pixels a side of the outline and of the front's depth: finer than any network's, so that the silhouette is the
+ * photo's.
+ */
 const outlineSize = 256;
 
 /** Visible parts are at least this many steps thick. Otherwise thin parts break up where the network is uncertain. */

@@ -31,8 +31,8 @@ export interface DensityField {
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;
   /**
-   * Whether the smoothed surface is projected back onto the field. For a field that is smooth between the samples; where
-   * it was interpolated from coarse steps, projection would bring the steps back that smoothing removed.
+   * Whether the smoothed surface is projected back onto the field. For a field that is smooth between the samples;
+   * where it was interpolated from coarse steps, projection would bring the steps back that smoothing removed.
    */
   readonly projects: boolean;
   /**

@@ -1,6 +1,6 @@
 /**
- * Converts densities to a measure of distance from the surface: 0 on it, positive inside, and changing about evenly with
- * the distance, so that slopes tell what the field can do between two samples.
+ * Converts densities to a measure of distance from the surface: 0 on it, positive inside, and changing about evenly
+ * with the distance, so that slopes tell what the field can do between two samples.
  */
 export interface DensityScale {
   of(density: number): number;

@@ -32,7 +32,8 @@ const batchSize = 1 << 16;
  * keeps their side.
  *
  * The outermost samples are forced outside, so that the surface is closed even where a field's bounds are wrong.
- * Memory: 4 bytes per sample of the whole grid (226 MB for a cube of 384), and an eighth of that for the lattice before.
+ * Memory: 4 bytes per sample of the whole grid (226 MB for a cube of 384), and an eighth of that for the lattice
+ * before.
  * @param resolution cells along the longest side of the bounds
  * @throws the signal's reason, once aborted: between two batches
  */

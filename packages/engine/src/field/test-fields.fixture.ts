@@ -85,8 +85,8 @@ export const thinShapes = (thin: number): Record<string, Density> => ({
 });
 
 /**
- * A decoder like TripoSR's with random weights: a triplane of a few slow waves, and a small network whose last activation
- * is an exponential. Densities are 0 to thousands.
+ * A decoder like TripoSR's with random weights: a triplane of a few slow waves, and a small network whose last
+ * activation is an exponential. Densities are 0 to thousands.
  */
 export function randomTriplane(seed: number): { halfExtent: number; decoder: PointDecoder } {
   const [channels, size, hidden, halfExtent] = [2, 32, 8, 0.87];

@@ -4,7 +4,9 @@ import type { PointDecoder } from './boxed-field.js';
 
 type TriplaneDecoder = Extract<BoxDecoder, { kind: 'planes' }>;
 
-/** Points per call: their features (480 bytes each with 40 channels) and the layers of a small network fit in the cache. */
+/**
+ * Points per call: their features (480 bytes each with 40 channels) and the layers of a small network fit in the cache.
+ */
 const chunkSize = 8192;
 
 /** Decodes by sampling the triplane here; the graph is only the small network behind it. */
@@ -45,8 +47,8 @@ export function channelsLast(sceneCodes: Float32Array, channels: number, size: n
 }
 
 /**
- * Samples the features of N points bilinearly into `features` [N, 3·C]: from the planes (x, y), (x, z) and (y, z) in this
- * order, the first axis along a plane's rows and the second down its columns.
+ * Samples the features of N points bilinearly into `features` [N, 3·C]: from the planes (x, y), (x, z) and (y, z) in
+ * this order, the first axis along a plane's rows and the second down its columns.
  *
  * Equals `grid_sample(mode='bilinear', padding_mode='zeros', align_corners=False)`: ±halfExtent are the outer edges of
  * the outermost texels.

@@ -9,8 +9,8 @@ export type Tensor = Onnxruntime.Tensor;
 export type FeedsType = Onnxruntime.InferenceSession.FeedsType;
 export type ValueMetadata = Onnxruntime.InferenceSession.ValueMetadata;
 
-// Since 1.29, onnxruntime sends events to Microsoft and writes a device id to ~/.cache, unless this variable is set before
-// the first session. Only the main thread can set it, because process.env of a worker thread is a copy.
+// Since 1.29, onnxruntime sends events to Microsoft and writes a device id to ~/.cache, unless this variable is set
+// before the first session. Only the main thread can set it, because process.env of a worker thread is a copy.
 if (!isMainThread && process.env.ORT_DISABLE_TELEMETRY !== '1') {
   throw new Error(
     'Import @gen3d/engine in the main thread before you start a worker thread that imports it: ' +

@@ -11,7 +11,10 @@ const minObjectShare = 0.0005;
 /** A patch of this share of the main one is a second object (the other shoe) and not a speck, wherever it is. */
 const companionShare = 0.05;
 
-/** Smaller patches stay if they are this near to the main one, as a share of its box's diagonal: a detached tip, a ball at a foot. */
+/**
+ * Smaller patches stay if they are this near to the main one, as a share of its box's diagonal: a detached tip, a ball
+ * at a foot.
+ */
 const nearbyDistance = 0.04;
 
 /** Maximum width, in pixels, of a kept patch's soft edge below `patchThreshold`. */

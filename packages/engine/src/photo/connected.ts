@@ -16,7 +16,9 @@ export interface Patches {
   readonly patches: readonly Patch[];
 }
 
-/** Finds the 4-connected patches of the pixels at or above `threshold`. One flood fill per patch: linear in the pixels. */
+/**
+ * Finds the 4-connected patches of the pixels at or above `threshold`. One flood fill per patch: linear in the pixels.
+ */
 export function findPatches({ width, height, data }: Matte, threshold: number): Patches {
   const labels = new Int32Array(width * height).fill(-1);
   const patches: Patch[] = [];

@@ -169,7 +169,7 @@ describe('refused', () => {
     await expect(decode(bytes)).rejects.toMatchObject({ code: 'image_invalid' });
   });
 
-  // Images of 1024 x 1024 pixels, and how many MiB of them the decoder holds at once.
+  // Images of 1024 x 1024 pixels, and the MiB of memory that the decoder needs.
   test.each([
     ['an interlaced PNG of 16 bits', (image: Sharp) => image.toColorspace('rgb16').png({ progressive: true }), 8],
     ['a progressive JPEG', (image: Sharp) => image.jpeg({ progressive: true, chromaSubsampling: '4:4:4' }), 6],

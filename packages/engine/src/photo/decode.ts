@@ -18,7 +18,7 @@ export interface DecodeOptions {
 export interface ImageHeader {
   readonly width: number;
   readonly height: number;
-  /** Estimate of the memory that the decoder needs for the whole image at once; 0 when it decodes row by row. */
+  /** Estimate of the memory that the decoder needs to hold the whole image; 0 when it decodes row by row. */
   readonly memoryBytes: number;
 }
 
@@ -42,8 +42,8 @@ const defaultTimeoutSeconds = 30;
 
 /**
  * Reads the size of an image from its header.
- * @throws {EngineError} image_too_large if it exceeds a limit of `options`; image_invalid if it is of another type, damaged
- *   or smaller than 16 pixels
+ * @throws {EngineError} image_too_large if it exceeds a limit of `options`; image_invalid if it is of another type,
+ *   damaged or smaller than 16 pixels
  */
 export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {}): Promise<ImageHeader> {
   const {
@@ -82,8 +82,8 @@ export const needsTooMuchMemory = (maxMemoryBytes: number): string =>
 
 /**
  * Bytes per pixel that the decoder of each format holds until the image is complete. Measured with images of 36 and 100
- * megapixels: interlaced PNG 8.0 (16-bit RGBA), progressive JPEG 6.4 (4:4:4) and 3.4 (4:2:0), lossless WebP 4.2, GIF 5.0,
- * AVIF with alpha 19 (8 bits) and 26 (10 bits).
+ * megapixels: interlaced PNG 8.0 (16-bit RGBA), progressive JPEG 6.4 (4:4:4) and 3.4 (4:2:0), lossless WebP 4.2, GIF
+ * 5.0, AVIF with alpha 19 (8 bits) and 26 (10 bits).
  */
 function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSubsampling }: Metadata): number {
   const isDeep = depth !== 'uchar';

@@ -2,8 +2,8 @@ import sharp from 'sharp';
 import { type DecodeOptions, decode } from './decode.js';
 
 /**
- * Re-encodes an image so that it decodes to the same pixels: a PNG of upright sRGB with 8 bits per channel and sides of at
- * most 2048 pixels, with alpha if it is needed.
+ * Re-encodes an image so that it decodes to the same pixels: a PNG of upright sRGB with 8 bits per channel and sides of
+ * at most 2048 pixels, with alpha if it is needed.
  *
  * @throws {EngineError} image_invalid or image_too_large, as `decode` does
  */
@@ -16,8 +16,8 @@ export async function normalizeImage(bytes: Uint8Array, options: DecodeOptions =
 }
 
 /**
- * Re-encodes a photo to fit into `maxBytes`, at the size to which `decode` scales it anyway. The quality is reduced to 78
- * at most, which may not suffice.
+ * Re-encodes a photo to fit into `maxBytes`, at the size to which `decode` scales it anyway. The lowest quality is 78, so
+ * the result may still be larger.
  *
  * @throws {EngineError} image_invalid or image_too_large, as `decode` does
  */

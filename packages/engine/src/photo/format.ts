@@ -1,7 +1,10 @@
 /** The format of an image by its first bytes. Its name and media type prove nothing: an SVG called .png is an SVG. */
 export type ImageFormat = 'png' | 'jpeg' | 'webp' | 'gif' | 'avif' | 'tiff' | 'heic' | 'svg';
 
-/** The formats `decode` accepts. TIFF has too many variants for untrusted input, and cameras and browsers do not send it. */
+/**
+ * The formats `decode` accepts. TIFF has too many variants for untrusted input, and cameras and browsers do not send
+ * it.
+ */
 export const supportedFormats: ReadonlySet<ImageFormat> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
 
 const ascii = (bytes: Uint8Array, start: number, end: number) => String.fromCharCode(...bytes.subarray(start, end));
@@ -19,7 +22,9 @@ export function sniffFormat(bytes: Uint8Array): ImageFormat | undefined {
   return undefined;
 }
 
-/** AVIF and HEIC share a container. The major brand, or one of the compatible brands after it, tells which one it is. */
+/**
+ * AVIF and HEIC share a container. The major brand, or one of the compatible brands after it, tells which one it is.
+ */
 function isobmffFormat(bytes: Uint8Array): ImageFormat | undefined {
   const brands = ascii(bytes, 8, Math.min(bytes[3] ?? 0, 64));
   if (/avi[fs]/.test(brands)) return 'avif';

@@ -42,8 +42,8 @@ export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize
 }
 
 /**
- * The cutout as a network's input: planar float32 [channels, size, size], RGB over the gray background, in the manifest's
- * range of values. A fourth channel is the matte in 0..1.
+ * The cutout as a network's input: planar float32 [channels, size, size], RGB over the gray background, in the
+ * manifest's range of values. A fourth channel is the matte in 0..1.
  */
 export function toInput({ image }: Cutout, input: ReconstructionManifest['input']): Float32Array {
   const { width, height, data } = image;

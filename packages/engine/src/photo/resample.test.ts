@@ -48,7 +48,7 @@ test('pixels beyond the image have the given value, or that of its edge', () => 
   expect(mean(resample(one, window, 12))).toBeCloseTo(1, 5);
 });
 
-test('a window beside the image is all outside', () => {
+test('a window outside the image has only outside values', () => {
   const one = channel(4, 4, () => 1);
   expect(mean(resample(one, { left: 20, top: 20, side: 4 }, 4, 0))).toBe(0);
   expect(mean(resample(one, { left: 20, top: -20, side: 4 }, 4))).toBeCloseTo(1, 5);

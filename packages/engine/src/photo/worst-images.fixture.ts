@@ -5,7 +5,7 @@ const noise = (side: number): Sharp => {
   return sharp(data, { raw: { width: 500, height: 500, channels: 4 } }).resize(side, side, { kernel: 'nearest' });
 };
 
-/** Square images in the encodings for which a decoder holds the whole image at once. */
+/** Square images in encodings for which the decoder holds the whole image in memory. */
 export const worstEncodings = {
   'an interlaced PNG of 16 bits': (side) =>
     noise(side).toColorspace('rgb16').png({ progressive: true, compressionLevel: 1 }).toBuffer(),

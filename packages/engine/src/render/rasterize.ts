@@ -1,7 +1,9 @@
 import type { TriangleMesh } from '../base/mesh.js';
 import { projectPoints, type View } from './view.js';
 
-/** The triangle and depth that each pixel of a view sees. Rows are from the top; pixels are sampled at their centers. */
+/**
+ * The triangle and depth that each pixel of a view sees. Rows are from the top; pixels are sampled at their centers.
+ */
 export interface Raster {
   readonly width: number;
   readonly height: number;
@@ -23,8 +25,8 @@ const near = 1e-4;
 
 /**
  * Corners are snapped to 1/1024 of a pixel. Edge functions of such numbers are exact in doubles, so a pixel center on
- * the edge of two triangles belongs to both, and a closed surface has no cracks. Float32 holds them exactly in images of
- * up to 16,384 pixels.
+ * the edge of two triangles belongs to both, and a closed surface has no cracks. Float32 holds them exactly in images
+ * of up to 16,384 pixels.
  */
 const subpixels = 1024;
 

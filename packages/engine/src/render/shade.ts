@@ -58,7 +58,9 @@ export function shadeObject(
   return colors;
 }
 
-/** Mixes an attribute's values at the corners of the triangle that a sample hit. `result` has the length of one value. */
+/**
+ * Mixes an attribute's values at the corners of the triangle that a sample hit. `result` has the length of one value.
+ */
 function interpolate(
   attribute: Float32Array,
   mesh: TexturedMesh,

@@ -4,9 +4,9 @@ import { type DepthMap, rasterize, visibleShare } from './rasterize.js';
 import { type Ball, ballAround, orbitRotation, type View } from './view.js';
 
 /**
- * A photo studio around a model on a white floor: a dome of soft light, one large key light above and to the left of the
- * camera, and light reflected by the floor. Small lamps with a shadow map each sample all of it, so ambient occlusion,
- * soft shadows and the contact shadow are one sum.
+ * A photo studio around a model on a white floor: a dome of soft light, one large key light above and to the left of
+ * the camera, and light reflected by the floor. Small lamps with a shadow map each sample all of it, so ambient
+ * occlusion, soft shadows and the contact shadow are one sum.
  */
 export interface Studio {
   readonly lamps: readonly Lamp[];
@@ -95,7 +95,9 @@ export function gatherLight(studio: Studio, point: Float32Array, normal: Float32
   light[2] = blue + bounced;
 }
 
-/** The share of its light that reaches the floor at [x, z], 0..1: the soft shadow, faded out towards the grid's edge. */
+/**
+ * The share of its light that reaches the floor at [x, z], 0..1: the soft shadow, faded out towards the grid's edge.
+ */
 export function floorShare({ floor, radius }: Studio, x: number, z: number): number {
   const column = (x - floor.left) / floor.cell;
   const row = (z - floor.back) / floor.cell;

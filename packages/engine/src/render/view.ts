@@ -52,8 +52,8 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
     return { width, height, rotation, focalLength, principalPoint, eye: [along(0), along(1), along(2)] };
   };
 
-  // Perspective enlarges near parts, so the image of a centered object is off center. Moving the principal point corrects
-  // that without turning the camera. It also leaves more room, so the distance is found by bisection.
+  // Perspective enlarges near parts, so the image of a centered object is off center. Moving the principal point
+  // corrects that without turning the camera. It also leaves more room, so the distance is found by bisection.
   const [maxWidth, maxHeight] = [width * (1 - 2 * margin), height * (1 - 2 * margin)];
   let tooNear = radius;
   let farEnough = radius * (1 + (2 * focalLength) / Math.min(maxWidth, maxHeight));
@@ -67,7 +67,9 @@ export function orbitView(positions: Float32Array, options: OrbitOptions): View 
   return view(farEnough, [(width - frame.left - frame.right) / 2, (height - frame.top - frame.bottom) / 2]);
 }
 
-/** The axes of a camera that looks at the model from `yaw` around Y (0 is the front, +Z) and `pitch` above the horizon. */
+/**
+ * The axes of a camera that looks at the model from `yaw` around Y (0 is the front, +Z) and `pitch` above the horizon.
+ */
 export function orbitRotation(yawRadians: number, pitchRadians: number): View['rotation'] {
   const [sinYaw, cosYaw] = [Math.sin(yawRadians), Math.cos(yawRadians)];
   const [sinPitch, cosPitch] = [Math.sin(pitchRadians), Math.cos(pitchRadians)];

@@ -1,8 +1,8 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
 /**
- * Drops closed parts of less than `minShare` of the largest part's volume (specks around the object), and bubbles inside
- * it, which are invisible and would take triangles and texture. Holes through the object stay.
+ * Drops closed parts of less than `minShare` of the largest part's volume (specks around the object), and bubbles
+ * inside it, which are invisible and would take triangles and texture. Holes through the object stay.
  */
 export function clean(mesh: TriangleMesh, minShare = 0.01): TriangleMesh {
   const { positions, indices } = mesh;

@@ -19,7 +19,7 @@ export function collapseEdges(mesh: TriangleMesh, maxTriangles: number): Triangl
   return collapser.mesh();
 }
 
-// A triangle whose normal turns by more than this cosine counts as flipped.
+// A triangle counts as flipped if the cosine between its normals before and after is at most this.
 const minCosine = 0.2;
 const none = -1;
 
@@ -129,7 +129,10 @@ class Collapser {
     this.#queue.push([a, b, this.#version[a]! + this.#version[b]!], cost);
   }
 
-  /** Sets `#position` to the point of minimum error, or else the best of both ends and the middle. @returns the error */
+  /**
+   * Sets `#position` to the point of minimum error, or else the best of both ends and the middle.
+   * @returns the error
+   */
   #findBestPosition(a: number, b: number): number {
     const p = this.#positions;
     const best = this.#solve(a, b);

@@ -9,8 +9,8 @@ import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 
 /**
- * Ten passes smooth over a few cells. The steps of a field that was interpolated have a fixed size in space, so removing
- * them takes passes in proportion to the squared resolution; tuned at 160 cells.
+ * Ten passes smooth over a few cells. The steps of a field that was interpolated have a fixed size in space, so
+ * removing them takes passes in proportion to the squared resolution; tuned at 160 cells.
  */
 const smoothingPasses = ({ projects }: DensityField, resolution: number): number =>
   projects ? 10 : Math.min(Math.max(Math.round(10 * (resolution / 160) ** 2), 10), 30);
@@ -23,7 +23,8 @@ const minResolution = 24;
  *
  * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
  * some.
- * @throws {EngineError} inference_failed, if there is no surface, or the budget is too small even at the lowest resolution
+ * @throws {EngineError} inference_failed, if there is no surface, or the budget is too small even at the lowest
+ *   resolution
  */
 export async function extractSurface(
   field: DensityField,

@@ -5,7 +5,10 @@ import { meshOf } from './shapes.fixture.js';
 const degree = Math.PI / 180;
 const upright = { up: [0, 1, 0], view: [0, 0, 1], awayFromView: 0 } as const;
 
-/** A cross of two bars, rotated around Y. The second bar is across the far half of the first; `aside` moves it off center. */
+/**
+ * A cross of two bars, rotated around Y. The second bar is across the far half of the first; `aside` moves it off
+ * center.
+ */
 const cross = (turn: number, aside = 0) => {
   const [sin, cos] = [Math.sin(turn), Math.cos(turn)];
   return meshOf(64, (x, y, z) => {

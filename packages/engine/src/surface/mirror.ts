@@ -48,8 +48,8 @@ const minAngleBetween = (40 * Math.PI) / 180;
 const maxMiss = 0.08;
 
 /**
- * Finds the upright planes in which a mesh is most nearly its own mirror image: the best one, and the best one at a large
- * angle to it, if any.
+ * Finds the upright planes in which a mesh is most nearly its own mirror image: the best one, and the best one at a
+ * large angle to it, if any.
  *
  * `error` is the mean distance of the mirrored vertices to the nearest vertex, as a share of the mesh's extent.
  */

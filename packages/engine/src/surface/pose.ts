@@ -14,9 +14,9 @@ export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number):
     min[i % 3] = Math.min(min[i % 3]!, value);
     max[i % 3] = Math.max(max[i % 3]!, value);
   });
-  const longest = Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!);
+  const maxSide = Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!);
   const origin = [(min[0]! + max[0]!) / 2, min[1]!, (min[2]! + max[2]!) / 2];
-  for (let i = 0; i < positions.length; i++) positions[i] = (positions[i]! - origin[i % 3]!) / longest;
+  for (let i = 0; i < positions.length; i++) positions[i] = (positions[i]! - origin[i % 3]!) / maxSide;
   return { ...mesh, positions, normals: tilt(mesh.normals, elevationRadians) };
 }
 

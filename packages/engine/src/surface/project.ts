@@ -9,12 +9,12 @@ const maxMove = 0.5;
 /** Half the distance along the normal over which the slope is measured, as a share of a cell. */
 const reach = 0.5;
 
-/** A triangle whose normal turns by more than this cosine counts as folded. */
+/** A triangle counts as folded if the cosine between its normals before and after is at most this. */
 const minCosine = 0.5;
 
 /**
- * Moves each vertex along its normal to where the field crosses its threshold, by one Newton step, which restores detail
- * lost by smoothing and simplifying. Vertices of triangles that would fold do not move.
+ * Moves each vertex along its normal to where the field crosses its threshold, by one Newton step, which restores
+ * detail lost by smoothing and simplifying. Vertices of triangles that would fold do not move.
  *
  * @param cell the side of a cell of the grid the mesh was extracted from
  */

@@ -13,10 +13,10 @@ export interface Simplified {
 /**
  * Reduces a closed mesh to at most `maxTriangles` by quadric error, and keeps it a closed 2-manifold.
  *
- * meshoptimizer does most of the work, many times faster than JavaScript, but does not keep a manifold: collapsing an edge
- * of a thin tube can fold the tube onto itself. Such regions are locked and the mesh is simplified again. `collapseEdges`
- * then removes the triangles still above the budget. Of 48 photos of the quality benchmark, 2 need it for 40,000
- * triangles, 6 for 10,000 and 12 for 2,000. Without it these would be sampled again at half the resolution.
+ * meshoptimizer does most of the work, many times faster than JavaScript, but does not keep a manifold: collapsing an
+ * edge of a thin tube can fold the tube onto itself. Such regions are locked and the mesh is simplified again.
+ * `collapseEdges` then removes the triangles still above the budget. Of 48 photos of the quality benchmark, 2 need it
+ * for 40,000 triangles, 6 for 10,000 and 12 for 2,000. Without it these would be sampled again at half the resolution.
  */
 export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promise<Simplified> {
   if (mesh.indices.length <= 3 * maxTriangles) return { mesh, withinBudget: true };

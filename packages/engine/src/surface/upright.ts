@@ -9,8 +9,8 @@ const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
 const contactShare = 0.04;
 
 /**
- * Estimates the angle at which the camera looked down on an object that stands on its base. That is the tilt at which the
- * contact with the ground spans most of the footprint, weighted by the likelihood of the angle.
+ * Estimates the angle at which the camera looked down on an object that stands on its base. That is the tilt at which
+ * the contact with the ground spans most of the footprint, weighted by the likelihood of the angle.
  *
  * @param positions [3·V] in the camera's frame
  * @param expected the reconstructor's estimate

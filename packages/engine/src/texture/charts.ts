@@ -12,8 +12,8 @@ export interface Charts {
 
 /**
  * Projections that flatten charts: along the photo's rays for parts that face towards or away from the camera, so that
- * their texels are the photo's pixels, and along an axis for the band in between. `scale` trades sharpness for space: the
- * visible side keeps full resolution.
+ * their texels are the photo's pixels, and along an axis for the band in between. `scale` trades sharpness for space:
+ * the visible side keeps full resolution.
  */
 const directions: readonly { axis: 0 | 1 | 2; sign: 1 | -1; scale: number }[] = [
   { axis: 2, sign: 1, scale: 1 },
@@ -63,7 +63,7 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
       for (let c = 0; c < 3; c++) {
         const next = neighbors[3 * queue[head]! + c]!;
         if (next < 0 || labels[next] !== label || chartOfTriangle[next]! >= 0) continue;
-        // A handle in front of its mug is connected to it and projects onto it: that part starts a chart of its own.
+        // A handle in front of its mug is connected to it and projects onto it: that part starts a new chart.
         if (!occupy(flat, next, directions[label]!.scale, occupied, count)) continue;
         chartOfTriangle[next] = count;
         queue[tail++] = next;
@@ -153,7 +153,10 @@ function flatten({ positions, indices }: TriangleMesh, camera: Camera, t: number
   }
 }
 
-/** Marks the pixels whose centers a triangle covers as the chart's. @returns false, and marks none, if one already is */
+/**
+ * Marks the pixels whose centers a triangle covers as the chart's.
+ * @returns false, and marks none, if one already is
+ */
 function occupy(flat: Float32Array, t: number, scale: number, occupied: Int32Array, chart: number): boolean {
   const toGrid = (value: number) => ((value / scale / 1.6 + 1) / 2) * overlapGrid;
   const at = (i: number) => toGrid(flat[6 * t + i]!);

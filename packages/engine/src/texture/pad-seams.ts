@@ -1,6 +1,6 @@
 /**
- * Fills the texels between charts with colors from their rims, so that mipmaps and JPEG blocks do not bleed other colors
- * into a chart: averages down to ever smaller sizes, then fills the holes from there.
+ * Fills the texels between charts with colors from their rims, so that mipmaps and JPEG blocks do not bleed other
+ * colors into a chart: averages down to ever smaller sizes, then fills the holes from there.
  *
  * Shape: `colors` [3·N] linear, for the texels `pixels` [N]. Returns linear [3·size·size].
  * @see Gortler, Grzeszczuk, Szeliski and Cohen, "The Lumigraph", SIGGRAPH 1996, section 3.4.2

@@ -177,7 +177,8 @@ describe('the base color texture', () => {
 describe('the base color of the hidden side of a slanted egg', () => {
   const red = [200, 30, 30] as const;
   const blue = [30, 30, 200] as const;
-  // Its axis is 30 degrees from the view and its near end is on the right, so the photo shows both sides, one at a slant.
+  // Its axis is 30 degrees from the view and its near end is on the right, so the photo shows both sides, one at a
+  // slant.
   const [sin, cos] = [0.5, Math.sqrt(0.75)];
   const egg = meshOf(64, (x, y, z) => {
     const [length, depth] = [sin * x + cos * z, sin * z - cos * x];

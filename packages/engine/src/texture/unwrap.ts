@@ -35,7 +35,8 @@ export async function unwrap(
     atlas.computeCharts({});
     const packing = { padding: paddingTexels, bilinear: true, rotateCharts: true };
     atlas.packCharts({ ...packing, resolution: textureSize });
-    // xatlas only estimates the scale that fills a resolution. Packing again at the measured scale keeps the padding exact.
+    // xatlas only estimates the scale that fills a resolution. Packing again at the measured scale keeps the padding
+    // exact.
     const scale = textureSize / Math.max(atlas.width, atlas.height);
     atlas.packCharts({ ...packing, texelsPerUnit: atlas.texelsPerUnit * scale });
     const packed = atlas.getMesh(0);
@@ -55,8 +56,8 @@ export async function unwrap(
       if (chartIndex < 0) leftOut.add(i);
       else inChart.set(source[i]!, i);
     }
-    // xatlas leaves out triangles without area. All corners of one get the UV of one that is in a chart: UVs in different
-    // charts would spread the triangle over everything between them.
+    // xatlas leaves out triangles without area. All corners of one get the UV of one that is in a chart: UVs in
+    // different charts would spread the triangle over everything between them.
     const free = new Set(leftOut);
     for (let first = 0; first < indices.length; first += 3) {
       const corners = indices.subarray(first, first + 3);

@@ -83,8 +83,8 @@ async function fetchAll(part: Part, options: DownloadOptions): Promise<void> {
 }
 
 /**
- * Bytes that may be buffered before they are written. undici 7 ends the process if a connection closes while its body is
- * paused, which a small buffer makes likely. https://github.com/nodejs/undici/issues/5360
+ * Bytes that may be buffered before they are written. undici 7 ends the process if a connection closes while its body
+ * is paused, which a small buffer makes likely. https://github.com/nodejs/undici/issues/5360
  */
 const bufferBytes = 64 * 1024 * 1024;
 
@@ -242,8 +242,8 @@ class Part {
 const versionPath = (path: string) => `${path}.version`;
 
 /**
- * The message of an error. fetch itself only says "fetch failed" or "terminated"; the reason is in the cause, or in a list
- * of causes if it tried several addresses.
+ * The message of an error. fetch itself only says "fetch failed" or "terminated"; the reason is in the cause, or in a
+ * list of causes if it tried several addresses.
  */
 export function reason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
