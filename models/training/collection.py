@@ -1,38 +1,44 @@
-"""Draws from the volumes that meshes.py made."""
+"""Draws from the volumes that meshes.py has made."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from mesh_sources import SOURCES
-from things import Solid, draw_procedural
-from voxelise import Volume
+from subjects import MeshSubject, ProceduralSubject, draw_procedural
+from voxelize import Volume
 
 
 class Collection:
-    """All volumes below a folder, FOLDER/SOURCE/*.npz."""
+    """All volumes below a folder: FOLDER/SOURCE/*.npz."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: str | Path) -> None:
         weights = {source.name: source.weight for source in SOURCES}
-        places = [p for p in sorted(Path(folder).iterdir()) if p.is_dir() and p.name in weights]
-        self.groups = [sorted(place.glob("*.npz")) for place in places]
+        folders = [p for p in sorted(Path(folder).iterdir()) if p.is_dir() and p.name in weights]
+        self.groups = [sorted(source_folder.glob("*.npz")) for source_folder in folders]
         if not any(self.groups):
-            raise SystemExit(f"There are no volumes in {folder}: run meshes.py first.")
-        # By the root of its size, so that the many helmets and houses of one game don't drown the furniture.
-        chances = np.array([weights[place.name] * len(group) ** 0.5 for place, group in zip(places, self.groups)])
+            raise SystemExit(f"There are no volumes in {folder}. Run meshes.py first.")
+        # By the root of its size: otherwise the many helmets and houses of one game would outweigh the furniture.
+        chances = np.array(
+            [weights[source_folder.name] * len(group) ** 0.5 for source_folder, group in zip(folders, self.groups)]
+        )
         self.chances = chances / chances.sum()
 
-    def draw(self, rng):
-        """-> Solid: slightly stretched; in its own colours, or in procedural materials, always so if it has but one colour"""
+    def draw(self, rng: np.random.Generator) -> MeshSubject:
+        """Draws a mesh, slightly stretched.
+
+        It keeps its own colors or gets procedural materials, mostly the latter if it has one color.
+        """
         group = self.groups[int(rng.choice(len(self.groups), p=self.chances))]
         path = group[int(rng.integers(len(group)))]
         volume = Volume.load(path)
-        thing = Solid(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
-        thing.repaint = rng.random() < (0.85 if thing.plain else 0.25)
+        subject = MeshSubject(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
+        subject.repaint = rng.random() < (0.85 if subject.plain else 0.25)
         if rng.random() < 0.6:
-            thing.stretch = rng.uniform(0.88, 1.13, 3).astype(np.float32)
-        return thing
+            subject.stretch = rng.uniform(0.88, 1.13, 3).astype(np.float32)
+        return subject
 
-    def mixed(self, share):
-        """-> a function that draws a mesh with this probability, otherwise a procedural thing"""
+    def mixed(self, share: float) -> Callable[[np.random.Generator], MeshSubject | ProceduralSubject]:
+        """A function that draws a mesh with this probability, otherwise a procedural shape."""
         return lambda rng: self.draw(rng) if rng.random() < share else draw_procedural(rng)

@@ -1,5 +1,6 @@
-"""Samples from shards on disk, and what happens to them on the way into the network."""
+"""Reads samples from shards on disk, and prepares them as inputs and targets of the network."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,32 +9,48 @@ import torch.nn.functional as F
 
 from photograph import NONE
 
+# Photos [B,4,S,S] in 0 to 1, crossings [B,8,C,C] as depths in 0 to 1 or infinity, backs [B,3,C,C] in 0 to 1, and
+# elevations [B].
+Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+
 
 class Shards:
-    """All finished shards of some folders but `skip`, or `only` one, memory-mapped. `refresh` finds those written since."""
+    """All finished shards of some folders, except `skip`, or `only` one of them. Memory-mapped."""
 
-    def __init__(self, *folders, skip=None, only=None):
-        self.folders, self.skip, self.only, self.known, self.parts, self.index = [Path(f) for f in folders], skip, only, set(), [], []
+    def __init__(self, *folders: str | Path, skip: str | None = None, only: str | None = None) -> None:
+        self.folders, self.skip, self.only, self.known, self.parts, self.index = (
+            [Path(f) for f in folders],
+            skip,
+            only,
+            set(),
+            [],
+            [],
+        )
         self.refresh()
 
-    def refresh(self):
+    def refresh(self) -> None:
+        """Finds the shards that were written since the last call."""
         for shard in sorted(shard for folder in self.folders for shard in folder.iterdir()):
             unwanted = shard.name == self.skip or (self.only and shard.name != self.only)
             if shard.suffix or shard in self.known or unwanted:
                 continue
             self.known.add(shard)
-            part = {key: np.load(shard / f"{key}.npy", mmap_mode="r") for key in ("photos", "crossings", "backs", "elevations")}
+            part = {
+                key: np.load(shard / f"{key}.npy", mmap_mode="r")
+                for key in ("photos", "crossings", "backs", "elevations")
+            }
             self.index += [(len(self.parts), k) for k in range(len(part["photos"]))]
             self.parts.append(part)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.index)
 
-    def batch(self, rng, size):
+    def batch(self, rng: np.random.Generator, size: int) -> Batch:
+        """Draws a batch."""
         return self.take(rng.integers(len(self.index), size=size))
 
-    def take(self, which):
-        """-> photos [B,4,S,S] 0..1, crossings [B,8,C,C] depth 0..1 or infinity, backs [B,3,C,C] 0..1, elevations [B]"""
+    def take(self, which: Sequence[int]) -> Batch:
+        """The samples with these indices."""
         chosen = [self.index[i] for i in which]
         get = lambda key: torch.from_numpy(np.stack([self.parts[p][key][k] for p, k in chosen]))  # noqa: E731
         crossings = get("crossings").to(torch.int32)
@@ -41,14 +58,16 @@ class Shards:
         return get("photos").float() / 255, depths, get("backs").float() / 255, get("elevations")
 
 
-def chance(probability, count, device):
+def chance(probability: float, count: int, device: torch.device) -> torch.Tensor:
+    """1 with this probability, else 0. -> [count,1,1,1]"""
     return (torch.rand(count, 1, 1, 1, device=device) < probability).float()
 
 
-def disturb(photos):
-    """What cameras and the matting network do to a clean cut-out. photos [B,4,S,S] straight alpha -> the network's input [B,4,S,S].
+def disturb(photos: torch.Tensor) -> torch.Tensor:
+    """Simulates the errors of cameras and of the matting network on clean cutouts.
 
-    The matte is shrunk, grown, blurred or loses a bite at its edge, and what then shows of the old background is mixed in.
+    The matte is shrunk, grown, blurred or loses bits of its edge, and the old background shows through. photos
+    [B,4,S,S] straight alpha -> the network's input [B,4,S,S]
     """
     b, device = len(photos), photos.device
     rand = lambda low, high, channels=1: torch.rand(b, channels, 1, 1, device=device) * (high - low) + low  # noqa: E731
@@ -67,8 +86,10 @@ def disturb(photos):
     shrunk = 1 - F.max_pool2d(1 - matte, 2 * scale - 1, 1, scale - 1)
     style = torch.rand(b, 1, 1, 1, device=device)
     matte = torch.where(style < 0.1, grown, torch.where(style < 0.18, shrunk, matte))
-    # Bites: a smooth random field eats where the matte is not deep inside.
-    noise = F.interpolate(torch.randn(b, 1, 8, 8, device=device), size=matte.shape[-2:], mode="bicubic", align_corners=False)
+    # Bits of the edge are lost where a smooth random field is high, except deep inside the matte.
+    noise = F.interpolate(
+        torch.randn(b, 1, 8, 8, device=device), size=matte.shape[-2:], mode="bicubic", align_corners=False
+    )
     inner = 1 - F.max_pool2d(1 - alpha, 8 * scale + 1, 1, 4 * scale)
     bitten = matte * (1 - ((noise > 1.7) & (inner < 0.5)).float())
     matte = torch.where(torch.rand(b, 1, 1, 1, device=device) < 0.08, bitten, matte)
@@ -77,17 +98,19 @@ def disturb(photos):
     return torch.cat([full.clamp(0, 1) * matte + 0.5 * (1 - matte), matte], 1)
 
 
-def mirror(photos, crossings, backs):
-    """Half of the samples, from right to left."""
+def mirror(
+    photos: torch.Tensor, crossings: torch.Tensor, backs: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Mirrors half of the samples from right to left."""
     flip = torch.rand(len(photos), device=photos.device) < 0.5
     pick = lambda a: torch.where(flip[:, None, None, None], a.flip(-1), a)  # noqa: E731
     return pick(photos), pick(crossings), pick(backs)
 
 
-def targets(crossings, steps):
-    """What the network should say of columns [B,8,C,C].
+def targets(crossings: torch.Tensor, steps: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The targets of the network for columns [B,8,C,C].
 
-    -> front [B,C,C] in -1..1, there [B,C,C] 1 where the column meets the thing, occupancy [B,steps,C,C]: the part of
+    -> front [B,C,C] in -1 to 1; hit [B,C,C], 1 where the column meets the object; occupancy [B,steps,C,C], the part of
     [k-1/2, k+1/2] steps behind the front that is inside
     """
     front = crossings[:, 0]

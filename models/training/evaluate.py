@@ -1,9 +1,9 @@
-"""What the weights get right of samples they never saw, by kind of thing.
+"""Measures weights on samples that training has not seen, by kind of object.
 
     python evaluate.py RUN/weights.pt FOLDER --shard 0
 
-depth: mean distance of the front from the truth, in half widths of the frame; iou: intersection over union of the columns;
-look: mean error of the elevation in degrees. For real objects see `npm run bench quality`.
+depth: mean distance of the front from the truth, in half widths of the frame. iou: intersection over union of the
+columns. look: mean error of the elevation in degrees. For real objects, see `npm run bench quality`.
 """
 
 import argparse
@@ -17,8 +17,10 @@ from export import load
 from photograph import HALF_DEPTH
 
 
-def scores(net, steps, photos, crossings, elevations):
-    """One number a sample for each of depth, iou, look."""
+def scores(
+    net: torch.nn.Module, steps: int, photos: torch.Tensor, crossings: torch.Tensor, elevations: torch.Tensor
+) -> dict[str, torch.Tensor]:
+    """depth, iou and look of each sample."""
     image = torch.cat([photos[:, :3] * photos[:, 3:] + 0.5 * (1 - photos[:, 3:]), photos[:, 3:]], 1)
     with torch.no_grad():
         depth, logits, _, elevation = net(image)
@@ -52,4 +54,6 @@ if __name__ == "__main__":
     print(f"step {step}")
     for kind in sorted(table):
         means = {key: sum(values) / len(values) for key, values in table[kind].items()}
-        print(f"{kind:12} {len(table[kind]['iou']):4}  " + "  ".join(f"{key} {value:.3f}" for key, value in means.items()))
+        print(
+            f"{kind:12} {len(table[kind]['iou']):4}  " + "  ".join(f"{key} {value:.3f}" for key, value in means.items())
+        )

@@ -1,57 +1,73 @@
-"""The network: a U-Net from a framed cut-out to columns. See docs/bundles.md, decoder kind `columns`."""
+"""The network: a U-Net from a framed cutout to columns. See docs/bundles.md, decoder kind `columns`."""
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from presets import Preset
+
 
 class Block(nn.Module):
-    """Two convolutions with a way around them (He et al. 2016, pre-activation)."""
+    """Two convolutions with a shortcut (He et al. 2016, pre-activation)."""
 
-    def __init__(self, inputs, outputs, stride=1):
+    def __init__(self, inputs: int, outputs: int, stride: int = 1) -> None:
         super().__init__()
         self.norm1, self.conv1 = nn.GroupNorm(8, inputs), nn.Conv2d(inputs, outputs, 3, stride, 1)
         self.norm2, self.conv2 = nn.GroupNorm(8, outputs), nn.Conv2d(outputs, outputs, 3, 1, 1)
         self.around = nn.Conv2d(inputs, outputs, 1, stride) if inputs != outputs or stride != 1 else nn.Identity()
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B,inputs,H,W] -> [B,outputs,H/stride,W/stride]"""
         return self.around(x) + self.conv2(F.silu(self.norm2(self.conv1(F.silu(self.norm1(x))))))
 
 
 class Attention(nn.Module):
-    """Self-attention over all pixels: what a chair's far leg looks like is seen on the near one."""
+    """Self-attention over all pixels: the near leg of a chair shows what the far one looks like."""
 
-    def __init__(self, channels, heads=8):
+    def __init__(self, channels: int, heads: int = 8) -> None:
         super().__init__()
         self.heads = heads
-        self.norm, self.project, self.out = nn.GroupNorm(8, channels), nn.Conv2d(channels, 3 * channels, 1), nn.Conv2d(channels, channels, 1)
+        self.norm, self.project, self.out = (
+            nn.GroupNorm(8, channels),
+            nn.Conv2d(channels, 3 * channels, 1),
+            nn.Conv2d(channels, channels, 1),
+        )
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B,channels,H,W] -> the same shape"""
         b, c, h, w = x.shape
-        q, k, v = self.project(self.norm(x)).reshape(b, 3, self.heads, c // self.heads, h * w).transpose(-1, -2).unbind(1)
+        q, k, v = (
+            self.project(self.norm(x)).reshape(b, 3, self.heads, c // self.heads, h * w).transpose(-1, -2).unbind(1)
+        )
         weights = (q @ k.transpose(-1, -2) * (c // self.heads) ** -0.5).softmax(-1)
         return x + self.out((weights @ v).transpose(-1, -2).reshape(b, c, h, w))
 
 
-def doubled(x):
-    """Each pixel four times. Not F.interpolate: its gradient is zero under torch.compile on a CPU in bfloat16 (PyTorch 2.13)."""
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    """Repeats each pixel four times.
+
+    Not F.interpolate: its gradient is zero under torch.compile on a CPU in bfloat16 (PyTorch 2.13).
+    """
     b, c, h, w = x.shape
     return x[:, :, :, None, :, None].expand(b, c, h, 2, w, 2).reshape(b, c, 2 * h, 2 * w)
 
 
 class Columns(nn.Module):
-    """
-    image [B,4,S,S]: RGB in 0..1 on grey 0.5, and the matte
-    -> front_depth [B,S/2,S/2]: of the surface first hit, -1 (near face of the box) .. 1 (far face)
-       occupancy [B,steps,S/2,S/2]: logits of how full the column is within half a step of k steps behind the front
-       back_color [B,3,S/2,S/2]: of the surface last left, logits of 0..1
-       elevation [B]: radians that the camera looked down
+    """The network.
 
-    The trunk sees the picture at half its size; a thin branch at the full size adds the detail. A trunk that was trained
-    alone on small pictures therefore goes on as the seed of a whole (see seed.py): the branch starts at zero.
+        image [B,4,S,S]: RGB in 0 to 1 on gray 0.5, and the matte
+        -> front_depth [B,S/2,S/2]: depth of the first surface, -1 (near face of the box) to 1 (far face)
+           occupancy [B,steps,S/2,S/2]: logits of how full the column is within half a step of k steps behind the front
+           back_color [B,3,S/2,S/2]: color of the last surface, logits of 0 to 1
+           elevation [B]: angle in radians by which the camera looked down
+
+    The trunk sees the image at half its size; a thin branch at full size adds detail. The branch starts at zero, so a
+    trunk that was trained alone on small images can initialize a whole network (see seed.py).
+
+    The names of the layers are keys of the checkpoints.
     """
 
-    def __init__(self, steps, width, fine):
+    def __init__(self, steps: int, width: int, fine: int) -> None:
         super().__init__()
         b, self.steps = width, steps
         self.stem = nn.Conv2d(6, b, 4, 2, 1)
@@ -70,10 +86,11 @@ class Columns(nn.Module):
             nn.init.zeros_(layer.weight)
             nn.init.zeros_(layer.bias)
 
-    def forward(self, image):
-        picture = torch.cat([image[:, :3] * 2 - 1, image[:, 3:]], 1)
-        fine = F.silu(self.fine(with_places(picture)))
-        x0 = self.level0(self.stem(with_places(F.avg_pool2d(picture, 2))) + self.fine_in(fine))
+    def forward(self, image: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The outputs that the class describes."""
+        pixels = torch.cat([image[:, :3] * 2 - 1, image[:, 3:]], 1)
+        fine = F.silu(self.fine(with_coordinates(pixels)))
+        x0 = self.level0(self.stem(with_coordinates(F.avg_pool2d(pixels, 2))) + self.fine_in(fine))
         x1 = self.level1(x0)
         x2 = self.level2(x1)
         x3 = self.middle(self.level3(x2))
@@ -82,17 +99,18 @@ class Columns(nn.Module):
         x = self.up0(torch.cat([doubled(x), x0], 1))
         detail = F.pixel_unshuffle(fine, 2)
         y = F.pixel_shuffle(self.head(x) + self.fine_out(detail), 2)
-        colour = F.pixel_shuffle(self.colour(torch.cat([x, detail], 1)), 2)
-        return y[:, 0], y[:, 1:], colour, self.look(x3.mean((2, 3)))[:, 0]
+        color = F.pixel_shuffle(self.colour(torch.cat([x, detail], 1)), 2)
+        return y[:, 0], y[:, 1:], color, self.look(x3.mean((2, 3)))[:, 0]
 
 
-def with_places(picture):
-    """Adds where each pixel is in the frame, -1..1 from the left and from the top."""
-    b, _, h, w = picture.shape
-    across = torch.linspace(-1, 1, w, device=picture.device, dtype=picture.dtype)[None, None, None, :].expand(b, 1, h, w)
-    down = torch.linspace(-1, 1, h, device=picture.device, dtype=picture.dtype)[None, None, :, None].expand(b, 1, h, w)
-    return torch.cat([picture, across, down], 1)
+def with_coordinates(pixels: torch.Tensor) -> torch.Tensor:
+    """Adds the position of each pixel in the frame, -1 to 1 from the left and from the top."""
+    b, _, h, w = pixels.shape
+    across = torch.linspace(-1, 1, w, device=pixels.device, dtype=pixels.dtype)[None, None, None, :].expand(b, 1, h, w)
+    down = torch.linspace(-1, 1, h, device=pixels.device, dtype=pixels.dtype)[None, None, :, None].expand(b, 1, h, w)
+    return torch.cat([pixels, across, down], 1)
 
 
-def build(preset):
+def build(preset: Preset) -> Columns:
+    """The untrained network of a preset."""
     return Columns(preset.steps, preset.width, preset.fine)

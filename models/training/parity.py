@@ -1,8 +1,8 @@
-"""Writes what PyTorch answers for 20 photos, which the engine's test compares with what onnxruntime-node answers.
+"""Writes PyTorch's outputs for 20 photos. A test of the engine compares them with those of onnxruntime-node.
 
     python parity.py RUN/weights.pt ../../packages/engine/src/bundle/parity.fixture
 
-20 small PNGs, straight alpha, and answers.json: for each photo the values of every output at places drawn at random.
+Writes 20 small PNGs with straight alpha, and answers.json: for each photo, values of every output at random indices.
 """
 
 import argparse
@@ -29,7 +29,7 @@ if __name__ == "__main__":
     folder.mkdir(parents=True, exist_ok=True)
     net, preset, step = load(weights)
     rng = np.random.default_rng(20261121)
-    answers = []
+    photos = []
     for number in range(PHOTOS):
         pixels = photograph(rng, preset.sizes)[0]
         Image.fromarray(pixels.transpose(1, 2, 0), "RGBA").save(folder / f"{number:02d}.png", optimize=True)
@@ -41,5 +41,5 @@ if __name__ == "__main__":
         for name, values in zip(OUTPUTS, outputs):
             at = rng.integers(values.numel(), size=min(VALUES, values.numel()))
             samples[name] = {"at": at.tolist(), "values": [round(float(v), 5) for v in values.flatten()[at]]}
-        answers.append(samples)
-    (folder / "answers.json").write_text(json.dumps({"step": step, "photos": answers}) + "\n")
+        photos.append(samples)
+    (folder / "answers.json").write_text(json.dumps({"step": step, "photos": photos}) + "\n")

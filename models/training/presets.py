@@ -1,4 +1,4 @@
-"""What a training run is made of. `cpu` is for two cores and hours, `gpu` for one GPU and half an hour or more."""
+"""The sizes of a training run. `cpu` is for two cores and hours, `gpu` for one GPU and half an hour or more."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,8 @@ from photograph import Sizes
 
 @dataclass(frozen=True)
 class Preset:
+    """Sizes of the samples, of the network and of a batch, and the peak learning rate."""
+
     sizes: Sizes
     steps: int  # behind the front, over the whole depth of the box
     width: int  # channels of the trunk's first level; the others have 2, 3 and 4 times as many
@@ -17,5 +19,7 @@ class Preset:
 
 PRESETS = {
     "cpu": Preset(sizes=Sizes(photo=128, columns=64, planes=96), steps=64, width=48, fine=24, batch=24, peak_rate=6e-4),
-    "gpu": Preset(sizes=Sizes(photo=256, columns=128, planes=160), steps=96, width=128, fine=48, batch=64, peak_rate=5e-4),
+    "gpu": Preset(
+        sizes=Sizes(photo=256, columns=128, planes=160), steps=96, width=128, fine=48, batch=64, peak_rate=5e-4
+    ),
 }

@@ -1,5 +1,9 @@
-"""python -m unittest, in this folder. A minute or two on one core; most of it compiles the network."""
+"""Tests of shapes, photos and training: `python -m unittest` in this folder.
 
+They take a minute or two on one core, mostly to compile the network.
+"""
+
+import functools
 import math
 import os
 import tempfile
@@ -15,14 +19,26 @@ import onnxruntime
 import recipes
 import shapes
 from dataset import Shards, disturb, targets
-from export import LEAN, MOST, export
+from export import LEAN, MAX_LEAN, export
 from generate import write_shard
 from model import build
-from photograph import CROSSINGS, NONE, Light, Sizes, column_crossings, draw_view, frame, photograph, photographs, rays, trace
+from photograph import (
+    CROSSINGS,
+    NONE,
+    Light,
+    Sizes,
+    column_crossings,
+    draw_view,
+    frame,
+    photograph,
+    photographs,
+    rays,
+    trace,
+)
 from presets import PRESETS
 from primitive import field, nearest, part
-from things import Procedural
-from train import restore, warmed
+from subjects import ProceduralSubject
+from train import restore, warm_up_share
 
 SMALL = Sizes(photo=64, columns=32, planes=64)
 
@@ -46,7 +62,7 @@ class Primitive(unittest.TestCase):
         cylinder = part((0, 0, 0), (0.5, 0.3, 0.5), corner=0.5)
         self.assertAlmostEqual(distance([cylinder], [], (0.6, 0, 0.8))[0], 0.5, 4)
 
-    def test_what_is_hollow_is_air(self):
+    def test_a_hollow_part_is_empty(self):
         box, inner = part((0, 0, 0), (0.5, 0.5, 0.5)), part((0, 0.2, 0), (0.4, 0.5, 0.4))
         self.assertGreater(distance([box], [inner], (0, 0, 0))[0], 0)
         self.assertLess(distance([box], [inner], (0.45, 0, 0))[0], 0)
@@ -57,40 +73,51 @@ class Primitive(unittest.TestCase):
         self.assertAlmostEqual(distance([ring], [], (0, 0, 0))[0], 0.4, 3)
 
 
-def reference(thing, x, y, z):
-    """The distance at points [M] in the thing's own space, as primitive.py computes it."""
+def reference(subject, x, y, z):
+    """The distance at points [M] in the subject's own frame, as primitive.py computes it."""
     points = [torch.from_numpy(np.ascontiguousarray(c, np.float32))[None] for c in (x, y, z)]
-    return field(torch.from_numpy(thing.solid)[None], torch.from_numpy(thing.hollow)[None], torch.tensor([thing.blend]), *points)[0].numpy()
+    return field(
+        torch.from_numpy(subject.solid)[None],
+        torch.from_numpy(subject.hollow)[None],
+        torch.tensor([subject.blend]),
+        *points,
+    )[0].numpy()
+
+
+def distances_in_view(subject, view, x, y, z):
+    return reference(subject, *view.own(x, y, z)) * view.unit
 
 
 def one_of_each_recipe():
-    return [Procedural(*recipes.finish(recipe, np.random.default_rng(5))) for recipe, _ in recipes.RECIPES]
+    return [ProceduralSubject(*recipes.finish(recipe, np.random.default_rng(5))) for recipe, _ in recipes.RECIPES]
 
 
 class Kernel(unittest.TestCase):
-    def test_distances_are_those_of_the_formula(self):
+    def test_distances_match_the_formula(self):
         points = np.random.default_rng(0).uniform(-2.2, 2.2, (3, 2000)).astype(np.float32)
-        for thing in one_of_each_recipe():
-            expected = reference(thing, *points)
+        for subject in one_of_each_recipe():
+            expected = reference(subject, *points)
             near = np.abs(expected) < 0.5
-            np.testing.assert_allclose(thing.field.distance(*points)[near], expected[near], atol=2e-3, err_msg=thing.name)
+            np.testing.assert_allclose(
+                subject.field.distance(*points)[near], expected[near], atol=2e-3, err_msg=subject.name
+            )
 
     def test_bounds_are_between_the_distance_and_the_surface(self):
         points = np.random.default_rng(1).uniform(-2.2, 2.2, (3, 2000)).astype(np.float32)
-        for thing in one_of_each_recipe():
-            expected, bound = reference(thing, *points), thing.field.bounded(*points, 0.02)
+        for subject in one_of_each_recipe():
+            expected, bound = reference(subject, *points), subject.field.bounded(*points, 0.02)
             near = np.abs(bound) < 0.02
-            np.testing.assert_allclose(bound[near], expected[near], atol=2e-3, err_msg=thing.name)
-            self.assertTrue((np.abs(expected[~near]) > 0.018).all(), thing.name)
-            self.assertTrue(((expected < 0) == (bound < 0))[~near].all(), thing.name)
-            # Far from a tapered part the formula changes faster than the bounds assume; rays go only 0.85 of the way.
-            self.assertTrue((0.9 * np.abs(bound) < np.abs(expected) + 2e-3).all(), thing.name)
+            np.testing.assert_allclose(bound[near], expected[near], atol=2e-3, err_msg=subject.name)
+            self.assertTrue((np.abs(expected[~near]) > 0.018).all(), subject.name)
+            self.assertTrue(((expected < 0) == (bound < 0))[~near].all(), subject.name)
+            # Far from a tapered part, the formula changes faster than the bounds assume. Rays advance by 0.85 of them.
+            self.assertTrue((0.9 * np.abs(bound) < np.abs(expected) + 2e-3).all(), subject.name)
 
     def test_columns_cross_where_the_distance_changes_its_sign_on_a_dense_grid(self):
         size, planes = 20, 48
         rng, apart, missed, all_of_them = np.random.default_rng(2), [], 0, 0
-        for thing in one_of_each_recipe()[::3]:
-            view = frame(rng, thing)
+        for subject in one_of_each_recipe()[::3]:
+            view = frame(rng, subject)
             if not view:
                 continue
             found = column_crossings(view, size, planes).reshape(CROSSINGS, -1)
@@ -98,79 +125,91 @@ class Kernel(unittest.TestCase):
             depth = np.arange(1, 4 * planes) / (4 * planes)
             t = (view.distance - view.middle - view.half_depth * (1 - 2 * depth)).astype(np.float32)
             at = [(c[:, None] * t).ravel() for c in (x, y)] + [np.tile(np.float32(view.distance) - t, len(x))]
-            inside = (reference(thing, *view.own(*at)) < 0).reshape(-1, len(t))
+            inside = (reference(subject, *view.own(*at)) < 0).reshape(-1, len(t))
             expected = np.pad(inside, ((0, 0), (1, 1)))
-            for column, (signs, mine) in enumerate(zip(expected, found.T)):
+            for signs, own in zip(expected, found.T):
                 crossings = (np.flatnonzero(signs[1:] != signs[:-1]) + 0.5)[:CROSSINGS] / (4 * planes)
-                mine = mine[np.isfinite(mine)]
+                own = own[np.isfinite(own)]
                 all_of_them += 1
-                if len(mine) != len(crossings):
+                if len(own) != len(crossings):
                     missed += 1
                 else:
-                    apart += list(np.abs(mine - crossings) * 4 * planes)
+                    apart += list(np.abs(own - crossings) * 4 * planes)
         self.assertLess(missed, 0.003 * all_of_them)
         self.assertLess(np.quantile(apart, 0.999), 0.51)
 
     def test_the_material_of_a_point_is_that_of_the_nearest_part(self):
-        for thing in one_of_each_recipe()[::5]:
-            points = (thing.points()[:400] + 0.013).T
-            expected = nearest(torch.from_numpy(thing.solid)[None], *(torch.from_numpy(np.ascontiguousarray(c))[None] for c in points))[0].numpy()
-            # Two parts that touch are equally near to some points.
-            self.assertGreater((thing.field.nearest(*points) == expected).mean(), 0.97, thing.name)
+        for subject in one_of_each_recipe()[::5]:
+            points = (subject.points()[:400] + 0.013).T
+            expected = nearest(
+                torch.from_numpy(subject.solid)[None],
+                *(torch.from_numpy(np.ascontiguousarray(c))[None] for c in points),
+            )[0].numpy()
+            # Some points are equally near to two parts that touch.
+            self.assertGreater((subject.field.nearest(*points) == expected).mean(), 0.97, subject.name)
 
-    def test_the_light_falls_as_the_distances_about_the_surface_say(self):
+    def test_the_incident_light_follows_from_the_distances_around_the_surface(self):
         rng = np.random.default_rng(4)
-        for thing in one_of_each_recipe()[::9]:
-            view = frame(rng, thing)
+        for subject in one_of_each_recipe()[::9]:
+            view = frame(rng, subject)
             if not view:
                 continue
             t, coverage = trace(view, 64)
             x, y = rays(view, 64)
             x, y, z = (c[coverage == 1] for c in (x * t, y * t, np.float32(view.distance) - t))
             light = Light(rng)
-            normals, lit, sky = light.falls(view, x, y, z)
-            distances = lambda *at: reference(thing, *view.own(*at)) * view.unit  # noqa: E731
+            normals, lit, sky = light.incident(view, x, y, z)
+            distances = functools.partial(distances_in_view, subject, view)
             signs = np.array([[1, -1, -1], [-1, -1, 1], [-1, 1, -1], [1, 1, 1]], np.float32)
-            probes = np.stack([distances(*(c + thing.reach * s for c, s in zip((x, y, z), corner))) for corner in signs])
+            probes = np.stack(
+                [distances(*(c + subject.reach * s for c, s in zip((x, y, z), corner))) for corner in signs]
+            )
             expected = signs.T @ probes
             expected /= np.linalg.norm(expected, axis=0) + 1e-9
-            self.assertGreater(np.quantile((expected * normals).sum(0), 0.02), 0.99, thing.name)
+            self.assertGreater(np.quantile((expected * normals).sum(0), 0.02), 0.99, subject.name)
             open_sky = 1.0
             for out in (0.05, 0.12, 0.25):
-                open_sky = open_sky - (out - distances(*(c + n * out for c, n in zip((x, y, z), normals)))).clip(0) * (0.35 / out)
-            self.assertLess(np.quantile(np.abs(open_sky - sky), 0.98), 0.01, thing.name)
+                open_sky = open_sky - (out - distances(*(c + n * out for c, n in zip((x, y, z), normals)))).clip(0) * (
+                    0.35 / out
+                )
+            self.assertLess(np.quantile(np.abs(open_sky - sky), 0.98), 0.01, subject.name)
             self.assertTrue(((lit >= 0) & (lit <= 1)).all())
 
 
 class Photographs(unittest.TestCase):
-    def test_every_recipe_makes_something_of_a_size_that_can_be_seen(self):
+    def test_every_recipe_makes_an_object_of_visible_size(self):
         axis = np.linspace(-1.7, 1.7, 40, dtype=np.float32)
         grid = torch.from_numpy(np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), -1).reshape(-1, 3).T.copy())
         for recipe, _ in recipes.RECIPES:
             _, solid, hollow, _, blend, _ = recipes.finish(recipe, np.random.default_rng(5))
-            d = field(torch.from_numpy(solid)[None], torch.from_numpy(hollow)[None], torch.tensor([blend]), *(c[None] for c in grid))
+            d = field(
+                torch.from_numpy(solid)[None],
+                torch.from_numpy(hollow)[None],
+                torch.tensor([blend]),
+                *(c[None] for c in grid),
+            )
             self.assertTrue(torch.isfinite(d).all(), recipe.__name__)
-            # A rod is thinner than the grid is wide: what lies near it counts too.
+            # A rod is thinner than a cell of the grid, so points near it count too.
             near = grid[:, d[0] < 0.06]
             self.assertGreater(near.shape[1], 60, recipe.__name__)
             self.assertGreater(float((near.amax(1) - near.amin(1)).amax()), 0.8, recipe.__name__)
 
-    def test_only_the_recipes_asked_for_are_drawn(self):
+    def test_only_the_selected_recipes_are_drawn(self):
         rng = np.random.default_rng(0)
-        self.assertEqual({recipes.draw_thing(rng, only=["rod", "tool"])[0] for _ in range(20)}, {"rod", "tool"})
+        self.assertEqual({recipes.draw_recipe(rng, only=["rod", "tool"])[0] for _ in range(20)}, {"rod", "tool"})
 
     def test_the_same_seed_takes_the_same_photo(self):
         first, again = (photograph(np.random.default_rng(3), SMALL) for _ in range(2))
         for a, b in zip(first[:3], again[:3]):
             np.testing.assert_array_equal(a, b)
 
-    def test_photos_of_one_thing_are_all_different(self):
+    def test_photos_of_one_subject_differ(self):
         samples = list(photographs(np.random.default_rng(3), SMALL, most=3))
         self.assertEqual(len({name for *_, name in samples}), 1)
         self.assertEqual(len({photo.tobytes() for photo, *_ in samples}), 3)
         np.testing.assert_array_equal(samples[0][0], photograph(np.random.default_rng(3), SMALL)[0])
 
-    def test_photos_are_taken_straight_from_a_side_where_that_is_asked_for(self):
+    def test_photos_are_straight_from_a_side_on_request(self):
         def aside(straight):
             rng, apart = np.random.default_rng(1), []
             for _ in range(12):
@@ -212,7 +251,7 @@ class Targets(unittest.TestCase):
         self.assertAlmostEqual(float(column[16:18].sum()), 1.5, 4)
         self.assertEqual(float(full[0, :, 0, 1].sum()), 0)
 
-    def test_disturbed_photos_stay_pictures_on_grey(self):
+    def test_disturbed_photos_remain_images_on_gray(self):
         image = disturb(torch.rand(6, 4, 64, 64).round())
         self.assertEqual(image.shape, (6, 4, 64, 64))
         self.assertTrue(((image >= 0) & (image <= 1)).all())
@@ -221,7 +260,7 @@ class Targets(unittest.TestCase):
 
 
 class Steps(unittest.TestCase):
-    def test_the_compiled_network_learns_in_every_layer_as_the_plain_one_does(self):
+    def test_the_compiled_network_has_the_gradients_of_the_plain_one_in_every_layer(self):
         torch.manual_seed(0)
         net = build(PRESETS["cpu"]).to(memory_format=torch.channels_last)
         image = torch.rand(2, 4, 64, 64).contiguous(memory_format=torch.channels_last)
@@ -229,14 +268,14 @@ class Steps(unittest.TestCase):
         for forward in (net, torch.compile(net)):
             net.zero_grad()
             with torch.autocast("cpu", dtype=torch.bfloat16):
-                answer = forward(image)
-            sum(part.float().square().mean() for part in answer).backward()
+                outputs = forward(image)
+            sum(part.float().square().mean() for part in outputs).backward()
             gradients.append({name: value.grad.clone() for name, value in net.named_parameters()})
         for name, plain in gradients[0].items():
             cosine = torch.nn.functional.cosine_similarity(plain.flatten(), gradients[1][name].flatten(), dim=0)
             self.assertGreater(float(cosine), 0.98, name)
 
-    def test_the_rate_warms_up_again_where_only_the_weights_were_kept(self):
+    def test_the_rate_warms_up_again_if_only_the_weights_exist(self):
         def state_of(folder):
             net = build(PRESETS["cpu"])
             return restore(Path(folder), net, build(PRESETS["cpu"]), torch.optim.AdamW(net.parameters()))
@@ -244,44 +283,59 @@ class Steps(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(state_of(folder), (0, 0))
             net = build(PRESETS["cpu"])
-            weights = {"average": {key: value.half() for key, value in net.state_dict().items()}, "step": 39_109, "preset": "cpu"}
+            weights = {
+                "average": {key: value.half() for key, value in net.state_dict().items()},
+                "step": 39_109,
+                "preset": "cpu",
+            }
             torch.save(weights, Path(folder) / "weights.pt")
             step, since = state_of(folder)
             self.assertEqual(step, 39_109)
-            self.assertAlmostEqual(warmed(step, since), 1 / 300)
-            self.assertEqual(warmed(step + 299, since), 1)
+            self.assertAlmostEqual(warm_up_share(step, since), 1 / 300)
+            self.assertEqual(warm_up_share(step + 299, since), 1)
             # A run that stopped in the middle of the warm-up continues it.
-            optimiser = torch.optim.AdamW(net.parameters())
-            state = {"net": net.state_dict(), "average": net.state_dict(), "optimiser": optimiser.state_dict(), "step": step + 100, "since": since}
+            optimizer = torch.optim.AdamW(net.parameters())
+            state = {
+                "net": net.state_dict(),
+                "average": net.state_dict(),
+                "optimiser": optimizer.state_dict(),
+                "step": step + 100,
+                "since": since,
+            }
             torch.save(state, Path(folder) / "state.pt")
-            self.assertAlmostEqual(warmed(*state_of(folder)), 101 / 300)
+            self.assertAlmostEqual(warm_up_share(*state_of(folder)), 101 / 300)
 
-    def test_shards_come_back_as_they_were_written(self):
+    def test_shards_are_read_as_they_were_written(self):
         with tempfile.TemporaryDirectory() as folder:
             write_shard(folder, 4, SMALL, count=3)
             data = Shards(folder)
-            photos, crossings, backs, elevations = data.take([0, 1, 2])
-            self.assertEqual((photos.shape, crossings.shape, backs.shape), ((3, 4, 64, 64), (3, CROSSINGS, 32, 32), (3, 3, 32, 32)))
+            photos, crossings, backs, _ = data.take([0, 1, 2])
+            self.assertEqual(
+                (photos.shape, crossings.shape, backs.shape), ((3, 4, 64, 64), (3, CROSSINGS, 32, 32), (3, 3, 32, 32))
+            )
             self.assertTrue((crossings[torch.isfinite(crossings)] <= 1).all())
             self.assertEqual(len(Shards(folder, skip="00004")), 0)
 
-    def test_the_exported_graph_answers_as_the_network_does(self):
+    def test_the_exported_graph_matches_the_network(self):
         torch.manual_seed(0)
         preset = PRESETS["cpu"]
         net = build(preset).eval()
         with tempfile.TemporaryDirectory() as folder:
             weights = Path(folder) / "weights.pt"
-            torch.save({"average": {key: value.half() for key, value in net.state_dict().items()}, "step": 0, "preset": "cpu"}, weights)
+            torch.save(
+                {"average": {key: value.half() for key, value in net.state_dict().items()}, "step": 0, "preset": "cpu"},
+                weights,
+            )
             export(weights, Path(folder) / "bundle", "test", "test", "test")
             session = onnxruntime.InferenceSession(Path(folder) / "bundle" / "encoder.onnx")
             net.load_state_dict({key: value.half().float() for key, value in net.state_dict().items()})
             image = torch.rand(1, 4, 128, 128)
             with torch.no_grad():
                 front, occupancy, back, elevation = net(image)
-            lean = (LEAN * torch.arange(64) / 64).clamp(max=MOST)[None, :, None, None]
-            answers = session.run(None, {"image": image.numpy()})
-            for mine, theirs in zip((front, occupancy + lean, back.sigmoid(), elevation), answers):
-                np.testing.assert_allclose(mine.numpy(), theirs, atol=1e-3)
+            lean = (LEAN * torch.arange(64) / 64).clamp(max=MAX_LEAN)[None, :, None, None]
+            outputs = session.run(None, {"image": image.numpy()})
+            for expected, output in zip((front, occupancy + lean, back.sigmoid(), elevation), outputs):
+                np.testing.assert_allclose(expected.numpy(), output, atol=1e-3)
 
 
 if __name__ == "__main__":

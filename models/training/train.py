@@ -1,10 +1,10 @@
-"""Trains the network, from nothing or from where it stopped.
+"""Trains the network, from its initial weights or from where an earlier run stopped.
 
     python train.py RUN --preset cpu --data FOLDER... --minutes 60         # from shards that generate.py writes
-    python train.py RUN --preset cpu --data FOLDER --minutes 20 --finish   # lets the rate fall to nothing at the end
+    python train.py RUN --preset cpu --data FOLDER --minutes 20 --finish   # lowers the learning rate to 0 at the end
 
-RUN is a folder: `state.pt` holds all that is needed to go on, `weights.pt` the averaged weights alone in half precision.
-A run that is started again goes on from state.pt, or from weights.pt alone where only that was kept.
+RUN is a folder. `state.pt` contains everything needed to continue, `weights.pt` only the averaged weights in half
+precision. A run continues from state.pt, or from weights.pt if only that exists.
 """
 
 import argparse
@@ -12,30 +12,40 @@ import contextlib
 import copy
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from dataset import Shards, disturb, mirror, targets
 from model import build
 from photograph import HALF_DEPTH
-from presets import PRESETS
+from presets import PRESETS, Preset
 
 WARM_UP = 300
 AVERAGE = 0.999
 
 
-def losses(answer, photos, crossings, backs, elevations, steps):
+def losses(
+    outputs: Sequence[torch.Tensor],
+    photos: torch.Tensor,
+    crossings: torch.Tensor,
+    backs: torch.Tensor,
+    elevations: torch.Tensor,
+    steps: int,
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """The weighted sum of the losses, and each loss."""
     front, there, full = targets(crossings, steps)
-    depth, logits, back, elevation = (a.float() for a in answer)
+    depth, logits, back, elevation = (a.float() for a in outputs)
     area = there.sum((1, 2)).clamp(min=1)
     per_pixel = lambda error: ((error * there).sum((1, 2)) / area).mean()  # noqa: E731
     apart = HALF_DEPTH * (depth - front)
-    # Where in the box the thing stands cannot be seen and hardly shows in the result; its relief does.
+    # The position in the box cannot be seen in the photo and hardly affects the result. The relief does.
     shift = ((apart * there).sum((1, 2)) / area)[:, None, None]
-    # Slopes: normals matter more to the eye than depth, and a step between two parts must not be smoothed away.
+    # Normals are more visible than depth, and steps between two parts must not be smoothed away.
     slope = 0
     for axis in (1, 2):
         both = there.narrow(axis, 1, there.shape[axis] - 1) * there.narrow(axis, 0, there.shape[axis] - 1)
@@ -43,39 +53,49 @@ def losses(answer, photos, crossings, backs, elevations, steps):
     bce = F.binary_cross_entropy_with_logits(logits, full, reduction="none").mean(1)
     p = logits.sigmoid() * there[:, None]
     overlap = (2 * (p * full).sum((1, 2, 3)) + 1) / (p.sum((1, 2, 3)) + full.sum((1, 2, 3)) + 1)
-    colour = (back.sigmoid() - backs).abs().mean(1)
+    color = (back.sigmoid() - backs).abs().mean(1)
     parts = {
-        "shift": shift.abs().mean(), "depth": per_pixel((apart - shift).abs()), "slope": slope, "bce": per_pixel(bce), "dice": (1 - overlap).mean(),
-        "colour": per_pixel(colour), "look": (elevation - elevations).abs().mean(),
-    }  # fmt: skip
-    weights = {"shift": 0.3, "depth": 2.5, "slope": 1.5, "bce": 2.0, "dice": 0.5, "colour": 1.0, "look": 0.5}
+        "shift": shift.abs().mean(),
+        "depth": per_pixel((apart - shift).abs()),
+        "slope": slope,
+        "bce": per_pixel(bce),
+        "dice": (1 - overlap).mean(),
+        "color": per_pixel(color),
+        "look": (elevation - elevations).abs().mean(),
+    }
+    weights = {"shift": 0.3, "depth": 2.5, "slope": 1.5, "bce": 2.0, "dice": 0.5, "color": 1.0, "look": 0.5}
     return sum(weights[key] * part for key, part in parts.items()), parts
 
 
-def measure(net, data, preset, device, count=240):
-    """Losses on samples that training never sees, undisturbed, and the intersection over union of the columns."""
+def measure(net: nn.Module, data: Shards, preset: Preset, device: torch.device, count: int = 240) -> dict[str, float]:
+    """Losses on undisturbed samples that training has not seen, and the intersection over union of the columns."""
     rng, sums = np.random.default_rng(0), {}
     with torch.no_grad():
         for _ in range(count // preset.batch):
             photos, crossings, backs, elevations = (a.to(device) for a in data.batch(rng, preset.batch))
             image = torch.cat([photos[:, :3] * photos[:, 3:] + 0.5 * (1 - photos[:, 3:]), photos[:, 3:]], 1)
-            answer = net(image)
-            _, parts = losses(answer, image, crossings, backs, elevations, preset.steps)
+            outputs = net(image)
+            _, parts = losses(outputs, image, crossings, backs, elevations, preset.steps)
             _, there, full = targets(crossings, preset.steps)
-            a, b = (answer[1] > 0) & (there[:, None] > 0), full > 0.5
+            a, b = (outputs[1] > 0) & (there[:, None] > 0), full > 0.5
             parts["iou"] = ((a & b).sum((1, 2, 3)) / (a | b).sum((1, 2, 3)).clamp(min=1)).float().mean()
             for key, part in parts.items():
                 sums[key] = sums.get(key, 0) + float(part)
     return {key: round(total / (count // preset.batch), 4) for key, total in sums.items()}
 
 
-def restore(run, net, average, optimiser, device="cpu"):
-    """Loads what the run's folder holds. -> the step it was at, and the step from which Adam has gathered its moments"""
+def restore(
+    run: Path, net: nn.Module, average: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device | str = "cpu"
+) -> tuple[int, int]:
+    """Loads the state of the run's folder.
+
+    -> the current step, and the step at which Adam started to gather its moments
+    """
     if (run / "state.pt").exists():
         state = torch.load(run / "state.pt", map_location=device)
         net.load_state_dict(state["net"])
         average.load_state_dict(state["average"])
-        optimiser.load_state_dict(state["optimiser"])
+        optimizer.load_state_dict(state["optimiser"])
         return state["step"], state.get("since", 0)
     if (run / "weights.pt").exists():
         state = torch.load(run / "weights.pt", map_location=device)
@@ -85,12 +105,16 @@ def restore(run, net, average, optimiser, device="cpu"):
     return 0, 0
 
 
-def warmed(step, since):
-    """Share of the full rate: Adam's first steps, on moments of a few batches, must be small, whether the weights are new or not."""
+def warm_up_share(step: int, since: int) -> float:
+    """Share of the full learning rate.
+
+    Adam's first steps are based on the moments of a few batches and must be small, also when the weights are not new.
+    """
     return min(1, (step - since + 1) / WARM_UP)
 
 
-def main(chosen):
+def main(chosen: argparse.Namespace) -> None:
+    """Trains for the given time and saves the run."""
     torch.manual_seed(chosen.seed)
     torch.set_num_threads(chosen.threads)
     torch.set_float32_matmul_precision("high")
@@ -102,26 +126,40 @@ def main(chosen):
     if device.type == "cpu":
         net = net.to(memory_format=torch.channels_last)
     average = copy.deepcopy(net)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=preset.peak_rate, weight_decay=0.01, betas=(0.9, 0.98))
-    step, since = restore(run, net, average, optimiser, device)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=preset.peak_rate, weight_decay=0.01, betas=(0.9, 0.98))
+    step, since = restore(run, net, average, optimizer, device)
     rng = np.random.default_rng((chosen.seed, step))
     half = torch.autocast(device.type, dtype=torch.bfloat16)
     forward, score = (torch.compile(net), torch.compile(losses)) if chosen.compile else (net, losses)
 
-    def save():
-        state = {"net": net.state_dict(), "average": average.state_dict(), "optimiser": optimiser.state_dict(), "step": step, "since": since, "preset": chosen.preset}
+    def save() -> None:
+        state = {
+            "net": net.state_dict(),
+            "average": average.state_dict(),
+            "optimiser": optimizer.state_dict(),
+            "step": step,
+            "since": since,
+            "preset": chosen.preset,
+        }
         torch.save(state, run / "state.tmp")
         (run / "state.tmp").rename(run / "state.pt")
-        torch.save({"average": {key: value.half() for key, value in average.state_dict().items()}, "step": step, "preset": chosen.preset}, run / "weights.pt")
+        torch.save(
+            {
+                "average": {key: value.half() for key, value in average.state_dict().items()},
+                "step": step,
+                "preset": chosen.preset,
+            },
+            run / "weights.pt",
+        )
 
     started, first, means = time.time(), step, {}
     while (passed := (time.time() - started) / 60 / chosen.minutes) < 1:
         if (step - first) % 200 == 0:
             data.refresh()
-        rate = chosen.rate * preset.peak_rate * warmed(step, since)
+        rate = chosen.rate * preset.peak_rate * warm_up_share(step, since)
         if chosen.finish:
             rate *= 0.5 + 0.5 * math.cos(math.pi * passed)
-        for group in optimiser.param_groups:
+        for group in optimizer.param_groups:
             group["lr"] = rate
         photos, crossings, backs, elevations = (a.to(device) for a in data.batch(rng, preset.batch))
         photos, crossings, backs = mirror(photos, crossings, backs)
@@ -129,12 +167,12 @@ def main(chosen):
         if device.type == "cpu":
             image = image.contiguous(memory_format=torch.channels_last)
         with half if chosen.half else contextlib.nullcontext():
-            answer = forward(image)
-        loss, parts = score(answer, image, crossings, backs, elevations, preset.steps)
-        optimiser.zero_grad(set_to_none=True)
+            outputs = forward(image)
+        loss, parts = score(outputs, image, crossings, backs, elevations, preset.steps)
+        optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimiser.step()
+        optimizer.step()
         step += 1
         keep = min(AVERAGE, (step + 1) / (step + 20))
         with torch.no_grad():
@@ -143,7 +181,13 @@ def main(chosen):
             value = float(part.detach())
             means[key] = means.get(key, value) * 0.98 + value * 0.02
         if step % 50 == 0:
-            print(step, len(data), f"{(time.time() - started) / 60:.1f} min", {k: round(v, 4) for k, v in means.items()}, flush=True)
+            print(
+                step,
+                len(data),
+                f"{(time.time() - started) / 60:.1f} min",
+                {k: round(v, 4) for k, v in means.items()},
+                flush=True,
+            )
         if step % 500 == 0:
             save()
             if len(unseen):
@@ -159,12 +203,12 @@ if __name__ == "__main__":
     options.add_argument("--preset", choices=PRESETS, default="cpu")
     options.add_argument("--data", required=True, nargs="+", help="folders of shards")
     options.add_argument("--minutes", type=float, required=True)
-    options.add_argument("--rate", type=float, default=1, help="times the preset's learning rate")
+    options.add_argument("--rate", type=float, default=1, help="factor of the preset's learning rate")
     options.add_argument("--finish", action="store_true")
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--held-out", type=int, default=0, help="the shard that is only measured on")
+    options.add_argument("--held-out", type=int, default=0, help="the shard that is used only for measuring")
     options.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
     options.add_argument("--half", action=argparse.BooleanOptionalAction, default=True)
     main(options.parse_args())
