@@ -178,8 +178,9 @@ export async function startServer(
 ): Promise<TestServer> {
   const defaults = { ...smallModels, port: 0, workers: 0, rateLimit: 'off' };
   const installation = settings.dataDir === undefined ? await newInstallation(atEnd) : {};
-  // As a config file, which can hold every setting; some settings have no flag.
-  const reloadConfig = () => loadConfig({}, {}, { ...defaults, ...installation, ...settings });
+  // As a config file, because some settings have no flag. JSON drops undefined values, which unset a default.
+  const file = JSON.parse(JSON.stringify({ ...defaults, ...installation, ...settings }));
+  const reloadConfig = () => loadConfig({}, {}, file);
   const config = reloadConfig();
   if (onPostgres && config.database === 'sqlite')
     throw new Error('Pass the database of newInstallation() together with its data directory');

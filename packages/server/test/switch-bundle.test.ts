@@ -10,7 +10,8 @@ import { openDataDir } from '../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, startServer, type TestServer, until } from './kit.js';
 
-const coarse = { workers: 1, device: 'cpu', resolution: 96, textureSize: 256 };
+// Without the default of `startServer` for the bundle, which would override the choice.
+const coarse = { workers: 1, bundle: undefined, resolution: 96 };
 
 /** Runs a job and returns the bundle that its GLB and its record name. */
 async function bundleOfNextJob({ call, config }: TestServer): Promise<string> {
