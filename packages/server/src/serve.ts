@@ -24,7 +24,7 @@ import { isPostgresUrl } from './data/db/postgres.js';
 import { currentTime } from './data/db/time.js';
 import { dataDirOf } from './data/installation/data-dir.js';
 import { openFileStores } from './data/installation/file-stores.js';
-import { requireLocation, settleLocation } from './data/installation/location.js';
+import { claimLocation, requireLocation } from './data/installation/location.js';
 import { openStore, openTables, type Store } from './data/installation/open-stores.js';
 import { expireLeasesOf } from './data/jobs/claim.js';
 import { assetUrl } from './data/jobs/task.js';
@@ -209,7 +209,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     bucketUrl = await files.check();
     // With SQLite and the default folders, no other database can use the same files.
     if (isPostgres(db) || config.assets !== undefined) {
-      await settleLocation(db, files, await identityOf(db, dirs.database), log);
+      await claimLocation(db, files, await identityOf(db, dirs.database), log);
     }
     const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
@@ -229,7 +229,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       sandbox,
       bundles: () => supervisor.bundles,
       isReady: () => ready,
-      checkAssets: files.isThere,
+      checkAssets: files.ping,
       onJobCreated: () => {
         announceJob();
         delivery.wake();

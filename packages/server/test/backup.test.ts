@@ -41,10 +41,10 @@ test('a backup replaces no file, and one that cannot be written leaves nothing b
   const folder = temporaryFolder();
   const file = join(folder, 'precious');
   writeFileSync(file, 'precious');
-  await expect(backup(config, file)).rejects.toThrow(/precious exists already, and a backup replaces nothing/);
+  await expect(backup(config, file)).rejects.toThrow(/precious already exists, and a backup does not replace files/);
   expect(readFileSync(file, 'utf8')).toBe('precious');
   mkdirSync(join(folder, 'folder'));
-  await expect(backup(config, join(folder, 'folder'))).rejects.toThrow(/exists already/);
+  await expect(backup(config, join(folder, 'folder'))).rejects.toThrow(/already exists/);
   await expect(backup(config, join(folder, 'nowhere', 'file'))).rejects.toThrow(
     /nowhere\/file was not written: ENOENT/,
   );
@@ -65,9 +65,9 @@ test('a database that is damaged is not taken for a backup', async () => {
 test('where there is no SQLite database, the sentence says what to do instead', async () => {
   const file = join(temporaryFolder(), 'file');
   const dataDir = join(temporaryFolder(), 'new');
-  await expect(backup({ dataDir, database: 'sqlite' }, file)).rejects.toThrow(/Say where with --data-dir/);
+  await expect(backup({ dataDir, database: 'sqlite' }, file)).rejects.toThrow(/Set --data-dir/);
   await expect(backup({ dataDir, database: 'postgres://127.0.0.1:1/x' }, file)).rejects.toThrow(
-    /PostgreSQL has pg_dump/,
+    /For PostgreSQL use pg_dump/,
   );
   expect(existsSync(dataDir)).toBe(false);
 });

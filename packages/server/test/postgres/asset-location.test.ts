@@ -1,4 +1,4 @@
-// All servers and workers of a database keep models and photos in one place, or do not start.
+// All servers and workers of a database use the same location of models and images, or do not start.
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -41,32 +41,32 @@ test('a worker without the --assets of the servers does not start, and says wher
   await startServer({ database, dataDir: temporaryFolder(), assets, s3Endpoint: s3.endpoint() });
   const dataDir = temporaryFolder();
   const message = await refusal(startWorker({ database, dataDir }));
-  expect(message).toContain(`The models and photos of this database lie in ${assets} at ${s3.endpoint()}`);
+  expect(message).toContain(`The models and images of this database are in ${assets} at ${s3.endpoint()}`);
   expect(message).toContain(`the settings name ${join(dataDir, 'assets')}`);
-  expect(message).toContain('Give this worker the --assets of the servers');
+  expect(message).toContain("Give this worker the servers' --assets");
   const another = { assets: `s3://${bucketName}/another-place`, s3Endpoint: s3.endpoint() };
   expect(await refusal(startWorker({ database, dataDir, ...another }))).toContain('s3://models/another-place');
 });
 
-test('a worker beside a server on folders needs both of them: the models and the photos', async () => {
+test('a worker of a server on folders needs both folders: models and images', async () => {
   const installation = await newInstallation();
   const { config } = await startServer({ ...installation });
   const assets = join(config.dataDir, 'assets');
   expect(await refusal(startWorker({ ...installation, dataDir: temporaryFolder(), assets }))).toContain(
-    '--data-dir too',
+    'also their --data-dir',
   );
   expect(await refusal(startWorker({ ...installation, assets: temporaryFolder() }))).toContain(
     '--assets of the servers',
   );
 });
 
-test('a folder of the same name is refused where it is not the same folder', async () => {
+test('another folder of the same name is refused', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });
   await server.close();
   // As on another machine, or while the disk is not mounted.
   rmSync(join(installation.dataDir, 'assets'), { recursive: true });
-  expect(await refusal(startWorker(installation))).toContain('is its disk mounted?');
+  expect(await refusal(startWorker(installation))).toContain('Check that its disk is mounted');
 });
 
 test('a worker that is started before the first server waits for it', async () => {
@@ -77,7 +77,7 @@ test('a worker that is started before the first server waits for it', async () =
   await close();
 });
 
-test('a server moves the database to another place only when nobody works and the models are there', async () => {
+test('a server moves the database to another location only when no process uses it and the models are there', async () => {
   const installation = await newInstallation();
   const db = openDatabase(installation.database);
   onTestFinished(() => db.destroy());
@@ -94,13 +94,13 @@ test('a server moves the database to another place only when nobody works and th
   const assets = temporaryFolder();
   const elsewhere = { ...installation, assets };
   cpSync(join(old, job), join(assets, job), { recursive: true });
-  expect(await refusal(startServer(elsewhere))).toContain('stop all servers and workers first');
+  expect(await refusal(startServer(elsewhere))).toContain('first stop all servers and workers');
   await server.close();
   rmSync(join(assets, job), { recursive: true });
-  expect(await refusal(startServer(elsewhere))).toContain(`The newest model, ${keys.modelKey}, is not there`);
+  expect(await refusal(startServer(elsewhere))).toContain(`The newest model, ${keys.modelKey}, is missing here`);
   cpSync(join(old, job), join(assets, job), { recursive: true });
   await startServer(elsewhere);
-  expect(await refusal(startWorker(installation))).toContain(`lie in ${assets} and`);
+  expect(await refusal(startWorker(installation))).toContain(`are in ${assets} and`);
 });
 
 /** Copies the database `of`, which no server may use meanwhile. The copy is like a restored dump. */
@@ -133,7 +133,7 @@ test.each(['a bucket', 'folders'])(
     await (await startServer({ database: await copyOf(original), dataDir: temporaryFolder() })).close();
 
     // As the message advises.
-    const markers = /of the other, delete (.+), and start this one again/.exec(message)?.[1]?.split(' and ') ?? [];
+    const markers = /of the other one, delete (.+), and start this one again/.exec(message)?.[1]?.split(' and ') ?? [];
     for (const marker of markers) {
       if (where === 'folders') rmSync(marker);
       else await s3.emptyBucket({ prefix: '' }).bucket.remove(marker.replace(`s3://${bucketName}/`, ''), 10_000);

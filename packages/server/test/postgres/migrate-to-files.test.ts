@@ -105,7 +105,7 @@ test('broken off by the bucket, it goes on; what is there is not sent again, and
   const passes = async () => {};
   const refused = { status: 403, code: 'AccessDenied' };
   s3.proxy().plan(/^PUT .*\/assets\//, passes, passes, ...wanted.map(() => refused));
-  await expect(move()).rejects.toThrow(/^Cannot use the bucket .* do not permit writing .*Run this again/);
+  await expect(move()).rejects.toThrow(/^Cannot use the bucket .* do not permit writing .*run this command again/);
   s3.proxy().mend();
   expect(await keysIn(bucket, 'assets/')).toHaveLength(2);
 

@@ -13,7 +13,7 @@ import { keyInFile } from '../../src/base/server-key.js';
 import { loadConfig } from '../../src/config.js';
 import { DashboardTokens } from '../../src/data/accounts/dashboard-tokens.js';
 import { type Db, migrate, openDatabase } from '../../src/data/db/open.js';
-import { sharedKey } from '../../src/data/installation/shared-key.js';
+import { sharedKey } from '../../src/data/installation/open-stores.js';
 import { copiedTableNames, copiedTables } from '../../src/data/moving/copied-tables.js';
 import { migrateTo } from '../../src/data/moving/migrate-to.js';
 import { openSource } from '../../src/data/moving/source.js';
@@ -245,7 +245,7 @@ test('killed in the middle, it goes on where it was, also when the source has ch
     await db.destroy();
   }
   await expect(serveFrom({ dataDir, database })).rejects.toThrow(
-    /is only half filled by `gen3d admin migrate-to`: run/,
+    /contains an incomplete copy by `gen3d admin migrate-to`\. Run/,
   );
   // The old server is needed once more: a job is made, another's event is delivered, a third is charged.
   const old = await serveFrom({ dataDir, database: 'sqlite', maxOpenJobs: 10_000 }, apiKey);
@@ -280,9 +280,7 @@ test('a source that a server has open is refused, and while it is copied no serv
 test('a source that is not there, or is of another version, is refused and left alone', async () => {
   const database = await emptyDatabase();
   const nowhere = join(temporaryFolder(), 'nothing');
-  await expect(move(nowhere, database)).rejects.toThrow(
-    /nothing\/gen3d\.sqlite is not there. Say where with --data-dir/,
-  );
+  await expect(move(nowhere, database)).rejects.toThrow(/nothing\/gen3d\.sqlite does not exist\. Set --data-dir/);
   const { dataDir } = await installation();
   const change = async (statement: ReturnType<typeof sql>) => {
     const db = databaseAt(sqliteOf(dataDir));
@@ -317,7 +315,7 @@ test('a target that holds something else is refused, and nothing of it is touche
     await migrate(db);
     await newAccount(db, 'somebody');
   });
-  await expect(move(dataDir, used)).rejects.toThrow(/is in use by gen3d already \(it has rows in accounts, ledger\)/);
+  await expect(move(dataDir, used)).rejects.toThrow(/is already in use by gen3d \(it has rows in accounts, ledger\)/);
   expect((await contentOf(used)).accounts).toMatchObject([{ name: 'somebody' }]);
 
   const newer = await withDatabase(async (db) => {
@@ -335,9 +333,11 @@ test('a target is filled from one installation, once', async () => {
   await move(dataDir, database);
   const admin = await openAdmin(loadConfig({}, {}, { dataDir, database }));
   const account = await admin.createAccount('made on PostgreSQL');
-  await expect(move(dataDir, database)).rejects.toThrow(/was filled from here before, to the end: start servers on it/);
+  await expect(move(dataDir, database)).rejects.toThrow(
+    /already contains a complete copy of this installation\. Start servers on it/,
+  );
   const other = await installation();
-  await expect(move(other.dataDir, database)).rejects.toThrow(/holds the copy of another installation/);
+  await expect(move(other.dataDir, database)).rejects.toThrow(/contains the copy of another installation/);
   expect(await admin.listAccounts()).toContainEqual(account);
   await admin.close();
 });
@@ -361,6 +361,6 @@ test('a PostgreSQL that cannot be reached is named without its password', async 
   const { dataDir } = await installation();
   const refused = move(dataDir, 'postgres://gen3d:s3cret@127.0.0.1:1/gen3d');
   await expect(refused).rejects.toThrow(
-    /^Cannot use postgres:\/\/gen3d@127\.0\.0\.1:1\/gen3d\. .*ECONNREFUSED.*Run this again/,
+    /^Cannot use postgres:\/\/gen3d@127\.0\.0\.1:1\/gen3d\. .*ECONNREFUSED.*run this command again/,
   );
 });

@@ -65,7 +65,7 @@ export function sharedS3() {
         bucket: bucketName,
         endpoint,
         forcePathStyle: true,
-        silenceMs: 2_000,
+        idleTimeoutMs: 2_000,
         ...options,
         prefix,
       });

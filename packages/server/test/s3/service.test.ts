@@ -106,7 +106,7 @@ test('a bucket that nobody was let into is named in the log at the start', async
   let lines = '';
   const log = pino({ level: 'warn' }, { write: (line: string) => (lines += line) });
   await startServer({ ...(await newInstallation()), assets, s3Endpoint: s3.endpoint(), assetsUrl: closed }, { log });
-  await until(async () => lines.includes(`Nobody can read the assets: ${closed}/sample/`));
+  await until(async () => lines.includes(`The assets are not public: ${closed}/sample/`));
 });
 
 test('a photo that cannot be stored is 503, makes no job and leaves nothing; a photo at a URL needs no store', async () => {

@@ -43,7 +43,7 @@ describe.each([
   { name: 'S3', emptyStore: emptyBucket },
 ])('in $name', ({ emptyStore }) => {
   describe('an attempt', () => {
-    test('that lost the job removes what it stored, and nothing of the attempt that won', async () => {
+    test('that lost the job removes its own files, and none of the winning attempt', async () => {
       const { store, has, unsettled } = emptyStore();
       const job = newUlid();
       const loser = await store.put(job, model, thumbnail);
@@ -55,7 +55,7 @@ describe.each([
       expect(await unsettled()).toEqual([]);
     });
 
-    test('has keys below its job that nobody can guess', async () => {
+    test('has unguessable keys below its job', async () => {
       const { store } = emptyStore();
       const { modelKey, thumbnailKey } = await store.put('01ARZ3NDEKTSV4RRFFQ69G5FAV', model, thumbnail);
       expect(modelKey).toMatch(/^01ARZ3NDEKTSV4RRFFQ69G5FAV\/[\w-]{22}\/model\.glb$/);
@@ -63,7 +63,7 @@ describe.each([
     });
   });
 
-  test('the sample keeps its address as long as it is the same', async () => {
+  test('the sample keeps its keys as long as its content is the same', async () => {
     const { store, has } = emptyStore();
     const first = await store.putSample(model, thumbnail);
     expect(await store.putSample(model, thumbnail)).toEqual(first);
@@ -73,7 +73,7 @@ describe.each([
   });
 
   describe('the sweep', () => {
-    test('removes what is not recorded with a finished job, and keeps what is', async () => {
+    test('keeps the files recorded with a finished job, and removes all others', async () => {
       const { store, has, unsettled } = emptyStore();
       const [done, failed] = [newUlid(), newUlid()];
       const crashed = await store.put(done, model, thumbnail);
@@ -89,7 +89,7 @@ describe.each([
       expect(await unsettled()).toEqual([]);
     });
 
-    test('leaves alone what is young, what may still be recorded, and what a deleted record may have named', async () => {
+    test('keeps recent files, files of unfinished jobs, and files of jobs whose record was deleted', async () => {
       const { store, has, unsettled } = emptyStore();
       const [open, deleted] = [newUlid(), newUlid()];
       const running = await store.put(open, model, thumbnail);
@@ -102,7 +102,7 @@ describe.each([
       expect(await unsettled()).toHaveLength(1);
     });
 
-    test('finds nothing where nothing was ever stored', async () => {
+    test('does nothing in an empty store', async () => {
       await emptyStore().store.sweep(later(), async () => undefined);
     });
 
@@ -118,22 +118,22 @@ describe.each([
 describe('in S3', () => {
   const job = newUlid();
 
-  test('an object carries its type, and that it never changes; its digest went with it', async () => {
+  test('an object has its type, is marked as immutable, and is sent with its digest', async () => {
     const { bucket, url } = s3.emptyBucket();
     const { modelKey, thumbnailKey } = await new S3AssetStore(bucket).put(job, model, thumbnail);
-    const answer = await fetch(`${url}assets/${modelKey}`);
-    expect(answer.headers.get('content-type')).toBe('model/gltf-binary');
-    expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    const response = await fetch(`${url}assets/${modelKey}`);
+    expect(response.headers.get('content-type')).toBe('model/gltf-binary');
+    expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect((await fetch(`${url}assets/${thumbnailKey}`)).headers.get('content-type')).toBe('image/jpeg');
     const { headers } = s3.proxy().seen.find(({ what }) => what.includes(modelKey))!;
-    // SHA-256 of "glTF": once for the store to keep, once under the signature; in the head, where every server reads it.
+    // SHA-256 of "glTF": once for the store, once for the signature; in the headers, which every server supports.
     const digest = 'x0+RlDl5JYKqTwsYjsKpKGdc2zunJ5d4HOtt+qhrMT8=';
     expect(headers['x-amz-checksum-sha256']).toBe(digest);
     expect(Buffer.from(String(headers['x-amz-content-sha256']), 'hex').toString('base64')).toBe(digest);
     expect(headers['x-amz-trailer']).toBeUndefined();
   });
 
-  test('an attempt that could not be stored whole is found by the sweep, once its job is over', async () => {
+  test('a partially stored attempt is removed by the sweep once its job is finished', async () => {
     const { bucket } = s3.emptyBucket();
     const store = new S3AssetStore(bucket);
     s3.proxy().plan(/thumbnail/, { status: 403, code: 'AccessDenied' });
@@ -145,7 +145,7 @@ describe('in S3', () => {
     expect(await keysIn(bucket)).toEqual([]);
   });
 
-  test('what cannot be settled while the store is away is settled by the sweep, which says when it cannot', async () => {
+  test('the sweep settles what could not be settled during an outage, and rejects if it cannot', async () => {
     const { bucket } = s3.emptyBucket();
     const store = new S3AssetStore(bucket);
     const kept = await store.put(job, model, thumbnail);

@@ -6,45 +6,45 @@ export interface AssetKeys {
   thumbnailKey: string;
 }
 
-/** What is recorded about a job: whether it is over, and which model is its own then. */
+/** The recorded outcome of a job: whether it is finished, and with which model. */
 export interface Outcome {
   finished: boolean;
   modelKey: string | null;
 }
 
 /**
- * Finished models and thumbnails. A key is a path below the assets URL, the same in every store, and never changes its
- * content.
+ * Models and thumbnails of finished jobs. A key is a path below the assets URL. It is the same in every store, and its
+ * content never changes.
  *
- * Each attempt at a job has a folder of its own and touches no other, so an attempt that lost its lease, and even one that
- * was frozen and goes on long after, overwrites and removes nothing of the one that won. `put` is followed by `keep` or
- * `discard`; what a crash or an outage leaves in between, `sweep` finds by the mark that `put` makes first.
+ * Each attempt at a job writes only to its own folder, so an attempt that lost its lease, even one that was suspended and
+ * resumes much later, cannot overwrite or remove the files of the winning attempt. `put` is followed by `keep` or
+ * `discard`. If a crash or an outage prevents both, `sweep` finds the files by the attempt marker that `put` writes first.
  */
 export interface AssetStore {
-  /** Stores what one attempt made. The random part keeps the URLs, which need no key, from being guessed from a job's id. */
+  /** Stores the files of one attempt. The keys contain a random part, so that the public URLs cannot be guessed. */
   put(jobId: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
-  /** Stores the sample of the test key. The folder is named for its content: a new sample leaves the old URLs alone. */
+  /** Stores the sample of the test key. Its folder is named by a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
 
-  /** The bytes under a key; undefined where there are none. */
+  /** The content of a key. Undefined if the key does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
 
-  /** Whether there are bytes under a key. */
+  /** Whether a key exists. */
   has(key: string): Promise<boolean>;
 
-  /** Stores a finished asset under the key that it has in another store. */
+  /** Stores an asset under the same key as in another store. */
   write(key: string, bytes: Uint8Array): Promise<void>;
 
-  /** The job is recorded as finished with these: they stay for ever. */
+  /** Marks files as permanent, once the job is recorded as finished with them. */
   keep(keys: AssetKeys): Promise<void>;
 
-  /** Removes what an attempt stored when its job turned out not to be ours to finish. */
+  /** Removes the files of an attempt that lost its lease. */
   discard(keys: AssetKeys): Promise<void>;
 
   /**
-   * Settles the attempts older than `olderThan` (milliseconds since 1970) that ended without a word, once their job is
-   * finished: what is recorded with it stays, the rest goes. A job that has no record any more keeps its files.
+   * Settles unsettled attempts older than `olderThan` (milliseconds since 1970) whose job is finished: keeps the files
+   * recorded with the job, and removes all others. A job whose record was deleted keeps its files.
    */
   sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void>;
 }
@@ -63,17 +63,17 @@ export const keysOf = (folder: string): AssetKeys => ({
 /** The folder of an attempt, or of the sample. */
 export const folderOf = ({ modelKey }: AssetKeys): string => modelKey.slice(0, modelKey.lastIndexOf('/'));
 
-/** The name of an attempt's mark: neither a job's id nor the random part has a dot. */
-export const markOf = (attempt: string): string => attempt.replace('/', '.');
+/** The name of an attempt's marker. Neither a job's id nor the random part contains a dot. */
+export const attemptMarkerOf = (attempt: string): string => attempt.replace('/', '.');
 
-/** Settles one attempt that ended without a word. */
+/** Settles one attempt by its marker. */
 export async function settle(
   store: Pick<AssetStore, 'keep' | 'discard'>,
-  mark: string,
+  marker: string,
   outcomeOf: (jobId: string) => Promise<Outcome | undefined>,
 ): Promise<void> {
-  const keys = keysOf(mark.replace('.', '/'));
-  const outcome = await outcomeOf(mark.slice(0, mark.indexOf('.')));
+  const keys = keysOf(marker.replace('.', '/'));
+  const outcome = await outcomeOf(marker.slice(0, marker.indexOf('.')));
   if (!outcome || outcome.modelKey === keys.modelKey) await store.keep(keys);
   else if (outcome.finished) await store.discard(keys);
 }

@@ -4,31 +4,35 @@ import { syncFolder, writeDurably } from '../../base/durable-file.js';
 import {
   type AssetKeys,
   type AssetStore,
+  attemptMarkerOf,
   folderOf,
   keysOf,
-  markOf,
   newAttempt,
   type Outcome,
   sampleFolder,
   settle,
 } from './asset-store.js';
 
-/** One empty file for each attempt that may have stored something and has not said what became of it. Never served: a dot. */
+/** Folder of the attempt markers. The asset server never serves names that start with a dot. */
 const unsettled = '.unsettled';
 
 /** Assets on the local disk. */
 export class FolderAssetStore implements AssetStore {
-  constructor(readonly folder: string) {}
+  readonly folder: string;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
 
   async put(jobId: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
     await mkdir(join(this.folder, unsettled), { recursive: true });
-    // Not synced: after a power cut the worst is a file that nobody names.
-    await writeFile(this.#mark(attempt), '');
+    // Not synced: after a power cut, at worst an unreferenced file is left.
+    await writeFile(this.#markerPath(attempt), '');
     try {
       return await this.#write(attempt, model, thumbnail);
     } catch (error) {
-      // A full disk, most likely: half an attempt would only keep it so.
+      // Most likely the disk is full; a partial attempt would waste space.
       await this.#remove(attempt);
       throw error;
     }
@@ -56,28 +60,25 @@ export class FolderAssetStore implements AssetStore {
     await this.#syncFoldersOf(dirname(key));
   }
 
-  /**
-   * Every asset that is somebody's, once nobody writes here any more: what an attempt left behind that came to nothing is
-   * not among them.
-   */
+  /** The keys of all assets except those of abandoned attempts. Call it only while no process writes to the store. */
   async *keys(outcomeOf: (jobId: string) => Promise<Outcome | undefined>): AsyncGenerator<string> {
     const abandoned = new Set<string>();
-    for (const mark of await this.#marks()) {
-      abandoned.add(mark);
-      const keep = async (keys: AssetKeys) => void abandoned.delete(markOf(folderOf(keys)));
-      await settle({ keep, discard: async () => {} }, mark, outcomeOf);
+    for (const marker of await this.#markers()) {
+      abandoned.add(marker);
+      const keep = async (keys: AssetKeys) => void abandoned.delete(attemptMarkerOf(folderOf(keys)));
+      await settle({ keep, discard: async () => {} }, marker, outcomeOf);
     }
     for await (const job of visible(this.folder)) {
       for await (const attempt of visible(join(this.folder, job))) {
         const folder = `${job}/${attempt}`;
-        if (abandoned.has(markOf(folder))) continue;
+        if (abandoned.has(attemptMarkerOf(folder))) continue;
         for await (const file of visible(join(this.folder, folder))) yield `${folder}/${file}`;
       }
     }
   }
 
   async keep(keys: AssetKeys): Promise<void> {
-    await rm(this.#mark(folderOf(keys)), { force: true });
+    await rm(this.#markerPath(folderOf(keys)), { force: true });
   }
 
   async discard(keys: AssetKeys): Promise<void> {
@@ -85,18 +86,18 @@ export class FolderAssetStore implements AssetStore {
   }
 
   async sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void> {
-    for (const mark of await this.#marks()) {
-      const found = await stat(join(this.folder, unsettled, mark)).catch(() => undefined); // settled meanwhile
-      if (found && found.mtimeMs < olderThan) await settle(this, mark, outcomeOf);
+    for (const marker of await this.#markers()) {
+      const found = await stat(join(this.folder, unsettled, marker)).catch(() => undefined); // settled meanwhile
+      if (found && found.mtimeMs < olderThan) await settle(this, marker, outcomeOf);
     }
   }
 
-  #marks(): Promise<string[]> {
+  #markers(): Promise<string[]> {
     return readdir(join(this.folder, unsettled)).catch(() => []);
   }
 
-  #mark(attempt: string): string {
-    return join(this.folder, unsettled, markOf(attempt));
+  #markerPath(attempt: string): string {
+    return join(this.folder, unsettled, attemptMarkerOf(attempt));
   }
 
   async #write(folder: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
@@ -107,7 +108,7 @@ export class FolderAssetStore implements AssetStore {
     return keys;
   }
 
-  /** The folders are new as well, and each is an entry of the one above. */
+  /** Syncs the parent folders too, since the folders are new entries in them. */
   async #syncFoldersOf(folder: string): Promise<void> {
     await syncFolder(join(this.folder, dirname(folder)));
     await syncFolder(this.folder);
@@ -115,11 +116,11 @@ export class FolderAssetStore implements AssetStore {
 
   async #remove(attempt: string): Promise<void> {
     await rm(join(this.folder, attempt), { recursive: true, force: true });
-    await rm(this.#mark(attempt), { force: true });
+    await rm(this.#markerPath(attempt), { force: true });
   }
 }
 
-/** Names in a folder but those that start with a dot: files still being written, and our marks. */
+/** Names in a folder except those that start with a dot: drafts and markers. */
 async function* visible(folder: string): AsyncGenerator<string> {
   for await (const { name } of await opendir(folder)) if (!name.startsWith('.')) yield name;
 }

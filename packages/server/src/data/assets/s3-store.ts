@@ -1,44 +1,47 @@
 import type { Bucket, Content } from '../s3/bucket.js';
-import { isStorageUnavailable } from '../s3/unavailable.js';
+import { isStorageUnavailable } from '../s3/errors.js';
 import {
   type AssetKeys,
   type AssetStore,
+  attemptMarkerOf,
   folderOf,
   keysOf,
-  markOf,
   newAttempt,
   type Outcome,
   sampleFolder,
   settle,
 } from './asset-store.js';
 
-/** The only keys that anybody may read without credentials: the assets URL leads here. */
+/** The only keys that can be read without credentials. The assets URL points here. */
 export const assetsPrefix = 'assets/';
-/** One empty object for each attempt that may have stored something and has not said what became of it. */
+/** Prefix of the attempt markers, which are empty objects. */
 const unsettledPrefix = 'unsettled/';
 
-/** Content never changes under its key, so whoever has it need not ask again. */
+/** The content of a key never changes. */
 const cacheControl = 'public, max-age=31536000, immutable';
 const model: Content = { type: 'model/gltf-binary', cacheControl };
 const thumbnail: Content = { type: 'image/jpeg', cacheControl };
-const mark: Content = { type: 'application/octet-stream' };
+const marker: Content = { type: 'application/octet-stream' };
 
-/** Far below the age at which the sweep looks at an attempt, so that nothing is written behind its back. */
-const writeMs = 5 * 60_000;
-const smallMs = 60_000;
+/** Far below the age at which the sweep settles an attempt, so that no write comes after the sweep. */
+const transferTimeoutMs = 5 * 60_000;
+const requestTimeoutMs = 60_000;
 
 /**
- * Assets in a bucket. An object is there whole or not at all, and strongly consistent, so a model is seen complete or not.
- * The store being away keeps neither `keep` nor `discard` from returning: what they leave, the sweep finds.
+ * Assets in a bucket. Objects are written atomically and are strongly consistent. `keep` and `discard` also resolve while
+ * the store is unavailable; the sweep finishes their work.
  */
 export class S3AssetStore implements AssetStore {
-  constructor(private readonly bucket: Bucket) {}
+  readonly #bucket: Bucket;
+
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
+  }
 
   async put(jobId: string, modelBytes: Uint8Array, thumbnailBytes: Uint8Array): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
-    await this.bucket.put(this.#mark(attempt), new Uint8Array(), mark, smallMs);
-    // A failure leaves the mark: a write that was given up may still be carried out, and only the sweep comes late enough
-    // to find all of it.
+    await this.#bucket.put(this.#markerKey(attempt), new Uint8Array(), marker, requestTimeoutMs);
+    // On failure the marker stays: the store may still carry out a write that timed out, and the sweep comes later.
     return this.#write(attempt, modelBytes, thumbnailBytes);
   }
 
@@ -47,38 +50,38 @@ export class S3AssetStore implements AssetStore {
   }
 
   async read(key: string): Promise<Uint8Array | undefined> {
-    return this.bucket.get(assetsPrefix + key, writeMs);
+    return this.#bucket.get(assetsPrefix + key, transferTimeoutMs);
   }
 
   async has(key: string): Promise<boolean> {
-    return this.bucket.has(assetsPrefix + key, smallMs);
+    return this.#bucket.has(assetsPrefix + key, requestTimeoutMs);
   }
 
   async write(key: string, bytes: Uint8Array): Promise<void> {
-    await this.bucket.put(assetsPrefix + key, bytes, key.endsWith('.glb') ? model : thumbnail, writeMs);
+    await this.#bucket.put(assetsPrefix + key, bytes, key.endsWith('.glb') ? model : thumbnail, transferTimeoutMs);
   }
 
   async keep(keys: AssetKeys): Promise<void> {
-    await leftToSweep(this.bucket.remove(this.#mark(folderOf(keys)), smallMs));
+    await ignoreUnavailable(this.#bucket.remove(this.#markerKey(folderOf(keys)), requestTimeoutMs));
   }
 
   async discard(keys: AssetKeys): Promise<void> {
-    await leftToSweep(this.#remove(keys));
+    await ignoreUnavailable(this.#remove(keys));
   }
 
   async sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void> {
-    // Here an error counts: a store that permits no deletion would fill up unseen.
-    const strictly = {
-      keep: (keys: AssetKeys) => this.bucket.remove(this.#mark(folderOf(keys)), smallMs),
+    // Errors are not ignored here: a store that forbids deletion would fill up unnoticed.
+    const strict = {
+      keep: (keys: AssetKeys) => this.#bucket.remove(this.#markerKey(folderOf(keys)), requestTimeoutMs),
       discard: (keys: AssetKeys) => this.#remove(keys),
     };
-    for await (const { key, modifiedAt } of this.bucket.list(unsettledPrefix, smallMs)) {
-      if (modifiedAt < olderThan) await settle(strictly, key.slice(unsettledPrefix.length), outcomeOf);
+    for await (const { key, modifiedAt } of this.#bucket.list(unsettledPrefix, requestTimeoutMs)) {
+      if (modifiedAt < olderThan) await settle(strict, key.slice(unsettledPrefix.length), outcomeOf);
     }
   }
 
-  #mark(attempt: string): string {
-    return unsettledPrefix + markOf(attempt);
+  #markerKey(attempt: string): string {
+    return unsettledPrefix + attemptMarkerOf(attempt);
   }
 
   async #write(folder: string, modelBytes: Uint8Array, thumbnailBytes: Uint8Array): Promise<AssetKeys> {
@@ -89,14 +92,14 @@ export class S3AssetStore implements AssetStore {
   }
 
   async #remove(keys: AssetKeys): Promise<void> {
-    await this.bucket.remove(assetsPrefix + keys.modelKey, smallMs);
-    await this.bucket.remove(assetsPrefix + keys.thumbnailKey, smallMs);
-    // Last: as long as anything is left, the sweep must find it.
-    await this.bucket.remove(this.#mark(folderOf(keys)), smallMs);
+    await this.#bucket.remove(assetsPrefix + keys.modelKey, requestTimeoutMs);
+    await this.#bucket.remove(assetsPrefix + keys.thumbnailKey, requestTimeoutMs);
+    // Last, so that the sweep can find files that were not removed.
+    await this.#bucket.remove(this.#markerKey(folderOf(keys)), requestTimeoutMs);
   }
 }
 
-async function leftToSweep(work: Promise<void>): Promise<void> {
+async function ignoreUnavailable(work: Promise<void>): Promise<void> {
   await work.catch((error: unknown) => {
     if (!isStorageUnavailable(error)) throw error;
   });

@@ -7,7 +7,7 @@ import type { AssetKeys, AssetStore } from './asset-store.js';
 /** Found by package name, so that the built package and the sources find the same folder. */
 const shippedSample = join(dirname(createRequire(import.meta.url).resolve('@gen3d/server/package.json')), 'sample');
 
-/** Puts the sample of the public test key among the assets. Undefined when `folder` does not hold one. */
+/** Stores the sample of the public test key among the assets. Undefined if `folder` does not contain one. */
 export async function installSample(assets: AssetStore, folder = shippedSample): Promise<AssetKeys | undefined> {
   const model = join(folder, 'model.glb');
   const thumbnail = join(folder, 'thumbnail.jpg');

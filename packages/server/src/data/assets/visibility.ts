@@ -1,17 +1,17 @@
-/** A proxy that never answers shall not hold up the news. */
+/** Limits how long an unresponsive proxy can delay the warning. */
 const timeoutMs = 10_000;
 
 /**
- * Why a browser could not load `url`, as a sentence for whoever runs the server; undefined when it can. A bucket is private
- * until somebody opens the part with the assets, and nothing else would say so before the first customer does.
+ * Why browsers cannot load `url`, as a sentence for the operator, or undefined if they can. A new bucket is private, and
+ * otherwise the first user would discover that.
  */
 export async function whyHidden(url: string): Promise<string | undefined> {
   const advice =
-    'see docs/operations/s3.md for the policy of the bucket, or set --assets-url to where the assets can be read';
+    'see docs/operations/s3.md for the policy of the bucket, or set --assets-url to the public address of the assets';
   try {
-    const answer = await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(timeoutMs) });
-    return answer.ok ? undefined : `Nobody can read the assets: ${url} answers HTTP ${answer.status}; ${advice}`;
+    const response = await fetch(url, { method: 'HEAD', signal: AbortSignal.timeout(timeoutMs) });
+    return response.ok ? undefined : `The assets are not public: ${url} returned HTTP ${response.status}; ${advice}`;
   } catch {
-    return `The assets cannot be reached from here: no answer from ${new URL(url).origin}; ${advice}`;
+    return `The assets cannot be reached from this machine: no response from ${new URL(url).origin}; ${advice}`;
   }
 }

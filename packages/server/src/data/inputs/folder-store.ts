@@ -1,15 +1,18 @@
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { writeDurably } from '../../base/durable-file.js';
-import type { InputStore } from './input-store.js';
-import { UnreadablePhotoError } from './unreadable.js';
+import { type InputStore, UnreadableImageError } from './input-store.js';
 
-/** Photos on the local disk, each a file with its job's name. */
+/** Images on the local disk, each in a file named by its job's id. */
 export class FolderInputStore implements InputStore {
-  constructor(readonly folder: string) {}
+  readonly folder: string;
 
-  async put(jobId: string, photo: Uint8Array): Promise<void> {
-    await writeDurably(join(this.folder, jobId), photo);
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async put(jobId: string, image: Uint8Array): Promise<void> {
+    await writeDurably(join(this.folder, jobId), image);
   }
 
   async replace(jobId: string, prepared: Uint8Array): Promise<void> {
@@ -21,7 +24,7 @@ export class FolderInputStore implements InputStore {
       return await readFile(join(this.folder, jobId));
     } catch (cause) {
       const { message } = cause as NodeJS.ErrnoException;
-      throw new UnreadablePhotoError(`the photo of job ${jobId} cannot be read: ${message}`, { cause });
+      throw new UnreadableImageError(`The image of job ${jobId} cannot be read: ${message}`, { cause });
     }
   }
 
@@ -31,7 +34,7 @@ export class FolderInputStore implements InputStore {
 
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.folder)) {
-      const found = await stat(join(this.folder, name)).catch(ifMissing); // its job has just finished
+      const found = await stat(join(this.folder, name)).catch(ifMissing); // its job finished meanwhile
       if (found && found.mtimeMs < olderThan && !(await isNeeded(name))) await this.remove(name);
     }
   }

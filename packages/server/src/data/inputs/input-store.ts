@@ -1,23 +1,34 @@
 /**
- * The images of jobs, one per job, kept until the job is finished: as it came in the request, and after its preparation as
- * `normalizeImage` made it. They belong to their owners and are never served.
+ * The images of jobs, one per job, kept until the job is finished: as received, and after preparation as the result of
+ * `normalizeImage`. They are private and never served.
  */
 export interface InputStore {
-  /** Stores a job's photo; when this resolves it survives a crash. */
-  put(jobId: string, photo: Uint8Array): Promise<void>;
+  /** Stores a job's image. Once this resolves, the image survives a crash. */
+  put(jobId: string, image: Uint8Array): Promise<void>;
 
-  /**
-   * Stores the prepared image instead of the original, if there is one. After a crash at any point, one of them is
-   * there.
-   */
+  /** Replaces the original, if any, with the prepared image. After a crash at any point, one of them exists. */
   replace(jobId: string, prepared: Uint8Array): Promise<void>;
 
-  /** @throws {UnreadablePhotoError} if it is not there, or the folder cannot be read */
+  /** @throws {UnreadableImageError} if the image does not exist or cannot be read */
   read(jobId: string): Promise<Uint8Array>;
 
-  /** There need not be one. */
+  /** Removes a job's image, if any. */
   remove(jobId: string): Promise<void>;
 
-  /** Removes photos older than `olderThan` (milliseconds since 1970) that `isNeeded` does not claim: a crash left them. */
+  /** Removes images older than `olderThan` (milliseconds since 1970) for which `isNeeded` is false, left by a crash. */
   sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void>;
+}
+
+/**
+ * A stored image is missing or cannot be read. The operator can usually repair this (a disk that is not mounted, another
+ * machine's folder), so the job waits for a while before it fails.
+ */
+export class UnreadableImageError extends Error {
+  override readonly name = 'UnreadableImageError';
+
+  /** Whether the image does not exist, rather than being unreadable. */
+  get isMissing(): boolean {
+    const { code } = (this.cause ?? { code: 'ENOENT' }) as NodeJS.ErrnoException;
+    return code === 'ENOENT';
+  }
 }

@@ -1,72 +1,76 @@
 import { randomToken } from '../../base/ids.js';
 import type { Bucket } from '../s3/bucket.js';
-import { isStorageUnavailable } from '../s3/unavailable.js';
-import type { InputStore } from './input-store.js';
-import { UnreadablePhotoError } from './unreadable.js';
+import { isStorageUnavailable } from '../s3/errors.js';
+import { type InputStore, UnreadableImageError } from './input-store.js';
 
-/** Never below the assets URL. */
+/** Outside the assets URL. */
 export const inputsPrefix = 'inputs/';
 
-/** A caller waits for its 202 meanwhile. */
-const putMs = 20_000;
-const readMs = 60_000;
-const smallMs = 30_000;
+/** Short, because a client waits for its 202. */
+const putTimeoutMs = 20_000;
+const readTimeoutMs = 60_000;
+const requestTimeoutMs = 30_000;
 
 /**
- * Photos in a bucket, so that a worker on another machine can read them. A key is the job's id and a random part: a job's id
- * is no secret, and nobody shall find a photo by it in a bucket that was opened too far. Listing finds it for us.
+ * Images in a bucket, so that workers on other machines can read them. A key is the job's id and a random part, which a
+ * listing finds: job ids are not secret, and must not reveal an image in a bucket that is accidentally public.
  */
 export class S3InputStore implements InputStore {
-  constructor(private readonly bucket: Bucket) {}
+  readonly #bucket: Bucket;
 
-  async put(jobId: string, photo: Uint8Array): Promise<void> {
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
+  }
+
+  async put(jobId: string, image: Uint8Array): Promise<void> {
     try {
-      await this.#putAnother(jobId, photo);
+      await this.#putNew(jobId, image);
     } catch (error) {
-      // The write may have been carried out and only its answer lost. Nobody waits for this; the sweep comes after it.
+      // The write may have succeeded and only the response was lost. Not awaited; the sweep removes what is left.
       void this.remove(jobId);
       throw error;
     }
   }
 
   async replace(jobId: string, prepared: Uint8Array): Promise<void> {
-    // Listed before the new object is stored: of two processes that replace concurrently, neither removes both objects.
+    // Listed before storing the new object, so that two concurrent calls never remove both objects.
     const replaced: string[] = [];
-    for await (const { key } of this.bucket.list(this.#start(jobId), smallMs)) replaced.push(key);
-    await this.#putAnother(jobId, prepared);
-    for (const key of replaced) await this.bucket.remove(key, smallMs);
+    for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs)) replaced.push(key);
+    await this.#putNew(jobId, prepared);
+    for (const key of replaced) await this.#bucket.remove(key, requestTimeoutMs);
   }
 
   async read(jobId: string): Promise<Uint8Array> {
-    for await (const { key } of this.bucket.list(this.#start(jobId), smallMs)) {
-      const photo = await this.bucket.get(key, readMs);
-      if (photo) return photo;
+    for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs)) {
+      const image = await this.#bucket.get(key, readTimeoutMs);
+      if (image) return image;
     }
-    throw new UnreadablePhotoError(`the photo of job ${jobId} is not in the object store`);
+    throw new UnreadableImageError(`The image of job ${jobId} is not in the object store`);
   }
 
   async remove(jobId: string): Promise<void> {
     try {
-      for await (const { key } of this.bucket.list(this.#start(jobId), smallMs)) await this.bucket.remove(key, smallMs);
+      for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs))
+        await this.#bucket.remove(key, requestTimeoutMs);
     } catch (error) {
-      // The store is away: the sweep finds what is left.
+      // The store is unavailable; the sweep removes the image later.
       if (!isStorageUnavailable(error)) throw error;
     }
   }
 
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
-    for await (const { key, modifiedAt } of this.bucket.list(inputsPrefix, smallMs)) {
+    for await (const { key, modifiedAt } of this.#bucket.list(inputsPrefix, requestTimeoutMs)) {
       const jobId = key.slice(inputsPrefix.length, key.indexOf('.'));
-      if (modifiedAt < olderThan && !(await isNeeded(jobId))) await this.bucket.remove(key, smallMs);
+      if (modifiedAt < olderThan && !(await isNeeded(jobId))) await this.#bucket.remove(key, requestTimeoutMs);
     }
   }
 
-  async #putAnother(jobId: string, image: Uint8Array): Promise<void> {
-    const key = `${this.#start(jobId)}${randomToken(22)}`;
-    await this.bucket.put(key, image, { type: 'application/octet-stream' }, putMs);
+  async #putNew(jobId: string, image: Uint8Array): Promise<void> {
+    const key = `${this.#prefixOf(jobId)}${randomToken(22)}`;
+    await this.#bucket.put(key, image, { type: 'application/octet-stream' }, putTimeoutMs);
   }
 
-  #start(jobId: string): string {
+  #prefixOf(jobId: string): string {
     return `${inputsPrefix}${jobId}.`;
   }
 }

@@ -12,9 +12,9 @@ test.each([
   ['the images of the jobs', (data: string) => join(data, 'inputs')],
   ['another folder in it', (data: string) => join(data, 'public', 'models')],
   ['a path back into it', (data: string) => join(data, 'assets', '..', 'inputs')],
-])('assets in %s are refused, and both folders are named', (_place, place) => {
+])('assets in %s are refused with a message that names both folders', (_name, pathFor) => {
   const dataDir = join(temporaryFolder(), 'data');
-  const assets = place(dataDir);
+  const assets = pathFor(dataDir);
   expect(() => openDataDir({ dataDir, assets })).toThrow(ConfigError);
   expect(() => openDataDir({ dataDir, assets })).toThrow(
     `--assets (${assets}) must not contain the data directory (${dataDir})`,
@@ -22,7 +22,7 @@ test.each([
   expect(existsSync(join(dataDir, 'public'))).toBe(false);
 });
 
-test('a symbolic link does not hide where the assets are', () => {
+test('symbolic links to the assets are resolved', () => {
   const folder = temporaryFolder();
   const dataDir = join(folder, 'data');
   openDataDir({ dataDir, assets: undefined });
@@ -38,7 +38,7 @@ test('a symbolic link does not hide where the assets are', () => {
   expect(() => openDataDir({ dataDir: join(folder, 'link'), assets: dataDir })).toThrow('must not contain');
 });
 
-test('assets in the default folder, in a folder elsewhere and behind a link to one are accepted', () => {
+test('assets in the default folder, in another folder and behind a link to one are accepted', () => {
   const folder = temporaryFolder();
   const dataDir = join(folder, 'data');
   for (const assets of [undefined, join(dataDir, 'assets'), join(folder, 'data-assets'), join(folder, 'a', 'b')]) {

@@ -4,13 +4,13 @@ import { ConfigError } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
 import type { Config } from '../../config.js';
 
-/** Where things lie in the data directory. */
+/** Paths in the data directory. */
 export interface DataDir {
-  /** Path of the SQLite file, or URL of the PostgreSQL database that is used instead. */
+  /** Path of the SQLite file, or URL of the PostgreSQL database. */
   database: string;
-  /** Unless the assets are in a bucket: then the inputs are too. */
+  /** Unused if the assets are in a bucket, which then also contains the inputs. */
   inputs: string;
-  /** Folder, or s3:// URL of what is used instead. */
+  /** Folder or s3:// URL. */
   assets: string;
   models: string;
   /** Path of the server key's file; see server-key.ts. */
@@ -19,7 +19,7 @@ export interface DataDir {
 
 type DataDirConfig = Pick<Config, 'dataDir' | 'assets'> & Partial<Pick<Config, 'database'>>;
 
-/** The places alone, whether anything is there or not. */
+/** The paths, without accessing them. */
 export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfig): DataDir {
   return {
     database: database === 'sqlite' ? join(dataDir, 'gen3d.sqlite') : database,
@@ -31,14 +31,14 @@ export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfi
 }
 
 /**
- * Makes the data directory on first use. Safe when several processes start at once.
- * @throws {ConfigError} if it cannot be a folder, or the folder of the assets would publish what is in it
+ * Creates the data directory on first use. Safe when several processes start at the same time.
+ * @throws {ConfigError} if it cannot be a folder, or the assets folder would publish its content
  */
 export function openDataDir(config: DataDirConfig): DataDir {
-  // Owner only: it holds customers' photos, and the database holds what the server key can decrypt.
+  // Accessible only to its owner: it contains users' images, the server key and what that can decrypt.
   makeFolder(config.dataDir, '--data-dir', 0o700);
   const paths = dataDirOf(config);
-  // The data directory may have been there before, open to everybody.
+  // The data directory may have existed before with wider permissions.
   makeFolder(paths.inputs, '--data-dir', 0o700);
   if (isS3Url(paths.assets)) return paths;
   requireSeparateAssets(config.dataDir, paths.assets);
@@ -46,7 +46,7 @@ export function openDataDir(config: DataDirConfig): DataDir {
   return paths;
 }
 
-/** The path without symbolic links, as far as it exists. */
+/** The path with symbolic links resolved, as far as it exists. */
 function realPath(path: string): string {
   try {
     return realpathSync.native(path);
@@ -57,18 +57,18 @@ function realPath(path: string): string {
 }
 
 function isWithin(path: string, folder: string): boolean {
-  const way = relative(folder, path);
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+  const relativePath = relative(folder, path);
+  return relativePath !== '..' && !relativePath.startsWith(`..${sep}`) && !isAbsolute(relativePath);
 }
 
-/** Anyone can read the assets; the server key, the database and the images beside them are private. */
+/** The assets are public; the server key, the database and the images are private. */
 function requireSeparateAssets(dataDir: string, assets: string): void {
   const data = realPath(dataDir);
   const folder = realPath(assets);
   const isSeparate = !isWithin(folder, data) && !isWithin(data, folder);
   if (isSeparate || isWithin(folder, join(data, 'assets'))) return;
   throw new ConfigError(
-    `--assets (${assets}) must not contain the data directory (${dataDir}), or be in it except as its folder assets: everything in --assets is public. Omit --assets, or name a folder elsewhere`,
+    `--assets (${assets}) must not contain the data directory (${dataDir}), or be in it except as its folder "assets", because everything in --assets is public. Omit --assets, or choose a folder elsewhere`,
   );
 }
 
@@ -79,8 +79,8 @@ function makeFolder(path: string, flag: string, mode?: number): void {
     const { code, message } = cause as NodeJS.ErrnoException;
     const why =
       code === 'EEXIST' || code === 'ENOTDIR'
-        ? `${path} cannot be a folder, because a file is in its place`
-        : `The folder ${path} cannot be made (${message})`;
-    throw new ConfigError(`${why}: choose another one with ${flag}`, { cause });
+        ? `${path} cannot be a folder, because it is a file`
+        : `The folder ${path} cannot be created (${message})`;
+    throw new ConfigError(`${why}. Choose another one with ${flag}`, { cause });
   }
 }

@@ -14,71 +14,70 @@ import { FolderInputStore } from '../inputs/folder-store.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { inputsPrefix, S3InputStore } from '../inputs/s3-store.js';
 import type { Bucket } from '../s3/bucket.js';
-import { isStorageUnavailable } from '../s3/unavailable.js';
+import { isStorageUnavailable } from '../s3/errors.js';
 import type { DataDir } from './data-dir.js';
 
-/** For each of the five requests that a check makes. */
-const checkMs = 15_000;
-const markMs = 15_000;
-/** One file or object for each database that uses this location, named after the marker that the database knows. */
-const markFolder = '.installations';
-const markPrefix = 'installations/';
-/** Who asks whether a store is there gives up before. */
-const isThereMs = 5_000;
+/** For each of the five requests of a check. */
+const checkTimeoutMs = 15_000;
+const markerTimeoutMs = 15_000;
+const pingTimeoutMs = 5_000;
+/** Folder and prefix of the location markers: one file or object per database that uses the location. */
+const markerFolder = '.installations';
+const markerPrefix = 'installations/';
 
-/** Says which database uses a location. */
-export interface InstallationMarker {
+/** States which database uses a location. */
+export interface LocationMarker {
   name: string;
-  /** Of the file or object, for people. */
+  /** Path of the file or object, for people. */
   path: string;
-  /** Undefined in a marker of gen3d 0.1. */
+  /** Undefined in a marker from gen3d 0.1. */
   owner: DatabaseIdentity | undefined;
 }
 
-/** Where models and photos lie: both in folders, or both in a bucket. */
+/** The stores of assets and inputs: both in folders, or both in a bucket. */
 export interface FileStores {
   assets: AssetStore;
   inputs: InputStore;
   /**
-   * Makes sure that the stores can be used. Resolves with the address below which they give out the assets themselves, or
-   * undefined when that is left to the server.
+   * Checks that the stores can be used. Resolves with the URL below which they serve the assets themselves, or undefined if
+   * the server does that.
    * @throws {ConfigError} that names the bucket, its endpoint and what is missing
    */
   check(): Promise<string | undefined>;
-  /** For people. */
+  /** For messages. */
   location: string;
-  /** Whether this is the location that was given the marker. */
+  /** Whether the location has the marker. */
   hasMarker(name: string): Promise<boolean>;
   setMarker(name: string, owner: DatabaseIdentity): Promise<void>;
-  markers(): Promise<InstallationMarker[]>;
-  /** Resolves when the asset store answers at the moment, and rejects otherwise. Cheap, unlike `check`. */
-  isThere(): Promise<void>;
+  markers(): Promise<LocationMarker[]>;
+  /** Resolves if the asset store responds, and rejects otherwise. Cheap, unlike `check`. */
+  ping(): Promise<void>;
 }
 
-/** Reaches nothing before it is used. */
+/** Opens the stores without a request to them. */
 export async function openFileStores(
   dirs: Pick<DataDir, 'assets' | 'inputs'>,
   { s3Endpoint: endpoint, s3ForcePathStyle }: Pick<Config, 's3Endpoint' | 's3ForcePathStyle'>,
 ): Promise<FileStores> {
   const location = parseS3Url(dirs.assets);
   if (!location) {
-    // Of the photos, the data directory bears it: everything below `inputs` is a photo.
-    const marked = [dirs.assets, dirname(dirs.inputs)].map((folder) => join(folder, markFolder));
+    // The marker for inputs is in the data directory, because every file in `inputs` is an image.
+    const markerFolders = [dirs.assets, dirname(dirs.inputs)].map((folder) => join(folder, markerFolder));
     return {
       assets: new FolderAssetStore(dirs.assets),
       inputs: new FolderInputStore(dirs.inputs),
       check: async () => undefined,
       location: `${dirs.assets} and ${dirs.inputs}`,
       async hasMarker(name) {
-        const found = await Promise.all(marked.map((folder) => isFile(join(folder, name))));
+        const found = await Promise.all(markerFolders.map((folder) => isFile(join(folder, name))));
         return found.every(Boolean);
       },
       async setMarker(name, owner) {
-        for (const folder of marked) await writeDurably(join(folder, name), Buffer.from(JSON.stringify(owner)));
+        for (const folder of markerFolders) await writeDurably(join(folder, name), Buffer.from(JSON.stringify(owner)));
       },
       async markers() {
-        const found: InstallationMarker[] = [];
-        for (const folder of marked) {
+        const found: LocationMarker[] = [];
+        for (const folder of markerFolders) {
           for (const name of await visibleNames(folder)) {
             const path = join(folder, name);
             found.push({ name, path, owner: ownerIn(await readFile(path)) });
@@ -86,36 +85,41 @@ export async function openFileStores(
         }
         return found;
       },
-      isThere: () => access(dirs.assets, constants.W_OK),
+      ping: () => access(dirs.assets, constants.W_OK),
     };
   }
   // Loaded only here: the SDK of AWS takes 0.15 s to load, in each process.
   const { Bucket } = await import('../s3/bucket.js');
-  // Amazon wants the bucket in the host's name; a server of one's own seldom has a name for each bucket.
+  // Amazon expects the bucket in the host name; other servers rarely have a host name per bucket.
   const bucket = new Bucket({ ...location, endpoint, forcePathStyle: s3ForcePathStyle ?? endpoint !== undefined });
   return {
     assets: new S3AssetStore(bucket),
     inputs: new S3InputStore(bucket),
     check: () => checkBucket(bucket),
     location: `${dirs.assets} at ${endpoint ?? 'Amazon S3'}`,
-    // Listed and not read: without leave to list the whole bucket, Amazon answers 403 for what is not there.
-    hasMarker: (name) => bucket.has(markPrefix + name, markMs),
+    // By a listing: without permission to list the bucket, Amazon returns 403 when reading a missing object.
+    hasMarker: (name) => bucket.has(markerPrefix + name, markerTimeoutMs),
     setMarker: (name, owner) =>
-      bucket.put(markPrefix + name, Buffer.from(JSON.stringify(owner)), { type: 'application/json' }, markMs),
+      bucket.put(
+        markerPrefix + name,
+        Buffer.from(JSON.stringify(owner)),
+        { type: 'application/json' },
+        markerTimeoutMs,
+      ),
     async markers() {
-      const found: InstallationMarker[] = [];
-      for await (const { key } of bucket.list(markPrefix, markMs)) {
+      const found: LocationMarker[] = [];
+      for await (const { key } of bucket.list(markerPrefix, markerTimeoutMs)) {
         const path = `${dirs.assets.replace(/\/$/, '')}/${key}`;
-        const content = await bucket.get(key, markMs);
-        if (content) found.push({ name: key.slice(markPrefix.length), path, owner: ownerIn(content) });
+        const content = await bucket.get(key, markerTimeoutMs);
+        if (content) found.push({ name: key.slice(markerPrefix.length), path, owner: ownerIn(content) });
       }
       return found;
     },
-    isThere: async () => void (await bucket.address(isThereMs)),
+    ping: async () => void (await bucket.address(pingTimeoutMs)),
   };
 }
 
-/** Without drafts, whose names start with a dot. */
+/** Excludes drafts, whose names start with a dot. */
 async function visibleNames(folder: string): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((name) => !name.startsWith('.'));
@@ -140,17 +144,17 @@ const isFile = (path: string): Promise<boolean> =>
     },
   );
 
-/** Does once all that jobs will do, so that what is not permitted is known before the first of them. */
+/** Tries all operations that jobs need, so that missing permissions are reported at the start. */
 async function checkBucket(bucket: Bucket): Promise<string> {
-  // Should it be left behind, it is a photo that no job needs, and is swept away.
+  // If left behind, the sweep removes it as an image that no job needs.
   const key = `${inputsPrefix}check.${randomToken(22)}`;
   try {
-    const address = await bucket.address(checkMs);
-    await bucket.put(key, Buffer.from('gen3d'), { type: 'text/plain' }, checkMs);
-    const read = await bucket.get(key, checkMs);
-    await bucket.remove(key, checkMs);
+    const address = await bucket.address(checkTimeoutMs);
+    await bucket.put(key, Buffer.from('gen3d'), { type: 'text/plain' }, checkTimeoutMs);
+    const read = await bucket.get(key, checkTimeoutMs);
+    await bucket.remove(key, checkTimeoutMs);
     if (!read || Buffer.from(read).toString() !== 'gen3d') {
-      throw new ConfigError(`Cannot use ${bucket.description}: it does not give back what was stored in it`);
+      throw new ConfigError(`Cannot use ${bucket.description}: it returns other content than was stored`);
     }
     return `${address}/${assetsPrefix.slice(0, -1)}`;
   } catch (error) {

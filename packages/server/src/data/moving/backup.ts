@@ -16,35 +16,35 @@ export interface Backup {
 }
 
 /**
- * Writes the database as it is at one moment into a new file, while servers go on. The file is for its owner alone, and is
- * there whole or not at all. Neither the server key nor any model or photo is in it.
+ * Writes a snapshot of the database to a new file, while servers keep running. The file has mode 0600 and is written
+ * atomically. It contains neither the server key nor models or images.
  *
- * By VACUUM INTO, which reads in one transaction that no writer waits for; SQLite's backup interface begins anew whenever
- * another process writes.
+ * VACUUM INTO reads in one transaction that does not block writers. SQLite's backup interface would restart whenever another
+ * process writes.
  * @throws {AdminError} if there is no SQLite database, the file exists, or it cannot be written
  */
 export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path: string): Promise<Backup> {
   const file = resolve(path);
   if (config.database !== 'sqlite') {
     throw new AdminError(
-      'This backs SQLite up. PostgreSQL has pg_dump for it; see docs/operations/backup-and-moving.md',
+      'This command backs up SQLite only. For PostgreSQL use pg_dump; see docs/operations/backup-and-moving.md',
     );
   }
   const { database: source } = dataDirOf(config);
   if (!existsSync(source))
-    throw new AdminError(`There is no database to back up: ${source} is not there. Say where with --data-dir`);
+    throw new AdminError(`There is no database to back up: ${source} does not exist. Set --data-dir`);
   if (existsSync(file)) throw existing(file);
   const draft = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}`);
   try {
-    // Made here for its mode: SQLite writes into an empty file.
+    // Created here for its mode; SQLite accepts an empty file.
     closeSync(openSync(draft, 'wx', 0o600));
     copyDatabase(source, draft);
-    // SQLite leaves it to the system when the copy reaches the disk.
+    // SQLite does not sync the copy.
     const written = await open(draft, 'r+');
     await written.sync().finally(() => written.close());
     publishNew(draft, file);
   } catch (error) {
-    throw explained(error, source, file);
+    throw toAdminError(error, source, file);
   } finally {
     rmSync(draft, { force: true });
   }
@@ -62,17 +62,17 @@ function copyDatabase(source: string, draft: string): void {
 }
 
 const existing = (file: string) =>
-  new AdminError(`${file} exists already, and a backup replaces nothing: give another name`);
+  new AdminError(`${file} already exists, and a backup does not replace files. Choose another name`);
 
-function explained(error: unknown, source: string, file: string): unknown {
+function toAdminError(error: unknown, source: string, file: string): unknown {
   if (!(error instanceof Error)) return error;
   if ((error as NodeJS.ErrnoException).code === 'EEXIST') return existing(file);
   if (isDamage(error)) return damaged(source, error);
   if (isBusy(error)) {
     return new AdminError(
-      `${source} is in use by a command that lets nobody else in, such as \`gen3d admin migrate-to\`. Wait for its end`,
+      `${source} is locked by a command such as \`gen3d admin migrate-to\`. Wait until it has finished`,
     );
   }
-  const isOurs = isDiskFull(error) || 'syscall' in error || error instanceof Database.SqliteError;
-  return isOurs ? new AdminError(`${file} was not written: ${error.message}`, { cause: error }) : error;
+  const isExpected = isDiskFull(error) || 'syscall' in error || error instanceof Database.SqliteError;
+  return isExpected ? new AdminError(`${file} was not written: ${error.message}`, { cause: error }) : error;
 }

@@ -2,7 +2,7 @@ import type { Tables } from '../db/tables.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
-/** What is true of processes and of a PostgreSQL, not of an installation. The server key is put there by itself, the place of models and photos by the first server there. */
+/** State of processes or of a PostgreSQL. The server key is copied separately, and the first server sets the asset location. */
 const notCopied = {
   server_key: true,
   asset_location: true,
@@ -13,8 +13,8 @@ const notCopied = {
 } as const;
 
 /**
- * The tables of an installation and their primary keys, those first that others refer to. A new table has to be named here
- * or above, or this does not compile.
+ * The tables of an installation and their primary keys, referenced tables first. This does not compile until a new table is
+ * listed here or above.
  */
 export const copiedTables = {
   accounts: 'id',

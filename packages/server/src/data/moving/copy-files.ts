@@ -1,26 +1,26 @@
 import { AdminError } from '../../base/errors.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import type { InputStore } from '../inputs/input-store.js';
-import { UnreadablePhotoError } from '../inputs/unreadable.js';
+import { UnreadableImageError } from '../inputs/input-store.js';
 
-/** Files on the way at once: a store far away answers each of them late. */
-const places = 8;
+/** Several, because each request to a remote store takes long. */
+const concurrency = 8;
 
 export interface FileCounts {
-  /** Written now. */
+  /** Files written. */
   copied: number;
-  /** Found there already, with the same bytes. */
+  /** Files that were already there with the same content. */
   there: number;
-  /** Of the files written now. */
+  /** Total size of the files written. */
   bytes: number;
 }
 
 export const noFiles = (): FileCounts => ({ copied: 0, there: 0, bytes: 0 });
 
 /**
- * Stores each of the assets in `to` under the key that it has in `from`. What is there already in the same bytes is left
- * alone; what is written is read back and compared. May be killed at any moment and run again.
- * @throws {AdminError} if the target gives back other bytes than it was given
+ * Copies assets from one store to another under the same keys. Skips assets that are already there with the same content,
+ * and reads back what it writes. Can be interrupted at any time and run again.
+ * @throws {AdminError} if the target returns other content than was stored
  */
 export async function copyAssets(
   keys: AsyncIterable<string>,
@@ -28,10 +28,10 @@ export async function copyAssets(
   to: AssetStore,
   counts: FileCounts,
 ): Promise<void> {
-  await eachOf(keys, async (key) => {
+  await forEach(keys, async (key) => {
     const bytes = await from.read(key);
-    // Nobody writes the source meanwhile, so whoever removed it did so by hand.
-    if (!bytes) throw new AdminError(`The asset ${key} vanished while it was copied. Run this again`);
+    // No process writes to the source meanwhile, so somebody removed the file by hand.
+    if (!bytes) throw new AdminError(`The asset ${key} was removed while it was copied. Run this again`);
     await copyOne(bytes, counts, `The asset ${key}`, {
       read: () => to.read(key),
       write: () => to.write(key, bytes),
@@ -39,19 +39,19 @@ export async function copyAssets(
   });
 }
 
-/** Stores the photos of jobs in `to`, as `copyAssets` does. Returns the jobs whose photo `from` does not have. */
-export async function copyPhotos(
+/** Copies the images of jobs, like `copyAssets`. Returns the jobs whose image is missing in `from`. */
+export async function copyInputs(
   jobIds: readonly string[],
   from: InputStore,
   to: InputStore,
   counts: FileCounts,
 ): Promise<string[]> {
   const missing: string[] = [];
-  await eachOf(jobIds, async (jobId) => {
-    const bytes = await photoOf(from, jobId);
+  await forEach(jobIds, async (jobId) => {
+    const bytes = await readImage(from, jobId);
     if (!bytes) return void missing.push(jobId);
-    await copyOne(bytes, counts, `The photo of job ${jobId}`, {
-      read: () => photoOf(to, jobId),
+    await copyOne(bytes, counts, `The image of job ${jobId}`, {
+      read: () => readImage(to, jobId),
       write: async () => {
         await to.remove(jobId);
         await to.put(jobId, bytes);
@@ -61,38 +61,42 @@ export async function copyPhotos(
   return missing;
 }
 
-async function photoOf(store: InputStore, jobId: string): Promise<Uint8Array | undefined> {
+async function readImage(store: InputStore, jobId: string): Promise<Uint8Array | undefined> {
   try {
     return await store.read(jobId);
   } catch (error) {
-    if (error instanceof UnreadablePhotoError && error.isMissing) return undefined;
+    if (error instanceof UnreadableImageError && error.isMissing) return undefined;
     throw error;
   }
 }
 
-interface Place {
+interface TargetFile {
   read(): Promise<Uint8Array | undefined>;
   write(): Promise<void>;
 }
 
-async function copyOne(bytes: Uint8Array, counts: FileCounts, what: string, { read, write }: Place): Promise<void> {
-  const isThere = async () => {
+async function copyOne(
+  bytes: Uint8Array,
+  counts: FileCounts,
+  name: string,
+  { read, write }: TargetFile,
+): Promise<void> {
+  const isStored = async () => {
     const found = await read();
     return found !== undefined && Buffer.compare(found, bytes) === 0;
   };
-  if (await isThere()) {
+  if (await isStored()) {
     counts.there += 1;
     return;
   }
   await write();
-  if (!(await isThere()))
-    throw new AdminError(`${what} was stored and comes back with other bytes: the target is at fault`);
+  if (!(await isStored())) throw new AdminError(`${name} was stored, but the target returns other content`);
   counts.copied += 1;
   counts.bytes += bytes.length;
 }
 
-/** Works on several at once, and begins no more once one has failed. */
-async function eachOf<T>(items: Iterable<T> | AsyncIterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+/** Works on several items concurrently. Starts no more after a failure. */
+async function forEach<T>(items: Iterable<T> | AsyncIterable<T>, work: (item: T) => Promise<void>): Promise<void> {
   const iterator = (async function* () {
     yield* items;
   })();
@@ -108,6 +112,6 @@ async function eachOf<T>(items: Iterable<T> | AsyncIterable<T>, work: (item: T) 
       throw error;
     }
   };
-  const ends = await Promise.allSettled(Array.from({ length: places }, worker));
-  for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  const outcomes = await Promise.allSettled(Array.from({ length: concurrency }, worker));
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }

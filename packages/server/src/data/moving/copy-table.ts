@@ -4,13 +4,13 @@ import { storable } from '../db/postgres.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 import type { Key, Row, Source } from './source.js';
 
-/** Few enough that what a kill undoes is done again in no time. */
-const batch = 1_000;
+/** Small, so that an interruption loses little work. */
+const batchSize = 1_000;
 
 /**
- * Makes a table of PostgreSQL equal to the source's, batch by batch in the order of the primary key: what is there already is
- * compared, and only what is missing or differs is written. So it may be killed at any moment and run again, also where the
- * source went on in between. `onRows` hears how many rows have been seen to be the same on both sides.
+ * Makes a table of PostgreSQL equal to the source's, batch by batch in the order of the primary key. Writes only rows that
+ * are missing or differ, so it can be interrupted at any time and run again, even if the source changed in between. `onRows`
+ * receives the number of rows that are equal on both sides so far.
  */
 export async function copyTable(
   source: Source,
@@ -21,8 +21,8 @@ export async function copyTable(
   const column = copiedTables[table];
   let last: Key | undefined;
   for (let total = 0; ; ) {
-    const rows = source.rowsAfter(table, last, batch).map(asStored);
-    const isLast = rows.length < batch;
+    const rows = source.rowsAfter(table, last, batchSize).map(asStored);
+    const isLast = rows.length < batchSize;
     const end = isLast ? undefined : rows.at(-1)?.[column];
     await makeEqual(target, table, rows, await rowsBetween(target, table, last, end as Key | undefined));
     total += rows.length;
@@ -56,7 +56,7 @@ async function makeEqual(db: Db, table: CopiedTable, wanted: readonly Row[], the
   const columns = Object.keys(missing[0]!);
   const changes = columns.filter((one) => one !== name).map((one) => sql`${sql.ref(one)} = excluded.${sql.ref(one)}`);
   const names = sql.join(columns.map((one) => sql.ref(one)));
-  // One parameter, however many values: PostgreSQL takes 65,535, and building a statement with so many takes longer than it.
+  // One JSON parameter: PostgreSQL allows 65,535, and building a statement with that many takes longer than running it.
   await sql`
     insert into ${sql.table(table)} (${names})
     select ${names} from json_populate_recordset(null::${sql.table(table)}, ${JSON.stringify(missing)}::json)

@@ -13,87 +13,88 @@ import { isUnavailable } from '../db/unavailable.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
 import { type DataDir, dataDirOf } from '../installation/data-dir.js';
 import { openFileStores } from '../installation/file-stores.js';
-import { isStorageUnavailable } from '../s3/unavailable.js';
+import { isStorageUnavailable } from '../s3/errors.js';
 import { type CopiedTable, copiedTableNames } from './copied-tables.js';
-import { copyAssets, copyPhotos, type FileCounts, noFiles } from './copy-files.js';
+import { copyAssets, copyInputs, type FileCounts, noFiles } from './copy-files.js';
 import { copyTable } from './copy-table.js';
 import { openSource, type Source } from './source.js';
-import { claimTarget, finishImport, type Progress, settleTables } from './target.js';
+import { claimTarget, finishImport, finishTables, type Progress } from './target.js';
 
 export interface Move {
-  /** Where the SQLite installation lies, as its server's settings say. */
+  /** Settings of the SQLite installation's server. */
   source: Pick<Config, 'dataDir' | 'assets'>;
-  /** The settings of the servers to come: `database`, `serverKey` if they are given it, and `assets` with what belongs to a bucket. */
+  /** Settings of the new servers: `database`, `assets` with the bucket's settings, and `serverKey` if they have one. */
   target: Config;
-  /** Copy the models, and to a bucket the photos of waiting jobs, to the target's assets. Else they stay where they are. */
+  /** Also copy the models and, to a bucket, the images of waiting jobs to the target's assets. */
   files: boolean;
-  /** Hears a sentence now and then. */
+  /** Receives a sentence from time to time. */
   onProgress?: (sentence: string) => void;
 }
 
 export interface MoveReport {
-  /** What the database was found to hold. `finished`: it was copied before, and was not looked at again. */
+  /** What the database contained. `finished`: it was copied before, and was left unchanged. */
   found: Progress;
-  /** Rows of each table, on both sides: they are equal. Empty where the database was finished before. */
+  /** Rows of each table on both sides, which are equal. Empty if the copy was finished before. */
   tables: { table: CopiedTable; source: number; target: number }[];
-  /** Absent where the files stay. */
+  /** Absent if the files were not copied. */
   files?: {
     to: string;
     assets: FileCounts;
     photos: FileCounts;
-    /** What the database names and the source has not: asset keys, and ids of waiting jobs without their photo. */
+    /** Missing in the source: asset keys, and ids of waiting jobs without their image. */
     missing: string[];
   };
-  /** Photos of waiting jobs that stay in the source's data directory: the new servers need it. */
+  /** Number of images of waiting jobs that stay in the source's data directory, which the new servers need. */
   photosLeft: number;
 }
 
-/** Rows between two words about a large table. */
-const wordEvery = 50_000;
+/** Number of rows between two progress messages. */
+const progressInterval = 50_000;
 
 /**
- * Copies a SQLite installation that nobody uses into a PostgreSQL, so that servers there go on with its accounts, keys, jobs,
- * ledger, webhooks and sessions. Only reads the source, and locks it meanwhile. May be killed at any moment and run again; no
- * server starts on the target before it has come to its end.
- * @throws {AdminError} if the source is in use, the target holds something else, or one of them fails on the way
+ * Copies a stopped SQLite installation into a PostgreSQL database, whose servers then continue with its accounts, keys,
+ * jobs, ledger, webhooks and sessions. Only reads the source, which stays locked meanwhile. Can be interrupted at any time
+ * and run again. Servers refuse to start on the target until it has finished.
+ * @throws {AdminError} if the source is in use, the target contains other data, or one of them fails meanwhile
  * @throws {ConfigError} for a setting that cannot be used
  */
 export async function migrateTo({ source, target, files, onProgress = () => {} }: Move): Promise<MoveReport> {
   const dirs = dataDirOf({ dataDir: source.dataDir, assets: source.assets });
   if (files && isS3Url(dirs.assets)) {
     throw new AdminError(
-      `GEN3D_ASSETS says that the models lie in ${dirs.assets} already, and nothing is copied from there. Leave --assets out, or unset GEN3D_ASSETS if they are in the data directory`,
+      `According to GEN3D_ASSETS the models are already in ${dirs.assets}, and copying from a bucket is not supported. Omit --assets, or unset GEN3D_ASSETS if they are in the data directory`,
     );
   }
   const from = openSource(dirs.database);
-  const place = withoutPassword(target.database);
+  const location = withoutPassword(target.database);
   const db = openDatabase(target.database, { connections: 2, withoutTimeout: true });
   try {
     const key = serverKeyOf(dirs.serverKey, target.serverKey);
-    // Also a part of `migrate`, whose words about a database that is away are those for a server.
-    await requireNoForeignTables(db, place);
+    // `migrate` checks this too, but reports an unavailable database in the words for a server.
+    await requireNoForeignTables(db, location);
     await migrate(db, target.database);
-    const found = await claimTarget(db, place, key, target.serverKey === undefined);
+    const found = await claimTarget(db, location, key, target.serverKey === undefined);
     if (found === 'finished' && !files) {
       throw new AdminError(
-        `${place} was filled from here before, to the end: start servers on it. Nothing was copied, since what they have written would be lost`,
+        `${location} already contains a complete copy of this installation. Start servers on it. Nothing was copied, because that would overwrite what they wrote`,
       );
     }
-    if (found === 'half-copied') onProgress('Going on with a copy that did not come to its end');
+    if (found === 'half-copied') onProgress('Continuing an interrupted copy');
     if (found !== 'finished') {
       for (const table of copiedTableNames) await copyTable(from, db, table, reporter(table, onProgress));
     }
     const copied = files ? await copyFiles(from, dirs, target, onProgress) : undefined;
     const tables = found === 'finished' ? [] : await sameCounts(from, db);
     if (found !== 'finished') {
-      await settleTables(db);
+      await finishTables(db);
       await finishImport(db);
     }
-    const photosLeft = copied && isS3Url(copied.to) ? 0 : from.waitingPhotos().length;
+    const photosLeft = copied && isS3Url(copied.to) ? 0 : from.waitingInputs().length;
     return { found, tables, ...(copied && { files: copied }), photosLeft };
   } catch (error) {
-    const again = 'Run this again when that is mended: it goes on where it stopped';
-    if (isUnavailable(error)) throw new AdminError(`Cannot use ${place}. ${error.message}. ${again}`, { cause: error });
+    const again = 'Fix the problem, then run this command again. It continues where it stopped';
+    if (isUnavailable(error))
+      throw new AdminError(`Cannot use ${location}. ${error.message}. ${again}`, { cause: error });
     if (isStorageUnavailable(error)) throw new AdminError(`${error.message}. ${again}`);
     throw error;
   } finally {
@@ -102,27 +103,27 @@ export async function migrateTo({ source, target, files, onProgress = () => {} }
   }
 }
 
-/** The key under which API keys and webhook secrets are stored, so that they are good on the target too. */
+/** The source's server key. API keys and webhook secrets need it on the target, too. */
 function serverKeyOf(path: string, given: string | undefined): string {
   if (!existsSync(path)) {
     throw new AdminError(
-      `${path} is not there: without it no API key and no webhook secret can be used. Put a backup in its place`,
+      `${path} does not exist. Without it, no API key or webhook secret can be used. Restore it from a backup`,
     );
   }
   const key = keyInFile(path).toString('hex');
   if (given !== undefined && given !== key) {
     throw new ConfigError(
-      `GEN3D_SERVER_KEY is not the key in ${path}, under which API keys and webhook secrets are stored: set it to that one, or to nothing, and the database keeps it`,
+      `GEN3D_SERVER_KEY is not the key in ${path}, which protects API keys and webhook secrets. Set it to that key, or unset it to let the database store the key`,
     );
   }
   return key;
 }
 
 function reporter(table: string, onProgress: (sentence: string) => void): (rows: number) => void {
-  let next = wordEvery;
+  let next = progressInterval;
   return (rows) => {
     if (rows < next) return;
-    next += wordEvery;
+    next += progressInterval;
     onProgress(`${table}: ${rows} rows`);
   };
 }
@@ -133,7 +134,7 @@ async function copyFiles(
   target: Config,
   onProgress: (sentence: string) => void,
 ): Promise<NonNullable<MoveReport['files']>> {
-  if (!existsSync(assets)) throw new AdminError(`${assets}, where the models should lie, is not there`);
+  if (!existsSync(assets)) throw new AdminError(`The assets folder ${assets} does not exist`);
   const to = dataDirOf(target);
   const stores = await openFileStores(to, target);
   await stores.check();
@@ -146,10 +147,10 @@ async function copyFiles(
     stores.assets,
     report.assets,
   );
-  // A data directory keeps the photos itself, also where the models lie in a folder elsewhere.
+  // Without a bucket, the images stay in the data directory, even if the models are in another folder.
   if (isS3Url(to.assets)) {
     report.missing.push(
-      ...(await copyPhotos(from.waitingPhotos(), new FolderInputStore(inputs), stores.inputs, report.photos)),
+      ...(await copyInputs(from.waitingInputs(), new FolderInputStore(inputs), stores.inputs, report.photos)),
     );
   }
   for (const key of from.assetKeys()) if (!existsSync(join(assets, key))) report.missing.push(key);
@@ -162,11 +163,11 @@ async function sameCounts(from: Source, db: Db): Promise<MoveReport['tables']> {
     const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(db);
     tables.push({ table, source: from.count(table), target: rows[0]?.count ?? 0 });
   }
-  const wrong = tables.filter(({ source, target }) => source !== target);
-  if (wrong.length > 0) {
-    const counts = wrong.map(({ table, source, target }) => `${table} has ${target} rows instead of ${source}`);
+  const different = tables.filter(({ source, target }) => source !== target);
+  if (different.length > 0) {
+    const counts = different.map(({ table, source, target }) => `${table} has ${target} rows instead of ${source}`);
     throw new AdminError(
-      `The copy is not whole: ${counts.join(', ')}. Somebody else writes there: stop that, and run this again`,
+      `The copy is incomplete: ${counts.join(', ')}. Another process writes to the database. Stop it, then run this again`,
     );
   }
   return tables;

@@ -11,36 +11,35 @@ import { type CopiedTable, copiedTables } from './copied-tables.js';
 export type Row = Readonly<Record<string, string | number | null>>;
 export type Key = string | number;
 
-/** An administrator's other command may be about to end. */
-const patienceMs = 1_000;
+/** How long to wait for another command that may be about to finish. */
+const lockTimeoutMs = 1_000;
 
-/** A SQLite database that nobody else has open while it is read, and that is only read. Call `close()` when done. */
+/** A SQLite database, opened read-only with an exclusive lock. Call `close()` when done. */
 export interface Source {
-  /** The rows behind a primary key (undefined: from the first), in its order. */
+  /** The rows after a primary key, or from the first, in primary key order. */
   rowsAfter(table: CopiedTable, key: Key | undefined, limit: number): Row[];
   count(table: CopiedTable): number;
-  /** Ids of the jobs that are not finished and whose photo came with them. */
-  waitingPhotos(): string[];
-  /** What became of a job; undefined where it has no record (any more). */
+  /** Ids of the unfinished jobs with a stored image. */
+  waitingInputs(): string[];
+  /** The outcome of a job; undefined without a record. */
   outcomeOf(jobId: string): Outcome | undefined;
-  /** The asset keys that jobs name. */
+  /** The asset keys of all jobs. */
   assetKeys(): Iterable<string>;
   close(): void;
 }
 
 /**
- * Opens the database at `path` for this process alone. Every process of gen3d keeps it open as long as it lives, and with
- * it SQLite's shared lock on the file; the exclusive one can be had only where nobody does, and keeps everybody out
- * until `close()`, or until the kernel drops it with the process.
- * @throws {AdminError} if it is not there, is in use, or was written by another version of gen3d
+ * Opens the database at `path` exclusively. Every gen3d process holds SQLite's shared lock on the file while it runs. The
+ * exclusive lock requires that there are none, and excludes them until `close()` or the end of this process.
+ * @throws {AdminError} if the file does not exist, is in use, or was written by another version of gen3d
  */
 export function openSource(path: string): Source {
   if (!existsSync(path)) {
-    throw new AdminError(`There is no SQLite installation to move: ${path} is not there. Say where with --data-dir`);
+    throw new AdminError(`There is no SQLite installation to move: ${path} does not exist. Set --data-dir`);
   }
-  const database = new Database(path, { fileMustExist: true, timeout: patienceMs });
+  const database = new Database(path, { fileMustExist: true, timeout: lockTimeoutMs });
   try {
-    // Before the first read, which then takes the lock.
+    // Takes effect on the first read.
     database.pragma('locking_mode = EXCLUSIVE');
     database.pragma('query_only = ON');
     requireCurrent(database, path);
@@ -49,7 +48,7 @@ export function openSource(path: string): Source {
     if (isDamage(error)) throw damaged(path, error);
     if (!isBusy(error)) throw error;
     throw new AdminError(
-      `${path} is open in a server, a worker or another gen3d command, and what that still writes would be lost. Stop them all, then run this again`,
+      `${path} is open in a server, a worker or another gen3d command, whose further writes would be lost. Stop them all, then run this again`,
       { cause: error },
     );
   }
@@ -63,7 +62,7 @@ export function openSource(path: string): Source {
       });
     },
     count: (table) => database.prepare<[], number>(`select count(*) from ${table}`).pluck().get() ?? 0,
-    waitingPhotos: () =>
+    waitingInputs: () =>
       database.prepare<[], string>('select id from jobs where finished_at is null and image_url is null').pluck().all(),
     outcomeOf(jobId) {
       const row = database
@@ -85,17 +84,17 @@ export function openSource(path: string): Source {
   };
 }
 
-/** To bring it up to date here would change the source. */
+/** Requires the current schema, because migrating would change the source. */
 function requireCurrent(database: Database.Database, path: string): void {
-  const made = new Set(appliedMigrations(database));
+  const applied = new Set(appliedMigrations(database));
   const known = Object.keys(migrations);
-  if (made.size === 0) throw new AdminError(`${path} holds no installation of gen3d. Say where it is with --data-dir`);
-  if ([...made].some((name) => !known.includes(name))) {
-    throw new AdminError(`${path} was written by a newer gen3d: update gen3d, then run this again`);
+  if (applied.size === 0) throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);
+  if ([...applied].some((name) => !known.includes(name))) {
+    throw new AdminError(`${path} was written by a newer gen3d. Update gen3d, then run this again`);
   }
-  if (made.size < known.length) {
+  if (applied.size < known.length) {
     throw new AdminError(
-      `${path} was written by an older gen3d. Bring it up to date with \`gen3d admin account list\`, then run this again`,
+      `${path} was written by an older gen3d. Update it with \`gen3d admin account list\`, then run this again`,
     );
   }
 }

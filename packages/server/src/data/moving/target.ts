@@ -7,29 +7,29 @@ import { currentTime } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { copiedTableNames } from './copied-tables.js';
 
-/** How far the copy into a database was when it was claimed. */
+/** The state of the copy in a database when it was claimed. */
 export type Progress = 'empty' | 'half-copied' | 'finished';
 
-const emptyAdvice = 'Give an empty database, such as `createdb` makes';
+const emptyAdvice = 'Use an empty database, for example one made with `createdb`';
 
 /**
- * Makes the database the one into which an installation is copied, told by its server key, which from then on is the
- * database's. With `keepKey` the database keeps it, else only its fingerprint, and each server is given it.
- * @throws {AdminError} if it holds anything but a copy, whole or not, of this installation
+ * Claims the database for the copy of an installation, which its server key identifies. The database stores the key with
+ * `keepKey`, or else only its fingerprint.
+ * @throws {AdminError} if it contains anything but a complete or partial copy of this installation
  */
-export async function claimTarget(db: Db, place: string, serverKey: string, keepKey: boolean): Promise<Progress> {
+export async function claimTarget(db: Db, location: string, serverKey: string, keepKey: boolean): Promise<Progress> {
   return transaction(db, async (trx) => {
     await advisoryLock(trx, 'import from sqlite');
     const fingerprint = fingerprintOf(serverKey);
-    const begun = await trx.selectFrom('import_from_sqlite').selectAll().executeTakeFirst();
-    if (begun) {
+    const existing = await trx.selectFrom('import_from_sqlite').selectAll().executeTakeFirst();
+    if (existing) {
       const key = await trx.selectFrom('server_key').selectAll().executeTakeFirst();
       if (key?.fingerprint !== fingerprint) {
-        throw new AdminError(`${place} holds the copy of another installation. ${emptyAdvice}`);
+        throw new AdminError(`${location} contains the copy of another installation. ${emptyAdvice}`);
       }
-      if (begun.finished_at !== null) return 'finished';
+      if (existing.finished_at !== null) return 'finished';
     } else {
-      await requireEmpty(trx, place);
+      await requireEmpty(trx, location);
       await trx
         .insertInto('import_from_sqlite')
         .values({ id: 1, started_at: currentTime(db), finished_at: null })
@@ -40,23 +40,23 @@ export async function claimTarget(db: Db, place: string, serverKey: string, keep
       .insertInto('server_key')
       .values({ id: 1, key: keepKey ? serverKey : null, fingerprint })
       .execute();
-    return begun ? 'half-copied' : 'empty';
+    return existing ? 'half-copied' : 'empty';
   });
 }
 
-/** A server's first start makes accounts: without any, whatever key there is has been used for nothing. */
-async function requireEmpty(db: Queryable, place: string): Promise<void> {
+/** A database without rows may still have a server key, which nothing depends on. */
+async function requireEmpty(db: Queryable, location: string): Promise<void> {
   const filled: string[] = [];
   for (const table of copiedTableNames) {
     const { rows } = await sql`select 1 from ${sql.table(table)} limit 1`.execute(db);
     if (rows.length > 0) filled.push(table);
   }
   if (filled.length === 0) return;
-  throw new AdminError(`${place} is in use by gen3d already (it has rows in ${filled.join(', ')}). ${emptyAdvice}`);
+  throw new AdminError(`${location} is already in use by gen3d (it has rows in ${filled.join(', ')}). ${emptyAdvice}`);
 }
 
-/** Lets identity columns go on behind the highest copied value, and the planner know how large the tables are. */
-export async function settleTables(db: Db): Promise<void> {
+/** Advances identity columns past the highest copied value, and updates the planner's statistics. */
+export async function finishTables(db: Db): Promise<void> {
   const { rows } = await sql<{ table_name: string; column_name: string }>`
     select table_name, column_name from information_schema.columns
     where table_schema = current_schema() and is_identity = 'YES'`.execute(db);

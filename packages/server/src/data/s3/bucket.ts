@@ -8,20 +8,19 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import type { S3Location } from '../../base/s3-url.js';
-import { problemOf } from './problem.js';
-import { StorageUnavailableError } from './unavailable.js';
+import { reasonOf, StorageUnavailableError } from './errors.js';
 
-// The SDK's warning about Node 20 is seven lines of plain text between lines of JSON. docs/decisions.md says what is to come.
+// Suppresses the SDK's warning about Node 20: seven lines of plain text in a log of JSON lines. See docs/decisions.md.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';
 
-/** Retries follow each other after up to 0.1, 0.2, 0.4 ... s, after SlowDown after up to 0.5, 1, 2 ... s. */
-const attempts = 6;
+/** The SDK waits up to 0.1, 0.2, 0.4 ... s between attempts, and up to 0.5, 1, 2 ... s after SlowDown. */
+const maxAttempts = 6;
 const connectTimeoutMs = 5_000;
 
-/** What an S3-like server that knows no regions is signed for, unless it is told another. */
-const anyRegion = 'us-east-1';
+/** Region in the signature for an S3-compatible server without regions, unless another one is set. */
+const defaultRegion = 'us-east-1';
 
-/** The region that variables or the profile name, as the SDK reads them, or `fallback`. */
+/** The region from variables or the profile, as the SDK reads them, or `fallback`. */
 function regionOr(fallback: string): () => Promise<string> {
   let region: Promise<string> | undefined;
   return () => {
@@ -31,13 +30,13 @@ function regionOr(fallback: string): () => Promise<string> {
 }
 
 export interface BucketOptions extends S3Location {
-  /** Address of an S3-like server; without it Amazon's, by the region. */
+  /** Address of an S3-compatible server. Default: Amazon's for the region. */
   endpoint?: string | undefined;
-  /** The bucket's name goes into the path instead of the host. */
+  /** Puts the bucket's name in the path instead of the host name. */
   forcePathStyle: boolean;
-  /** How long a connection may be silent before the request is tried again. */
-  silenceMs?: number;
-  /** Keys of one answer to a listing. */
+  /** How long a connection may be idle before the request is retried. */
+  idleTimeoutMs?: number;
+  /** Keys per page of a listing. */
   pageSize?: number;
 }
 
@@ -48,42 +47,42 @@ export interface Content {
 
 export interface Entry {
   key: string;
-  /** Milliseconds since 1970, by the store's clock. */
+  /** Milliseconds since 1970, on the store's clock. */
   modifiedAt: number;
 }
 
 /**
- * The keys of one bucket that begin with our prefix, which callers leave out. Reaches nothing before it is used; region and
- * credentials come from where every tool of AWS takes them (variables, profiles, the machine's role).
+ * The keys of a bucket below our prefix, which callers omit. Region and credentials come from the standard AWS sources
+ * (variables, profiles, the machine's role). The constructor makes no request.
  *
- * What fails for the moment is tried again within the time that the caller gives; what is still not done then throws
- * `StorageUnavailableError`. A write that was tried twice has written the same bytes under the same key twice.
+ * Transient failures are retried within the timeout that the caller gives. After that, methods throw
+ * `StorageUnavailableError`. A retried write writes the same bytes under the same key.
  */
 export class Bucket {
   readonly #client: S3Client;
   readonly #options: BucketOptions;
-  /** Address of the bucket, without a slash at the end, as the SDK resolved it for the last listing. */
+  /** Address of the bucket without a trailing slash, as the SDK resolved it for the last listing. */
   #address: string | undefined;
 
   constructor(options: BucketOptions) {
-    const { endpoint, forcePathStyle, silenceMs = 20_000 } = options;
+    const { endpoint, forcePathStyle, idleTimeoutMs = 20_000 } = options;
     this.#options = options;
     this.#client = new S3Client({
-      ...(endpoint ? { endpoint, region: regionOr(anyRegion) } : {}),
+      ...(endpoint ? { endpoint, region: regionOr(defaultRegion) } : {}),
       forcePathStyle,
-      maxAttempts: attempts,
+      maxAttempts,
       retryMode: 'standard',
-      // Our own digest goes with every write, and the signature covers another one of the body. Sums in a trailer, the
-      // SDK's default for some calls, are unknown to many servers that speak S3.
+      // Every write includes our digest, and the signature covers the body. The SDK's default for some calls, checksums in a
+      // trailer, is unknown to many S3-compatible servers.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
-      // Servers that do not know `Expect` would cost each large write a pause.
+      // Servers without support for `Expect` would delay each large write.
       expectContinueHeader: false,
-      requestHandler: { connectionTimeout: connectTimeoutMs, socketTimeout: silenceMs },
+      requestHandler: { connectionTimeout: connectTimeoutMs, socketTimeout: idleTimeoutMs },
     });
     this.#client.middlewareStack.add(
       (next) => (args) => {
-        // The SDK types a request as unknown; at this step S3's is the HTTP request that will be sent.
+        // Typed as unknown by the SDK. At this step it is the HTTP request to send.
         const { protocol, hostname, port, path } = args.request as {
           protocol: string;
           hostname: string;
@@ -103,8 +102,8 @@ export class Bucket {
     return `the bucket "${bucket}" at ${endpoint}`;
   }
 
-  /** Stores an object whole or not at all, and replaces one of the same key. */
-  async put(key: string, bytes: Uint8Array, content: Content, withinMs: number): Promise<void> {
+  /** Stores an object atomically. Replaces an existing one. */
+  async put(key: string, bytes: Uint8Array, content: Content, timeoutMs: number): Promise<void> {
     const command = new PutObjectCommand({
       ...this.#object(key),
       Body: bytes,
@@ -112,14 +111,14 @@ export class Bucket {
       CacheControl: content.cacheControl,
       ChecksumSHA256: createHash('sha256').update(bytes).digest('base64'),
     });
-    await this.#within(withinMs, 'writing (s3:PutObject)', (abortSignal) =>
+    await this.#withTimeout(timeoutMs, 'writing (s3:PutObject)', (abortSignal) =>
       this.#client.send(command, { abortSignal }),
     );
   }
 
-  /** The object's bytes; undefined when there is none. */
-  async get(key: string, withinMs: number): Promise<Uint8Array | undefined> {
-    return this.#within(withinMs, 'reading (s3:GetObject)', async (abortSignal) => {
+  /** The object's content. Undefined if it does not exist. */
+  async get(key: string, timeoutMs: number): Promise<Uint8Array | undefined> {
+    return this.#withTimeout(timeoutMs, 'reading (s3:GetObject)', async (abortSignal) => {
       try {
         const { Body } = await this.#client.send(new GetObjectCommand(this.#object(key)), { abortSignal });
         return await Body?.transformToByteArray();
@@ -130,23 +129,23 @@ export class Bucket {
     });
   }
 
-  /** Whether there is an object, told by a listing. */
-  async has(key: string, withinMs: number): Promise<boolean> {
-    for await (const entry of this.list(key, withinMs)) if (entry.key === key) return true;
+  /** Whether an object exists, according to a listing. */
+  async has(key: string, timeoutMs: number): Promise<boolean> {
+    for await (const entry of this.list(key, timeoutMs)) if (entry.key === key) return true;
     return false;
   }
 
-  /** Removes an object; there need not be one. */
-  async remove(key: string, withinMs: number): Promise<void> {
-    // One by one: the call for many wants sums of its body on which servers that speak S3 do not agree.
+  /** Removes an object, if it exists. */
+  async remove(key: string, timeoutMs: number): Promise<void> {
+    // One by one: bulk deletion requires body checksums that S3-compatible servers implement differently.
     const command = new DeleteObjectCommand(this.#object(key));
-    await this.#within(withinMs, 'deleting (s3:DeleteObject)', (abortSignal) =>
+    await this.#withTimeout(timeoutMs, 'deleting (s3:DeleteObject)', (abortSignal) =>
       this.#client.send(command, { abortSignal }),
     );
   }
 
-  /** The objects whose keys begin with `start`, page by page, each page within the given time. */
-  async *list(start: string, withinMs: number): AsyncGenerator<Entry> {
+  /** The objects whose keys start with `start`. The timeout applies to each page. */
+  async *list(start: string, timeoutMs: number): AsyncGenerator<Entry> {
     const { bucket, prefix, pageSize } = this.#options;
     let token: string | undefined;
     do {
@@ -156,7 +155,7 @@ export class Bucket {
         ...(pageSize ? { MaxKeys: pageSize } : {}),
         ...(token ? { ContinuationToken: token } : {}),
       });
-      const page = await this.#within(withinMs, 'listing (s3:ListBucket)', (abortSignal) =>
+      const page = await this.#withTimeout(timeoutMs, 'listing (s3:ListBucket)', (abortSignal) =>
         this.#client.send(command, { abortSignal }),
       );
       for (const { Key, LastModified } of page.Contents ?? []) {
@@ -166,11 +165,11 @@ export class Bucket {
     } while (token);
   }
 
-  /** Where our prefix begins, for who may read it: no slash at the end. Reaches the store. */
-  async address(withinMs: number): Promise<string> {
+  /** The URL of our prefix, without a trailing slash. Makes a request. */
+  async address(timeoutMs: number): Promise<string> {
     const { bucket, prefix } = this.#options;
     const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 });
-    await this.#within(withinMs, 'listing (s3:ListBucket)', (abortSignal) =>
+    await this.#withTimeout(timeoutMs, 'listing (s3:ListBucket)', (abortSignal) =>
       this.#client.send(command, { abortSignal }),
     );
     return `${this.#address}/${prefix}`.replace(/\/$/, '');
@@ -181,16 +180,16 @@ export class Bucket {
     return { Bucket: bucket, Key: prefix + key };
   }
 
-  async #within<T>(ms: number, action: string, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #withTimeout<T>(ms: number, action: string, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const timeout = AbortSignal.timeout(ms);
-    // The SDK looks at the signal while a request is under way, and not while it pauses before the next.
-    const tooLate = new Promise<never>((_, reject) => {
+    // The SDK checks the signal during a request, but not during the pause before the next one.
+    const timedOut = new Promise<never>((_, reject) => {
       timeout.addEventListener('abort', () => reject(timeout.reason), { once: true });
     });
     try {
-      return await Promise.race([ask(timeout), tooLate]);
+      return await Promise.race([send(timeout), timedOut]);
     } catch (error) {
-      throw new StorageUnavailableError(`Cannot use ${this.description}: ${problemOf(error, action)}`);
+      throw new StorageUnavailableError(`Cannot use ${this.description}: ${reasonOf(error, action)}`);
     }
   }
 }

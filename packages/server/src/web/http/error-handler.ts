@@ -5,7 +5,7 @@ import { isDiskFull } from '../../base/errors.js';
 import { toUsd } from '../../base/money.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
-import { isStorageUnavailable } from '../../data/s3/unavailable.js';
+import { isStorageUnavailable } from '../../data/s3/errors.js';
 import { HttpError, sendJson } from './responses.js';
 
 /** Turns every error that a handler throws into a response. */

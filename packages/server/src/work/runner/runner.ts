@@ -10,7 +10,7 @@ import { claim } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { succeed } from '../../data/jobs/lifecycle.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
-import { isStorageUnavailable } from '../../data/s3/unavailable.js';
+import { isStorageUnavailable } from '../../data/s3/errors.js';
 import type { FromChild } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';

@@ -5,11 +5,11 @@ import type { Db } from '../../data/db/open.js';
 import { after, currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
-import { UnreadablePhotoError } from '../../data/inputs/unreadable.js';
+import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
-import { isStorageUnavailable } from '../../data/s3/unavailable.js';
+import { isStorageUnavailable } from '../../data/s3/errors.js';
 import type { FromChild } from '../processes/messages.js';
 import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
@@ -60,7 +60,7 @@ function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   if (isStorageUnavailable(error)) return 'the object store is unavailable; the job waits';
   if (error instanceof TemporaryFailure) return `${error.message}; the job waits`;
   if (job.waitedMs >= unreadableInputMs) return undefined;
-  if (error instanceof UnreadablePhotoError) return 'the input cannot be read; the job waits';
+  if (error instanceof UnreadableImageError) return 'the input cannot be read; the job waits';
   if (error instanceof StageTimeoutError) return 'a file system does not respond; the job waits';
   return undefined;
 }
