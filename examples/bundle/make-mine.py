@@ -111,6 +111,7 @@ def index_of(weights: Path) -> dict:
 
 
 def manifest(folder: Path) -> dict:
+    """The manifest of the bundle."""
     files = [folder / "encoder.onnx", folder / "decoder.onnx", folder / WEIGHTS]
     mine = {"licence": "MIT", "source": "https://example.com/mine"}
     return {
@@ -119,7 +120,11 @@ def manifest(folder: Path) -> dict:
         "name": folder.resolve().name,
         "title": "Mine",
         "description": "A cushion in the shape of the silhouette.",
-        "licence": {"code": mine, "weights": mine, "trainingData": {"licence": "none: it was not trained", "source": "-"}},
+        "licence": {
+            "code": mine,
+            "weights": mine,
+            "trainingData": {"licence": "none: it was not trained", "source": "-"},
+        },
         "graph": "encoder.onnx",
         "files": [
             {"name": file.name, "size": file.stat().st_size, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}

@@ -1,12 +1,13 @@
-"""Photographs objects with Blender's Cycles and samples their surfaces: the half of make-set.mjs that needs Blender.
+"""Renders photos of objects with Blender's Cycles and samples their surfaces: the part of make-set.mjs that needs
+Blender.
 
     blender -b --factory-startup -P make_set.py -- JOB.json
 
-JOB.json, written by make-set.mjs: {"size": pixels, "samples": rays a pixel, "points": how many, "objects": [{"id", "loader",
-"file", "parts", "turn", "drop", "photos": [PNG to write], "points": file to write, "view": JSON to write}]}.
+make-set.mjs writes JOB.json: {"size": pixels, "samples": rays per pixel, "points": count, "objects": [{"id", "loader",
+"file", "parts", "turn", "drop", "photos": PNGs to write, "points": file to write, "view": JSON to write}]}.
 
-The object's frame is glTF's: Y up, the front towards +Z, centred on the box around what can be seen from outside, whose
-longest side is 2. Blender's own Z is up; a vector (x, y, z) of the object's frame is (x, -z, y) there.
+The object's frame is glTF's: Y up, the front towards +Z, centered on the box around the surface that is visible from
+outside, whose longest side is 2. Blender's Z is up: a vector (x, y, z) of the object's frame is (x, -z, y) there.
 """
 
 import gzip
@@ -15,6 +16,7 @@ import math
 import random
 import sys
 import traceback
+from pathlib import Path
 
 import bpy
 import numpy as np
@@ -23,16 +25,18 @@ from mathutils.bvhtree import BVHTree
 
 TO_BLENDER = Matrix(((1, 0, 0, 0), (0, 0, -1, 0), (0, 1, 0, 0), (0, 0, 0, 1)))
 
-# Directions in which a point may be seen, and in how many of them it must be: a crack that fewer rays find shows nothing.
+# Directions from which a point may be visible, and the number from which it must be: fewer rays pass only through
+# cracks.
 SKY_DIRECTIONS = 96
 SEEN_FROM = 3
 
-# Candidates for each point kept: thinning them evens the spacing.
+# Candidates per point: thinning them evens the spacing.
 CANDIDATES = 2
 
 
 def main():
-    job = json.load(open(sys.argv[sys.argv.index("--") + 1]))
+    """Makes all objects of the job. A failure does not stop the others."""
+    job = json.loads(Path(sys.argv[sys.argv.index("--") + 1]).read_text())
     for item in job["objects"]:
         try:
             make(item, job)
@@ -43,6 +47,7 @@ def main():
 
 
 def make(item, job):
+    """Renders the photos of one object and samples its surface."""
     load(item)
     turn(item.get("turn", [0, 0, 0]))
     for material in bpy.data.materials:
@@ -82,30 +87,30 @@ def make(item, job):
     in_object_frame = np.stack([points[:, 0], points[:, 2], -points[:, 1]], axis=1)
     write_points(item["points"], in_object_frame, colors, seen)
     size = (high - low) * scale / 2
-    json.dump(
-        {"halfExtent": [round(float(v), 4) for v in (size[0], size[2], size[1])], "views": views}, open(item["view"], "w")
-    )
+    half_extent = [round(float(v), 4) for v in (size[0], size[2], size[1])]
+    Path(item["view"]).write_text(json.dumps({"halfExtent": half_extent, "views": views}))
 
 
 # Loading
 
 
 def load(item):
+    """Loads the file of an object into an empty scene."""
     bpy.ops.wm.read_factory_settings(use_empty=True)
     file = item["file"]
     if item["loader"] == "obj":
         bpy.ops.wm.obj_import(filepath=file)
     elif item["loader"] == "gltf":
-        np.bool = bool  # Debian's numpy is newer than the importer, which still asks for it.
+        np.bool = bool  # The importer needs it, and Debian's numpy no longer has it.
         bpy.ops.import_scene.gltf(filepath=file)
     elif item["loader"] == "blend":
-        with bpy.data.libraries.load(file) as (there, here):
-            missing = set(item["parts"]) - {"*"} - set(there.objects)
+        with bpy.data.libraries.load(file) as (available, loaded):
+            missing = set(item["parts"]) - {"*"} - set(available.objects)
             if missing:
                 raise ValueError(f"{file} has no object {sorted(missing)}")
-            here.objects = [name for name in there.objects if name in item["parts"] or "*" in item["parts"]]
-        for loaded in here.objects:
-            bpy.context.collection.objects.link(loaded)
+            loaded.objects = [name for name in available.objects if name in item["parts"] or "*" in item["parts"]]
+        for obj in loaded.objects:
+            bpy.context.collection.objects.link(obj)
     else:
         raise ValueError(f"no loader {item['loader']}")
     bpy.context.view_layer.update()
@@ -113,34 +118,35 @@ def load(item):
 
 
 def keep_meshes(dropped):
-    """Leaves mesh objects alone, where they stood: no lamps, cameras, armatures or parents that scale."""
+    """Keeps only mesh objects, in place: no lamps, cameras, armatures or scaling parents."""
     placed = {o: o.matrix_world.copy() for o in bpy.data.objects if o.type == "MESH" and o.name not in dropped}
-    for thing in placed:
-        thing.parent = None
-        thing.matrix_world = placed[thing]
-        thing.hide_render = False
-    for thing in [o for o in bpy.data.objects if o not in placed]:
-        bpy.data.objects.remove(thing)
+    for obj in placed:
+        obj.parent = None
+        obj.matrix_world = placed[obj]
+        obj.hide_render = False
+    for obj in [o for o in bpy.data.objects if o not in placed]:
+        bpy.data.objects.remove(obj)
     bpy.context.view_layer.update()
 
 
 def turn(degrees):
-    """Turns everything about the object frame's X, then Y, then Z."""
+    """Rotates everything about the object frame's X, then Y, then Z."""
     x, y, z = (math.radians(d) for d in degrees)
     rotation = Matrix.Rotation(z, 4, "Z") @ Matrix.Rotation(y, 4, "Y") @ Matrix.Rotation(x, 4, "X")
-    for thing in bpy.data.objects:
-        thing.matrix_world = TO_BLENDER @ rotation @ TO_BLENDER.inverted() @ thing.matrix_world
+    for obj in bpy.data.objects:
+        obj.matrix_world = TO_BLENDER @ rotation @ TO_BLENDER.inverted() @ obj.matrix_world
     bpy.context.view_layer.update()
 
 
 def principled(material):
+    """The material's Principled shader, if it has one."""
     if not material or not material.use_nodes:
         return None
     return next((n for n in material.node_tree.nodes if n.type == "BSDF_PRINCIPLED"), None)
 
 
 def make_opaque(material):
-    """Glass as paint: what a point belongs to must not depend on what is behind it. Cut-out textures stay."""
+    """Makes glass opaque: the color of a point must not depend on the background. Cutout textures stay."""
     if not material.use_nodes:
         color = material.diffuse_color[:]
         material.use_nodes = True
@@ -170,6 +176,7 @@ def linked_image(socket):
 
 
 def cuts_out(image):
+    """Whether the image makes parts of the surface transparent."""
     return image is not None and image.depth in (32, 64, 128) and float(pixels(image)[..., 3].min()) < 0.5
 
 
@@ -177,7 +184,7 @@ _pixels = {}
 
 
 def pixels(image):
-    """[height, width, 4], rows from the bottom, as stored in the file: sRGB for colours."""
+    """[height, width, 4], rows from the bottom, as stored in the file: sRGB for colors."""
     key = (image.filepath, image.name)
     if key not in _pixels:
         buffer = np.empty(image.size[0] * image.size[1] * 4, np.float32)
@@ -191,11 +198,11 @@ def pixels(image):
 
 
 def triangles():
-    """Every triangle of the scene in Blender's world: corners [T, 3, 3], uvs [T, 3, 2], material of each [T]."""
+    """All triangles of the scene in Blender's world: corners [T, 3, 3], uvs [T, 3, 2], material of each [T]."""
     graph = bpy.context.evaluated_depsgraph_get()
     corners, uvs, materials = [], [], []
-    for thing in bpy.data.objects:
-        evaluated = thing.evaluated_get(graph)
+    for obj in bpy.data.objects:
+        evaluated = obj.evaluated_get(graph)
         mesh = evaluated.to_mesh()
         mesh.calc_loop_triangles()
         count = len(mesh.loop_triangles)
@@ -203,7 +210,7 @@ def triangles():
             continue
         vertices = np.empty(3 * len(mesh.vertices), np.float32)
         mesh.vertices.foreach_get("co", vertices)
-        world = np.array(thing.matrix_world)
+        world = np.array(obj.matrix_world)
         placed = vertices.reshape(-1, 3) @ world[:3, :3].T + world[:3, 3]
         index = np.empty(3 * count, np.int32)
         mesh.loop_triangles.foreach_get("vertices", index)
@@ -216,14 +223,14 @@ def triangles():
         uvs.append(uv.reshape(-1, 2)[loops].reshape(-1, 3, 2))
         slots = np.empty(count, np.int32)
         mesh.loop_triangles.foreach_get("material_index", slots)
-        own = [slot.material for slot in thing.material_slots] or [None]
+        own = [slot.material for slot in obj.material_slots] or [None]
         materials.extend(own[min(slot, len(own) - 1)] for slot in slots)
         evaluated.to_mesh_clear()
     return {"corners": np.concatenate(corners), "uvs": np.concatenate(uvs), "materials": materials}
 
 
 def visible_points(soup, count, rng):
-    """`count` evenly spaced points of what can be seen from outside, [count, 3], with their triangles and weights."""
+    """`count` evenly spaced points that are visible from outside, [count, 3], with their triangles and weights."""
     corners = soup["corners"].astype(np.float64)
     tree = BVHTree.FromPolygons(corners.reshape(-1, 3).tolist(), np.arange(3 * len(corners)).reshape(-1, 3).tolist())
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
@@ -251,15 +258,18 @@ def visible_points(soup, count, rng):
 
 
 def sky(rng):
-    """Unit vectors spread evenly over the sphere, in random order so that few decide most points."""
+    """Unit vectors spread evenly over the sphere, in random order: few of them decide most points."""
     step = np.arange(SKY_DIRECTIONS) + 0.5
     height = 1 - 2 * step / SKY_DIRECTIONS
     around = math.pi * (1 + math.sqrt(5)) * step
     ring = np.sqrt(1 - height**2)
-    return [Vector(v) for v in rng.permutation(np.stack([ring * np.cos(around), ring * np.sin(around), height], axis=1))]
+    return [
+        Vector(v) for v in rng.permutation(np.stack([ring * np.cos(around), ring * np.sin(around), height], axis=1))
+    ]
 
 
 def seen_from_outside(tree, point, directions, size):
+    """Whether enough rays from the point leave the object."""
     start = Vector(point)
     count = 0
     for direction in directions:
@@ -271,19 +281,21 @@ def seen_from_outside(tree, point, directions, size):
 
 
 def sees(tree, eye, point):
+    """Whether nothing is between the eye and the point."""
     toward = eye - Vector(point)
     direction = toward.normalized()
     return tree.ray_cast(Vector(point) + direction * 2e-4, direction, toward.length)[0] is None
 
 
 def thin(points, count, area):
-    """Indices of `count` points, most of them no nearer to each other than 0.62 of a square grid's spacing."""
+    """Indices of `count` points, most of them at least 0.62 times the spacing of a square grid apart."""
     apart = spaced(points, 0.62 * math.sqrt(area / count))
     rest = np.setdiff1d(np.arange(len(points)), apart)
     return np.concatenate([apart, rest])[:count]
 
 
 def spaced(points, radius):
+    """Indices of points that are at least `radius` apart."""
     cells = np.floor(points / radius).astype(int)
     taken = {}
     chosen = []
@@ -305,6 +317,7 @@ def spaced(points, radius):
 
 
 def sample(image, uv):
+    """The pixels of an image at uv [N, 2]."""
     grid = pixels(image)
     height, width = grid.shape[:2]
     x = np.floor((uv[:, 0] % 1) * width).astype(int) % width
@@ -313,58 +326,64 @@ def sample(image, uv):
 
 
 def by_material(soup, owners):
+    """Each material with a mask of its points."""
     materials = [soup["materials"][owner] for owner in owners]
     for material in set(materials):
         yield material, np.array([m == material for m in materials])
 
 
 def uvs_of(soup, owners, weights):
+    """The uvs of points [N, 2]."""
     return np.einsum("nc,nck->nk", weights, soup["uvs"][owners])
 
 
 def alphas(soup, owners, weights):
+    """The opacity of points [N]."""
     values = np.ones(len(owners))
-    for material, mine in by_material(soup, owners):
+    for material, own_points in by_material(soup, owners):
         shader = principled(material)
         image = linked_image(shader.inputs["Alpha"]) if shader else None
         if image:
-            values[mine] = sample(image, uvs_of(soup, owners[mine], weights[mine]))[:, 3]
+            values[own_points] = sample(image, uvs_of(soup, owners[own_points], weights[own_points]))[:, 3]
     return values
 
 
 def base_colors(soup, owners, weights):
-    """[N, 3] bytes, sRGB: what the surface is painted with, without light."""
+    """[N, 3] bytes, sRGB: the paint of the surface, without light."""
     colors = np.full((len(owners), 3), 0.8)
-    for material, mine in by_material(soup, owners):
+    for material, own_points in by_material(soup, owners):
         shader = principled(material)
         if not shader:
             continue
         socket = shader.inputs["Base Color"]
         image = linked_image(socket)
         if image:
-            colors[mine] = sample(image, uvs_of(soup, owners[mine], weights[mine]))[:, :3]
+            colors[own_points] = sample(image, uvs_of(soup, owners[own_points], weights[own_points]))[:, :3]
         else:
-            colors[mine] = [to_srgb(v) for v in socket.default_value[:3]]
-    # Five bits a channel: files half as large, and no error above 4 of 255.
+            colors[own_points] = [to_srgb(v) for v in socket.default_value[:3]]
+    # Five bits per channel halve the files, with errors of at most 4 of 255.
     return np.round(np.round(31 * np.clip(colors, 0, 1)) * 255 / 31).astype(np.uint8)
 
 
 def to_srgb(linear):
+    """Linear light to sRGB."""
     return 12.92 * linear if linear <= 0.0031308 else 1.055 * min(1, linear) ** (1 / 2.4) - 0.055
 
 
 def write_points(path, points, colors, seen):
-    """int16 [N, 3] steps of 1/32767 from the point before, along a Z-order curve; uint8 [N, 3] sRGB; uint8 [N] views."""
-    # A precision of 1/4096 is plenty, and the zeros compress.
+    """Writes int16 [N, 3] steps of 1/32767 from the previous point along a Z-order curve, uint8 [N, 3] sRGB, uint8 [N]
+    views.
+    """
+    # A precision of 1/4096 is sufficient, and the zeros compress.
     steps = np.clip(np.round(points * 32767 / 8).astype(np.int64), -4095, 4095) * 8
     order = np.argsort(z_order(steps // 64 + 512))
     deltas = np.diff(steps[order], axis=0, prepend=np.zeros((1, 3), np.int64)).astype("<i2")
     body = deltas.tobytes() + colors[order].tobytes() + seen[order].tobytes()
-    with open(path, "wb") as file:
-        file.write(gzip.compress(body, 9, mtime=0))
+    Path(path).write_bytes(gzip.compress(body, 9, mtime=0))
 
 
 def z_order(cells):
+    """The Z-order key of cells [N, 3]."""
     key = np.zeros(len(cells), np.int64)
     for bit in range(11):
         for axis in range(3):
@@ -376,7 +395,7 @@ def z_order(cells):
 
 
 def choose_view(dice, other_yaw):
-    """The first photo shows the front or nearly so, as shops do; the second any side at least 60 degrees away from it."""
+    """The first photo shows about the front, as shops do; the second any side at least 60 degrees away from it."""
     if other_yaw is None:
         yaw = dice.uniform(-60, 60)
     else:
@@ -390,7 +409,7 @@ def choose_view(dice, other_yaw):
 
 
 def place_camera(view, vertices):
-    """Aims at the object so that the longer side of its picture fills `fill` of the frame, in the middle."""
+    """Aims at the object: the longer side of its image fills `fill` of the frame, centered."""
     lens = bpy.data.cameras.new("camera")
     camera = bpy.data.objects.new("camera", lens)
     bpy.context.collection.objects.link(camera)
@@ -408,7 +427,7 @@ def place_camera(view, vertices):
     for _ in range(100):
         depth = distance - inside[:, 2]
         u, v = (inside[:, 0] - x) / depth / half, (inside[:, 1] - y) / depth / half
-        # Small steps: what is near the camera moves faster than the middle.
+        # Small steps, because near points move faster than the middle.
         x += 0.3 * (u.max() + u.min()) * distance * half
         y += 0.3 * (v.max() + v.min()) * distance * half
         distance *= (max(np.ptp(u), np.ptp(v)) / 2 / view["fill"]) ** 0.5
@@ -420,9 +439,9 @@ def place_camera(view, vertices):
 
 
 def light(dice, yaw_degrees, floor):
-    """A large soft key from one side, a weaker fill from the other, a rim from behind, a grey sky and a floor that reflects."""
-    for thing in [o for o in bpy.data.objects if o.get("studio")]:
-        bpy.data.objects.remove(thing)
+    """A large soft key light, a weaker fill light, a rim light from behind, a gray sky and a floor that reflects."""
+    for obj in [o for o in bpy.data.objects if o.get("studio")]:
+        bpy.data.objects.remove(obj)
     side = dice.choice((-1, 1))
     key = (yaw_degrees + side * dice.uniform(20, 70), dice.uniform(35, 65), dice.uniform(90, 150), dice.uniform(1.5, 4))
     fill = (yaw_degrees - side * dice.uniform(40, 80), dice.uniform(10, 40), key[2] * dice.uniform(0.15, 0.5), 4)
@@ -434,8 +453,8 @@ def light(dice, yaw_degrees, floor):
         data.color = (1 + min(0, warmth), 1 - abs(warmth) / 2, 1 - max(0, warmth))
         lamp = bpy.data.objects.new("light", data)
         a, e = math.radians(azimuth), math.radians(elevation)
-        place = Vector((math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e))) * 4.5
-        lamp.matrix_world = Matrix.Translation(place) @ place.to_track_quat("Z", "Y").to_matrix().to_4x4()
+        position = Vector((math.sin(a) * math.cos(e), -math.cos(a) * math.cos(e), math.sin(e))) * 4.5
+        lamp.matrix_world = Matrix.Translation(position) @ position.to_track_quat("Z", "Y").to_matrix().to_4x4()
         lamp["studio"] = True
         bpy.context.collection.objects.link(lamp)
     world = bpy.data.worlds.new("sky")
@@ -453,6 +472,7 @@ def light(dice, yaw_degrees, floor):
 
 
 def set_up_renderer(job):
+    """Cycles on the CPU, with a transparent background."""
     scene = bpy.context.scene
     scene.render.engine = "CYCLES"
     scene.cycles.device = "CPU"

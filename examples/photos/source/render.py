@@ -6,10 +6,11 @@ Objects: teapot, table-lamp, toy-truck (on a transparent background).
 All shapes and materials are procedural. The only input file is `interior.exr`, a CC0 panorama of a room that ships
 with Blender, for lighting and background. One unit is 10 cm. z is up, and +x is the front of the object.
 """
+
 import math
-import os
 import random
 import sys
+from pathlib import Path
 
 import bmesh
 import bpy
@@ -19,6 +20,7 @@ D = bpy.data
 
 
 # ---------------------------------------------------------------- materials
+
 
 def material(name, **inputs):
     """A Principled material. Keywords set its inputs: `base_color` sets 'Base Color', for example."""
@@ -32,7 +34,7 @@ def material(name, **inputs):
 
 def rgb(hex_color):
     """Converts a color such as '#c0ffee' to linear RGBA."""
-    c = [int(hex_color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    c = [int(hex_color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     return (*[x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in c], 1)
 
 
@@ -105,7 +107,9 @@ def wood(name, light, dark, along="x", roughness=0.45, scale=1.0):
 
 def paint(name, color, roughness=0.4):
     """Enamel with a slight orange-peel texture and a thin clear coat."""
-    m, bsdf = material(name, base_color=rgb(color), roughness=roughness, specular=0.3, clearcoat=0.15, clearcoat_roughness=0.15)
+    m, bsdf = material(
+        name, base_color=rgb(color), roughness=roughness, specular=0.3, clearcoat=0.15, clearcoat_roughness=0.15
+    )
     n = Nodes(m)
     peel = n.add("TexNoise", Scale=14, Detail=2)
     n.link(n.coords(), peel.inputs["Vector"])
@@ -170,6 +174,7 @@ def linen(name, color):
 
 # ---------------------------------------------------------------- shapes
 
+
 def mesh(name, verts, faces, mat, smooth=True):
     me = D.meshes.new(name)
     me.from_pydata(verts, [], faces)
@@ -201,18 +206,31 @@ def spline(points, steps=8):
             continue
         for s in range(steps):
             t = s / steps
-            out.append(0.5 * ((2 * p[1]) + (p[2] - p[0]) * t + (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3]) * t * t
-                              + (3 * p[1] - p[0] - 3 * p[2] + p[3]) * t ** 3))
+            out.append(
+                0.5
+                * (
+                    (2 * p[1])
+                    + (p[2] - p[0]) * t
+                    + (2 * p[0] - 5 * p[1] + 4 * p[2] - p[3]) * t * t
+                    + (3 * p[1] - p[0] - 3 * p[2] + p[3]) * t**3
+                )
+            )
     return out + [Vector(points[-1])]
 
 
 def lathe(name, profile, mat, smooth_profile=True, around=128):
     """Rotates a profile of (radius, height) pairs around z."""
     pts = spline(profile) if smooth_profile else [Vector(p) for p in profile]
-    verts = [(max(p[0], 0) * math.cos(a), max(p[0], 0) * math.sin(a), p[1])
-             for p in pts for a in [2 * math.pi * k / around for k in range(around)]]
-    faces = [(i * around + k, i * around + (k + 1) % around, (i + 1) * around + (k + 1) % around, (i + 1) * around + k)
-             for i in range(len(pts) - 1) for k in range(around)]
+    verts = [
+        (max(p[0], 0) * math.cos(a), max(p[0], 0) * math.sin(a), p[1])
+        for p in pts
+        for a in [2 * math.pi * k / around for k in range(around)]
+    ]
+    faces = [
+        (i * around + k, i * around + (k + 1) % around, (i + 1) * around + (k + 1) % around, (i + 1) * around + k)
+        for i in range(len(pts) - 1)
+        for k in range(around)
+    ]
     ob = mesh(name, verts, faces, mat)
     uv = ob.data.uv_layers.new()
     for f, face in enumerate(ob.data.polygons):
@@ -230,11 +248,16 @@ def sweep(name, points, radii, mat, flat=1.0):
         side = Vector((0, 1, 0))
         up = side.cross(ahead)
         r = radius[i][0]
-        verts += [p + side * (r * flat * math.cos(a)) + up * (r * math.sin(a))
-                  for a in [2 * math.pi * k / around for k in range(around)]]
+        verts += [
+            p + side * (r * flat * math.cos(a)) + up * (r * math.sin(a))
+            for a in [2 * math.pi * k / around for k in range(around)]
+        ]
     n = len(path)
-    faces = [(i * around + k, i * around + (k + 1) % around, (i + 1) * around + (k + 1) % around, (i + 1) * around + k)
-             for i in range(n - 1) for k in range(around)]
+    faces = [
+        (i * around + k, i * around + (k + 1) % around, (i + 1) * around + (k + 1) % around, (i + 1) * around + k)
+        for i in range(n - 1)
+        for k in range(around)
+    ]
     faces += [tuple(range(around))[::-1], tuple(range((n - 1) * around, n * around))]
     return outward(mesh(name, verts, faces, mat))
 
@@ -292,6 +315,7 @@ def fuse(obs, voxel, smoothing):
 
 # ---------------------------------------------------------------- studio
 
+
 def area(at, target, size, power, color=(1, 1, 1)):
     light = D.lights.new("area", "AREA")
     light.size, light.energy, light.color = size, power, color
@@ -304,7 +328,9 @@ def area(at, target, size, power, color=(1, 1, 1)):
 def camera(target, azimuth, elevation, distance, lens=80, fstop=None):
     cam = D.objects.new("camera", D.cameras.new("camera"))
     a, e = math.radians(azimuth), math.radians(elevation)
-    cam.location = Vector(target) + distance * Vector((math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e)))
+    cam.location = Vector(target) + distance * Vector(
+        (math.cos(e) * math.cos(a), math.cos(e) * math.sin(a), math.sin(e))
+    )
     cam.rotation_euler = (Vector(target) - cam.location).to_track_quat("-Z", "Y").to_euler()
     cam.data.lens = lens
     if fstop:
@@ -320,7 +346,7 @@ def room(strength, turn=0):
     n = Nodes(world)
     n.tree.nodes["Background"].inputs[1].default_value = strength
     folder = bpy.utils.system_resource("DATAFILES", path="studiolights/world")
-    panorama = n.add("TexEnvironment", image=D.images.load(os.path.join(folder, "interior.exr")))
+    panorama = n.add("TexEnvironment", image=D.images.load(str(Path(folder) / "interior.exr")))
     spin = n.add("Mapping")
     spin.inputs["Rotation"].default_value[2] = math.radians(turn)
     n.link(n.add("TexCoord").outputs["Generated"], spin.inputs[0])
@@ -330,21 +356,74 @@ def room(strength, turn=0):
 
 # ---------------------------------------------------------------- objects
 
+
 def teapot():
     clay = stoneware("glaze", "#8fb3a6", "#4f8a86", "#b08a63", 0.11)
-    body = lathe("body", [(0, 0), (0, 0), (0.40, 0), (0.44, 0.015), (0.45, 0.06), (0.50, 0.10), (0.69, 0.28), (0.78, 0.50),
-                          (0.745, 0.74), (0.60, 0.92), (0.45, 1.0), (0.40, 1.03), (0.385, 1.07), (0.36, 1.08), (0.34, 1.05),
-                          (0.30, 1.0), (0, 1.0), (0, 1.0)], clay)
-    spout = sweep("spout", [(0.55, 0, 0.36), (0.86, 0, 0.50), (1.04, 0, 0.76), (1.16, 0, 0.98), (1.30, 0, 1.10)],
-                  [0.26, 0.185, 0.125, 0.10, 0.095], clay)
-    bore = sweep("bore", [(0.98, 0, 0.70), (1.05, 0, 0.80), (1.165, 0, 0.99), (1.33, 0, 1.125)], [0.05, 0.07, 0.075, 0.075], clay)
+    body = lathe(
+        "body",
+        [
+            (0, 0),
+            (0, 0),
+            (0.40, 0),
+            (0.44, 0.015),
+            (0.45, 0.06),
+            (0.50, 0.10),
+            (0.69, 0.28),
+            (0.78, 0.50),
+            (0.745, 0.74),
+            (0.60, 0.92),
+            (0.45, 1.0),
+            (0.40, 1.03),
+            (0.385, 1.07),
+            (0.36, 1.08),
+            (0.34, 1.05),
+            (0.30, 1.0),
+            (0, 1.0),
+            (0, 1.0),
+        ],
+        clay,
+    )
+    spout = sweep(
+        "spout",
+        [(0.55, 0, 0.36), (0.86, 0, 0.50), (1.04, 0, 0.76), (1.16, 0, 0.98), (1.30, 0, 1.10)],
+        [0.26, 0.185, 0.125, 0.10, 0.095],
+        clay,
+    )
+    bore = sweep(
+        "bore", [(0.98, 0, 0.70), (1.05, 0, 0.80), (1.165, 0, 0.99), (1.33, 0, 1.125)], [0.05, 0.07, 0.075, 0.075], clay
+    )
     cut(spout, bore)
     apply(spout)
-    handle = sweep("handle", [(-0.60, 0, 0.84), (-0.84, 0, 0.99), (-1.12, 0, 0.95), (-1.22, 0, 0.72), (-1.06, 0, 0.44), (-0.68, 0, 0.28)],
-                   [0.10, 0.078, 0.07, 0.07, 0.07, 0.10], clay, flat=1.35)
+    handle = sweep(
+        "handle",
+        [(-0.60, 0, 0.84), (-0.84, 0, 0.99), (-1.12, 0, 0.95), (-1.22, 0, 0.72), (-1.06, 0, 0.44), (-0.68, 0, 0.28)],
+        [0.10, 0.078, 0.07, 0.07, 0.07, 0.10],
+        clay,
+        flat=1.35,
+    )
     fuse([body, spout, handle], 0.012, 10)
-    lathe("lid", [(0, 1.03), (0, 1.03), (0.325, 1.03), (0.35, 1.07), (0.368, 1.10), (0.35, 1.125), (0.25, 1.175), (0.11, 1.205),
-                  (0.065, 1.225), (0.06, 1.25), (0.095, 1.29), (0.118, 1.335), (0.10, 1.375), (0.05, 1.395), (0, 1.40), (0, 1.40)], clay)
+    lathe(
+        "lid",
+        [
+            (0, 1.03),
+            (0, 1.03),
+            (0.325, 1.03),
+            (0.35, 1.07),
+            (0.368, 1.10),
+            (0.35, 1.125),
+            (0.25, 1.175),
+            (0.11, 1.205),
+            (0.065, 1.225),
+            (0.06, 1.25),
+            (0.095, 1.29),
+            (0.118, 1.335),
+            (0.10, 1.375),
+            (0.05, 1.395),
+            (0, 1.40),
+            (0, 1.40),
+        ],
+        clay,
+    )
     table = board("table", (9, 7, 0.3), (-1.6, 0, -0.15), wood("oak", "#b58554", "#8d5f36", "y", 0.4, 0.55))
     table.rotation_euler.z = math.radians(-38)
     room(0.8, 200)
@@ -359,16 +438,67 @@ def table_lamp():
     brass, _ = material("brass", base_color=rgb("#c8a25a"), metallic=1, roughness=0.28)
     shade = linen("linen", "#efe3cb")
     trim, _ = material("trim", base_color=rgb("#d8c6a2"), roughness=0.9)
-    lathe("plinth", [(0, 0), (0, 0), (0.60, 0), (0.62, 0.02), (0.62, 0.06), (0.58, 0.09), (0.42, 0.10), (0, 0.10), (0, 0.10)], brass)
-    base = lathe("base", [(0, 0.09), (0, 0.09), (0.40, 0.09), (0.41, 0.12), (0.37, 0.19), (0.42, 0.34), (0.63, 0.66), (0.72, 1.0), (0.64, 1.36),
-                          (0.40, 1.66), (0.235, 1.80), (0.20, 1.90), (0.235, 1.97), (0.22, 2.0), (0, 2.0), (0, 2.0)], glaze)
+    lathe(
+        "plinth",
+        [(0, 0), (0, 0), (0.60, 0), (0.62, 0.02), (0.62, 0.06), (0.58, 0.09), (0.42, 0.10), (0, 0.10), (0, 0.10)],
+        brass,
+    )
+    base = lathe(
+        "base",
+        [
+            (0, 0.09),
+            (0, 0.09),
+            (0.40, 0.09),
+            (0.41, 0.12),
+            (0.37, 0.19),
+            (0.42, 0.34),
+            (0.63, 0.66),
+            (0.72, 1.0),
+            (0.64, 1.36),
+            (0.40, 1.66),
+            (0.235, 1.80),
+            (0.20, 1.90),
+            (0.235, 1.97),
+            (0.22, 2.0),
+            (0, 2.0),
+            (0, 2.0),
+        ],
+        glaze,
+    )
     base.modifiers.new("smooth", "SUBSURF").render_levels = 1
-    lathe("cap", [(0, 1.99), (0, 1.99), (0.25, 1.99), (0.26, 2.02), (0.22, 2.05), (0.09, 2.06), (0.075, 2.10), (0.075, 2.35),
-                  (0.11, 2.37), (0.11, 2.55), (0, 2.55), (0, 2.55)], brass)
+    lathe(
+        "cap",
+        [
+            (0, 1.99),
+            (0, 1.99),
+            (0.25, 1.99),
+            (0.26, 2.02),
+            (0.22, 2.05),
+            (0.09, 2.06),
+            (0.075, 2.10),
+            (0.075, 2.35),
+            (0.11, 2.37),
+            (0.11, 2.55),
+            (0, 2.55),
+            (0, 2.55),
+        ],
+        brass,
+    )
     low, high = (1.18, 2.12), (0.84, 3.28)
     lathe("shade", [(low[0], low[1]), (high[0], high[1])], shade, False)
     for r, z in (low, high):
-        lathe("trim", [(r - 0.02, z - 0.025), (r + 0.02, z - 0.03), (r + 0.012, z + 0.035), (r - 0.03, z + 0.03), (r - 0.02, z - 0.025)], trim, False)
+        lathe(
+            "trim",
+            [
+                (r - 0.02, z - 0.025),
+                (r + 0.02, z - 0.03),
+                (r + 0.012, z + 0.035),
+                (r - 0.03, z + 0.03),
+                (r - 0.02, z - 0.025),
+            ],
+            trim,
+            False,
+        )
     for k in range(3):  # the arms that hold the shade
         arm = sweep("arm", [(0, 0, 3.2), (0.45, 0, 3.2), (0.83, 0, 3.26)], [0.014] * 3, brass)
         arm.rotation_euler.z = 2 * math.pi * k / 3 + 0.4
@@ -402,9 +532,36 @@ def toy_truck():
     board("chassis", (2.75, 0.62, 0.16), (0.02, 0, 0.44), beech, 0.03)
     board("front bumper", (0.12, 0.98, 0.17), (1.42, 0, 0.44), cross, 0.035)
     # The cab: a solid block with windows cut through its sides, front and back.
-    cab = prism("cab", [(0.20, 0.52), (1.34, 0.52), (1.35, 0.80), (1.30, 0.91), (1.20, 0.95), (0.98, 0.985), (0.80, 1.42), (0.73, 1.50),
-                        (0.63, 1.53), (0.30, 1.53), (0.22, 1.48), (0.20, 1.40)], 0.45, red, 0)
-    cut(cab, prism("side window", [(0.34, 1.02), (0.84, 1.02), (0.725, 1.30), (0.66, 1.38), (0.40, 1.38), (0.34, 1.32)], 1, red, 0))
+    cab = prism(
+        "cab",
+        [
+            (0.20, 0.52),
+            (1.34, 0.52),
+            (1.35, 0.80),
+            (1.30, 0.91),
+            (1.20, 0.95),
+            (0.98, 0.985),
+            (0.80, 1.42),
+            (0.73, 1.50),
+            (0.63, 1.53),
+            (0.30, 1.53),
+            (0.22, 1.48),
+            (0.20, 1.40),
+        ],
+        0.45,
+        red,
+        0,
+    )
+    cut(
+        cab,
+        prism(
+            "side window",
+            [(0.34, 1.02), (0.84, 1.02), (0.725, 1.30), (0.66, 1.38), (0.40, 1.38), (0.34, 1.32)],
+            1,
+            red,
+            0,
+        ),
+    )
     cut(cab, board("windscreen", (2.4, 0.62, 0.32), (0.9, 0, 1.20), red, 0))
     bevel(cab, 0.022)
     board("roof", (0.56, 0.99, 0.05), (0.46, 0, 1.55), cream, 0.022)
@@ -412,7 +569,11 @@ def toy_truck():
     for z in (0.63, 0.69, 0.75, 0.81):
         cut(grille, board("slot", (0.06, 0.40, 0.022), (1.38, 0, z), cream, 0))
     for y in (-0.345, 0.345):
-        lamp = lathe("headlight", [(0, 0), (0, 0), (0.07, 0), (0.075, 0.01), (0.075, 0.06), (0.055, 0.085), (0, 0.09), (0, 0.09)], cream)
+        lamp = lathe(
+            "headlight",
+            [(0, 0), (0, 0), (0.07, 0), (0.075, 0.01), (0.075, 0.06), (0.055, 0.085), (0, 0.09), (0, 0.09)],
+            cream,
+        )
         lamp.location, lamp.rotation_euler = (1.33, y, 0.73), (0, math.radians(90), 0)
     # The bed: a floor, a headboard, and slatted sides on posts.
     board("floor", (1.56, 0.94, 0.10), (-0.62, 0, 0.575), oak, 0.02)
@@ -427,19 +588,82 @@ def toy_truck():
     random.seed(4)
     for y, z in ((-0.26, 0.77), (0.0, 0.77), (0.26, 0.77), (-0.13, 0.985), (0.13, 0.985), (0.0, 1.20)):
         r, length = 0.128, 1.26 + random.uniform(-0.06, 0.06)
-        log = lathe("log", [(0, 0), (0, 0), (r - 0.02, 0), (r, 0.02), (r, 0.02), (r, length - 0.02), (r, length - 0.02), (r - 0.02, length), (0, length), (0, length)], bark)
+        log = lathe(
+            "log",
+            [
+                (0, 0),
+                (0, 0),
+                (r - 0.02, 0),
+                (r, 0.02),
+                (r, 0.02),
+                (r, length - 0.02),
+                (r, length - 0.02),
+                (r - 0.02, length),
+                (0, length),
+                (0, length),
+            ],
+            bark,
+        )
         log.data.materials.append(beech)
         for face in log.data.polygons:
             face.material_index = int(abs(face.normal.z) > 0.8)
         log.rotation_mode = "ZYX"
-        log.location, log.rotation_euler = (-1.27 + random.uniform(0, 0.05), y, z), (0, math.radians(90), random.uniform(0, 6))
+        log.location, log.rotation_euler = (
+            (-1.27 + random.uniform(0, 0.05), y, z),
+            (0, math.radians(90), random.uniform(0, 6)),
+        )
     for x in (-0.86, 0.84):
-        axle = lathe("axle", [(0, -0.72), (0, -0.72), (0.07, -0.72), (0.085, -0.70), (0.085, -0.70), (0.085, 0.70), (0.085, 0.70), (0.07, 0.72), (0, 0.72), (0, 0.72)], beech)
+        axle = lathe(
+            "axle",
+            [
+                (0, -0.72),
+                (0, -0.72),
+                (0.07, -0.72),
+                (0.085, -0.70),
+                (0.085, -0.70),
+                (0.085, 0.70),
+                (0.085, 0.70),
+                (0.07, 0.72),
+                (0, 0.72),
+                (0, 0.72),
+            ],
+            beech,
+        )
         axle.location, axle.rotation_euler = (x, 0, 0.34), (math.radians(90), 0, 0)
         for side in (-1, 1):
-            wheel = lathe("wheel", [(0, -0.11), (0, -0.11), (0.28, -0.11), (0.325, -0.095), (0.34, -0.05), (0.34, 0.05), (0.325, 0.095), (0.28, 0.11),
-                                    (0.235, 0.11), (0.225, 0.085), (0.225, 0.085), (0, 0.085), (0, 0.085)], tyre)
-            hub = lathe("hub", [(0, 0.08), (0, 0.08), (0.205, 0.08), (0.215, 0.09), (0.205, 0.105), (0.13, 0.125), (0, 0.13), (0, 0.13)], red)
+            wheel = lathe(
+                "wheel",
+                [
+                    (0, -0.11),
+                    (0, -0.11),
+                    (0.28, -0.11),
+                    (0.325, -0.095),
+                    (0.34, -0.05),
+                    (0.34, 0.05),
+                    (0.325, 0.095),
+                    (0.28, 0.11),
+                    (0.235, 0.11),
+                    (0.225, 0.085),
+                    (0.225, 0.085),
+                    (0, 0.085),
+                    (0, 0.085),
+                ],
+                tyre,
+            )
+            hub = lathe(
+                "hub",
+                [
+                    (0, 0.08),
+                    (0, 0.08),
+                    (0.205, 0.08),
+                    (0.215, 0.09),
+                    (0.205, 0.105),
+                    (0.13, 0.125),
+                    (0, 0.13),
+                    (0, 0.13),
+                ],
+                red,
+            )
             for part in (wheel, hub):
                 part.location, part.rotation_euler = (x, side * 0.56, 0.34), (math.radians(-90 * side), 0, 0)
     room(0.7, 20)
@@ -453,15 +677,16 @@ def toy_truck():
 
 # ---------------------------------------------------------------- render
 
+
 def main():
-    args = sys.argv[sys.argv.index("--") + 1:]
+    args = sys.argv[sys.argv.index("--") + 1 :]
     bpy.ops.wm.read_factory_settings(use_empty=True)
     scene = bpy.context.scene
     width, height = {"teapot": teapot, "table-lamp": table_lamp, "toy-truck": toy_truck}[args[0]]()
     r = scene.render
     r.engine = "CYCLES"
     r.resolution_x, r.resolution_y, r.resolution_percentage = width, height, int(args[3]) if len(args) > 3 else 100
-    r.filepath = os.path.abspath(args[1])
+    r.filepath = str(Path(args[1]).resolve())
     r.image_settings.color_mode = "RGBA" if r.film_transparent else "RGB"
     c = scene.cycles
     c.samples, c.use_denoising, c.adaptive_threshold = int(args[2]) if len(args) > 2 else 250, False, 0.015

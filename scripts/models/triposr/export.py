@@ -3,20 +3,20 @@
     pip install onnx==1.23.1 numpy
     python3 scripts/models/triposr/export.py models/skeletons/triposr
 
-Every weight is an initializer with the name, shape and layout that it has in the checkpoint the authors publish, and
-external data without an offset. gen3d reads the offsets from the checkpoint and writes them into the graph, so no
-weight is converted or copied. The network is written out below from its description:
+Every weight is an initializer with the name, shape and layout that it has in the published checkpoint, and external
+data without an offset. gen3d reads the offsets from the checkpoint and writes them into the graph: no weight is
+converted or copied. The code below follows the published description of the network:
 
-- Linear layers are Gemm nodes with transB=1, which takes PyTorch's [out, in] as it is.
-- Attention is one node, com.microsoft.MultiHeadAttention, which onnxruntime computes in tiles. Written out as matrix
-  products, it needs 600 MB for its 16 x 3072 x 3072 weights and three times the time.
+- Linear layers are Gemm nodes with transB=1, which takes PyTorch's [out, in] unchanged.
+- Attention is one node, com.microsoft.MultiHeadAttention, which onnxruntime computes in tiles. As matrix products, it
+  needs 600 MB for its 16 x 3072 x 3072 weights and three times as long.
 - The position embeddings, trained for 14 x 14 patches, are interpolated to 32 x 32 by a Resize node. transformers 4.35,
   with which the network was trained, scales by 32.1 / 14, and so does the graph.
-- The triplane's tokens do not depend on the image until they first attend to it. onnxruntime computes that part, like
-  the interpolation, once when it loads the graph (constant folding).
+- The tokens of the triplane do not depend on the image until their first cross-attention. onnxruntime computes that
+  part, like the interpolation, once when it loads the graph (constant folding).
 
-`encoder-fp16.onnx` takes the large matrices in half precision. Its norms, residuals and biases, and all that is computed
-while loading, stay in float32.
+`encoder-fp16.onnx` has the large matrices in half precision. Its norms, residuals and biases, and everything that is
+computed when the graph is loaded, stay in float32.
 """
 
 import argparse
@@ -45,26 +45,28 @@ CHECKPOINT = "model.ckpt"
 
 
 class Graph:
-    """An ONNX graph under construction. Values are passed around by name."""
+    """An ONNX graph under construction. Values are referred to by name."""
 
-    def __init__(self, half: bool = False):
+    def __init__(self, half: bool = False) -> None:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.half = half
 
     def add(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object) -> str | list[str]:
+        """Adds a node and returns the names of its outputs."""
         names = [f"{op}_{len(self.nodes)}_{i}" if outputs > 1 else f"{op}_{len(self.nodes)}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), names, domain=domain, **attributes))
         return names if outputs > 1 else names[0]
 
     def constant(self, values: object, dtype: type = np.float32) -> str:
+        """Adds a constant, once per value."""
         array = np.asarray(values, dtype)
         name = f"constant_{array.dtype}_{'x'.join(map(str, array.shape))}_{array.tobytes().hex()}"
         self.initializers.setdefault(name, numpy_helper.from_array(array, name))
         return name
 
     def weight(self, name: str, *shape: int, half: bool = False) -> str:
-        """A tensor of the checkpoint."""
+        """Adds a tensor of the checkpoint."""
         tensor = TensorProto(name=name, dims=shape, data_location=TensorProto.EXTERNAL)
         tensor.data_type = TensorProto.FLOAT16 if half else TensorProto.FLOAT
         tensor.external_data.add(key="location", value=CHECKPOINT)
@@ -72,29 +74,35 @@ class Graph:
         return name
 
     def reshape(self, x: str, *shape: int) -> str:
+        """Adds a Reshape."""
         return self.add("Reshape", x, self.constant(shape, np.int64))
 
     def cast(self, x: str, dtype: int) -> str:
+        """Adds a Cast, in a graph of half precision."""
         return self.add("Cast", x, to=dtype) if self.half else x
 
     def narrow(self, x: str) -> str:
+        """Casts to float16, in a graph of half precision."""
         return self.cast(x, TensorProto.FLOAT16)
 
     def widen(self, x: str) -> str:
+        """Casts to float32, in a graph of half precision."""
         return self.cast(x, TensorProto.FLOAT)
 
     def linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool = True) -> str:
+        """Adds a linear layer of the checkpoint."""
         operands = [x, self.weight(f"{name}.weight", outputs, inputs, half=self.half)]
         if bias:
             operands.append(self.narrow(self.weight(f"{name}.bias", outputs)))
         return self.add("Gemm", *operands, transB=1)
 
     def layer_norm(self, x: str, name: str, channels: int, epsilon: float) -> str:
+        """Adds a layer norm of the checkpoint."""
         scale, bias = self.weight(f"{name}.weight", channels), self.weight(f"{name}.bias", channels)
         return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
 
     def attention(self, query: str, key: str, value: str, channels: int) -> str:
-        """[L, C] each, heads of 64 channels side by side."""
+        """Adds attention between tokens [L, C] with heads of 64 channels, which are consecutive."""
         batched = [self.reshape(x, 1, -1, channels) for x in (query, key, value)]
         heads = channels // HEAD_CHANNELS
         return self.reshape(
@@ -102,6 +110,8 @@ class Graph:
         )
 
     def model(self, inputs: dict[str, list], outputs: dict[str, tuple[str, list]]) -> onnx.ModelProto:
+        """Completes the graph."""
+
         def value(name: str, shape: list) -> onnx.ValueInfoProto:
             return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
@@ -118,7 +128,7 @@ class Graph:
         return helper.make_model(graph, producer_name="gen3d", ir_version=9, opset_imports=opsets)
 
     def short_names(self) -> list[TensorProto]:
-        """The initializers; constants, named after their values so far, get numbers."""
+        """The initializers. Constants, named after their values so far, get numbers."""
         constants = [name for name in self.initializers if name.startswith("constant_")]
         short = {name: f"constant_{i}" for i, name in enumerate(constants)}
         for node in self.nodes:
@@ -129,21 +139,21 @@ class Graph:
 
 
 def encoder(size: Size, half: bool) -> onnx.ModelProto:
-    """`image` [1, 3, S, S] in 0..1 to `scene_codes` [1, 3, C, H, W]."""
+    """`image` [1, 3, S, S] in 0 to 1 to `scene_codes` [1, 3, C, H, W]."""
     graph = Graph(half)
     side = size.plane_size
-    # Constants that are folded while loading stay in float32: the CPU folds them, and has no kernels for half precision.
+    # Constants that are folded on loading stay in float32: the CPU folds them, and has no half-precision kernels.
     graph.half = False
-    photo = embed_patches(graph, size)
+    image = embed_patches(graph, size)
     start, tokens = first_tokens(graph, size)
     tokens = self_attention(graph, tokens, 0, size)
     graph.half = half
 
-    photo = graph.narrow(see(graph, photo, size))
+    image_tokens = graph.narrow(encode_image(graph, image, size))
     for block in range(size.layers):
         if block > 0:
             tokens = self_attention(graph, tokens, block, size)
-        tokens = look_at_photo(graph, tokens, photo, block, size)
+        tokens = attend_to_image(graph, tokens, image_tokens, block, size)
     tokens = graph.linear(graph.narrow(tokens), "backbone.proj_out", size.channels, size.channels)
     planes = graph.add("Add", graph.widen(tokens), start)
     planes = graph.add("Transpose", graph.reshape(planes, 3, side * side, size.channels), perm=[0, 2, 1])
@@ -157,7 +167,7 @@ def encoder(size: Size, half: bool) -> onnx.ModelProto:
 
 
 def embed_patches(graph: Graph, size: Size) -> str:
-    """The photo's tokens [1 + patches, C]."""
+    """The tokens of the image [1 + patches, C]."""
     prefix = "image_tokenizer.model.embeddings"
     channels, side = size.vision_channels, IMAGE_SIZE // PATCH_SIZE
     mean = graph.constant(np.reshape([0.485, 0.456, 0.406], (1, 3, 1, 1)))
@@ -189,21 +199,21 @@ def embed_patches(graph: Graph, size: Size) -> str:
     return graph.add("Concat", first, graph.add("Add", patches, positions), axis=0)
 
 
-def see(graph: Graph, tokens: str, size: Size) -> str:
-    """The image encoder's layers: a ViT."""
+def encode_image(graph: Graph, tokens: str, size: Size) -> str:
+    """The layers of the image encoder, a ViT."""
     channels = size.vision_channels
     for layer in range(size.vision_layers):
         prefix = f"image_tokenizer.model.encoder.layer.{layer}"
         normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.layernorm_before", channels, 1e-12))
-        looked = graph.attention(
+        attended = graph.attention(
             *(
                 graph.linear(normed, f"{prefix}.attention.attention.{part}", channels, channels)
                 for part in ("query", "key", "value")
             ),
             channels,
         )
-        looked = graph.linear(looked, f"{prefix}.attention.output.dense", channels, channels)
-        tokens = graph.add("Add", tokens, graph.widen(looked))
+        attended = graph.linear(attended, f"{prefix}.attention.output.dense", channels, channels)
+        tokens = graph.add("Add", tokens, graph.widen(attended))
         normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.layernorm_after", channels, 1e-12))
         hidden = graph.add("Gelu", graph.linear(normed, f"{prefix}.intermediate.dense", channels, 4 * channels))
         tokens = graph.add(
@@ -213,7 +223,7 @@ def see(graph: Graph, tokens: str, size: Size) -> str:
 
 
 def first_tokens(graph: Graph, size: Size) -> tuple[str, str]:
-    """The triplane's tokens [3 * side * side, C] as they are stored, and normed and projected."""
+    """The tokens of the triplane [3 * side * side, C], as stored and after norm and projection."""
     channels, side = size.channels, size.plane_size
     count = 3 * side * side
     embeddings = graph.weight("tokenizer.embeddings", 3, channels, side, side)
@@ -230,16 +240,18 @@ def first_tokens(graph: Graph, size: Size) -> tuple[str, str]:
 
 
 def self_attention(graph: Graph, tokens: str, block: int, size: Size) -> str:
+    """Self-attention of a block."""
     prefix = f"backbone.transformer_blocks.{block}"
     normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.norm1", size.channels, 1e-5))
     return attend(graph, tokens, normed, normed, f"{prefix}.attn1", size.channels, size.channels)
 
 
-def look_at_photo(graph: Graph, tokens: str, photo: str, block: int, size: Size) -> str:
+def attend_to_image(graph: Graph, tokens: str, image: str, block: int, size: Size) -> str:
+    """Cross-attention to the image and feed-forward layers of a block."""
     prefix = f"backbone.transformer_blocks.{block}"
     channels = size.channels
     normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.norm2", channels, 1e-5))
-    tokens = attend(graph, tokens, normed, photo, f"{prefix}.attn2", channels, size.vision_channels)
+    tokens = attend(graph, tokens, normed, image, f"{prefix}.attn2", channels, size.vision_channels)
     normed = graph.narrow(graph.layer_norm(tokens, f"{prefix}.norm3", channels, 1e-5))
     gated = graph.linear(normed, f"{prefix}.ff.net.0.proj", channels, 8 * channels)
     value, gate = graph.add("Split", gated, outputs=2, axis=1, num_outputs=2)
@@ -248,6 +260,7 @@ def look_at_photo(graph: Graph, tokens: str, photo: str, block: int, size: Size)
 
 
 def attend(graph: Graph, tokens: str, normed: str, context: str, prefix: str, channels: int, width: int) -> str:
+    """Attention from `normed` to `context`, with projections and residual."""
     query = graph.linear(normed, f"{prefix}.to_q", channels, channels, bias=False)
     key = graph.linear(context, f"{prefix}.to_k", width, channels, bias=False)
     value = graph.linear(context, f"{prefix}.to_v", width, channels, bias=False)
@@ -256,7 +269,7 @@ def attend(graph: Graph, tokens: str, normed: str, context: str, prefix: str, ch
 
 
 def decoder() -> onnx.ModelProto:
-    """`features` [N, 3C], sampled from the planes, to `density` [N, 1] and `color` [N, 3] in 0..1. Always float32."""
+    """`features` [N, 3C], sampled from the planes, to `density` [N, 1] and `color` [N, 3] in 0 to 1. Always float32."""
     graph = Graph()
     x, width = "features", 3 * SCENE_CHANNELS
     for layer in range(DECODER_LAYERS):
@@ -272,8 +285,9 @@ def decoder() -> onnx.ModelProto:
 
 
 def main() -> None:
+    """Writes the three graphs."""
     parser = argparse.ArgumentParser(description="Writes the skeleton of TripoSR.")
-    parser.add_argument("out", type=Path, help="the folder that gets the graphs")
+    parser.add_argument("out", type=Path, help="folder for the graphs")
     parser.add_argument("--size", choices=SIZES, default="full", help="the smaller ones are for tests")
     args = parser.parse_args()
     size = SIZES[args.size]

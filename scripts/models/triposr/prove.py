@@ -1,16 +1,16 @@
-"""Proves that `gen3d models pull` turns TripoSR's checkpoint into a bundle that gives the reference's results.
+"""Proves that `gen3d models pull` turns TripoSR's checkpoint into a bundle with the results of the reference.
 
     git clone https://github.com/VAST-AI-Research/TripoSR reference
     pip install torch==2.13.0 onnx==1.23.1 numpy pyyaml \\
         transformers==5.18.0 einops imageio trimesh scikit-image scipy
     npm run setup && npm run build && python3 scripts/models/triposr/prove.py reference --size full
 
-Needs no published weights: it builds the reference with random ones (fixed seed), saves them with PyTorch under the
-published tensor names, serves them over HTTP on loopback, pulls them in every precision and has run-bundle.mjs
-run each bundle on a photo. The scene codes, and the densities and colors at random points, are compared with
-PyTorch's; the surface is compared with the reference's own mesh (scikit-image's marching cubes in place of torchmcubes).
+Needs no published weights: it builds the reference with random weights (fixed seed), saves them with PyTorch under the
+published tensor names, serves them over HTTP on loopback, pulls them in every precision and runs each bundle on a photo
+with run-bundle.mjs. It compares the scene codes, and the densities and colors at random points, with PyTorch's, and the
+surface with the reference's mesh (scikit-image's marching cubes in place of torchmcubes).
 
-The weights are random; only the last layers are fitted so that the result has a surface (see fit_an_object).
+The weights are random; only the last layers are fitted, to get a surface (see fit_object).
 """
 
 import argparse
@@ -41,7 +41,7 @@ PRECISIONS = ["fp32", "fp16"]
 
 
 def to_triangles(points: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    """The distance of each point to the nearest of the 24 triangles whose middles are nearest: no less than the true one."""
+    """The distance of each point to the nearest of the 24 triangles with the nearest centers: an upper bound."""
     corners = vertices[faces]
     _, near = cKDTree(corners.mean(axis=1)).query(points, k=24, workers=-1)
     best = np.full(len(points), np.inf)
@@ -52,7 +52,7 @@ def to_triangles(points: np.ndarray, vertices: np.ndarray, faces: np.ndarray) ->
 
 
 def triangle_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """To the plane where the foot of the perpendicular is inside, else to the nearest edge."""
+    """The distance to the plane if the foot of the perpendicular is inside, else to the nearest edge."""
 
     def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
         return (u * v).sum(axis=1)
@@ -70,12 +70,15 @@ def triangle_distance(p: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray
 
 
 def from_camera(points: np.ndarray) -> np.ndarray:
-    """Camera space (X right, Y up, Z to the camera) to the reference's box: x to the camera, y right, z up."""
+    """Camera space (x right, y up, z to the camera) to the reference's box: x to the camera, y right, z up."""
     return points[..., [2, 0, 1]]
 
 
-def without_specks(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Without the parts of less than a hundredth of the largest's triangles: the engine steps over those of a single sample, and drops the others."""
+def without_small_parts(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Drops parts with less than a hundredth of the triangles of the largest.
+
+    The engine skips parts of a single sample and drops other small ones.
+    """
     edges = faces[:, [0, 1]].T
     others = faces[:, [1, 2]].T
     rows, columns = np.concatenate([edges, others], axis=1)
@@ -87,19 +90,21 @@ def without_specks(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray,
     return vertices[used], faces.reshape(-1, 3)
 
 
-def surface_distance(ours: tuple, theirs: tuple, cell: float) -> float:
-    """The symmetric Hausdorff distance in cells. Ours is closed where it leaves the box, theirs is open there: not compared."""
+def surface_distance(mesh: tuple, expected_mesh: tuple, cell: float) -> float:
+    """The symmetric Hausdorff distance in cells.
 
+    Leaves out the faces of the box: only the engine's mesh is closed there.
+    """
 
     def inside(vertices: np.ndarray) -> np.ndarray:
         return vertices[np.abs(vertices).max(axis=1) < RADIUS - 1.5 * cell]
 
-    (v, f), (w, g) = without_specks(*ours), without_specks(*theirs)
+    (v, f), (w, g) = without_small_parts(*mesh), without_small_parts(*expected_mesh)
     return max(to_triangles(inside(v), w, g).max(), to_triangles(inside(w), v, f).max()) / cell
 
 
 def relative(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
-    """The norm of the difference by that of what is expected; the greatest difference by the greatest value."""
+    """The norm of the difference relative to the norm of the expected values; the same with maxima."""
     difference = found.astype(np.float64) - expected
     return (
         float(np.linalg.norm(difference) / np.linalg.norm(expected)),
@@ -108,30 +113,33 @@ def relative(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
 
 
 class Run:
-    """What run-bundle.mjs wrote and said."""
+    """The files and figures of one run of run-bundle.mjs."""
 
-    def __init__(self, bundle: Path, photo: Path, points: Path, out: Path, *surface: object):
+    def __init__(self, bundle: Path, photo: Path, points: Path, out: Path, *surface: object) -> None:
         out.mkdir()
         command = ["node", HERE / "run-bundle.mjs", bundle, photo, points, out, *surface]
-        said = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd=ROOT)
-        self.said = dict(line.split() for line in said.stdout.splitlines())
+        process = subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True, cwd=ROOT)
+        self.figures = dict(line.split() for line in process.stdout.splitlines())
         self.out = out
 
     def read(self, name: str, *shape: int, dtype: type = np.float32) -> np.ndarray:
+        """Reads an output."""
         return np.fromfile(self.out / name, dtype).reshape(shape)
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves files without logging."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        pass
+        """Logs nothing."""
 
 
-class Catalogue:
-    """The shipped catalogue's TripoSR with another checkpoint and of another size, as a model called triposr-random."""
+class Catalog:
+    """The shipped catalog's TripoSR with another checkpoint and size, as a bundle called triposr-random."""
 
-    def __init__(self, folder: Path, size: str, stack: contextlib.ExitStack):
+    def __init__(self, folder: Path, size: str, stack: contextlib.ExitStack) -> None:
         self.folder = folder
         skeleton = folder / "skeletons/triposr"
         subprocess.run([sys.executable, HERE / "export.py", skeleton, "--size", size], check=True)
@@ -152,7 +160,7 @@ class Catalogue:
         (folder / "catalogue.json").write_text(json.dumps({"formatVersion": 1, "bundles": [entry]}))
 
     def pull(self, precision: str) -> Path:
-        """The folder of the bundle. The command finds Node alone on its PATH: no Python."""
+        """Pulls the bundle and returns its folder. The command finds only Node on its PATH: no Python."""
         data = self.folder / f"data-{precision}"
         node = Path(shutil.which("node") or sys.exit("node is not on the PATH"))
         environment = {
@@ -161,7 +169,15 @@ class Catalogue:
             "GEN3D_MODELS_DIR": str(self.folder),
             "GEN3D_DATA_DIR": str(data),
         }
-        command = [node, ROOT / "packages/cli/bin/gen3d.js", "models", "pull", "triposr-random", "--precision", precision]
+        command = [
+            node,
+            ROOT / "packages/cli/bin/gen3d.js",
+            "models",
+            "pull",
+            "triposr-random",
+            "--precision",
+            precision,
+        ]
         start = time.perf_counter()
         subprocess.run(command, check=True, env=environment)
         print(f"pulled and tested in {time.perf_counter() - start:.1f} s")
@@ -169,10 +185,13 @@ class Catalogue:
 
 
 def main() -> None:
+    """Pulls each precision and prints its errors."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("reference", type=Path, help="a clone of TripoSR")
     parser.add_argument("--size", choices=SIZES, default="tiny")
-    parser.add_argument("--resolution", type=int, default=128, help="cells of the grid whose surfaces are compared; even")
+    parser.add_argument(
+        "--resolution", type=int, default=128, help="cells of the grid whose surfaces are compared; even"
+    )
     parser.add_argument("--photo", type=Path, default=ROOT / "examples/photos/toy-truck.png")
     parser.add_argument("--keep", type=Path, help="keep the checkpoint and the bundles in this new folder")
     args = parser.parse_args()
@@ -190,9 +209,9 @@ def main() -> None:
         expected = None
         print(f"{args.size}: {sum(p.numel() for p in model.parameters()) / 1e6:.0f} M parameters")
 
-        catalogue = Catalogue(folder, args.size, stack)
+        catalog = Catalog(folder, args.size, stack)
         for precision in PRECISIONS:
-            bundle = catalogue.pull(precision)
+            bundle = catalog.pull(precision)
             size = sum(file.stat().st_size for file in bundle.iterdir()) / 1e6
 
             if expected is None:
@@ -201,29 +220,30 @@ def main() -> None:
                 start = time.perf_counter()
                 codes = model([image], "cpu")
                 print(f"PyTorch encodes in {time.perf_counter() - start:.1f} s")
-                grey = model([torch.full_like(image, 0.5)], "cpu")
-                print(f"scene codes of the photo and of plain grey differ by {relative(codes.numpy(), grey.numpy())[0]:.2f}")
-                answer = model.renderer.query_triplane(model.decoder, points, codes[0])
-                density = answer["density_act"].numpy().ravel()
-                mesh = model.extract_mesh(codes, False, args.resolution + 1, THRESHOLD)[0]
-                theirs = (mesh.vertices, mesh.faces)
-                expected = {"scene codes": codes.numpy(), "densities": density, "colours": answer["color"].numpy()}
-                print(f"densities {density.min():.3g} to {density.max():.3g}, {len(mesh.faces)} triangles")
+                gray = model([torch.full_like(image, 0.5)], "cpu")
+                difference = relative(codes.numpy(), gray.numpy())[0]
+                print(f"scene codes of the photo and of plain gray differ by {difference:.2f}")
+                output = model.renderer.query_triplane(model.decoder, points, codes[0])
+                density = output["density_act"].numpy().ravel()
+                reference = model.extract_mesh(codes, False, args.resolution + 1, THRESHOLD)[0]
+                expected_mesh = (reference.vertices, reference.faces)
+                expected = {"scene codes": codes.numpy(), "densities": density, "colors": output["color"].numpy()}
+                print(f"densities {density.min():.3g} to {density.max():.3g}, {len(reference.faces)} triangles")
 
             run = Run(bundle, args.photo, folder / "points", folder / f"run-{precision}", args.resolution)
             found = {
                 "scene codes": run.read("scene_codes.f32", *codes.shape),
                 "densities": run.read("density.f32", -1),
-                "colours": run.read("color.f32", -1, 3),
+                "colors": run.read("color.f32", -1, 3),
             }
-            ours = (from_camera(run.read("vertices.f32", -1, 3)), run.read("indices.u32", -1, 3, dtype=np.uint32))
-            distance = surface_distance(ours, theirs, 2 * RADIUS / args.resolution)
-            errors = {what: relative(found[what], expected[what]) for what in expected}
-            said = ", ".join(f"{what} {norm:.1e} (worst {worst:.1e})" for what, (norm, worst) in errors.items())
-            times = ", ".join(f"{step} {value}" for step, value in run.said.items())
-            print(f"{precision}: {size:.0f} MB; {said}; surface {distance:.3f} cells; {times}", flush=True)
+            mesh = (from_camera(run.read("vertices.f32", -1, 3)), run.read("indices.u32", -1, 3, dtype=np.uint32))
+            distance = surface_distance(mesh, expected_mesh, 2 * RADIUS / args.resolution)
+            errors = {name: relative(found[name], expected[name]) for name in expected}
+            summary = ", ".join(f"{name} {norm:.1e} (worst {worst:.1e})" for name, (norm, worst) in errors.items())
+            times = ", ".join(f"{step} {value}" for step, value in run.figures.items())
+            print(f"{precision}: {size:.0f} MB; {summary}; surface {distance:.3f} cells; {times}", flush=True)
             if precision == "fp32" and (max(worst for _, worst in errors.values()) > 1e-3 or distance > 0.5):
-                sys.exit("not equal")
+                sys.exit("The results differ")
 
 
 if __name__ == "__main__":

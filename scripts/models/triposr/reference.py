@@ -1,7 +1,7 @@
 """TripoSR's reference implementation, from a clone of it, with random weights or those of a checkpoint.
 
-What it only needs to download or cut out photos is stubbed, and torchmcubes' place is taken by scikit-image's marching
-cubes.
+Modules that it needs only to download files or to cut out photos are stubbed. scikit-image's marching cubes replace
+torchmcubes.
 """
 
 import json
@@ -22,12 +22,15 @@ THRESHOLD = 25
 
 
 def stub(name: str, **attributes: object) -> None:
+    """Installs a module with these attributes."""
     module = types.ModuleType(name)
     vars(module).update(attributes)
     sys.modules[name] = module
 
 
-def stub_what_is_not_computed(vision_config: Path) -> None:
+def stub_unused_modules(vision_config: Path) -> None:
+    """Stubs the modules that the computation does not need."""
+
     class OmegaConf:
         structured = staticmethod(lambda fields: fields)
         merge = staticmethod(lambda fields, given: fields(**(given or {})))
@@ -49,7 +52,10 @@ def stub_what_is_not_computed(vision_config: Path) -> None:
 
 
 def interpolate_as_trained(self: torch.nn.Module, _: torch.Tensor, height: int, width: int) -> torch.Tensor:
-    """As transformers 4.35, with which TripoSR was trained. Later versions interpolate to 32 x 32 instead of 32.1 x 32.1."""
+    """Interpolates as transformers 4.35, with which TripoSR was trained.
+
+    Later versions interpolate to 32 x 32 instead of 32.1 x 32.1.
+    """
     first, grid = self.position_embeddings[:, :1], self.position_embeddings[:, 1:]
     side = round(grid.shape[1] ** 0.5)
     grid = grid.reshape(1, side, side, -1).permute(0, 3, 1, 2)
@@ -76,6 +82,7 @@ def published_name(name: str) -> str:
 
 
 def configuration(size: str) -> tuple[dict, dict]:
+    """The configurations of the image encoder and of TripoSR."""
     vision_channels, vision_layers, plane_size, channels, layers = SIZES[size]
     vision = {
         "model_type": "vit",
@@ -122,7 +129,7 @@ def build_reference(folder: Path, size: str) -> torch.nn.Module:
     """The reference with random weights, saved as `model.ckpt` and `config.yaml` in `folder`."""
     vision, config = configuration(size)
     (folder / "vision.json").write_text(json.dumps(vision))
-    stub_what_is_not_computed(folder / "vision.json")
+    stub_unused_modules(folder / "vision.json")
     from tsr.system import TSR
 
     torch.manual_seed(0)
@@ -132,18 +139,18 @@ def build_reference(folder: Path, size: str) -> torch.nn.Module:
     embeddings.copy_(F.interpolate(coarse, embeddings.shape[-2:], mode="bicubic", align_corners=True))
     model.renderer.set_chunk_size(8192)
     for block in model.backbone.transformer_blocks:
-        # Untrained, the photo would shake the object to pieces.
+        # Untrained weights of full size would break the object into pieces.
         block.attn2.to_out[0].weight.mul_(0.2)
-    fit_an_object(model)
+    fit_object(model)
     torch.save({published_name(name): tensor for name, tensor in model.state_dict().items()}, folder / "model.ckpt")
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
     return model
 
 
-def fit_an_object(model: torch.nn.Module) -> None:
-    """Fits the last layer of the encoder, so that its planes are smooth, and of the decoder, so that there is an object.
+def fit_object(model: torch.nn.Module) -> None:
+    """Fits the last layers of encoder and decoder: smooth planes, and a surface.
 
-    Of noise there is no surface to compare. The object is a dented ball when the photo is plain grey.
+    Noise has no surface to compare. The object is a dented ball when the photo is plain gray.
     """
     seen = []
     handle = model.post_processor.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0][0]))
@@ -153,21 +160,21 @@ def fit_an_object(model: torch.nn.Module) -> None:
     layer = model.post_processor.upsample
     side = 2 * planes.shape[-1]
     mixing = torch.randn(layer.out_channels, planes.shape[1]) / planes.shape[1] ** 0.5
-    wanted = F.interpolate(torch.einsum("oc,pchw->pohw", mixing, planes), size=(side, side), mode="bicubic")
-    wanted *= 0.3 / wanted.std()
+    target = F.interpolate(torch.einsum("oc,pchw->pohw", mixing, planes), size=(side, side), mode="bicubic")
+    target *= 0.3 / target.std()
     middle = (torch.arange(side) + 0.5) / side * 2 - 1
     b, a = torch.meshgrid(middle, middle, indexing="ij")
     for channel, value in enumerate((a, b, a * a, b * b, a * b, a * a + b * b)):
-        wanted[:, channel] += value
+        target[:, channel] += value
     given = F.pad(planes, (0, 0, 0, 0, 0, 1), value=1).permute(0, 2, 3, 1).flatten(0, 2)
-    texels = wanted.reshape(3, -1, side // 2, 2, side // 2, 2).permute(0, 2, 4, 1, 3, 5)
+    texels = target.reshape(3, -1, side // 2, 2, side // 2, 2).permute(0, 2, 4, 1, 3, 5)
     fitted = ridge(given, texels.flatten(3).flatten(0, 2)).reshape(-1, layer.out_channels, 2, 2)
     layer.weight.copy_(fitted[:-1])
     layer.bias.copy_(fitted[-1].mean(dim=(1, 2)))
 
     codes = layer(planes).reshape(1, 3, layer.out_channels, side, side)
     points = (torch.rand(60_000, 3) * 2 - 1) * RADIUS
-    *hidden, last = model.decoder.layers
+    *_, last = model.decoder.layers
     features = []
     handle = last.register_forward_pre_hook(lambda _, inputs: features.append(inputs[0]))
     model.renderer.query_triplane(model.decoder, points, codes[0])
@@ -180,17 +187,17 @@ def fit_an_object(model: torch.nn.Module) -> None:
     last.bias[0] = fitted[-1, 0]
 
 
-def ridge(given: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    """The linear layer [in, out] that comes nearest to `wanted` [n, out] from `given` [n, in]."""
-    x, y = given.double(), wanted.double()
+def ridge(given: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """The linear layer [in, out] that maps `given` [n, in] closest to `target` [n, out]."""
+    x, y = given.double(), target.double()
     damping = 1e-4 * x.square().mean() * len(x) * torch.eye(x.shape[1])
     return torch.linalg.solve(x.T @ x + damping, x.T @ y).float()
 
 
 @torch.no_grad()
 def load_reference(folder: Path) -> torch.nn.Module:
-    """The reference with the weights of `model.ckpt`, as its `config.yaml` says; `folder` also has vision.json."""
-    stub_what_is_not_computed(folder / "vision.json")
+    """The reference with the weights of `model.ckpt` and the configurations of `config.yaml` and `vision.json`."""
+    stub_unused_modules(folder / "vision.json")
     from tsr.system import TSR
 
     model = TSR(yaml.safe_load((folder / "config.yaml").read_text())).eval()

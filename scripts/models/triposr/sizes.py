@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 
 class Size(NamedTuple):
+    """Channels and layers of the image encoder and of the triplane transformer."""
+
     vision_channels: int
     vision_layers: int
     plane_size: int
@@ -11,11 +13,7 @@ class Size(NamedTuple):
     layers: int
 
 
-SIZES = {
-    "tiny": Size(192, 2, 16, 128, 2),
-    "small": Size(384, 4, 32, 512, 4),
-    "full": Size(768, 12, 32, 1024, 16),
-}
+SIZES = {"tiny": Size(192, 2, 16, 128, 2), "small": Size(384, 4, 32, 512, 4), "full": Size(768, 12, 32, 1024, 16)}
 IMAGE_SIZE = 512
 PATCH_SIZE = 16
 # The image encoder was trained on 14 x 14 patches.

@@ -1,9 +1,9 @@
-"""One model made by TripoSR's reference pipeline on the CPU; for `npm run bench engine -- --reference`.
+"""Makes one model with TripoSR's reference pipeline on the CPU, for `npm run bench engine -- --reference`.
 
     python3 scripts/models/triposr/time_reference.py REFERENCE CHECKPOINT PHOTO --resolution 256
 
-As its run.py does for a cut-out photo: crop and grey background, encode, densities on the whole grid, marching cubes,
-colours at the vertices, a GLB. The second of two models is measured. Prints the same JSON as scripts/bench/engine-run.mjs.
+Follows its run.py for a cut-out photo: crop and gray background, encode, densities on the whole grid, marching cubes,
+colors at the vertices, a GLB. Measures the second of two models. Prints the same JSON as scripts/bench/engine-run.mjs.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from reference import THRESHOLD, load_reference
 
 
 def peak() -> int:
-    """The most memory in MB since the last `reset`; Linux only, like the next."""
+    """The peak memory in MB since the last `reset`. Both work on Linux only."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return round(int(line.split()[1]) / 1024)
@@ -30,10 +31,12 @@ def peak() -> int:
 
 
 def reset() -> None:
+    """Sets the peak to the present memory."""
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def main() -> None:
+    """Makes two models and prints the figures of the second."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("reference", type=Path, help="a clone of TripoSR")
     parser.add_argument("checkpoint", type=Path, help="folder with model.ckpt, config.yaml and vision.json")
@@ -49,7 +52,7 @@ def main() -> None:
     load, before, stages = time.perf_counter() - begun, peak(), {}
 
     @contextlib.contextmanager
-    def stage(name: str):
+    def stage(name: str) -> Iterator[None]:
         reset()
         start = time.perf_counter()
         yield
@@ -59,7 +62,9 @@ def main() -> None:
         for _ in range(2):
             started = time.perf_counter()
             with stage("frame"):
-                image = np.array(resize_foreground(Image.open(args.photo).convert("RGBA"), 0.85)).astype(np.float32) / 255
+                image = (
+                    np.array(resize_foreground(Image.open(args.photo).convert("RGBA"), 0.85)).astype(np.float32) / 255
+                )
                 image = image[..., :3] * image[..., 3:] + (1 - image[..., 3:]) * 0.5
                 photo = Image.fromarray((image * 255).astype(np.uint8))
             with stage("encode"):
@@ -70,7 +75,9 @@ def main() -> None:
                 mesh.export(Path(folder) / "mesh.glb")
             total = time.perf_counter() - started
     peaks = [before, *(found["megabytes"] for found in stages.values())]
-    print(json.dumps({"load": load, "total": total, "stages": stages, "peak": max(peaks), "triangles": len(mesh.faces)}))
+    print(
+        json.dumps({"load": load, "total": total, "stages": stages, "peak": max(peaks), "triangles": len(mesh.faces)})
+    )
 
 
 main()
