@@ -81,7 +81,9 @@ module.exports = {
       'work',
       'web',
       'unknown-variables',
+      'service-parts',
       ['serve', 'admin'],
+      'worker',
       'index',
     ]),
     {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/data/db/open.js';
-import { worker } from '../src/serve.js';
+import { worker } from '../src/worker.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, silent, startServer, until } from './kit.js';
 

@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import { withoutPassword } from '../../src/data/db/postgres.js';
-import { worker } from '../../src/serve.js';
+import { worker } from '../../src/worker.js';
 import {
   newAccount,
   newInstallation,

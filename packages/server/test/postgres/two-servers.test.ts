@@ -14,8 +14,8 @@ import { advance, cancel, maxAttempts, reap } from '../../src/data/jobs/lifecycl
 import { Endpoints } from '../../src/data/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/data/webhooks/outbox.js';
 import { SecretBox } from '../../src/data/webhooks/secret-box.js';
-import { worker } from '../../src/serve.js';
 import { Delivery } from '../../src/work/webhooks/delivery.js';
+import { worker } from '../../src/worker.js';
 import { photoJob } from '../contract/kit.js';
 import {
   ConcurrencyMeter,

@@ -1,0 +1,114 @@
+/** The parts that `serve` and `worker` share. */
+import type { Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { watchChosenModels } from './chosen-models.js';
+import type { Config } from './config.js';
+import type { Listener, Notifier } from './data/db/notifications.js';
+import type { Db } from './data/db/open.js';
+import { currentTime } from './data/db/time.js';
+import { expireLeasesOf } from './data/jobs/claim.js';
+import { forget } from './data/runners/registry.js';
+import { createHttpServer } from './web/http/http-server.js';
+import type { Metrics } from './web/http/metrics.js';
+import { createMetricsApp } from './web/http/metrics-app.js';
+import { Supervisor } from './work/processes/supervisor.js';
+
+/** Grace period for running inferences when the server stops. */
+export const drainGraceMs = 30_000;
+/** For the rest of a shutdown. The sum is less than the 45 s that systemd and compose allow. */
+const shutdownMarginMs = 10_000;
+
+export function listen(server: HttpServer, host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve((server.address() as AddressInfo).port);
+    });
+  });
+}
+
+/** Opens `--metrics-port`, if it is set. Returns a function that closes it. */
+export async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<() => void> {
+  const { config, log } = services;
+  if (config.metricsPort === undefined) return () => {};
+  const http = createHttpServer(createMetricsApp(services));
+  const port = await listen(http, config.host, config.metricsPort);
+  log.info({ url: `${localUrl(config.host, port)}/metrics` }, 'serving metrics');
+  return () => {
+    http.close();
+    http.closeAllConnections();
+  };
+}
+
+export const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
+
+/** An address for clients on this machine. */
+export function localUrl(host: string, port: number): string {
+  const reachable = isWildcard(host) ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */
+export function followChosenBundles(
+  { dataDir }: Config,
+  reloadConfig: () => Config,
+  supervisor: Supervisor,
+  log: Logger,
+): () => void {
+  return watchChosenModels(dataDir, () => {
+    try {
+      supervisor.useBundles(reloadConfig());
+    } catch (error) {
+      log.error({ err: error, ...supervisor.bundles }, 'cannot read the choice of bundles; keeping the current ones');
+    }
+  });
+}
+
+/** Closes the listener concurrently, so that no runner claims another job in the meantime. */
+export async function drain(supervisor: Supervisor, listener: Listener | undefined, graceMs: number): Promise<void> {
+  await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
+}
+
+/** Waits for the shutdown as long as `graceMs` and a margin allow. Returns false, and logs that, if it takes longer. */
+export async function endsInTime(shutDown: Promise<void>, graceMs: number, log: Logger): Promise<boolean> {
+  const late = pause(graceMs + shutdownMarginMs, false, { ref: false });
+  const inTime = await Promise.race([shutDown.then(() => true), late]);
+  if (!inTime) log.warn('the shutdown takes too long; aborting what is still in progress');
+  return inTime;
+}
+
+interface SupervisorContext {
+  config: Config;
+  log: Logger;
+  db: Db;
+  metrics: Metrics;
+  notifier: Notifier;
+  /** Called when an event may be waiting for delivery. */
+  onEvent: () => void;
+}
+
+/** Also returns `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
+export function createSupervisor({ config, log, db, metrics, notifier, onEvent }: SupervisorContext) {
+  const announceJob = () => {
+    supervisor.wake();
+    notifier.notify('job_waiting');
+  };
+  const supervisor = new Supervisor({
+    config,
+    log,
+    onJobMessage: (message) => {
+      metrics.recordJobMessage(message);
+      if (message.type === 'prepared') announceJob();
+      if (message.type === 'changed' || message.type === 'finished') onEvent();
+    },
+    onExit: async (runner) => {
+      await expireLeasesOf(db, runner, currentTime(db));
+      await forget(db, runner);
+    },
+    onCrash: (how) => metrics.runnerCrashes.inc({ how }),
+  });
+  return { supervisor, announceJob };
+}
