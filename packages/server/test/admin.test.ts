@@ -16,7 +16,7 @@ async function newAdmin() {
 
 const nobody = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 
-test('accounts are made, listed and credited to the millionth of a dollar', async () => {
+test('accounts are created, listed and credited to the millionth of a dollar', async () => {
   const admin = await newAdmin();
   const empty = await admin.createAccount('empty');
   const rich = await admin.createAccount('rich', 0.1);
@@ -26,7 +26,7 @@ test('accounts are made, listed and credited to the millionth of a dollar', asyn
   expect(await admin.listAccounts()).toEqual([empty, { ...rich, balance_usd: 0 }]);
 });
 
-test('a key is shown when it is made and never again', async () => {
+test('a key is shown only when it is created', async () => {
   const admin = await newAdmin();
   const { account_id } = await admin.createAccount('one');
   const { account_id: other } = await admin.createAccount('other');
@@ -47,7 +47,7 @@ test('a key is shown when it is made and never again', async () => {
   ]);
 });
 
-test('an id that does not exist, or an amount that is none, is refused with a sentence', async () => {
+test('an unknown id or an invalid amount is refused with an explanation', async () => {
   const admin = await newAdmin();
   const { account_id } = await admin.createAccount('one');
   const attempts = [
@@ -80,7 +80,7 @@ test('a waiting job can be canceled while the server runs', async () => {
   expect(headers.get('retry-after')).toBeNull();
 });
 
-test('after a leaked server key was replaced as the documentation says, only new API keys and secrets work', async () => {
+test('after a leaked server key is replaced as documented, only new API keys and secrets work', async () => {
   const installation = await newInstallation();
   const first = await startServer({ ...installation });
   await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });

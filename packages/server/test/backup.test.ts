@@ -1,4 +1,4 @@
-// A SQLite database is written into a file while its server works, and a server starts from that.
+// A SQLite database is backed up while its server runs, and a server starts from the backup.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
@@ -12,13 +12,13 @@ import { startServer, type TestServer, temporaryFolder } from './kit.js';
 const create = async (server: TestServer) =>
   CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photoJob())).body).job_id;
 
-test('a server started from a backup has all that was answered before it, under the same keys', async () => {
+test('a server started from a backup has all jobs accepted before it, and accepts the same keys', async () => {
   const server = await startServer();
   const { dataDir, database } = server.config;
   const endpoint = await server.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
   const promised: string[] = [];
   for (let i = 0; i < 20; i++) promised.push(await create(server));
-  // Jobs go on being made while it is written.
+  // Jobs are created during the backup.
   const file = join(temporaryFolder(), 'gen3d.backup');
   const [written] = await Promise.all([backup({ dataDir, database }, file), ...promised.map(() => create(server))]);
   expect(written).toEqual({ file, bytes: statSync(file).size });
@@ -36,7 +36,7 @@ test('a server started from a backup has all that was answered before it, under 
   expect((await call('/v1/webhook-endpoint')).body).toMatchObject({ url: (endpoint.body as { url: string }).url });
 });
 
-test('a backup replaces no file, and one that cannot be written leaves nothing behind', async () => {
+test('a backup overwrites no file, and a failed one leaves no file', async () => {
   const { config } = await startServer();
   const folder = temporaryFolder();
   const file = join(folder, 'precious');
@@ -51,7 +51,7 @@ test('a backup replaces no file, and one that cannot be written leaves nothing b
   expect(readdirSync(folder).sort()).toEqual(['folder', 'precious']);
 });
 
-test('a database that is damaged is not taken for a backup', async () => {
+test('a damaged database gives no backup', async () => {
   const dataDir = temporaryFolder();
   writeFileSync(
     join(dataDir, 'gen3d.sqlite'),
@@ -62,7 +62,7 @@ test('a database that is damaged is not taken for a backup', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('where there is no SQLite database, the sentence says what to do instead', async () => {
+test('without a SQLite database, the message says what to do instead', async () => {
   const file = join(temporaryFolder(), 'file');
   const dataDir = join(temporaryFolder(), 'new');
   await expect(backup({ dataDir, database: 'sqlite' }, file)).rejects.toThrow(/Set --data-dir/);
@@ -72,7 +72,7 @@ test('where there is no SQLite database, the sentence says what to do instead', 
   expect(existsSync(dataDir)).toBe(false);
 });
 
-test('a backup before an upgrade changes nothing: the schema stays as old as it was, there and here', async () => {
+test('a backup before an upgrade keeps the old schema, in the database and in the backup', async () => {
   const dataDir = temporaryFolder();
   const db = openDatabase(join(dataDir, 'gen3d.sqlite'));
   onTestFinished(() => db.destroy());
@@ -86,7 +86,7 @@ test('a backup before an upgrade changes nothing: the schema stays as old as it 
   const tables = sql<{ name: string }>`select name from sqlite_master where name not like 'sqlite_%'`;
   expect((await tables.execute(copy)).rows).toEqual([{ name: 'made_by_an_older_version' }]);
   expect((await tables.execute(db)).rows).toEqual([{ name: 'made_by_an_older_version' }]);
-  // What was deleted is not counted anew.
+  // Ids of deleted rows are not used again.
   const inserted = await sql`insert into made_by_an_older_version (text) values ('c') returning id`.execute(copy);
   expect(inserted.rows).toEqual([{ id: 3 }]);
 });

@@ -18,7 +18,7 @@ function chunk(type: string, data: Uint8Array): Buffer {
   return framed;
 }
 
-/** An RGBA PNG of `size` x `size` pixels, of which `pixel` gives [r, g, b, a]. */
+/** An RGBA PNG of `size` x `size` pixels. `pixel` returns [r, g, b, a]. */
 function png(size: number, pixel: (x: number, y: number) => [number, number, number, number]): Buffer {
   const stride = size * 4 + 1;
   const rows = Buffer.alloc(size * stride);
@@ -38,8 +38,8 @@ function png(size: number, pixel: (x: number, y: number) => [number, number, num
 }
 
 /**
- * A shaded red ball that is already cut out: the engine needs no matting model for it. `width` is its width as a share of
- * its height; a needle of 0.1 is made in a fifth of a ball's time.
+ * A shaded red ball on a transparent background, so that the engine needs no matting network. `width` is a fraction of the
+ * height. The model of a needle of 0.1 takes half the time of a ball's.
  */
 export function ballPhoto(size = 160, width = 1): Buffer {
   const radius = size * 0.4;
@@ -52,7 +52,7 @@ export function ballPhoto(size = 160, width = 1): Buffer {
   });
 }
 
-/** A photo with nothing on it. */
+/** An empty photo. */
 export const transparentPhoto = (size = 64): Buffer => png(size, () => [0, 0, 0, 0]);
 
 export const asDataUri = (photo: Uint8Array, type = 'image/png'): string =>

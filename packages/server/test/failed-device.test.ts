@@ -1,4 +1,5 @@
-// A GPU that fails while the server runs. The device is an imitation; the engine, the runner and the server are real.
+// A GPU fails while the server runs. The device is simulated; the engine, the runner and the server are real. Slow because
+// each failure is followed by the start of another runner.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,7 +16,7 @@ import { newInstallation, temporaryFolder, until } from './kit.js';
 
 const preload = fileURLToPath(new URL('failing-device.cjs', import.meta.url));
 
-test('a job whose device fails is charged for the CPU, and a fresh process tries the device again', {
+test('a job whose device fails is charged for the CPU, and a new process tries the device again', {
   timeout: 300_000,
 }, async () => {
   const folder = temporaryFolder();

@@ -1,5 +1,5 @@
-// Preloaded into all processes of a server under test: an execution provider, dml, that computes on the CPU, and fails in
-// the thread of an engine while the file named by DEVICE_FAILS is there.
+// Preloaded into all processes of a server under test. Simulates the execution provider dml on the CPU. In the engine's
+// thread, it fails while the file DEVICE_FAILS exists.
 const { existsSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');
@@ -8,7 +8,7 @@ const { isMainThread } = require('node:worker_threads');
 const requireByEngine = createRequire(require.resolve('@gen3d/engine/device-probe'));
 const ort = requireByEngine('onnxruntime-node');
 
-// The package's own exports of it are getters.
+// The exports of the package are getters.
 require(join(requireByEngine.resolve('onnxruntime-node'), '../backend.js')).listSupportedBackends = () => [
   { name: 'dml', bundled: true },
 ];

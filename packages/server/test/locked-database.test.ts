@@ -1,4 +1,4 @@
-// Another process holds the write lock of the SQLite database for longer than anything here waits for it.
+// Another process holds the write lock of the SQLite database for longer than the server waits for it.
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -12,14 +12,14 @@ import { asDataUri, ballPhoto } from './ball-photo.js';
 import { photoJob } from './contract/kit.js';
 import { startServer, temporaryDatabase, temporaryFolder, until } from './kit.js';
 
-/** The file of a database, and a connection as another process has it. */
+/** Opens the database as another process does. */
 function otherConnection(file: string): Database.Database {
   const database = new Database(file);
   onTestFinished(() => void database.close());
   return database;
 }
 
-test('while another process holds the lock the API answers at once or with 503, and no job loses its attempt or model', {
+test('while another process holds the lock, the API responds without delay or with 503, and no job loses its attempt or model', {
   timeout: 240_000,
 }, async () => {
   const logged: string[] = [];
@@ -51,13 +51,13 @@ test('while another process holds the lock the API answers at once or with 503, 
   }
   expect(logged.filter((line) => line.includes('the database is unavailable'))).toHaveLength(1);
   const accepted = server.call('POST', '/v1/jobs', body);
-  // The lock is held for 7 s in all, so the runner, whose first progress comes a moment after it, gives up a write too.
+  // The lock is held for 7 s in total, so that a write of the runner times out too.
   await pause(2_000);
   other.exec('rollback');
   expect((await accepted).status).toBe(202);
   locked = false;
   await reading;
-  // Each try used to block the event loop for 5 s.
+  // A write that waits for the lock must not block the event loop.
   expect(Math.max(...tookMs)).toBeLessThan(4_000);
 
   const task = await until(async () => {
@@ -69,7 +69,7 @@ test('while another process holds the lock the API answers at once or with 503, 
   expect(readdirSync(join(server.config.dataDir, 'assets', id))).toHaveLength(1);
 });
 
-test('a transaction waits for another process, and reads meanwhile do not wait', async () => {
+test('a transaction waits for another process, and reads do not wait', async () => {
   const file = join(temporaryFolder(), 'test.sqlite');
   const db = openDatabase(file);
   onTestFinished(() => db.destroy());
@@ -86,7 +86,7 @@ test('a transaction waits for another process, and reads meanwhile do not wait',
   expect((await rows()).map(({ instance }) => instance)).toEqual(['a', 'b', 'c']);
 });
 
-test('a read beside an open transaction of the same process sees only what is committed', async () => {
+test('a read during a transaction of the same process sees only committed rows', async () => {
   const db = await temporaryDatabase();
   let seen: Promise<unknown[]> | undefined;
   const rows = () => db.selectFrom('rates').select('instance').execute();
@@ -101,7 +101,7 @@ test('a read beside an open transaction of the same process sees only what is co
   expect(await seen).toEqual([]);
 });
 
-test('the write-ahead log shrinks again after one large transaction, and a sync reaches the disk itself on macOS', async () => {
+test('the write-ahead log shrinks after a large transaction, and a sync reaches the disk itself on macOS', async () => {
   const file = join(temporaryFolder(), 'test.sqlite');
   const db = openDatabase(file);
   onTestFinished(() => db.destroy());

@@ -5,7 +5,7 @@ import { worker } from '../src/worker.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { callServer, newInstallation, smallModels, startServer, until } from './kit.js';
 
-/** A log, and the address of the metrics that was logged to it. */
+/** A log, and the URL of the metrics in it. */
 function metricsLog() {
   const entries: { msg: string; url?: string }[] = [];
   const log = pino({ base: null }, { write: (line: string) => entries.push(JSON.parse(line)) });

@@ -1,4 +1,4 @@
-// The photo of a waiting job is not where a runner looks for it.
+// The image of a waiting job is missing. Slow because the worker tries several times.
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
@@ -8,15 +8,15 @@ import { worker } from '../src/worker.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, silent, startServer, until } from './kit.js';
 
-test('a job whose photo is away for a while loses no attempt; one whose photo stays away fails some day', async () => {
+test('a job whose image is missing for a while loses no attempt, and fails if the image stays missing', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });
-  const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-  const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
+  const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const { job_id: id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
   const db = openDatabase(join(installation.dataDir, 'gen3d.sqlite'));
   onTestFinished(() => db.destroy());
   const job = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-  /** Has it claimed now, and not only after the pause. */
+  /** Ends the pause before the job is claimed again. */
   const change = (fields: { created_at?: number }) =>
     db
       .updateTable('jobs')

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { onTestFinished } from 'vitest';
 
 /**
- * A DNS server on loopback for the length of the test. `addressesOf` gives the IPv4 addresses of a name, or undefined for a
- * name that is never answered. Returns its address, as `ADDRESS:PORT`.
+ * A DNS server on loopback for the duration of the test. `addressesOf` returns the IPv4 addresses of a name. If it returns
+ * undefined, there is no response. Returns the server's address as `ADDRESS:PORT`.
  */
 export async function nameServer(addressesOf: (name: string) => readonly string[] | undefined): Promise<string> {
   const socket = createSocket('udp4');
@@ -20,12 +20,12 @@ export async function nameServer(addressesOf: (name: string) => readonly string[
     if (!addresses) return;
     const isA = query.readUInt16BE(at + 1) === 1;
     const answers = (isA ? addresses : []).map((one) =>
-      // The name is that of the question; type A, class IN, for 0 seconds, 4 bytes.
+      // The name of the question, type A, class IN, a lifetime of 0 s, 4 bytes.
       Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...one.split('.').map(Number)]),
     );
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);
-    // A response; 3 says that there is no such name.
+    // The flags of a response. Code 3 means that the name does not exist.
     header.writeUInt16BE(0x8180 | (addresses.length === 0 ? 3 : 0), 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(answers.length, 6);

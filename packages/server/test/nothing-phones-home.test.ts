@@ -1,4 +1,5 @@
-// onnxruntime sends telemetry unless it is told not to; no other library may start to.
+// onnxruntime sends telemetry by default. gen3d turns it off, and no other library may send any. Slow because a matting
+// network runs.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +13,7 @@ import { newInstallation, temporaryFolder, until } from './kit.js';
 const photo = new URL('../../../examples/photos/coffee-cup.jpg', import.meta.url);
 const hasCompiler = process.platform === 'linux' && spawnSync('cc', ['--version']).status === 0;
 
-/** An environment in which lookups and connections are recorded, where there is a compiler, and refused. */
+/** An environment that records and refuses lookups and connections, if there is a compiler. */
 function recordNetwork(folder: string) {
   const file = join(folder, 'network');
   writeFileSync(file, '');
@@ -26,7 +27,7 @@ function recordNetwork(folder: string) {
   return { env, recorded: () => readFileSync(file, 'utf8') };
 }
 
-test.runIf(hasCompiler)('the recorder of this file sees lookups, connections and datagrams', () => {
+test.runIf(hasCompiler)('the recorder of this test sees lookups, connections and datagrams', () => {
   const { env, recorded } = recordNetwork(temporaryFolder());
   const program = `
     const fail = () => {};
@@ -36,7 +37,7 @@ test.runIf(hasCompiler)('the recorder of this file sees lookups, connections and
   execFileSync(process.execPath, ['-e', program], { env: { ...process.env, ...env } });
   expect(recorded()).toContain('lookup example.com\n');
   expect(recorded()).toContain('connect 192.0.2.1\n');
-  // The name server of this machine, whichever it is.
+  // The name server of this machine.
   expect(recorded().match(/^(connect|send) /gm)!.length).toBeGreaterThan(1);
 });
 
@@ -45,12 +46,12 @@ test('a server makes a model without a lookup, a connection or a file outside it
   const home = join(folder, 'home');
   mkdirSync(home);
   const { env, recorded } = recordNetwork(folder);
-  // The telemetry is off by itself where a variable says that tests run.
+  // onnxruntime sends no telemetry if a variable says that tests run.
   const nothing = Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined]));
   const settings = { ...(await newInstallation()), workers: 1 };
   const server = spawnServer(settings, { ...nothing, PATH: process.env.PATH, HOME: home, ...env });
   onTestFinished(() => server.kill());
-  // A photo without transparency: it takes a network to cut the object out.
+  // A photo without transparency needs the matting network.
   const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(readFileSync(photo), 'image/jpeg')] } };
   const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body);
   const finished = await until(async () => {

@@ -81,14 +81,14 @@ describe('/readyz', () => {
 });
 
 describe('a server with a runner', () => {
-  const ends: (() => void | Promise<void>)[] = [];
+  const cleanups: (() => void | Promise<void>)[] = [];
   let ca: PrivateCa;
   let installation: Installation;
   let server: ServerProcess;
   let db: Db;
 
   beforeAll(async () => {
-    const atEnd = (end: () => void | Promise<void>) => void ends.push(end);
+    const atEnd = (end: () => void | Promise<void>) => void cleanups.push(end);
     ca = await makePrivateCa();
     installation = await newInstallation(atEnd);
     const caFile = join(installation.dataDir, 'ca.pem');
@@ -104,7 +104,7 @@ describe('a server with a runner', () => {
     atEnd(() => db.destroy());
   });
   afterAll(async () => {
-    for (const end of ends.reverse()) await end();
+    for (const end of cleanups.reverse()) await end();
   });
 
   /** Sends the account's events to a receiver that responds 200 to the first and 500 to the rest. */

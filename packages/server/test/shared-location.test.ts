@@ -1,4 +1,4 @@
-// Two SQLite installations in one bucket or folder would delete each other's files.
+// Two SQLite installations with one bucket or folder would delete each other's files.
 import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ConfigError } from '../src/base/errors.js';

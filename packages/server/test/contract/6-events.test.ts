@@ -16,7 +16,7 @@ import { type Db, openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { makePrivateCa, type PrivateCa } from '../faults/private-ca.js';
-import { type Answering, type Delivered, openReceiver, signedWith } from '../faults/receiver.js';
+import { type Delivered, openReceiver, type Responder, signedWith } from '../faults/receiver.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';
 import { type AtEnd, type Installation, newInstallation, until } from '../kit.js';
 import { type Caller, callerOf, withImages } from './kit.js';
@@ -34,7 +34,7 @@ interface Customer extends Caller {
 }
 
 /** An account with a receiver. */
-async function customer(atEnd: AtEnd, answer?: Answering): Promise<Customer> {
+async function customer(atEnd: AtEnd, answer?: Responder): Promise<Customer> {
   const admin = await openAdmin(loadConfig({ ...installation }, {}));
   const { account_id } = await admin.createAccount('customer', 10);
   const { api_key } = await admin.createKey(account_id);
@@ -57,7 +57,7 @@ const outboxIsEmpty = (accountId: string) =>
     return (await events.execute()).length === 0;
   });
 
-const endings: (() => void | Promise<void>)[] = [];
+const cleanups: (() => void | Promise<void>)[] = [];
 /** The one that the shared story is about: a job that succeeds, one that fails, and a ping. */
 let one: Customer;
 let good: TaskUpdatedEvent[];
@@ -69,7 +69,7 @@ let ids: { good: string; bad: string };
 
 beforeAll(async () => {
   ca = await makePrivateCa();
-  installation = await newInstallation((end) => void endings.push(end));
+  installation = await newInstallation((end) => void cleanups.push(end));
   const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
   const settings = {
@@ -80,7 +80,7 @@ beforeAll(async () => {
   server = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
   await server.ready;
   db = openDatabase(openDataDir(installation).database);
-  one = await customer((end) => void endings.push(end));
+  one = await customer((end) => void cleanups.push(end));
   await one.call('POST', `${endpoint}/test`);
   const queued = await db.selectFrom('outbox').selectAll().where('event', '=', 'ping').executeTakeFirstOrThrow();
   pingDelayMs = queued.due_at - queued.created_at;
@@ -97,7 +97,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await db?.destroy();
   await server?.kill();
-  for (const end of endings.reverse()) await end();
+  for (const end of cleanups.reverse()) await end();
 });
 
 const ulid = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;

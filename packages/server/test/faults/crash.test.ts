@@ -1,5 +1,5 @@
-// The promise of a 202: whatever is killed at whatever instant, the job ends once, is charged once, and its end is told.
-// Slow because each kill is followed by a start, and each start takes seconds. GEN3D_TEST_SEED=NUMBER replays a plan of kills.
+// What a 202 promises: regardless of which process is killed and when, the job ends once, is charged once, and its last
+// event is delivered. Slow because a start follows each kill, and takes seconds. GEN3D_TEST_SEED=NUMBER repeats a run.
 import { writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { freePort } from '../free-port.js';
 import { newInstallation, onPostgres, until } from '../kit.js';
-import { expectOneEndEach, inWords, readOutcome, spentOn } from './outcome.js';
+import { expectOneEndEach, readOutcome, summaryOf, totalCharges } from './outcome.js';
 import { makePrivateCa } from './private-ca.js';
 import { openReceiver } from './receiver.js';
 import { childrenOf, killPid, type ServerProcess, spawnServer } from './server-process.js';
@@ -23,7 +23,7 @@ import { isWholeGlb, isWholeJpeg } from './whole-files.js';
 const seed = inject('seed');
 /** A kill does less to PostgreSQL than to SQLite, whose transactions end with the process. */
 const kills = inject('soak') ? (onPostgres ? 12 : 50) : onPostgres ? 4 : 7;
-/** Jobs that are open at once: enough to keep the runner busy, few enough to be done soon after the last kill. */
+/** Unfinished jobs: enough to keep the runner busy, few enough to finish soon after the last kill. */
 const openJobs = 5;
 const rateUsdPerSecond = 0.002;
 const balanceUsd = 100;
@@ -39,9 +39,9 @@ const targets = [
 const plan = fc.sample(
   fc.record({
     target: fc.constantFrom(...targets),
-    /** Whether the server may first come up again; without, it is hit in the middle of its start. */
+    /** Whether to kill after the server is ready again; otherwise, it may be killed during its start. */
     whenReady: fc.boolean(),
-    /** Mostly blow upon blow; now and then long enough for a few inferences to end. */
+    /** Usually short; sometimes long enough for a few inferences to finish. */
     delayMs: fc.oneof(
       { weight: 3, arbitrary: fc.integer({ min: 0, max: 1_500 }) },
       { weight: 1, arbitrary: fc.integer({ min: 3_000, max: 6_000 }) },
@@ -53,7 +53,7 @@ const plan = fc.sample(
 const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });
 const needle = photoJob(ballPhoto(160, 0.1));
 /** Mostly quick jobs, so that many succeed between the kills. */
-const requests = [
+const bodies = [
   needle,
   photoJob(ballPhoto()),
   needle,
@@ -64,20 +64,20 @@ const requests = [
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The files that the asset server would serve and that are not whole. */
-async function halfWritten(folder: string): Promise<string[]> {
+/** The incomplete files that the asset server would serve. */
+async function incompleteFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch(() => []);
   const files = names.filter((name) => /(^|[\\/])(model\.glb|thumbnail\.jpg)$/.test(name));
   const broken: string[] = [];
   for (const name of files) {
-    // A runner may be clearing away an earlier attempt's files meanwhile.
+    // A runner may be deleting the files of an earlier attempt.
     const bytes = await readFile(join(folder, name)).catch(() => undefined);
     if (bytes && !(name.endsWith('.glb') ? isWholeGlb(bytes) : isWholeJpeg(bytes))) broken.push(name);
   }
   return broken;
 }
 
-test(`${kills} kills of the API, the runner, the preparer or a decoder lose nothing and do nothing twice`, {
+test(`${kills} kills of the API, the runner, the preparer or a decoder lose no job and repeat no effect`, {
   timeout: 600_000,
 }, async () => {
   console.log(`crash test: GEN3D_TEST_SEED=${seed}`);
@@ -86,7 +86,7 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
   const ca = await makePrivateCa();
   const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
-  // A receiver with hiccups, so that retries cross the kills as well.
+  // Every tenth response is an error, so that some kills happen between a delivery and its retry.
   const receiver = await openReceiver(ca, (response, _delivered, count) => {
     response.writeHead(count % 10 === 0 ? 500 : 200).end();
   });
@@ -101,22 +101,22 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
     webhookRetryDelays: [0.2, 0.5, 1, 2, 4],
     bootstrapBalanceUsd: balanceUsd,
   };
-  const troubles: string[] = [];
+  const startFailures: string[] = [];
   const spawn = () => {
     const spawned = spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile });
-    spawned.ready.catch((error: Error) => spawned.killed || troubles.push(error.message));
+    spawned.ready.catch((error: Error) => spawned.killed || startFailures.push(error.message));
     return spawned;
   };
   let server: ServerProcess = spawn();
   let killing = true;
   onTestFinished(() => {
-    killing = false; // also after a failure, so that no server is started that nobody would end
+    killing = false; // also after a failure, so that no other server is started
     return server.kill();
   });
   await server.call('PUT', '/v1/webhook-endpoint', { url: receiver.url });
 
-  /** Asks until there is an answer: the server may be down, or go down with the request in its hands. */
-  const ask = async (method: string, path: string, body?: unknown) => {
+  /** Repeats the request until there is a response. The server may be down, or be killed during the request. */
+  const request = async (method: string, path: string, body?: unknown) => {
     for (;;) {
       try {
         return await server.call(method, path, body);
@@ -129,25 +129,25 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
   const open = new Set<string>();
   const polled = new Map<string, State[]>();
   let served = 0;
-  /** Creates jobs for as long as there are kills; a request that was cut off is repeated with its idempotency key. */
+  /** Creates jobs until the last kill. An interrupted request is repeated with its idempotency key. */
   const create = async () => {
     for (let count = 0; killing; count++) {
       while (open.size >= openJobs && killing) await pause(50);
       if (!killing) return;
-      const body = { ...requests[count % requests.length], idempotency_key: `job ${count}` };
-      const { status, body: answer } = await ask('POST', '/v1/jobs', body);
+      const body = { ...bodies[count % bodies.length], idempotency_key: `job ${count}` };
+      const { status, body: response } = await request('POST', '/v1/jobs', body);
       expect(status).toBe(202);
-      const { job_id } = CreateJobResponse.parse(answer);
+      const { job_id } = CreateJobResponse.parse(response);
       open.add(job_id);
       polled.set(job_id, []);
     }
   };
   let creating = true;
-  /** Follows every job to its end, and opens what it made. */
+  /** Polls every job until it ends, and reads its files. */
   const follow = async () => {
     while (creating || open.size > 0) {
       for (const id of open) {
-        const task = Task.parse((await ask('GET', `/v1/jobs/${id}`)).body);
+        const task = Task.parse((await request('GET', `/v1/jobs/${id}`)).body);
         polled.get(id)!.push(task);
         if (task.finished_at === null) continue;
         open.delete(id);
@@ -172,20 +172,20 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
     }
   };
 
-  const hits = { api: 0, runner: 0, both: 0, preparer: 0, decoder: 0 };
+  const killCounts = { api: 0, runner: 0, both: 0, preparer: 0, decoder: 0 };
   const broken: string[] = [];
   const kill = async () => {
     for (const { target, whenReady, delayMs } of plan) {
       if (whenReady) await server.ready;
       await pause(delayMs);
-      // One that has just been killed is started again after a pause, and its death may be known before its log is read.
+      // After a kill, the next process starts after a pause, and the log of its start is read later still.
       if (target === 'runner' || target === 'both') await until(async () => killPid(server.runnerPid()), 60_000);
       if (target === 'preparer') await until(async () => killPid(server.preparerPid()), 60_000);
       if (target === 'decoder') await until(async () => killPid(childrenOf(server.preparerPid())[0]), 60_000);
-      hits[target]++;
+      killCounts[target]++;
       if (target === 'api' || target === 'both') {
         await server.kill();
-        broken.push(...(await halfWritten(assets)));
+        broken.push(...(await incompleteFiles(assets)));
         if (!killing) return;
         server = spawn();
       }
@@ -203,30 +203,30 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose noth
     await db.destroy();
     return events.length;
   };
-  // A delivery whose server died waits for its lease of 30 s to run out.
+  // The delivery of a killed server waits until its lease of 30 s expires.
   await until(async () => (await waiting()) === 0, 90_000);
-  const { balance_usd } = (await ask('GET', '/v1/balance')).body as { balance_usd: number };
+  const { balance_usd } = (await request('GET', '/v1/balance')).body as { balance_usd: number };
   await server.kill();
-  broken.push(...(await halfWritten(assets)));
+  broken.push(...(await incompleteFiles(assets)));
 
   const db = openDatabase(database);
   onTestFinished(() => db.destroy());
   const outcome = await readOutcome(db, receiver.received);
   console.log(
-    `crash test: ${plan.length} kills (${JSON.stringify(hits)}); ` +
-      `${polled.size} accepted, ${inWords(outcome)}; ${served} models served`,
+    `crash test: ${plan.length} kills (${JSON.stringify(killCounts)}); ` +
+      `${polled.size} accepted, ${summaryOf(outcome)}; ${served} models served`,
   );
 
-  expect(troubles).toEqual([]);
+  expect(startFailures).toEqual([]);
   expectOneEndEach(outcome, polled.keys(), () => rateUsdPerSecond);
-  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - spentOn(outcome));
-  // A job fails for what is wrong with it, or after its last attempt.
+  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - totalCharges(outcome));
+  // A job fails because of its request or image, or after its last attempt.
   for (const { error_code } of outcome.jobs) {
     expect([null, 'unsupported_type', 'no_foreground', 'internal_error']).toContain(error_code);
   }
-  // Nothing goes back.
+  // No status or progress decreases.
   expect([...polled.values()].flatMap(stepsBack)).toEqual([]);
-  // Nothing half-written.
+  // No file is incomplete.
   expect(broken).toEqual([]);
   expect(served).toBe(outcome.succeeded.length);
   if (onPostgres) return;

@@ -1,4 +1,4 @@
-// The system refuses to start another process, as it does at a limit on processes or without memory.
+// The system refuses to start a process, as it does at a process limit or when memory is short.
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
@@ -6,7 +6,7 @@ import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { startServer, until } from '../kit.js';
 import { killPid } from './server-process.js';
 
-/** `fork` runs the program that is named here. */
+/** Sets the program that `fork` runs. */
 function breakFork(execPath: string): () => void {
   const { execPath: real } = process;
   const restore = () => {
@@ -26,14 +26,14 @@ async function start() {
   return { server, logged, killRunner };
 }
 
-// Node emits an event for the first error and throws the second.
+// Node emits an event for the first error, and throws the second.
 const failures = [
   ['ENOENT', '/no/such/program'],
   ['ENOTDIR', '/dev/null/program'],
 ] as const;
 
 test.each(failures)(
-  'a runner whose fork fails with %s is tried again with growing pauses, and then works',
+  'a runner whose fork fails with %s is started again after increasing pauses, until it works',
   async (code, program) => {
     const { server, logged, killRunner } = await start();
     const restore = breakFork(program);
@@ -52,7 +52,7 @@ test.each(failures)(
   },
 );
 
-test.each(failures)('a server that has no runner because fork fails with %s still shuts down', async (_, program) => {
+test.each(failures)('a server without runners because fork fails with %s still shuts down', async (_, program) => {
   const { server, logged, killRunner } = await start();
   breakFork(program);
   killRunner();
@@ -60,7 +60,7 @@ test.each(failures)('a server that has no runner because fork fails with %s stil
   await server.close();
 });
 
-test.each(failures)('a server whose first fork fails with %s says so and does not start', async (code, program) => {
+test.each(failures)('a server whose first fork fails with %s reports it and does not start', async (code, program) => {
   breakFork(program);
   await expect(start()).rejects.toThrow(new RegExp(`the runner process cannot be started: .*${code}`));
 });

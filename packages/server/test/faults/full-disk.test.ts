@@ -1,4 +1,4 @@
-// Nothing left on the disk: what cannot be kept is refused, what was accepted waits, and all goes on once there is room.
+// A full disk: new data is refused, accepted jobs wait, and work continues once there is free space.
 import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody, isTerminal, Task } from '@gen3d/schema';
@@ -12,24 +12,24 @@ import { smallDisk } from './small-disk.js';
 
 const disk = await smallDisk(48 * 1024 ** 2);
 if (!disk)
-  console.warn('full disk: no way to have a small disk here (unshare --mount, or a small /dev/shm); not tested');
+  console.warn('full disk: skipped, because this machine offers no small disk (unshare --mount, or a small /dev/shm)');
 
 const photoJob = (image: string) => ({ type: 'image-to-3d', input: { image_urls: [image] } });
 const needle = ballPhoto(160, 0.1);
 const inline = photoJob(asDataUri(needle));
-/** Small in every way: no photo to keep, only rows. */
+/** Needs only rows, and no stored image. */
 const reserved = { type: 'reserved', input: {} };
 
 const onSmallDisk = test.skipIf(!disk);
 
 onSmallDisk(
-  'a full disk is 503 and harms nothing; jobs wait for room and are done without a restart',
+  'a full disk gives 503 and damages nothing; jobs wait for free space and are done without a restart',
   async () => {
-    const { path, seen, enter, fill, makeRoom } = disk!;
-    /** Photos that arrive when they are told to, by their path; from then on at once. */
+    const { path, pathHere, enter, fill, freeSpace } = disk!;
+    /** Images are sent once their path is in `free`. */
     const asked = new Set<string>();
     const free = new Set<string>();
-    const slowSite = await site(async ({ url = '' }, response) => {
+    const imageHost = await site(async ({ url = '' }, response) => {
       asked.add(url);
       await until(async () => free.has(url), 60_000);
       response.end(needle);
@@ -70,7 +70,7 @@ onSmallDisk(
       expect(ErrorBody.parse(body).error.code).toBe('internal_error');
       expect(headers.get('retry-after')).not.toBeNull();
     };
-    /** Creates small jobs until the database cannot grow any more; the ids of those that still went in. */
+    /** Creates small jobs until the database cannot grow. Returns the ids of the accepted ones. */
     const createUntilRefused = async () => {
       const ids: string[] = [];
       for (;;) {
@@ -88,60 +88,60 @@ onSmallDisk(
     expect(before.status).toBe('SUCCEEDED');
     const model = await (await fetch(before.model_urls!.glb)).arrayBuffer();
 
-    /** What the server has said about a job that waits for room. */
-    const waits = (id: string) =>
+    /** The server's log entry about a job that waits for free space. */
+    const waitsForSpace = (id: string) =>
       until(async () => server.errors.find((line) => line.includes('the job waits') && line.includes(id)), 90_000);
 
-    // The same photo again, and a little less room than its model takes: it is made and cannot be stored.
-    const unstored = await created(photoJob(`${slowSite}/first`));
+    // A little less free space than the model of the same image needs: it is made, but cannot be stored.
+    const unstored = await created(photoJob(`${imageHost}/first`));
     await until(async () => asked.has('/first'));
     await fill(model.byteLength - 16_384);
     free.add('/first');
-    expect(await waits(unstored)).toContain('ENOSPC');
+    expect(await waitsForSpace(unstored)).toContain('ENOSPC');
 
-    // A little more than a photo takes: it is stored, and there is no room for its job.
-    const unrecorded = await created(photoJob(`${slowSite}/second`));
+    // A little more than an image needs: the image is stored, but its job cannot be.
+    const unrecorded = await created(photoJob(`${imageHost}/second`));
     await until(async () => asked.has('/second'));
     await fill(needle.length + 4_096);
     refused(await post(inline));
 
-    // Nothing at all: not even how far a job has come can be written down.
+    // No free space: not even the progress of a job can be stored.
     await fill();
     free.add('/second');
     refused(await post(inline));
     refused(await post({ ...inline, idempotency_key: 'again' }));
-    const squeezedIn = await createUntilRefused();
-    await waits(unrecorded);
+    const acceptedLast = await createUntilRefused();
+    await waitsForSpace(unrecorded);
     for (const id of [unstored, unrecorded]) expect(await read(id)).toMatchObject({ finished_at: null, error: null });
     expect((await read(before.task_id)).status).toBe('SUCCEEDED');
     expect((await server.call('GET', '/v1/jobs?limit=100')).status).toBe(200);
     expect((await server.call('GET', '/v1/balance')).status).toBe(200);
     expect(await (await fetch(before.model_urls!.glb)).arrayBuffer()).toEqual(model);
 
-    // Room again, in the same process.
-    await makeRoom();
+    // Free space again, in the same process.
+    await freeSpace();
     const later = await created({ ...inline, idempotency_key: 'again' });
     for (const id of [later, unstored, unrecorded]) expect((await ended(id)).status).toBe('SUCCEEDED');
-    for (const id of squeezedIn) expect((await ended(id)).error?.code).toBe('unsupported_type');
+    for (const id of acceptedLast) expect((await ended(id)).error?.code).toBe('unsupported_type');
 
-    // Killed while it is full again, the database is whole and holds all that was accepted.
+    // If the server is killed while the disk is full, the database is intact and has every accepted job.
     await fill();
     const last = await createUntilRefused();
     await server.kill();
     const copy = temporaryFolder();
-    await cp(seen, copy, { recursive: true, filter: (name) => !name.endsWith('filler') });
+    await cp(pathHere, copy, { recursive: true, filter: (name) => !name.endsWith('filler') });
     const db = new Database(join(copy, 'gen3d.sqlite'));
     onTestFinished(() => void db.close());
     expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
     expect(db.pragma('foreign_key_check')).toEqual([]);
     const jobs = db.prepare('select * from jobs').all() as JobRow[];
-    const accepted = [before.task_id, unstored, unrecorded, later, ...squeezedIn, ...last];
+    const accepted = [before.task_id, unstored, unrecorded, later, ...acceptedLast, ...last];
     expect(jobs.map(({ id }) => id).sort()).toEqual([...new Set(accepted)].sort());
-    // Once each, and a full disk is nobody's attempt.
+    // Each job is charged once, and a full disk counts as no attempt.
     const charges = db.prepare("select job_id from ledger where kind = 'charge' order by job_id").pluck().all();
     expect(charges).toEqual([before.task_id, unstored, unrecorded, later].sort());
     for (const { attempt, finished_at } of jobs) expect(attempt).toBeLessThanOrEqual(finished_at === null ? 0 : 1);
-    // What could not be stored is not lying about.
+    // No partly stored files are left.
     for (const { id, model_key, thumbnail_key } of jobs) {
       const names = await readdir(join(copy, 'assets', id), { recursive: true }).catch(() => []);
       const files = names.filter((name) => name.includes('/')).map((name) => `${id}/${name}`);

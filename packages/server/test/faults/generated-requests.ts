@@ -1,14 +1,14 @@
-// What a hostile, broken or merely odd client might send, as fast-check arbitraries.
+// Arbitraries of fast-check for the requests of hostile, broken or unusual clients.
 import { METHODS } from 'node:http';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { jobStatuses } from '@gen3d/schema';
 import fc from 'fast-check';
 import { asDataUri, transparentPhoto } from '../ball-photo.js';
 
-/** Stands in a generated path for something that only the running server can name. */
+/** Placeholders in generated paths for values of the running server. */
 export const known = { job: '{JOB}', cursor: '{CURSOR}' } as const;
 
-/** Whose key a request carries. */
+/** Which key a request sends. */
 export const callers = ['rich', 'poor', 'test', 'wrong', 'none'] as const;
 
 export interface GeneratedRequest {
@@ -22,7 +22,7 @@ export interface GeneratedRequest {
 const weighted = <T>(...choices: [weight: number, arbitrary: fc.Arbitrary<T>][]) =>
   fc.oneof(...choices.map(([weight, arbitrary]) => ({ weight, arbitrary })));
 
-/** Any code points but lone surrogates, which cannot be sent as UTF-8. */
+/** Any code points except lone surrogates, which UTF-8 cannot represent. */
 const anyText = fc.string({ unit: 'binary', maxLength: 40 });
 const pathText = weighted<string>(
   [4, anyText.map(encodeURIComponent)],
@@ -39,7 +39,7 @@ const id = weighted<string>(
   [3, pathText],
 );
 
-/** What there is, with the method it is there for. */
+/** The existing routes with their methods. */
 const route = weighted<readonly [method: string, path: string]>(
   [6, fc.constant(['POST', '/v1/jobs'] as const)],
   [4, fc.constant(['GET', '/v1/jobs'] as const)],
@@ -115,7 +115,7 @@ const idempotencyKey = fc.oneof(
   anyText,
   fc.constantFrom('', 'k'.repeat(256), 'k'.repeat(257), '\u0000', '\ud800', '💡'.repeat(128)),
 );
-/** Mostly what the field should hold, sometimes anything at all, sometimes nothing. */
+/** Usually a value of the right type, sometimes any other value or none. */
 const field = (value: fc.Arbitrary<unknown>) =>
   fc.oneof({ weight: 6, arbitrary: value }, fc.jsonValue({ maxDepth: 2 }));
 const job = fc.record(
@@ -132,7 +132,7 @@ const goodJob = fc.record({
   type: fc.constantFrom('image-to-3d', 'image-to-3d', 'other'),
   input: fc.record({ image_urls: imageUrl.map((url) => [url]) }),
 });
-// Names that never resolve: an endpoint that was accepted is really called.
+// Names that never resolve, because the server calls each accepted endpoint.
 const hook = fc.record(
   {
     url: field(
@@ -161,7 +161,7 @@ const json = weighted<string>(
 );
 const body: fc.Arbitrary<Buffer> = weighted<Buffer>(
   [12, json.map((text) => Buffer.from(text))],
-  // Cut off, or with one character too many, somewhere.
+  // Truncated, or with one additional character.
   [
     2,
     fc
@@ -281,7 +281,7 @@ const target = weighted<readonly [method: string, path: string]>(
   [1, fc.tuple(fc.oneof(fc.constantFrom('GET', 'POST'), oddMethod), oddPath)],
 );
 
-/** One request; the caller adds the key. */
+/** A request without its key, which the caller adds. */
 export const generatedRequest: fc.Arbitrary<GeneratedRequest> = fc
   .record({
     target,
@@ -292,7 +292,7 @@ export const generatedRequest: fc.Arbitrary<GeneratedRequest> = fc
     bodiless: fc.boolean(),
   })
   .map(({ target: [method, path], query, caller, odd, content, bodiless }) => {
-    // A body with GET is allowed but rare.
+    // GET may have a body, but rarely does.
     const { headers, body } = method === 'GET' && bodiless ? nothing : content;
     return { method, path: path + query, caller, headers: { ...odd, ...headers }, body };
   });

@@ -1,4 +1,4 @@
-// Whatever is sent, the answer is one the contract knows. GEN3D_TEST_SEED=NUMBER tries other requests.
+// Every request gets a response that the contract lists. GEN3D_TEST_SEED=NUMBER generates other requests.
 import {
   Balance,
   CreateJobResponse,
@@ -27,11 +27,11 @@ import { firstApiKey, spawnServer } from './server-process.js';
 const seed = inject('seed');
 /** Fewer on PostgreSQL, where only those that reach the database are of interest. */
 const total = (inject('soak') ? 20_000 : 3_000) / (onPostgres ? 5 : 1);
-/** Requests that are under way together. */
-const atOnce = 20;
+/** Concurrent requests. */
+const concurrentRequests = 20;
 
 const standardError = z.strictObject({ error: z.strictObject({ code: ErrorCode, message: z.string().min(1) }) });
-/** Every body the contract has, by status: of the resources and of the refusals. */
+/** Every response body of the contract, by status. */
 const shapes: Record<number, z.ZodType> = {
   200: z.union(
     [Task, ListJobsResponse, Balance, WebhookEndpoint, PutWebhookEndpointResponse, RotateSecretResponse].map((shape) =>
@@ -53,18 +53,18 @@ interface Response {
   text: string;
 }
 
-/** What is wrong with an answer, or undefined. */
+/** Says how a response breaks the contract. */
 function problemWith(method: string, { status, contentType, text }: Response): string | undefined {
-  const answer = `${status} ${contentType} ${text.slice(0, 300)}`;
-  if (status === 204 || method === 'HEAD') return text === '' && status < 500 ? undefined : `a body in ${answer}`;
+  const summary = `${status} ${contentType} ${text.slice(0, 300)}`;
+  if (status === 204 || method === 'HEAD') return text === '' && status < 500 ? undefined : `a body in ${summary}`;
   const shape = shapes[status];
-  if (!shape) return `not an answer of the contract: ${answer}`;
-  if (!contentType.startsWith('application/json')) return `not JSON: ${answer}`;
+  if (!shape) return `not a status of the contract: ${summary}`;
+  if (!contentType.startsWith('application/json')) return `not JSON: ${summary}`;
   const parsed = shape.safeParse(JSON.parse(text));
-  return parsed.success ? undefined : `not a shape of the contract: ${answer}: ${z.prettifyError(parsed.error)}`;
+  return parsed.success ? undefined : `not a shape of the contract: ${summary}: ${z.prettifyError(parsed.error)}`;
 }
 
-test(`${total} generated requests get only answers of the contract`, { timeout: 240_000 }, async () => {
+test(`${total} generated requests get only responses of the contract`, { timeout: 240_000 }, async () => {
   const installation = await newInstallation();
   const server = spawnServer({ ...installation, workers: 0, bootstrapBalanceUsd: 1_000 });
   onTestFinished(() => server.kill());
@@ -75,7 +75,7 @@ test(`${total} generated requests get only answers of the contract`, { timeout: 
   await admin.close();
   const keys = { rich: firstApiKey, poor: poorKey, test: publicTestKey, wrong: `${firstApiKey}x`, none: undefined };
 
-  const pool = new Pool(url, { connections: atOnce });
+  const pool = new Pool(url, { connections: concurrentRequests });
   onTestFinished(() => pool.close());
   const jobs: string[] = ['01ARZ3NDEKTSV4RRFFQ69G5FAV'];
   let cursor = 'none-yet';
@@ -104,16 +104,19 @@ test(`${total} generated requests get only answers of the contract`, { timeout: 
 
   const started = performance.now();
   await fc.assert(
-    fc.asyncProperty(fc.array(generatedRequest, { minLength: atOnce, maxLength: atOnce }), async (requests) => {
-      const problems = await Promise.all(requests.map(send));
-      const first = problems.findIndex((problem) => problem !== undefined);
-      if (first >= 0) {
-        const { body, ...rest } = requests[first]!;
-        throw new Error(`${problems[first]}\n${JSON.stringify(rest)}\n${body?.toString().slice(0, 1_000)}`);
-      }
-    }),
-    // A request is small as it is, and what it met may depend on those before it: shrinking would find nothing.
-    { seed, numRuns: total / atOnce, endOnFailure: true },
+    fc.asyncProperty(
+      fc.array(generatedRequest, { minLength: concurrentRequests, maxLength: concurrentRequests }),
+      async (requests) => {
+        const problems = await Promise.all(requests.map(send));
+        const first = problems.findIndex((problem) => problem !== undefined);
+        if (first >= 0) {
+          const { body, ...rest } = requests[first]!;
+          throw new Error(`${problems[first]}\n${JSON.stringify(rest)}\n${body?.toString().slice(0, 1_000)}`);
+        }
+      },
+    ),
+    // Shrinking would not help: each request is small, and its response may depend on earlier requests.
+    { seed, numRuns: total / concurrentRequests, endOnFailure: true },
   );
   const seconds = Math.round((performance.now() - started) / 1_000);
   const counts = [...statuses].sort(([a], [b]) => a - b).map(([status, count]) => `${status}: ${count}`);

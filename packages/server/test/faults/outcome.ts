@@ -7,15 +7,15 @@ import { maxAttempts } from '../../src/data/jobs/lifecycle.js';
 import type { Delivered } from './receiver.js';
 import { stepsBack } from './steps-back.js';
 
-/** What has become of all jobs, by the database and by what the receiver was told. */
+/** How all jobs ended, by the database and by the delivered events. */
 export interface Outcome {
   jobs: JobRow[];
   finished: JobRow[];
   succeeded: JobRow[];
-  /** Those whose last event was delivered. */
-  told: JobRow[];
+  /** Jobs whose last event was delivered. */
+  reported: JobRow[];
   charges: Selectable<Tables['ledger']>[];
-  /** Events that wait for their delivery still, or were given up. */
+  /** Events that still wait for delivery, and dead letters. */
   undelivered: string[];
   /** The first delivery of each event. */
   firsts: Map<string, Delivered>;
@@ -33,12 +33,13 @@ export async function readOutcome(db: Db, received: readonly Delivered[]): Promi
   const events = await db.selectFrom('outbox').select('event_id').execute();
   const firsts = new Map<string, Delivered>();
   for (const one of received) if (!firsts.has(one.event.event_id)) firsts.set(one.event.event_id, one);
-  const isTold = ({ id, status }: JobRow) => isTerminal(status) && eventsOf({ firsts }, id).at(-1)?.status === status;
+  const isReported = ({ id, status }: JobRow) =>
+    isTerminal(status) && eventsOf({ firsts }, id).at(-1)?.status === status;
   return {
     jobs,
     finished: jobs.filter(({ finished_at }) => finished_at !== null),
     succeeded: jobs.filter(({ status }) => status === 'SUCCEEDED'),
-    told: jobs.filter(isTold),
+    reported: jobs.filter(isReported),
     charges,
     undelivered: events.map(({ event_id }) => event_id),
     firsts,
@@ -46,44 +47,44 @@ export async function readOutcome(db: Db, received: readonly Delivered[]): Promi
   };
 }
 
-/** The counts, for whoever reads the log of a test. */
-export function inWords({ jobs, finished, succeeded, charges, told, firsts, received }: Outcome): string {
+/** A line with the counts, for the test's output. */
+export function summaryOf({ jobs, finished, succeeded, charges, reported, firsts, received }: Outcome): string {
   const outOfAttempts = jobs.filter(({ error_code }) => error_code === 'internal_error').length;
   const attempts = [1, 2, 3].map((n) => finished.filter(({ attempt }) => attempt === n).length);
   return (
     `${finished.length} finished (${succeeded.length} SUCCEEDED, ${outOfAttempts} out of attempts), ` +
-    `${charges.length} charged, ${told.length} final events delivered; ` +
+    `${charges.length} charged, ${reported.length} final events delivered; ` +
     `${firsts.size} events in ${received.length} deliveries; jobs by attempts ${attempts.join('/')}`
   );
 }
 
-/** Fails the test unless each accepted job ended once, was told so, and was charged once if it succeeded. */
+/** Expects that each accepted job ended once, its last event was delivered, and it was charged once if it succeeded. */
 export function expectOneEndEach(
   outcome: Outcome,
   accepted: Iterable<string>,
   rateOf: (instance: string | null) => number,
 ): void {
-  const { jobs, finished, succeeded, told, charges, undelivered, firsts, received } = outcome;
-  // Nothing lost: what was answered 202 is what there is, and all of it has ended and was told so.
+  const { jobs, finished, succeeded, reported, charges, undelivered, firsts, received } = outcome;
+  // Nothing is lost: the jobs are the accepted ones, all have ended, and their last events were delivered.
   expect(idsOf(jobs)).toEqual([...accepted].sort());
   expect(idsOf(finished)).toEqual(idsOf(jobs));
-  expect(idsOf(told)).toEqual(idsOf(jobs));
+  expect(idsOf(reported)).toEqual(idsOf(jobs));
   expect(undelivered).toEqual([]);
-  // Nothing twice.
+  // Nothing is done twice.
   expect(charges.map(({ job_id }) => job_id).sort()).toEqual(idsOf(succeeded));
   expect(succeeded.length).toBeGreaterThan(0);
   for (const { amount_microusd, inference_ms, instance } of charges) {
     expect(inference_ms).toBeGreaterThan(0);
     expect(amount_microusd).toBe(-Math.round(inference_ms! * rateOf(instance) * 1_000));
   }
-  // Each event is one body, however often it was delivered.
+  // Every delivery of an event has the same body.
   for (const { event, body } of received) expect(body.equals(firsts.get(event.event_id)!.body)).toBe(true);
-  // A job that is not to blame fails only after its last attempt.
+  // A valid job fails only after its last attempt.
   for (const { error_code, attempt } of jobs) if (error_code === 'internal_error') expect(attempt).toBe(maxAttempts);
-  // Nothing goes back.
+  // No status or progress decreases.
   expect(jobs.flatMap(({ id }) => stepsBack(eventsOf(outcome, id)))).toEqual([]);
 }
 
-/** What the jobs have cost, in millionths of a dollar. */
-export const spentOn = ({ charges }: Outcome): number =>
+/** The sum of the charges, in millionths of a dollar. */
+export const totalCharges = ({ charges }: Outcome): number =>
   charges.reduce((sum, { amount_microusd }) => sum - amount_microusd, 0);

@@ -1,4 +1,4 @@
-// The certificate library resolves its own parts through decorators, which need this first.
+// The certificate library uses decorators, which need this import first.
 import 'reflect-metadata';
 import { KeyObject } from 'node:crypto';
 import {
@@ -13,14 +13,14 @@ const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
 const dayMs = 24 * 60 * 60 * 1_000;
 
 export interface PrivateCa {
-  /** The authority's own certificate, for whoever shall trust it. */
+  /** The certificate of the authority, for clients that trust it. */
   ca: string;
-  /** What a server on loopback shows. */
+  /** The certificate and key of a server on loopback. */
   cert: string;
   key: string;
 }
 
-/** A certificate authority that exists for one test, and a certificate of it for 127.0.0.1. */
+/** Creates a certificate authority for one test, and a certificate for 127.0.0.1. */
 export async function makePrivateCa(): Promise<PrivateCa> {
   const validity = { notBefore: new Date(Date.now() - dayMs), notAfter: new Date(Date.now() + dayMs) };
   const newKeys = () => crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

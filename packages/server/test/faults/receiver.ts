@@ -14,8 +14,8 @@ export interface Delivered {
   event: WebhookEvent;
 }
 
-/** What a receiver does with its `count`-th request, counted from 1. */
-export type Answering = (
+/** Responds to the receiver's `count`-th request, counted from 1. */
+export type Responder = (
   response: ServerResponse,
   delivered: Delivered,
   count: number,
@@ -28,10 +28,10 @@ export interface Receiver {
   close(): void;
 }
 
-/** An HTTPS receiver on loopback that keeps what it gets and answers as told, 200 by default. */
+/** An HTTPS receiver on loopback that records its requests. By default, it responds with 200. */
 export async function openReceiver(
   { cert, key }: PrivateCa,
-  answer: Answering = (response) => response.end(),
+  respond: Responder = (response) => response.end(),
 ): Promise<Receiver> {
   const received: Delivered[] = [];
   const server = createServer({ cert, key }, async (request, response) => {
@@ -40,13 +40,13 @@ export async function openReceiver(
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
     } catch {
-      return; // the sender was killed in the middle of its request
+      return; // the sender was killed during its request
     }
     const body = Buffer.concat(chunks);
     const event = WebhookEvent.parse(JSON.parse(body.toString()));
     const delivered = { at, path: request.url ?? '', headers: request.headers, body, event };
     received.push(delivered);
-    answer(response, delivered, received.length, request);
+    respond(response, delivered, received.length, request);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
@@ -59,6 +59,6 @@ export async function openReceiver(
   };
 }
 
-/** Whether a delivery was signed with this secret. */
+/** Whether a delivery is signed with this secret. */
 export const signedWith = (secret: string, { headers, body }: Delivered): boolean =>
   headers[signatureHeader] === sign(secret, String(headers[timestampHeader]), body);

@@ -1,4 +1,4 @@
-// Runners that are killed or stopped, as the system may do to any process.
+// The system may kill or suspend any process. Slow because runners are started again after increasing pauses.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
@@ -28,11 +28,11 @@ const finished = (server: ServerProcess, id: string) =>
     return task.finished_at !== null && task;
   }, 60_000);
 
-test('a runner that is killed comes back after growing pauses, which start over once one has made a model', {
+test('a killed runner is started again after increasing pauses, which start over once a runner has made a model', {
   timeout: 180_000,
 }, async () => {
   const server = await start({ workers: 1, bootstrapBalanceUsd: 10 });
-  /** Kills the runner as soon as it is there; the pause before the next one, in milliseconds. */
+  /** Kills the runner as soon as it is ready. Returns the pause before the next one, in milliseconds. */
   const kill = async () => {
     const deaths = () => server.errors.filter((line) => line.includes('runner crashed'));
     const before = deaths().length;
@@ -41,7 +41,7 @@ test('a runner that is killed comes back after growing pauses, which start over 
   };
   expect([await kill(), await kill(), await kill(), await kill()]).toEqual([250, 500, 1_000, 2_000]);
   expect((await finished(server, await create(server))).status).toBe('SUCCEEDED');
-  // The runner's parent hears of it a moment after the database.
+  // The runner's message reaches the server a moment after its write to the database.
   await until(async () => {
     const { body } = await server.call('GET', '/metrics', undefined, null);
     return String(body).includes('gen3d_inference_duration_seconds_count 1');
@@ -49,7 +49,7 @@ test('a runner that is killed comes back after growing pauses, which start over 
   expect([await kill(), await kill()]).toEqual([250, 500]);
 });
 
-test('a runner that was stopped while it stored a model loses the job, and goes on without touching what the next one made', {
+test('a runner that is suspended while it stores a model loses the job, and then leaves the next model alone', {
   timeout: 180_000,
 }, async () => {
   const installation = await newInstallation();
@@ -69,8 +69,8 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
       })
       .catch(() => false);
 
-  /** Stops the runner of a job in the middle of storing its model; undefined if it was too quick to be caught. */
-  const catchStoring = async (id: string) => {
+  /** Suspends the runner of a job while it stores the model. Returns undefined if the runner was too fast. */
+  const suspendWhileStoring = async (id: string) => {
     for (;;) {
       const names = await readdir(join(assets, '.unsettled')).catch(() => []);
       if (names.some((name) => name.startsWith(id))) break;
@@ -80,7 +80,7 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
     if (pid === undefined) return undefined;
     process.kill(pid, 'SIGSTOP');
     onTestFinished(() => void process.kill(pid, 'SIGCONT'));
-    // Whoever is stopped inside a transaction keeps all others out: that is another story, and passes with the stop.
+    // Not inside a transaction: there, the runner would lock the database for as long as it is suspended.
     if ((await canWrite(id)) && (await row(id)).finished_at === null) return pid;
     process.kill(pid, 'SIGCONT');
     return undefined;
@@ -88,7 +88,7 @@ test('a runner that was stopped while it stored a model loses the job, and goes 
   let id = '';
   const stopped = await until(async () => {
     id = await create(server);
-    return catchStoring(id);
+    return suspendWhileStoring(id);
   }, 60_000);
 
   const { status, model_urls } = await finished(server, id);

@@ -7,36 +7,36 @@ import { type ApiResponse, callServer, smallModels } from '../kit.js';
 
 export const firstApiKey = 'gen3d_0123456789012345678901234567890123456789';
 
-/** A process of gen3d with runners of its own. */
+/** A process of `gen3d worker` or `gen3d serve`. */
 export interface WorkerProcess {
-  /** Resolves with the last word of its start, and rejects when the process ends before that. */
+  /** Resolves with the matched part of the ready line. Rejects if the process exits first. */
   ready: Promise<string>;
-  /** Resolves when the process is gone. */
+  /** Resolves when the process has exited. */
   ended: Promise<unknown>;
-  /** The runner that was last seen ready and has not been seen to end. */
+  /** The last runner that logged its start and no crash. */
   runnerPid(): number | undefined;
-  /** The preparer that was last seen ready and has not been seen to end. */
+  /** The last preparer that logged its start and no crash. */
   preparerPid(): number | undefined;
-  /** The process of a runner that has been ready, by the name it has in the leases. */
+  /** The process id of a runner, by its name in the leases. */
   pidOf(runner: string): number | undefined;
-  /** `kill -9`; resolves when the process is gone. Its runners notice and leave by themselves. */
+  /** Sends SIGKILL and resolves when the process has exited. Its children notice and exit. */
   kill(): Promise<void>;
   readonly killed: boolean;
-  /** What it has logged as errors. */
+  /** The lines that it logged as errors. */
   readonly errors: readonly string[];
-  /** How often it has logged this message. */
+  /** The number of log entries with this message. */
   timesLogged(message: string): number;
-  /** Its log entries with this message. */
+  /** The log entries with this message. */
   logged(message: string): readonly Readonly<Record<string, unknown>>[];
 }
 
 export interface ServerProcess extends WorkerProcess {
-  /** With the address, when it accepts jobs. */
+  /** Resolves with the server's URL. */
   ready: Promise<string>;
   call(method: string, path: string, body?: unknown, key?: string | null): Promise<ApiResponse>;
 }
 
-/** Kills the process of this id, at once; false where there is none. */
+/** Sends SIGKILL to the process. Returns false if it does not exist. */
 export function killPid(pid: number | undefined): boolean {
   if (pid === undefined) return false;
   try {
@@ -47,16 +47,16 @@ export function killPid(pid: number | undefined): boolean {
   }
 }
 
-/** The child processes of a process; on Linux only. */
+/** The ids of the child processes of a process. Linux only. */
 export function childrenOf(pid: number | undefined): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
   } catch {
-    return []; // it has ended
+    return []; // the process has exited
   }
 }
 
-/** The built server in a process of its own, as `gen3d serve` runs it, that makes small models. `enter` is put before its command. */
+/** Starts the built server in a separate process, as `gen3d serve` does. It makes small models. `enter` prefixes the command. */
 export function spawnServer(
   settings: Record<string, unknown>,
   env: NodeJS.ProcessEnv = {},
@@ -69,7 +69,7 @@ export function spawnServer(
   return Object.assign(child, { call });
 }
 
-/** The built worker in a process of its own, as `gen3d worker` runs it. */
+/** Starts the built worker in a separate process, as `gen3d worker` does. It makes small models. */
 export const spawnWorker = (settings: Record<string, unknown>, env: NodeJS.ProcessEnv = {}): WorkerProcess =>
   spawnScript(`await worker(config); console.log('worker is ready');`, settings, /(worker is ready)/, env, []);
 
@@ -98,7 +98,7 @@ function spawnScript(
   const errors: string[] = [];
   const messages = new Map<string, Record<string, unknown>[]>();
   createInterface({ input: child.stderr }).on('line', (line) => {
-    // For a person, not for the log, as is the key that a first start makes.
+    // For people: not a log entry.
     if (line.startsWith('To open the dashboard')) return;
     const entry = line.startsWith('{"') ? JSON.parse(line) : { level: 60 };
     messages.set(entry.msg, [...(messages.get(entry.msg) ?? []), entry]);
@@ -116,9 +116,9 @@ function spawnScript(
       const word = isReady.exec(line)?.[1];
       if (word) resolve(word);
     });
-    ended.then(() => reject(new Error(`the process ended before it was ready: ${errors.join('\n')}`)));
+    ended.then(() => reject(new Error(`The process exited before it was ready: ${errors.join('\n')}`)));
   });
-  // Who kills one that is still starting need not wait until it is ready.
+  // Tests that kill the process during its start do not await this.
   ready.catch(() => {});
   return {
     ready,

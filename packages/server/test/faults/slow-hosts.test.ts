@@ -1,4 +1,4 @@
-// Hosts of images that accept a connection and never respond.
+// Image hosts that accept a connection and never respond.
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { type Caller, sharedServer, withImages } from '../contract/kit.js';
@@ -7,19 +7,19 @@ import { site, until } from '../kit.js';
 const { newCaller } = sharedServer({ workers: 1, allowPrivateNetwork: true });
 const quickJob = withImages(asDataUri(ballPhoto(160, 0.1)));
 
-test('a job is not delayed by two hosts of the same account, or twenty of another, that never respond', async () => {
+test('a job is not delayed by silent hosts, whether two of its account or twenty of another', async () => {
   const url = await site(() => {});
   const caller = await newCaller();
-  const stuck = [await caller.create(withImages(url)), await caller.create(withImages(url))];
+  const waiting = [await caller.create(withImages(url)), await caller.create(withImages(url))];
   const own = await caller.create(quickJob);
   await until(async () => (await caller.task(own)).status !== 'PENDING', 60_000);
-  for (const id of stuck) expect(await caller.task(id)).toMatchObject({ status: 'PENDING', progress: 5 });
+  for (const id of waiting) expect(await caller.task(id)).toMatchObject({ status: 'PENDING', progress: 5 });
   expect((await end(caller, own)).status).toBe('SUCCEEDED');
 
   for (let count = 0; count < 18; count++) await caller.create(withImages(url));
   const fetching = async () =>
     (await caller.list('?status=PENDING&limit=100')).jobs.filter(({ progress }) => progress === 5).length;
-  // Those whose time is up are fetched again later, and count as well.
+  // Images that timed out are fetched again later, and count too.
   await until(async () => (await fetching()) >= 4);
   const other = await newCaller();
   const ofOther = await other.create(quickJob);

@@ -5,31 +5,31 @@ import { createInterface } from 'node:readline';
 import { afterAll } from 'vitest';
 import { type AtEnd, temporaryFolder } from '../kit.js';
 
-/** A file system of its own that is small enough to fill. */
+/** A separate file system that is small enough to fill. */
 export interface SmallDisk {
-  /** Where it is, for a process that is started by way of `enter`. */
+  /** The path for processes that are started with `enter`. */
   path: string;
-  /** Put before a command, this starts it where the disk is mounted. */
+  /** Prefix of a command, which starts it in the namespace where the disk is mounted. */
   enter: readonly string[];
-  /** Where it is for this process. Not for SQLite, which resolves links by their text. */
-  seen: string;
-  /** Leaves so many bytes free, or the last block. */
+  /** The path for this process. SQLite cannot use it, because it resolves symbolic links itself. */
+  pathHere: string;
+  /** Writes a file until only `freeBytes` are free, or none. */
   fill(freeBytes?: number): Promise<void>;
-  /** Takes away what `fill` wrote. */
-  makeRoom(): Promise<void>;
+  /** Removes the file that `fill` wrote. */
+  freeSpace(): Promise<void>;
 }
 
 const mebibyte = 1024 ** 2;
 const tmpfsMagic = 0x01021994;
-/** As root, and as anybody where the system lets users have namespaces of their own. */
+/** As root, or as any user if the system allows user namespaces. */
 const unshares = [
   { unshare: ['--mount'], nsenter: ['--mount'] },
   { unshare: ['--map-root-user', '--mount'], nsenter: ['--user', '--preserve-credentials', '--mount'] },
 ];
 
 /**
- * A tmpfs in a mount namespace that lives as long as the test; nobody else on the machine sees it. Where a container may
- * not mount, its own /dev/shm will do, if that is small. Undefined where there is neither.
+ * A tmpfs in a mount namespace that only the test can see. In a container that may not mount, /dev/shm is used if it is
+ * small. Undefined if neither is available.
  */
 export async function smallDisk(sizeBytes: number, atEnd: AtEnd = afterAll): Promise<SmallDisk | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -37,9 +37,9 @@ export async function smallDisk(sizeBytes: number, atEnd: AtEnd = afterAll): Pro
   for (const { unshare, nsenter } of unshares) {
     const mount = `mount -t tmpfs -o size=${sizeBytes} tmpfs "$0" && echo mounted && exec sleep infinity`;
     const holder = spawn('unshare', [...unshare, 'sh', '-c', mount, folder], { stdio: ['ignore', 'pipe', 'ignore'] });
-    if (!(await says(holder, 'mounted'))) continue;
+    if (!(await printsLine(holder, 'mounted'))) continue;
     atEnd(() => void holder.kill('SIGKILL'));
-    // Without --wd the command would start at the root of the namespace.
+    // Without --wd, the command starts at the root of the namespace.
     const enter = ['nsenter', '--target', String(holder.pid), ...nsenter, '--wd=.'];
     return { path: folder, enter, ...filling(`/proc/${holder.pid}/root${folder}`) };
   }
@@ -49,7 +49,7 @@ export async function smallDisk(sizeBytes: number, atEnd: AtEnd = afterAll): Pro
   return { path: shared, enter: [], ...filling(shared) };
 }
 
-function says(child: ChildProcess, word: string): Promise<boolean> {
+function printsLine(child: ChildProcess, word: string): Promise<boolean> {
   return new Promise((resolve) => {
     createInterface({ input: child.stdout! }).on('line', (line) => line === word && resolve(true));
     child.once('error', () => resolve(false));
@@ -57,18 +57,18 @@ function says(child: ChildProcess, word: string): Promise<boolean> {
   });
 }
 
-function filling(seen: string): Pick<SmallDisk, 'seen' | 'fill' | 'makeRoom'> {
-  const filler = join(seen, 'filler');
+function filling(pathHere: string): Pick<SmallDisk, 'pathHere' | 'fill' | 'freeSpace'> {
+  const filler = join(pathHere, 'filler');
   return {
-    seen,
+    pathHere,
     async fill(freeBytes = 0) {
       for (;;) {
-        const { bavail, bsize } = await statfs(seen);
+        const { bavail, bsize } = await statfs(pathHere);
         const bytes = Math.min(Math.ceil((bavail * bsize - freeBytes) / bsize) * bsize, 16 * mebibyte);
         if (bytes <= 0) return;
         await appendFile(filler, Buffer.alloc(bytes));
       }
     },
-    makeRoom: () => rm(filler, { force: true }),
+    freeSpace: () => rm(filler, { force: true }),
   };
 }

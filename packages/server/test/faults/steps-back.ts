@@ -15,7 +15,7 @@ const isStepBack = (before: State, after: State) =>
   after.progress < before.progress ||
   (isTerminal(before.status) && after.status !== before.status);
 
-/** Every place where a sequence of states goes back, in words. */
+/** Describes each state that is behind the one before it. */
 export const stepsBack = (states: readonly State[]): string[] =>
   states.flatMap((after, i) => {
     const before = states[i - 1];

@@ -9,7 +9,7 @@ import { type Db, openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { ConcurrencyMeter, type Installation, newInstallation, until } from '../kit.js';
 import { makePrivateCa, type PrivateCa } from './private-ca.js';
-import { type Answering, openReceiver, type Receiver, signedWith } from './receiver.js';
+import { openReceiver, type Receiver, type Responder, signedWith } from './receiver.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
 
 const retryDelaySeconds = 0.4;
@@ -17,7 +17,7 @@ const pingDelaySeconds = 0.1;
 const attempts = 6;
 const endpoint = '/v1/webhook-endpoint';
 
-const endings: (() => void | Promise<void>)[] = [];
+const cleanups: (() => void | Promise<void>)[] = [];
 let installation: Installation;
 let ca: PrivateCa;
 let server: ServerProcess;
@@ -25,7 +25,7 @@ let admin: Admin;
 let db: Db;
 
 beforeAll(async () => {
-  installation = await newInstallation((end) => void endings.push(end));
+  installation = await newInstallation((end) => void cleanups.push(end));
   ca = await makePrivateCa();
   const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
@@ -45,22 +45,22 @@ afterAll(async () => {
   await admin?.close();
   await db?.destroy();
   await server?.kill();
-  for (const end of endings.reverse()) await end();
+  for (const end of cleanups.reverse()) await end();
 });
 
 interface Customer {
   accountId: string;
-  /** The secret that signs at first. */
+  /** The secret before any rotation. */
   secret: string;
   receiver: Receiver;
   call: ServerProcess['call'];
   ping(): Promise<void>;
-  /** Waits until so many requests have arrived. */
+  /** Waits for this number of requests. */
   arrivals(count: number, timeoutMs?: number): Promise<Receiver['received']>;
 }
 
-/** An account of its own with a receiver of its own. */
-async function customer({ onTestFinished }: TestContext, answer?: Answering, shownCa = ca): Promise<Customer> {
+/** A new account with its own receiver. */
+async function customer({ onTestFinished }: TestContext, answer?: Responder, shownCa = ca): Promise<Customer> {
   const { account_id } = await admin.createAccount('customer', 10);
   const { api_key } = await admin.createKey(account_id);
   const receiver = await openReceiver(shownCa, answer);
@@ -87,7 +87,7 @@ const outboxIsEmpty = ({ accountId }: Customer) =>
     return (await events.execute()).length === 0;
   });
 
-/** The dead letters of one account, as soon as there is one. */
+/** Waits for a dead letter of the account. Returns all of them. */
 const deadLetters = ({ accountId }: Customer, timeoutMs?: number) =>
   until(async () => {
     const letters = (await admin.listDeadLetters()).filter(({ account_id }) => account_id === accountId);
@@ -95,7 +95,7 @@ const deadLetters = ({ accountId }: Customer, timeoutMs?: number) =>
   }, timeoutMs);
 
 describe.concurrent('a delivery over HTTPS', () => {
-  test('that meets 500 twice is retried after its pauses with the same event, and signed anew each time', async (context) => {
+  test('that gets 500 twice is retried after each pause with the same event and a new signature', async (context) => {
     const { expect } = context;
     const one = await customer(context, (response, _delivered, count) =>
       response.writeHead(count < 3 ? 500 : 200).end(),
@@ -110,7 +110,7 @@ describe.concurrent('a delivery over HTTPS', () => {
     for (const ms of pauses) expect(ms).toBeGreaterThan(retryDelaySeconds * 1_000 * 0.75);
   });
 
-  test('that is cut off by a reset is retried', async (context) => {
+  test('whose connection is reset is retried', async (context) => {
     const { expect } = context;
     const one = await customer(context, (response, _delivered, count, request) => {
       if (count === 1) request.socket.destroy();
@@ -121,19 +121,19 @@ describe.concurrent('a delivery over HTTPS', () => {
     expect(second!.body.equals(first!.body)).toBe(true);
   });
 
-  test('that is redirected has failed, and nobody goes where it points', async (context) => {
+  test('that is redirected fails, and the redirect is not followed', async (context) => {
     const { expect } = context;
-    const elsewhere = await openReceiver(ca);
-    context.onTestFinished(() => elsewhere.close());
-    const one = await customer(context, (response) => response.writeHead(307, { location: elsewhere.url }).end());
+    const redirectTarget = await openReceiver(ca);
+    context.onTestFinished(() => redirectTarget.close());
+    const one = await customer(context, (response) => response.writeHead(307, { location: redirectTarget.url }).end());
     await one.ping();
     const [letter] = await deadLetters(one);
     expect(letter).toMatchObject({ last_failure: 'HTTP 307', attempts });
-    expect(elsewhere.received).toEqual([]);
+    expect(redirectTarget.received).toEqual([]);
     expect(one.receiver.received.every(({ path }) => path === '/hook')).toBe(true);
   });
 
-  test('is not made to a receiver whose certificate nobody vouches for', async (context) => {
+  test('fails if the certificate of the receiver is not trusted', async (context) => {
     const { expect } = context;
     const one = await customer(context, undefined, await makePrivateCa());
     await one.ping();
@@ -142,7 +142,7 @@ describe.concurrent('a delivery over HTTPS', () => {
     expect(one.receiver.received).toEqual([]);
   });
 
-  test('in flight during a rotation keeps the old signature, and its retry carries the new one', async (context) => {
+  test('in progress during a rotation is signed with the old secret, and its retry with the new one', async (context) => {
     const { expect } = context;
     let refuse: (() => void) | undefined;
     const one = await customer(context, (response, _delivered, count) => {
@@ -159,7 +159,7 @@ describe.concurrent('a delivery over HTTPS', () => {
     expect(signedWith(one.secret, second!)).toBe(false);
   });
 
-  test('in flight when the endpoint is deleted is not retried, and what waited is dropped', async (context) => {
+  test('in progress when the endpoint is deleted is not retried, and waiting events are dropped', async (context) => {
     const { expect } = context;
     let refuse: (() => void) | undefined;
     const one = await customer(context, (response) => {
@@ -177,7 +177,7 @@ describe.concurrent('a delivery over HTTPS', () => {
     expect((await admin.listDeadLetters()).filter(({ account_id }) => account_id === one.accountId)).toEqual([]);
   });
 
-  test('that always fails is a dead letter after its 5 retries, and arrives when an operator replays it', async (context) => {
+  test('that always fails becomes a dead letter after 5 retries, and is delivered when an operator replays it', async (context) => {
     const { expect } = context;
     let healthy = false;
     const one = await customer(context, (response) => response.writeHead(healthy ? 204 : 503).end());
@@ -193,17 +193,17 @@ describe.concurrent('a delivery over HTTPS', () => {
     const [first, second] = letters.map(({ event_id }) => event_id);
     await admin.replayDeadLetters({ eventId: first! });
     await one.arrivals(2 * attempts + 1);
-    // All that died since a time: only one is left of this account, and other tests' letters only die again.
-    // The one queued second may have been the first to die: retries are jittered.
-    const firstDeath = Math.min(...letters.map(({ dead_at }) => Date.parse(dead_at)));
-    await admin.replayDeadLetters({ since: new Date(firstDeath - 1) });
+    // Replays every dead letter since that time. This account has one left; those of other tests just fail again.
+    // Retries are jittered, so the second event may have become a dead letter first.
+    const firstDeadAt = Math.min(...letters.map(({ dead_at }) => Date.parse(dead_at)));
+    await admin.replayDeadLetters({ since: new Date(firstDeadAt - 1) });
     await one.arrivals(2 * attempts + 2);
     expect(one.receiver.received.slice(-2).map(({ event }) => event.event_id)).toEqual([first, second]);
   });
 });
 
 describe.concurrent('the events of a job over HTTPS', () => {
-  test('have their first attempts in order though each of them fails at first', async (context) => {
+  test('are first attempted in order, even if each first attempt fails', async (context) => {
     const { expect } = context;
     const firsts = new Map<string, unknown>();
     const concurrency = new ConcurrencyMeter();
@@ -211,7 +211,7 @@ describe.concurrent('the events of a job over HTTPS', () => {
       if (firsts.has(event.event_id)) return void response.end();
       firsts.set(event.event_id, event);
       concurrency.begin();
-      // Slow enough for the next event to begin meanwhile, if it did not wait.
+      // Slow enough for the next delivery to start, unless it waits.
       setTimeout(() => {
         concurrency.end();
         response.writeHead(500).end();
@@ -228,27 +228,27 @@ describe.concurrent('the events of a job over HTTPS', () => {
   });
 });
 
-// After the others, so that these receivers hang while few others want the processor.
-describe('dead receivers', () => {
-  test('of ten accounts with much to tell delay nobody else', async (context) => {
+// After the other tests, so that they do not compete for the processor.
+describe('silent receivers', () => {
+  test('of ten accounts with many events do not delay other accounts', async (context) => {
     const { expect } = context;
     let givenUp = 0;
-    let givenUpMeanwhile: number | undefined;
+    let givenUpBefore: number | undefined;
     const well = await customer(context, (response) => {
-      givenUpMeanwhile = givenUp;
+      givenUpBefore = givenUp;
       response.end();
     });
-    const hang: Answering = (response) => void response.on('close', () => givenUp++);
+    const hang: Responder = (response) => void response.on('close', () => givenUp++);
     const dead = await Promise.all(Array.from({ length: 10 }, () => customer(context, hang)));
     await Promise.all(dead.flatMap((one) => Array.from({ length: 8 }, () => one.ping())));
-    // To ask for all that takes its time, and none of them may be about to be given up anyway.
+    // The requests take a while to arrive. None of them may be close to its timeout.
     const lately = () => Date.now() - 5_000;
     await until(async () => dead.every(({ receiver }) => (receiver.received.at(-1)?.at ?? 0) > lately()), 60_000);
     givenUp = 0;
     await well.ping();
     await well.arrivals(1);
-    // It has waited for none of them.
-    expect(givenUpMeanwhile).toBe(0);
+    // This delivery waited for none of them.
+    expect(givenUpBefore).toBe(0);
     await Promise.all(dead.map((one) => one.call('DELETE', endpoint)));
   });
 });

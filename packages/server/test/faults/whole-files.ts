@@ -1,4 +1,4 @@
-// Whether a file was written to its end, by what its format says of it.
+// Whether a file is complete, judged by its format.
 
 export const isWholeGlb = (bytes: Buffer): boolean =>
   bytes.toString('latin1', 0, 4) === 'glTF' && bytes.readUInt32LE(8) === bytes.length;

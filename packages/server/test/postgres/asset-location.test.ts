@@ -24,18 +24,18 @@ import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const s3 = sharedS3();
 
-/** Why a start is refused. */
+/** The message with which a start is refused. */
 async function refusal(starting: Promise<{ close(options?: { graceMs?: number }): Promise<void> }>): Promise<string> {
   const outcome = await starting.catch((error: unknown) => error);
   if (outcome instanceof ConfigError) return outcome.message;
   if (outcome instanceof Error) throw outcome;
   await (await starting).close({ graceMs: 0 });
-  throw new Error('it started');
+  throw new Error('It started');
 }
 
 const startWorker = (settings: object) => worker(loadConfig({}, {}, { ...smallModels, ...settings }), { log: silent });
 
-test('a worker without the --assets of the servers does not start, and says where the models lie', async () => {
+test('a worker without the --assets of the servers does not start, and names their location', async () => {
   const database = await newPostgresDatabase();
   const assets = `s3://${bucketName}/place-of-the-servers`;
   await startServer({ database, dataDir: temporaryFolder(), assets, s3Endpoint: s3.endpoint() });
@@ -64,7 +64,7 @@ test('another folder of the same name is refused', async () => {
   const installation = await newInstallation();
   const server = await startServer({ ...installation });
   await server.close();
-  // As on another machine, or while the disk is not mounted.
+  // As on another machine, or if the disk is not mounted.
   rmSync(join(installation.dataDir, 'assets'), { recursive: true });
   expect(await refusal(startWorker(installation))).toContain('Check that its disk is mounted');
 });
@@ -103,7 +103,7 @@ test('a server moves the database to another location only when no process uses 
   expect(await refusal(startWorker(installation))).toContain(`are in ${assets} and`);
 });
 
-/** Copies the database `of`, which no server may use meanwhile. The copy is like a restored dump. */
+/** Copies the database `of`, like a restored dump. No server may use it meanwhile. */
 const copyOf = (of: string) => newPostgresDatabase(onTestFinished, new URL(of).pathname.slice(1));
 
 test.each(['a bucket', 'folders'])(
@@ -128,7 +128,7 @@ test.each(['a bucket', 'folders'])(
     namesBoth(message, copy);
     expect(message).toContain('is a copy of it');
 
-    // The original still works, and so does a copy with its own files.
+    // The original still works, and a copy works with its own files.
     await (await startServer(settings(original))).close();
     await (await startServer({ database: await copyOf(original), dataDir: temporaryFolder() })).close();
 
@@ -143,10 +143,10 @@ test.each(['a bucket', 'folders'])(
   },
 );
 
-test('a user without special rights is enough, also where pg_control_system() is forbidden', async () => {
+test('a user without special privileges is sufficient, even if pg_control_system() is forbidden', async () => {
   const user = `plain_${newUlid().toLowerCase()}`;
-  /** A database that the user owns, as docs and error messages advise. */
-  const databaseOfUser = async (mayTellCluster: boolean) => {
+  /** A database that the user owns, as the documentation and error messages suggest. */
+  const databaseOfUser = async (mayReadControl: boolean) => {
     const url = await newPostgresDatabase(onTestFinished, 'template0');
     const admin = openDatabase(url);
     onTestFinished(() => admin.destroy());
@@ -154,7 +154,7 @@ test('a user without special rights is enough, also where pg_control_system() is
       admin,
     );
     await sql`alter database ${sql.ref(new URL(url).pathname.slice(1))} owner to ${sql.ref(user)}`.execute(admin);
-    if (!mayTellCluster) await sql`revoke execute on function pg_control_system() from public`.execute(admin);
+    if (!mayReadControl) await sql`revoke execute on function pg_control_system() from public`.execute(admin);
     const ofUser = new URL(url);
     ofUser.username = user;
     return ofUser.href;
@@ -167,7 +167,7 @@ test('a user without special rights is enough, also where pg_control_system() is
   expect(another).toContain('belongs to another database');
 });
 
-test('no transaction is open while a server waits for the bucket, since PostgreSQL ends one that is idle', async () => {
+test('no transaction is open while a server waits for the bucket, because PostgreSQL ends idle transactions', async () => {
   const database = await newPostgresDatabase();
   const db = openDatabase(database);
   onTestFinished(() => db.destroy());

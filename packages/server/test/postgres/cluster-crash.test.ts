@@ -1,6 +1,6 @@
-// Two API servers and three workers on one PostgreSQL and one bucket, killed at random while the database is restarted:
-// each accepted job ends once, is charged once, and its end is told.
-// Slow because it starts eight processes and a PostgreSQL, and most of them again. GEN3D_TEST_SEED=NUMBER replays a plan.
+// Two API servers and three workers use one PostgreSQL and one bucket. They are killed at random, and the database is
+// restarted. Each accepted job ends once, is charged once, and its last event is delivered. Slow because it starts eleven
+// processes and a PostgreSQL, and most of them several times. GEN3D_TEST_SEED=NUMBER repeats a run.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readGlb } from '@gen3d/engine';
@@ -10,7 +10,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { S3AssetStore } from '../../src/data/assets/s3-store.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { expectOneEndEach, inWords, readOutcome, spentOn } from '../faults/outcome.js';
+import { expectOneEndEach, readOutcome, summaryOf, totalCharges } from '../faults/outcome.js';
 import { makePrivateCa } from '../faults/private-ca.js';
 import { openReceiver } from '../faults/receiver.js';
 import { killPid, spawnServer, spawnWorker, type WorkerProcess } from '../faults/server-process.js';
@@ -23,9 +23,9 @@ import { startCluster } from './cluster.js';
 
 const seed = inject('seed');
 const [jobCount, kills, restarts] = inject('soak') ? [300, 34, 2] : [12, 3, 1];
-/** Enough to keep three runners busy, few enough to be done soon after the last kill. */
+/** Unfinished jobs: enough to keep three runners busy, few enough to finish soon after the last kill. */
 const openJobs = 12;
-/** USD per second by instance: each worker is one of its own. */
+/** USD per second by instance. Each worker is a different instance. */
 const rates: Record<string, number> = { one: 0.002, two: 0.003, three: 0.005 };
 const balanceUsd = 100;
 
@@ -36,14 +36,14 @@ const plan = fc.sample(
       fc.record({
         target: fc.constantFrom('api' as const, 'worker' as const, 'runner' as const, 'preparer' as const),
         index: fc.nat({ max: 5 }),
-        /** Whether the victim may first come up again; without, it is hit in the middle of its start. */
+        /** Whether to kill after the process is ready again; otherwise, it may be killed during its start. */
         whenReady: fc.boolean(),
         pauseMs,
       }),
       { minLength: kills, maxLength: kills, size: 'max' },
     ),
     /** How long the database is unavailable. */
-    away: fc.array(pauseMs, { minLength: restarts, maxLength: restarts }),
+    downtimes: fc.array(pauseMs, { minLength: restarts, maxLength: restarts }),
   }),
   { seed, numRuns: 1 },
 )[0]!;
@@ -51,20 +51,20 @@ const plan = fc.sample(
 const s3 = sharedS3();
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const photoJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
-/** What a process says that ends because there is no database when it starts. */
+/** Errors of a process that exits because the database is unavailable when it starts. */
 const noDatabase = /Cannot use the database|PostgreSQL was lost|No connection to PostgreSQL/;
 
-/** A process that is started again whenever it ends, as systemd and Kubernetes do. */
-class Kept<Process extends WorkerProcess> {
+/** A process that is started again when it exits, as systemd and Kubernetes do. */
+class RestartedProcess<Process extends WorkerProcess> {
   readonly #spawn: () => Process;
-  readonly #troubles: string[];
+  readonly #startFailures: string[];
   #process: Process;
-  #over = false;
+  #isOver = false;
   readonly #done: Promise<void>;
 
-  constructor(spawn: () => Process, troubles: string[]) {
+  constructor(spawn: () => Process, startFailures: string[]) {
     this.#spawn = spawn;
-    this.#troubles = troubles;
+    this.#startFailures = startFailures;
     this.#process = spawn();
     this.#done = this.#keep();
   }
@@ -79,26 +79,26 @@ class Kept<Process extends WorkerProcess> {
       await ended;
       const { killed, errors } = this.#process;
       if (!killed && !noDatabase.test(errors.join('\n')))
-        this.#troubles.push(errors.join('\n') || 'ended without a word');
-      if (this.#over) return;
+        this.#startFailures.push(errors.join('\n') || 'exited without an error');
+      if (this.#isOver) return;
       if (!killed) await pause(500);
       this.#process = this.#spawn();
     }
   }
 
-  /** Waits through starts that fail because there is no database. */
+  /** Resolves when the process is ready, possibly after starts that fail because the database is unavailable. */
   async ready(): Promise<void> {
     while (!(await this.#process.ready.then(Boolean, () => false))) await pause(50);
   }
 
   async end(): Promise<void> {
-    this.#over = true;
+    this.#isOver = true;
     await this.#process.kill();
     await this.#done;
   }
 }
 
-test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kills and ${restarts} restarts of PostgreSQL`, {
+test(`${jobCount} jobs on two API servers and three workers survive ${kills} kills and ${restarts} restarts of PostgreSQL`, {
   timeout: 300_000 + jobCount * 8_000,
 }, async () => {
   console.log(`cluster test: GEN3D_TEST_SEED=${seed}`);
@@ -109,7 +109,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
   const ca = await makePrivateCa();
   const caFile = join(temporaryFolder(), 'ca.pem');
   writeFileSync(caFile, ca.ca);
-  // A receiver with hiccups, so that retries cross the kills as well.
+  // Every tenth response is an error, so that some kills happen between a delivery and its retry.
   const receiver = await openReceiver(ca, (response, _delivered, count) => {
     response.writeHead(count % 10 === 0 ? 500 : 200).end();
   });
@@ -122,7 +122,7 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
     rates,
     allowPrivateNetwork: true,
   };
-  const troubles: string[] = [];
+  const startFailures: string[] = [];
   const startApi = async () => {
     const settings = {
       ...shared,
@@ -133,45 +133,45 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
       webhookRetryDelays: [0.2, 0.5, 1, 2, 4],
       bootstrapBalanceUsd: balanceUsd,
     };
-    return new Kept(() => spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile }), troubles);
+    return new RestartedProcess(() => spawnServer(settings, { NODE_EXTRA_CA_CERTS: caFile }), startFailures);
   };
   const startWorker = (instance: string) => {
     const settings = { ...shared, workers: 1, leaseSeconds: 3, instance, dataDir: temporaryFolder() };
-    return new Kept(() => spawnWorker(settings), troubles);
+    return new RestartedProcess(() => spawnWorker(settings), startFailures);
   };
   const apis = [await startApi(), await startApi()];
   const workers = Object.keys(rates).map(startWorker);
-  let over = false;
+  let isOver = false;
   onTestFinished(async () => {
-    over = true; // also after a failure, so that nothing is killed that nobody would start
-    await Promise.all([...apis, ...workers].map((kept) => kept.end()));
+    isOver = true; // also after a failure, so that the loops stop
+    await Promise.all([...apis, ...workers].map((restarted) => restarted.end()));
   });
 
-  let asked = 0;
-  /** Asks one server after the other until there is an answer: either may be down, and so may the database. */
-  const ask = async (method: string, path: string, body?: unknown) => {
+  let requests = 0;
+  /** Repeats the request to each server in turn until there is a response. Both servers and the database may be down. */
+  const request = async (method: string, path: string, body?: unknown) => {
     for (;;) {
       try {
-        const answer = await apis[asked++ % apis.length]!.process.call(method, path, body);
-        if (answer.status < 500) return answer;
+        const response = await apis[requests++ % apis.length]!.process.call(method, path, body);
+        if (response.status < 500) return response;
       } catch {
-        // No connection, or one that broke.
+        // The connection failed or was interrupted.
       }
       await pause(50);
     }
   };
-  await ask('PUT', '/v1/webhook-endpoint', { url: receiver.url });
+  await request('PUT', '/v1/webhook-endpoint', { url: receiver.url });
 
-  /** Resolves when `check` says so, or when the test is over; how long the jobs take is for the test's own limit to say. */
-  const whenever = (check: () => boolean) => until(async () => over || check(), Number.POSITIVE_INFINITY);
+  /** Waits until `check` returns true or the test is over. Only the test's timeout limits how long jobs may take. */
+  const waitUntil = (check: () => boolean) => until(async () => isOver || check(), Number.POSITIVE_INFINITY);
 
   const open = new Set<string>();
   const polled = new Map<string, State[]>();
   const create = async () => {
     for (let count = 0; count < jobCount; count++) {
-      await whenever(() => open.size < openJobs);
-      if (over) return;
-      const { status, body } = await ask('POST', '/v1/jobs', { ...photoJob, idempotency_key: `job ${count}` });
+      await waitUntil(() => open.size < openJobs);
+      if (isOver) return;
+      const { status, body } = await request('POST', '/v1/jobs', { ...photoJob, idempotency_key: `job ${count}` });
       expect(status).toBe(202);
       const { job_id } = CreateJobResponse.parse(body);
       open.add(job_id);
@@ -180,9 +180,9 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
   };
   let served = 0;
   const follow = async () => {
-    while (!over && (polled.size < jobCount || open.size > 0)) {
+    while (!isOver && (polled.size < jobCount || open.size > 0)) {
       for (const id of open) {
-        const task = Task.parse((await ask('GET', `/v1/jobs/${id}`)).body);
+        const task = Task.parse((await request('GET', `/v1/jobs/${id}`)).body);
         polled.get(id)!.push(task);
         if (task.finished_at === null) continue;
         open.delete(id);
@@ -195,65 +195,65 @@ test(`${jobCount} jobs on two API servers and three workers outlive ${kills} kil
       await pause(500);
     }
   };
-  /** Spreads `count` blows over the jobs, so that a slow machine gets no more of them than a fast one. */
-  const blowIsDue = (index: number, count: number) =>
-    whenever(() => polled.size >= ((index + 1) * jobCount) / (count + 1));
+  /** Spreads `count` faults over the jobs, so that a slow machine has as many as a fast one. */
+  const faultIsDue = (index: number, count: number) =>
+    waitUntil(() => polled.size >= ((index + 1) * jobCount) / (count + 1));
 
-  const hits = { api: 0, worker: 0, runner: 0, preparer: 0 };
+  const killCounts = { api: 0, worker: 0, runner: 0, preparer: 0 };
   const kill = async () => {
-    for (const [index, blow] of plan.kills.entries()) {
-      await blowIsDue(index, kills);
-      await pause(blow.pauseMs);
-      if (over) return;
-      const among: Kept<WorkerProcess>[] = blow.target === 'api' ? apis : workers;
-      const kept = among[blow.index % among.length]!;
-      if (blow.whenReady) await kept.ready();
-      if (blow.target === 'runner') await whenever(() => killPid(kept.process.runnerPid()));
-      else if (blow.target === 'preparer') await whenever(() => killPid(kept.process.preparerPid()));
-      else await kept.process.kill();
-      hits[blow.target]++;
+    for (const [index, fault] of plan.kills.entries()) {
+      await faultIsDue(index, kills);
+      await pause(fault.pauseMs);
+      if (isOver) return;
+      const among: RestartedProcess<WorkerProcess>[] = fault.target === 'api' ? apis : workers;
+      const restarted = among[fault.index % among.length]!;
+      if (fault.whenReady) await restarted.ready();
+      if (fault.target === 'runner') await waitUntil(() => killPid(restarted.process.runnerPid()));
+      else if (fault.target === 'preparer') await waitUntil(() => killPid(restarted.process.preparerPid()));
+      else await restarted.process.kill();
+      killCounts[fault.target]++;
     }
   };
-  const restarted: string[] = [];
+  const restartKinds: string[] = [];
   const restart = async () => {
-    for (const [index, awayMs] of plan.away.entries()) {
-      await blowIsDue(index, restarts);
-      if (over) return;
+    for (const [index, downtimeMs] of plan.downtimes.entries()) {
+      await faultIsDue(index, restarts);
+      if (isOver) return;
       const how = index % 2 === 0 ? 'crash' : 'fast';
       await cluster.stop(how);
-      await pause(awayMs);
+      await pause(downtimeMs);
       await cluster.start();
-      restarted.push(how);
+      restartKinds.push(how);
     }
   };
   await Promise.all([create(), follow(), kill(), restart()]);
 
   const db = openDatabase(cluster.url);
   onTestFinished(() => db.destroy());
-  // A delivery whose server died waits for its lease of 30 s to run out.
+  // The delivery of a killed server waits until its lease of 30 s expires.
   await until(async () => {
     const waiting = await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).limit(1).execute();
     return waiting.length === 0;
   }, 90_000);
-  const { balance_usd } = (await ask('GET', '/v1/balance')).body as { balance_usd: number };
-  await Promise.all([...apis, ...workers].map((kept) => kept.end()));
+  const { balance_usd } = (await request('GET', '/v1/balance')).body as { balance_usd: number };
+  await Promise.all([...apis, ...workers].map((restarted) => restarted.end()));
 
   const outcome = await readOutcome(db, receiver.received);
   const seconds = Math.round((performance.now() - began) / 1_000);
   console.log(
-    `cluster test: ${kills} kills (${JSON.stringify(hits)}), ` +
-      `PostgreSQL restarted: ${restarted.length} (${restarted.join(', ')}); ` +
-      `${polled.size} accepted, ${inWords(outcome)}; ${served} models served; ${seconds} s`,
+    `cluster test: ${kills} kills (${JSON.stringify(killCounts)}), ` +
+      `PostgreSQL restarted: ${restartKinds.length} (${restartKinds.join(', ')}); ` +
+      `${polled.size} accepted, ${summaryOf(outcome)}; ${served} models served; ${seconds} s`,
   );
-  expect(troubles).toEqual([]);
-  expect(restarted).toHaveLength(restarts);
+  expect(startFailures).toEqual([]);
+  expect(restartKinds).toHaveLength(restarts);
   expectOneEndEach(outcome, polled.keys(), (instance) => rates[instance!]!);
-  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - spentOn(outcome));
+  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - totalCharges(outcome));
   for (const { error_code } of outcome.jobs) expect([null, 'internal_error']).toContain(error_code);
   expect([...polled.values()].flatMap(stepsBack)).toEqual([]);
   expect(served).toBe(outcome.succeeded.length);
 
-  // What killed attempts left in the bucket is found by its marks; then there are the models, and nothing else.
+  // The sweep finds what killed attempts left by its markers. Then the bucket has only the models.
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async (id) => {
     const job = outcome.jobs.find((one) => one.id === id);
     return job && { finished: job.finished_at !== null, modelKey: job.model_key };

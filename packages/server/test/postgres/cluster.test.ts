@@ -4,7 +4,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { temporaryFolder } from '../kit.js';
 import { startCluster } from './cluster.js';
 
-test('the PostgreSQL of the tests starts where only its owner can reach $TMPDIR, also as root', async () => {
+test('the PostgreSQL of the tests starts even if only its owner can access $TMPDIR, also as root', async () => {
   const folder = temporaryFolder();
   chmodSync(folder, 0o700);
   vi.stubEnv('TMPDIR', folder);

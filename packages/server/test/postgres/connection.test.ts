@@ -17,10 +17,10 @@ import {
   until,
 } from '../kit.js';
 
-describe('a database that cannot be used', () => {
+describe('an unusable database', () => {
   const open = (database: string) => openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }));
 
-  test('for want of a server is refused with host and reason, and without the password', async () => {
+  test('without a server is refused with host and reason, and without the password', async () => {
     const error: unknown = await open('postgres://gen3d:s3cret@127.0.0.1:1/gen3d').catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ConfigError);
     const { message } = error as Error;
@@ -30,13 +30,13 @@ describe('a database that cannot be used', () => {
     expect(message).not.toContain('s3cret');
   });
 
-  test('because it is not there is refused by its name', async () => {
+  test('that does not exist is refused by its name', async () => {
     const missing = new URL((await newInstallation()).database);
     missing.pathname = '/nowhere';
     await expect(open(missing.href)).rejects.toThrow(/\/nowhere\. .*database "nowhere" does not exist/);
   });
 
-  test('for an @ or a / in its password that is not encoded is refused without a part of the password', async () => {
+  test('whose password contains an unencoded @ or / is refused without any part of the password', async () => {
     for (const password of ['p@qz/xyzzy', '12/xyzzy', '12?xyzzy', 'p@12#xyzzy']) {
       const error: unknown = await open(`postgres://gen3d:${password}@db.example.com/gen3d`).catch((thrown) => thrown);
       expect(error).toBeInstanceOf(ConfigError);
@@ -46,7 +46,7 @@ describe('a database that cannot be used', () => {
     }
   });
 
-  test('because it holds the tables of another program is refused, and nothing of ours is put beside them', async () => {
+  test('with the tables of another program is refused, and no table is created', async () => {
     const database = await newPostgresDatabase(onTestFinished, 'template0');
     const db = openDatabase(database);
     onTestFinished(() => db.destroy());
@@ -59,7 +59,7 @@ describe('a database that cannot be used', () => {
     expect(rows).toEqual([{ relname: 'customers' }]);
   });
 
-  test('for want of rights says whose, and what to run, after which it can be used', async () => {
+  test('without sufficient privileges is refused with the statements to run, and works afterwards', async () => {
     const database = await newPostgresDatabase(onTestFinished, 'template0');
     const db = openDatabase(database);
     const user = `Guest ${newUlid()}`;
@@ -82,13 +82,13 @@ describe('a database that cannot be used', () => {
     await migrate(db, database);
     const onTables = await refusal();
     expect(onTables).toContain(`The user "${user}" may not use the tables in`);
-    // As it is advised, to the letter.
+    // Exactly as the message says.
     await sql.raw(/GRANT ALL[^;]+/.exec(onTables)?.[0] ?? '').execute(db);
     await sql.raw(/GRANT USAGE[^;]+/.exec(inSchema)?.[0] ?? '').execute(db);
     await (await open(guest.href)).close();
   });
 
-  test('because a newer gen3d has changed it is refused with a sentence', async () => {
+  test('with tables of a newer gen3d is refused with an explanation', async () => {
     const { database } = await newInstallation();
     const db = openDatabase(database);
     await sql`insert into kysely_migration (name, timestamp) values ('9999_from_the_future', '')`.execute(db);
@@ -99,7 +99,7 @@ describe('a database that cannot be used', () => {
   });
 });
 
-test('ids are in the order of their bytes in a database of any locale', async () => {
+test('ids are ordered by their bytes in a database of any locale', async () => {
   const db = openDatabase(await newPostgresDatabase());
   onTestFinished(() => db.destroy());
   const account = await newAccount(db);
@@ -108,7 +108,7 @@ test('ids are in the order of their bytes in a database of any locale', async ()
   expect(rows.map(({ id }) => id)).toEqual(['0', 'B', 'a', '~']);
 });
 
-test('a character that PostgreSQL does not store is no failure, and an idempotency key with it still one', async () => {
+test('a character that PostgreSQL cannot store causes no failure, and an idempotency key may contain it', async () => {
   const server = await startServer();
   const body = photoJob({ idempotency_key: 'a\u0000b' });
   const first = await server.call('POST', '/v1/jobs', body);
@@ -117,7 +117,7 @@ test('a character that PostgreSQL does not store is no failure, and an idempoten
   expect((await server.call('GET', '/v1/jobs/%00')).status).toBe(404);
 });
 
-test('a process that was stopped in a transaction keeps no lock for long', async () => {
+test('a process that is suspended in a transaction does not keep its locks for long', async () => {
   const db = openDatabase(await newPostgresDatabase());
   onTestFinished(() => db.destroy());
   const { rows } = await sql<{ timeout: string }>`
@@ -125,7 +125,7 @@ test('a process that was stopped in a transaction keeps no lock for long', async
   expect(rows).toEqual([{ timeout: '10s' }]);
 });
 
-describe('news', () => {
+describe('notifications', () => {
   async function setUp() {
     const database = await newPostgresDatabase();
     const db = openDatabase(database);
@@ -150,14 +150,14 @@ describe('news', () => {
     return { db, heard, listeners, notifier: new Notifier(db) };
   }
 
-  test('reach who listens, each kind its own', async () => {
+  test('reach the listener of their kind', async () => {
     const { heard, notifier } = await setUp();
     notifier.notify('job_waiting');
     await until(async () => heard.length > 2);
     expect(heard.slice(2)).toEqual(['job_waiting']);
   });
 
-  test('are told by a server when a job waits', async () => {
+  test('are sent by a server when a job waits', async () => {
     const server = await startServer();
     let heard = 0;
     const listener = new Listener(server.config.database, { job_waiting: () => heard++ });
@@ -168,7 +168,7 @@ describe('news', () => {
     await until(async () => heard === 2);
   });
 
-  test('of one kind that come together are told at most twice', async () => {
+  test('of one kind at the same time are sent at most twice', async () => {
     const { heard, notifier } = await setUp();
     for (let i = 0; i < 100; i++) notifier.notify('job_waiting');
     notifier.notify('event_recorded');
@@ -176,7 +176,7 @@ describe('news', () => {
     expect(heard.slice(2).filter((news) => news === 'job_waiting').length).toBeLessThanOrEqual(2);
   });
 
-  test('are heard again after the connection broke, which counts as news itself', async () => {
+  test('arrive again after the connection broke, which counts as a notification itself', async () => {
     const { db, heard, listeners, notifier } = await setUp();
     const [{ pid }] = (await until(listeners)) as [{ pid: number }];
     await sql`select pg_terminate_backend(${pid})`.execute(db);

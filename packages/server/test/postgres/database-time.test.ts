@@ -1,4 +1,4 @@
-// Machines whose clocks differ by hours.
+// The clocks of machines differ by hours.
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { currentTime } from '../../src/data/db/time.js';
@@ -11,7 +11,7 @@ import { newAccount, newInstallation, newJob, startServer, temporaryDatabase, un
 const leaseMs = 30_000;
 const hourMs = 60 * 60 * 1_000;
 
-/** For the rest of the test this process believes it is another time. */
+/** Shifts the clock of this process for the rest of the test. */
 function shiftClock(byMs: number): void {
   const real = Date.now;
   const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + byMs);
@@ -21,8 +21,8 @@ function shiftClock(byMs: number): void {
 describe.each([
   ['an hour ahead', hourMs],
   ['an hour behind', -hourMs],
-])('who is %s', (_, byMs) => {
-  test('takes no lease for run out, and renews its own', async () => {
+])('a machine whose clock is %s', (_, byMs) => {
+  test('does not take over a valid lease, and renews its own', async () => {
     const db = await temporaryDatabase();
     await newJob(db, await newAccount(db));
     const { lease } = (await claim(db, { runner: 'a', now: currentTime(db), leaseMs }))!;
@@ -38,7 +38,7 @@ describe.each([
     expect(left).toBeLessThanOrEqual(leaseMs);
   });
 
-  test('makes deliveries when they are due', async () => {
+  test('delivers events when they are due', async () => {
     const db = await temporaryDatabase();
     const account = await newAccount(db);
     await withEndpoint(db, account);
@@ -50,11 +50,11 @@ describe.each([
   });
 });
 
-test('a server an hour behind does the jobs of one with the right time, and their times are in order', async () => {
+test('a server whose clock is an hour behind does the jobs of another server, and their times are in order', async () => {
   const installation = await newInstallation();
-  const late = `data:text/javascript,const{now}=Date;Date.now=()=>now()-${hourMs}`;
+  const slowClock = `data:text/javascript,const{now}=Date;Date.now=()=>now()-${hourMs}`;
   const settings = { ...installation, workers: 1, leaseSeconds: 2 };
-  const elsewhere = spawnServer(settings, { NODE_OPTIONS: `--import=${late}` });
+  const elsewhere = spawnServer(settings, { NODE_OPTIONS: `--import=${slowClock}` });
   onTestFinished(() => elsewhere.kill());
   await elsewhere.ready;
   const server = await startServer({ ...settings, workers: 0 });

@@ -1,6 +1,6 @@
 import pg from 'pg';
 
-/** The tests' databases are copies of it: migrated once. */
+/** A database with all tables. The databases of the tests are copies of it. */
 export const template = 'gen3d_template';
 
 export function urlOfDatabase(url: string, name: string): string {
@@ -19,10 +19,10 @@ async function run(url: string, statement: string): Promise<void> {
   }
 }
 
-/** Makes a database on the server at `url`, empty or as a copy of another. */
+/** Creates a database on the server at `url`, empty or as a copy of another. */
 export const createDatabase = (url: string, name: string, template = 'template0'): Promise<void> =>
   run(url, `create database ${name} template ${template}`);
 
-/** Drops a database with everybody who is connected to it. */
+/** Drops a database and closes its connections. */
 export const dropDatabase = (url: string, name: string): Promise<void> =>
   run(url, `drop database ${name} with (force)`);

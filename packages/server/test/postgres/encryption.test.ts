@@ -19,7 +19,7 @@ test.runIf(process.platform === 'linux')(
   'a server warns once of an unencrypted connection to another machine',
   async () => {
     const database = new URL(await newPostgresDatabase());
-    // Leads here, and is not a loopback address by its text.
+    // An address of this machine that does not look like a loopback address.
     database.hostname = '0.0.0.0';
     const logged: string[] = [];
     const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });

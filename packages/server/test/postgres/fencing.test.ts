@@ -1,5 +1,5 @@
-// A machine that is cut off from the others in the middle of a job, and comes back with its result when somebody else has
-// already delivered one.
+// A machine loses its network during a job, and returns with its result after another machine has finished the job.
+// Slow because leases must expire, on two servers and a PostgreSQL that take seconds to start.
 import { readdir, readFile } from 'node:fs/promises';
 import { readGlb } from '@gen3d/engine';
 import { CreateJobResponse } from '@gen3d/schema';
@@ -15,39 +15,41 @@ import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 import { type Host, makeHosts } from './hosts.js';
 
-const endings: (() => void | Promise<void>)[] = [];
+const cleanups: (() => void | Promise<void>)[] = [];
 afterAll(async () => {
-  for (const end of endings.reverse()) await end();
+  for (const end of cleanups.reverse()) await end();
 });
-const atEnd = (end: () => void | Promise<void>) => void endings.push(end);
+const atEnd = (end: () => void | Promise<void>) => void cleanups.push(end);
 
 const hosts = await makeHosts(2, atEnd);
 if (!hosts)
-  console.warn('fencing: no network namespaces to be had here (root on Linux, with iproute2); two machines not tested');
+  console.warn(
+    'fencing: skipped, because this process may not create network namespaces (root on Linux, with iproute2)',
+  );
 
 const s3 = sharedS3();
 const photoJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
 const lostTheLease = 'lost the lease of the job';
 
-/** A server with one runner on a host of its own. */
+/** A server with one runner on a separate host. */
 interface Machine {
   host: Host;
   server: ServerProcess;
-  /** Its way to the bucket. */
-  bucketWay: FaultyProxy;
+  /** The proxy between this machine and the bucket. */
+  bucketProxy: FaultyProxy;
   call(method: string, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
 async function startMachine(host: Host, databaseUrl: string, assets: string): Promise<Machine> {
-  const bucketWay = new FaultyProxy(s3.store());
-  atEnd(() => bucketWay.stop());
+  const bucketProxy = new FaultyProxy(s3.store());
+  atEnd(() => bucketProxy.stop());
   const database = new URL(databaseUrl);
   database.hostname = host.ours;
   const settings = {
     dataDir: temporaryFolder(atEnd),
     database: database.href,
     assets,
-    s3Endpoint: await bucketWay.start(host.ours),
+    s3Endpoint: await bucketProxy.start(host.ours),
     host: '0.0.0.0',
     noTestKey: true,
     workers: 1,
@@ -62,14 +64,14 @@ async function startMachine(host: Host, databaseUrl: string, assets: string): Pr
   const url = new URL(await server.ready);
   url.hostname = host.address;
   const call: Machine['call'] = (method, path, body) => callServer(url.origin, method, path, body, firstApiKey);
-  return { host, server, bucketWay, call };
+  return { host, server, bucketProxy, call };
 }
 
 async function startMachines() {
   const cluster = await startCluster({ alsoAt: hosts!.map(({ ours }) => ours) });
   atEnd(() => cluster.remove());
   const { bucket, prefix, url } = s3.emptyBucket();
-  // One after the other: the first makes the tables and the account.
+  // In sequence, because the first one creates the tables and the account.
   const machines: Machine[] = [];
   for (const host of hosts!) machines.push(await startMachine(host, cluster.url, `s3://${bucketName}/${prefix}`));
   const db = openDatabase(cluster.url);
@@ -84,13 +86,13 @@ async function startMachines() {
     async create(): Promise<string> {
       return CreateJobResponse.parse((await machines[0]!.call('POST', '/v1/jobs', photoJob)).body).job_id;
     },
-    /** The job as the second machine has finished it. */
+    /** Waits until the second machine has finished the job. Returns its row. */
     takenOverAndDone: (id: string) =>
       until(async () => {
         const job = await row(id);
         return job.finished_at !== null && job.attempt === 2 && job;
       }, 90_000),
-    /** The job is as the second machine has left it, was charged once, and its one model is in the bucket. */
+    /** Expects the row of the second machine, one charge, and one model in the bucket. */
     async expectOneResult(id: string, done: JobRow): Promise<void> {
       expect(await row(id)).toEqual(done);
       const charges = await db.selectFrom('ledger').selectAll().where('job_id', '=', id).execute();
@@ -99,7 +101,7 @@ async function startMachines() {
         const task = await until(() => call('GET', `/v1/jobs/${id}`).catch(() => undefined), 60_000);
         expect(task.body).toMatchObject({ status: 'SUCCEEDED', progress: 100 });
       }
-      // What was stored in vain is thrown away by who stored it, or by the sweep where that was not to be.
+      // The machine that lost the lease deletes its files. If it cannot, the sweep does.
       const outcome = async () => ({ finished: true, modelKey: done.model_key });
       await new S3AssetStore(bucket).sweep(Date.now() + 60_000, outcome);
       expect(await keysOf(id)).toEqual([`assets/${done.model_key}`, `assets/${done.thumbnail_key}`]);
@@ -109,7 +111,7 @@ async function startMachines() {
 }
 
 let started: ReturnType<typeof startMachines> | undefined;
-/** Both tests have the same machines. */
+/** Both tests use the same machines. */
 const twoMachines = () => {
   started ??= startMachines();
   return started;
@@ -117,8 +119,8 @@ const twoMachines = () => {
 
 const onTwoMachines = describe.skipIf(!hosts);
 
-onTwoMachines('a machine that is cut off from its database and its bucket in mid-lease', () => {
-  test('in its inference ends that alone, while another takes the job over; its late result is refused', {
+onTwoMachines('a machine that loses its database and bucket during a lease', () => {
+  test('finishes its inference while another machine takes over the job, and its late result is refused', {
     timeout: 240_000,
   }, async () => {
     const { machines, row, create, takenOverAndDone, expectOneResult } = await twoMachines();
@@ -129,7 +131,7 @@ onTwoMachines('a machine that is cut off from its database and its bucket in mid
     }, 60_000);
     const holder = machines.find(({ server }) => server.pidOf(runner!) !== undefined)!;
     const hasStored = () =>
-      holder.bucketWay.seen.some(({ what }) => what.startsWith('PUT') && what.includes(`assets/${id}`));
+      holder.bucketProxy.seen.some(({ what }) => what.startsWith('PUT') && what.includes(`assets/${id}`));
     await holder.host.cut();
     const done = await takenOverAndDone(id);
     await until(() => isIdle(holder.server.pidOf(runner!)!), 60_000);
@@ -140,7 +142,7 @@ onTwoMachines('a machine that is cut off from its database and its bucket in mid
     expect(hasStored()).toBe(false);
   });
 
-  test('when its model is stored already cannot finish the job with it, also before the other has', {
+  test('after storing its model cannot finish the job with it, even if the other machine is not done yet', {
     timeout: 240_000,
   }, async () => {
     const { machines, row, create, keysOf, takenOverAndDone, expectOneResult } = await twoMachines();
@@ -148,8 +150,8 @@ onTwoMachines('a machine that is cut off from its database and its bucket in mid
     let before = 0;
     const refused = async () => holder !== undefined && holder.server.timesLogged(lostTheLease) > before;
     for (const machine of machines) {
-      machine.bucketWay.plan(/^PUT .*thumbnail.jpg/, async () => {
-        // Kept from finishing, so that the late result meets a job that is open, and only its lease is another's.
+      machine.bucketProxy.plan(/^PUT .*thumbnail.jpg/, async () => {
+        // The second machine may not finish yet. The late result then meets an open job with another lease.
         if (holder) return void (await until(refused, 90_000));
         holder = machine;
         before = machine.server.timesLogged(lostTheLease);
@@ -166,7 +168,7 @@ onTwoMachines('a machine that is cut off from its database and its bucket in mid
   });
 });
 
-/** Whether a process has had nothing to compute for a moment: threads that wait for the processor count as busy. */
+/** Whether a process was idle for half a second. Threads that wait for a processor count as busy. */
 async function isIdle(pid: number): Promise<boolean> {
   for (let sample = 0; sample < 10; sample++) {
     for (const task of await readdir(`/proc/${pid}/task`)) {

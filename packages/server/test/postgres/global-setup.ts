@@ -9,12 +9,12 @@ declare module 'vitest' {
     soak: boolean;
     /** The seed of random plans. */
     seed: number;
-    /** URL of the PostgreSQL that these tests run on, or why it did not start; absent where they run on SQLite. */
+    /** The URL of the PostgreSQL, or why it did not start. Undefined for the tests on SQLite. */
     postgres?: { url: string } | { missing: string };
   }
 }
 
-/** Starts one PostgreSQL for the run. Where it does not start, each test file that needs it fails with the reason. */
+/** Starts one PostgreSQL for the run. If it does not start, each test file that needs it fails with the reason. */
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   let cluster: Awaited<ReturnType<typeof startCluster>>;
   try {

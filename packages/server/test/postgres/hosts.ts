@@ -3,15 +3,15 @@ import { randomInt } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { AtEnd } from '../kit.js';
 
-/** Another machine, as far as the network goes: a namespace with a cable to this one, and no way to anywhere else. */
+/** Another machine for the network: a namespace with a connection to this one and to nothing else. */
 export interface Host {
-  /** Put before a command, this starts it there. */
+  /** Prefix of a command, which starts it there. */
   enter: readonly string[];
-  /** Where we reach it. */
+  /** The address of the host. */
   address: string;
-  /** Where it reaches us. */
+  /** The address of this machine for the host. */
   ours: string;
-  /** Pulls the cable: nobody is told, packets just do not arrive. */
+  /** Disconnects it. Packets are lost without an error. */
   cut(): Promise<void>;
   join(): Promise<void>;
 }
@@ -19,13 +19,13 @@ export interface Host {
 const ip = (...args: string[]) => promisify(execFile)('ip', args);
 
 /**
- * Makes hosts that last as long as the test. Undefined where this process may not: it must be root (CAP_NET_ADMIN and
- * CAP_SYS_ADMIN) on a Linux with iproute2.
+ * Creates hosts for the duration of the test. That takes root (CAP_NET_ADMIN and CAP_SYS_ADMIN) on Linux with iproute2;
+ * otherwise, returns undefined.
  */
 export async function makeHosts(count: number, atEnd: AtEnd): Promise<Host[] | undefined> {
   if (process.platform !== 'linux') return undefined;
   const hosts: Host[] = [];
-  // 198.18.0.0/15 is set aside for tests of networks (RFC 2544).
+  // 198.18.0.0/15 is reserved for network tests (RFC 2544).
   const net = `198.18.${randomInt(256)}`;
   for (let index = 0; index < count; index++) {
     const name = `gen3d-${process.pid}-${index}`;
@@ -33,7 +33,7 @@ export async function makeHosts(count: number, atEnd: AtEnd): Promise<Host[] | u
     const [ours, address] = [`${net}.${4 * index + 1}`, `${net}.${4 * index + 2}`];
     try {
       await ip('netns', 'add', name);
-      // Takes the cable with it.
+      // This also removes the connection.
       atEnd(async () => void (await ip('netns', 'delete', name)));
       await ip('link', 'add', outer, 'type', 'veth', 'peer', 'name', inner, 'netns', name);
       await ip('address', 'add', `${ours}/30`, 'dev', outer);

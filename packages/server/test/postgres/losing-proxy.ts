@@ -7,13 +7,13 @@ export interface Loss {
   statement: string;
   /** Part of an earlier statement on the same connection. */
   after?: string;
-  /** The tag with which PostgreSQL says that it has carried the statement out. */
+  /** The tag with which PostgreSQL confirms the statement. */
   tag: string;
 }
 
 /**
- * A proxy before PostgreSQL, for the length of the test. `url` leads through it. After `loseNext`, it breaks the connection
- * once when the statement was carried out, before the response has arrived.
+ * A proxy in front of PostgreSQL for the duration of the test. `url` goes through it. After `loseNext`, it closes the
+ * connection once, after the statement was executed and before its response arrives.
  */
 export async function losingProxy(
   database: string,
@@ -30,7 +30,7 @@ export async function losingProxy(
     let prepared = false;
     let asked = false;
     client.on('data', (chunk) => {
-      // The proxied connection is not encrypted, so statements are readable.
+      // The connection is not encrypted, so the proxy can read statements.
       prepared ||= chunk.includes(after);
       asked = prepared && chunk.includes(statement);
       upstream.write(chunk);

@@ -1,4 +1,4 @@
-// The connection to PostgreSQL breaks after a statement was carried out and before the response arrived.
+// The connection to PostgreSQL breaks after a statement was executed and before its response arrives.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
@@ -8,9 +8,7 @@ import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, startServer, temporaryFolder, until } from '../kit.js';
 import { losingProxy } from './losing-proxy.js';
 
-/** A runner that makes coarse models. */
-
-test('a job whose COMMIT was carried out and not acknowledged keeps its image, and its idempotency key leads to it', async () => {
+test('a job whose COMMIT succeeded without a response keeps its image, and its idempotency key returns it', async () => {
   const { database } = await newInstallation();
   const proxy = await losingProxy(database, {
     statement: 'commit\0',
@@ -49,7 +47,7 @@ test('a job whose COMMIT was carried out and not acknowledged keeps its image, a
   await until(async () => !existsSync(join(dataDir, 'inputs', id)));
 });
 
-test('a claim whose response is lost costs no attempt, and the job does not wait for the lease to run out', async () => {
+test('a claim whose response is lost costs no attempt, and the job does not wait until the lease expires', async () => {
   const { database } = await newInstallation();
   const proxy = await losingProxy(database, { statement: 'update "jobs" set "attempt"', tag: 'UPDATE 1' });
   const dataDir = temporaryFolder();

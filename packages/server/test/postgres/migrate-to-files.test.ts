@@ -1,4 +1,4 @@
-// The models and the photos of waiting jobs go along when an installation moves to PostgreSQL.
+// Models and the images of waiting jobs are copied when an installation moves to PostgreSQL.
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ const emptyDatabase = () => newPostgresDatabase(onTestFinished, 'template0');
 const glb = (name: string) => Buffer.from(`glTF of ${name}`);
 const jpeg = (name: string) => Buffer.from(`JPEG of ${name}`);
 
-/** A finished job, one that waits with a photo, and what attempts have left behind, on SQLite in a data directory. */
+/** A SQLite installation with a finished job, a waiting job with an image, and files of earlier attempts. */
 async function installation() {
   const dataDir = temporaryFolder();
   const server = await serveFrom({ dataDir, database: 'sqlite' });
@@ -32,7 +32,7 @@ async function installation() {
   const winner = await store.put(finished, glb('winner'), jpeg('winner'));
   await store.put(finished, glb('loser'), jpeg('loser'));
   await store.put(waiting, glb('crashed'), jpeg('crashed'));
-  // Its record has been deleted after its time, and its URLs are permanent.
+  // The job's row was deleted after its retention time. Its URLs are permanent.
   const forgotten = await store.put('01ARZ3NDEKTSV4RRFFQ69G5FAV', glb('forgotten'), jpeg('forgotten'));
   await writeFile(join(dataDir, 'assets', dirname(winner.modelKey), '.model.glb.draft'), 'half');
   const db = databaseAt(join(dataDir, 'gen3d.sqlite'));
@@ -71,7 +71,7 @@ async function toBucket(dataDir: string, database: string) {
   };
 }
 
-test('a model is found at the bucket after the move, its old address leads there, and a photo waits for its runner', async () => {
+test('a model moves to the bucket, its old URL redirects there, and the image of a waiting job is copied', async () => {
   const { dataDir, apiKey, finished, waiting, task, wanted } = await installation();
   const database = await emptyDatabase();
   const { bucket, url, settings, stores, move } = await toBucket(dataDir, database);
@@ -98,7 +98,7 @@ test('a model is found at the bucket after the move, its old address leads there
   expect([old.status, old.headers.get('location')]).toEqual([302, moved.model_urls!.glb]);
 });
 
-test('broken off by the bucket, it goes on; what is there is not sent again, and what is there in other bytes is', async () => {
+test('interrupted by the bucket, it resumes: it sends no file twice, except one with different content', async () => {
   const { dataDir, waiting, winner, wanted } = await installation();
   const database = await emptyDatabase();
   const { bucket, stores, move } = await toBucket(dataDir, database);
@@ -112,7 +112,7 @@ test('broken off by the bucket, it goes on; what is there is not sent again, and
   const { assets } = (await move()).files!;
   expect(assets).toMatchObject({ copied: wanted.length - 2, there: 2 });
 
-  // The database is finished by now, and the files may be looked through once more.
+  // The database is complete now, and only the files are checked again.
   await stores.assets.write(winner.modelKey, glb('imposter'));
   await stores.inputs.remove(waiting);
   const again = await move();
@@ -125,13 +125,13 @@ test('broken off by the bucket, it goes on; what is there is not sent again, and
   expect(await keysIn(bucket, 'inputs/')).toHaveLength(1);
 });
 
-test('into a folder the models go whole, and photos stay in the data directory; what was missing before is named', {
+test('copies models into a folder, leaves images in the data directory, and names missing files', {
   timeout: 180_000,
 }, async () => {
   const { dataDir, winner, wanted } = await installation();
   const database = await emptyDatabase();
   const assets = join(temporaryFolder(), 'models');
-  // As a copy by other means that broke off leaves one.
+  // As an interrupted copy by another tool leaves it.
   await mkdir(join(assets, dirname(winner.modelKey)), { recursive: true });
   await writeFile(join(assets, winner.modelKey), glb('winner').subarray(0, 3));
   await rm(join(dataDir, 'assets', winner.thumbnailKey));

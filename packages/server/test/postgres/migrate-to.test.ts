@@ -1,4 +1,4 @@
-// A SQLite installation is copied into a PostgreSQL.
+// A SQLite installation is copied to PostgreSQL. Slow because each test creates installations with a server.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ import { databaseAt, serveFrom } from './sqlite-installation.js';
 
 const sqliteOf = (dataDir: string) => join(dataDir, 'gen3d.sqlite');
 
-/** An installation whose server was started once and has gone: two accounts, a key, an endpoint, `jobs` jobs and an event each. */
+/** An installation of a stopped server, with two accounts, a key, an endpoint, and `jobs` jobs with one event each. */
 async function installation({ jobs = 0 } = {}) {
   const dataDir = temporaryFolder();
   const server = await serveFrom({ dataDir, database: 'sqlite' });
@@ -106,7 +106,7 @@ const target = (dataDir: string, database: string, settings: Record<string, unkn
 const move = (dataDir: string, database: string, settings?: Record<string, unknown>) =>
   migrateTo({ source: { dataDir, assets: undefined }, target: target(dataDir, database, settings), files: false });
 
-/** Every row of every table that belongs to an installation. PostgreSQL has U+2400 where it cannot hold U+0000. */
+/** Every row of every table of an installation. PostgreSQL stores U+2400 instead of U+0000. */
 async function contentOf(location: string): Promise<Record<string, unknown[]>> {
   const db = openDatabase(location);
   const content: Record<string, unknown[]> = {};
@@ -121,7 +121,7 @@ async function contentOf(location: string): Promise<Record<string, unknown[]>> {
 
 const emptyDatabase = () => newPostgresDatabase(onTestFinished, 'template0');
 
-test('a server on PostgreSQL goes on where the one on SQLite stopped', async () => {
+test('a server on PostgreSQL continues where the server on SQLite stopped', async () => {
   const { dataDir, apiKey, accountId, secret } = await installation({ jobs: 30 });
   const assetsUrl = 'https://models.example.com';
   const before = await serveFrom({ dataDir, database: 'sqlite', assetsUrl }, apiKey);
@@ -145,7 +145,7 @@ test('a server on PostgreSQL goes on where the one on SQLite stopped', async () 
   const after = await serveFrom({ dataDir, database, assetsUrl }, apiKey);
   expect(after.bootstrap).toBeUndefined();
   expect(await seen(after)).toEqual(old);
-  // What was promised by the one is kept by the other.
+  // Idempotency keys, secrets and sessions remain valid.
   expect((await after.call('POST', '/v1/jobs', order)).body).toEqual({ job_id });
   const db = databaseAt(database);
   const key = await sharedKey(db);
@@ -153,7 +153,7 @@ test('a server on PostgreSQL goes on where the one on SQLite stopped', async () 
   expect(await new DashboardTokens(db, key).identify(session)).toEqual({ role: 'operator' });
 });
 
-test('every row arrives as it was, the source keeps every one, and the counts of both are told', async () => {
+test('every row is copied unchanged, the source keeps all rows, and the counts of both are reported', async () => {
   const { dataDir } = await installation({ jobs: 2_500 });
   const database = await emptyDatabase();
   const before = await contentOf(sqliteOf(dataDir));
@@ -169,7 +169,7 @@ test('every row arrives as it was, the source keeps every one, and the counts of
   expect(tables).toEqual(counts);
 });
 
-test('events recorded after the move come behind those that were copied', async () => {
+test('events recorded after the move follow the copied ones', async () => {
   const { dataDir, accountId } = await installation({ jobs: 40 });
   const database = await emptyDatabase();
   await move(dataDir, database);
@@ -182,7 +182,7 @@ test('events recorded after the move come behind those that were copied', async 
   ]);
 });
 
-/** The built code in a process of its own, so that it can be killed. */
+/** Runs the built code in a separate process, which can be killed. */
 function moveInProcess(dataDir: string, database: string) {
   const script = `
     import { loadConfig, migrateTo } from '@gen3d/server';
@@ -194,8 +194,8 @@ function moveInProcess(dataDir: string, database: string) {
   });
 }
 
-/** Every statement that adds to a table waits for us once the table has `rows` rows, until `goOn`. */
-async function haltAt(database: string, table: string, rows: number) {
+/** Once the table has `rows` rows, makes every insert into it wait until `resume` is called. */
+async function pauseInsertsAt(database: string, table: string, rows: number) {
   const client = new pg.Client({ connectionString: database });
   await client.connect();
   await client.query('select pg_advisory_lock(1)');
@@ -208,19 +208,19 @@ async function haltAt(database: string, table: string, rows: number) {
   await client.query(
     `create or replace trigger halt before insert on ${table} for each statement execute function halt()`,
   );
-  const isHalted = async () =>
+  const isPaused = async () =>
     (await client.query("select 1 from pg_locks where locktype = 'advisory' and not granted")).rowCount === 1;
   return {
-    halted: () => until(isHalted),
-    /** What waited is carried out then, although nobody is there any more to hear of it. */
-    goOn: async () => {
+    paused: () => until(isPaused),
+    /** The waiting insert is then executed, although its client is gone. */
+    resume: async () => {
       await client.query(`drop trigger halt on ${table}`).catch(() => {});
       await client.end();
     },
   };
 }
 
-test('killed in the middle, it goes on where it was, also when the source has changed since; no server starts on a half', {
+test('a killed migration resumes, even if the source has changed, and no server starts on a partial copy', {
   timeout: 180_000,
 }, async () => {
   const { dataDir, apiKey, accountId } = await installation({ jobs: 3_500 });
@@ -230,13 +230,13 @@ test('killed in the middle, it goes on where it was, also when the source has ch
     ['jobs', 2_000],
     ['outbox', 1_000],
   ] as const) {
-    const halt = await haltAt(database, table, rows);
+    const halt = await pauseInsertsAt(database, table, rows);
     const mover = moveInProcess(dataDir, database);
-    await halt.halted();
+    await halt.paused();
     mover.kill('SIGKILL');
     await once(mover, 'exit');
-    // The lock goes with our connection; the trigger cannot be dropped while a statement waits in it.
-    await halt.goOn();
+    // Closing the connection releases the lock. The trigger cannot be dropped while a statement waits in it.
+    await halt.resume();
     const db = databaseAt(database);
     await until(async () => {
       await sql`drop trigger if exists halt on ${sql.table(table)}`.execute(db);
@@ -247,7 +247,7 @@ test('killed in the middle, it goes on where it was, also when the source has ch
   await expect(serveFrom({ dataDir, database })).rejects.toThrow(
     /contains an incomplete copy by `gen3d admin migrate-to`\. Run/,
   );
-  // The old server is needed once more: a job is made, another's event is delivered, a third is charged.
+  // The old server runs again: it creates a job, delivers events, and changes a balance.
   const old = await serveFrom({ dataDir, database: 'sqlite', maxOpenJobs: 10_000 }, apiKey);
   expect((await old.call('POST', '/v1/jobs', photoJob())).status).toBe(202);
   await old.close();
@@ -262,7 +262,7 @@ test('killed in the middle, it goes on where it was, also when the source has ch
   expect((await server.call('GET', '/v1/jobs')).status).toBe(200);
 });
 
-test('a source that a server has open is refused, and while it is copied no server starts on it', async () => {
+test('a source that a server uses is refused, and no server starts on it while it is copied', async () => {
   const { dataDir, apiKey } = await installation();
   const server = await serveFrom({ dataDir, database: 'sqlite' }, apiKey);
   const database = await emptyDatabase();
@@ -277,7 +277,7 @@ test('a source that a server has open is refused, and while it is copied no serv
   await move(dataDir, database);
 });
 
-test('a source that is not there, or is of another version, is refused and left alone', async () => {
+test('a source that is missing or has another version is refused and not changed', async () => {
   const database = await emptyDatabase();
   const nowhere = join(temporaryFolder(), 'nothing');
   await expect(move(nowhere, database)).rejects.toThrow(/nothing\/gen3d\.sqlite does not exist\. Set --data-dir/);
@@ -304,7 +304,7 @@ async function withDatabase(work: (db: Db) => Promise<unknown>): Promise<string>
   return database;
 }
 
-test('a target that holds something else is refused, and nothing of it is touched', async () => {
+test('a target with other tables or data is refused and not changed', async () => {
   const { dataDir } = await installation();
   const foreign = await withDatabase((db) => sql`create table bookings (id int)`.execute(db));
   await expect(move(dataDir, foreign)).rejects.toThrow(/contains tables of another program \(bookings\)/);
@@ -325,10 +325,10 @@ test('a target that holds something else is refused, and nothing of it is touche
   await expect(move(dataDir, newer)).rejects.toThrow(/was written by a newer gen3d. Update gen3d/);
 });
 
-test('a target is filled from one installation, once', async () => {
+test('a target is filled once, from one installation', async () => {
   const { dataDir } = await installation();
   const database = await emptyDatabase();
-  // Looked at before, as one does to see whether the connection works.
+  // The target was opened before, as operators do to test the connection.
   await (await openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }))).close();
   await move(dataDir, database);
   const admin = await openAdmin(loadConfig({}, {}, { dataDir, database }));
@@ -342,7 +342,7 @@ test('a target is filled from one installation, once', async () => {
   await admin.close();
 });
 
-test('with GEN3D_SERVER_KEY the database does not keep the key, and only the source\u2019s own is taken', async () => {
+test('with GEN3D_SERVER_KEY, the database does not store the key, and the key must be that of the source', async () => {
   const { dataDir, apiKey } = await installation();
   const database = await emptyDatabase();
   const serverKey = keyInFile(join(dataDir, 'server.key')).toString('hex');
@@ -357,7 +357,7 @@ test('with GEN3D_SERVER_KEY the database does not keep the key, and only the sou
   expect((await server.call('GET', '/v1/balance')).status).toBe(200);
 });
 
-test('a PostgreSQL that cannot be reached is named without its password', async () => {
+test('the message about an unreachable PostgreSQL does not contain its password', async () => {
   const { dataDir } = await installation();
   const refused = move(dataDir, 'postgres://gen3d:s3cret@127.0.0.1:1/gen3d');
   await expect(refused).rejects.toThrow(

@@ -1,4 +1,4 @@
-// A PostgreSQL that goes away and comes back, under a server that stays.
+// PostgreSQL becomes unavailable and returns while a server runs. Slow because each test starts a PostgreSQL.
 import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
@@ -7,7 +7,7 @@ import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { startServer, temporaryFolder, until } from '../kit.js';
 import { startCluster } from './cluster.js';
 
-/** A server on a PostgreSQL of its own, and what it logs. */
+/** Starts a server on its own PostgreSQL, and records its log. */
 async function setUp(settings: Record<string, unknown>) {
   const cluster = await startCluster();
   onTestFinished(() => cluster.remove());
@@ -20,7 +20,7 @@ async function setUp(settings: Record<string, unknown>) {
 }
 
 test.each(['fast', 'crash'] as const)(
-  'while PostgreSQL is unavailable (%s) the API answers 503 in the standard shape, and afterwards as before',
+  'while PostgreSQL is unavailable (%s) the API answers 503 in the standard shape, and works again afterwards',
   async (how) => {
     const { cluster, server, logged } = await setUp({});
     const paths = ['/v1/balance', '/v1/jobs'] as const;
@@ -36,7 +36,7 @@ test.each(['fast', 'crash'] as const)(
       });
     }
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
-    // What was found out a moment ago is believed for a moment.
+    // The checks of /readyz are cached for a moment.
     const ready = await until(async () => {
       const answer = await server.call('GET', '/readyz', undefined, null);
       return JSON.stringify(answer.body).includes('temporarily unavailable') && answer;
@@ -46,11 +46,11 @@ test.each(['fast', 'crash'] as const)(
       body: { checks: { database: 'temporarily unavailable', assets: 'ok', runners: 'unknown without the database' } },
     });
     const metrics = async () => (await server.call('GET', '/metrics', undefined, null)).body;
-    const away = await until(async () => {
+    const unavailable = await until(async () => {
       const text = String(await metrics());
       return /^gen3d_database_up 0$/m.test(text) && text;
     });
-    expect(away).not.toMatch(/^gen3d_accounts_below_zero \d/m);
+    expect(unavailable).not.toMatch(/^gen3d_accounts_below_zero \d/m);
     await cluster.start();
     for (const path of paths) expect((await server.call('GET', path)).status).toBe(200);
     expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
@@ -58,38 +58,38 @@ test.each(['fast', 'crash'] as const)(
     expect(await metrics()).toMatch(/^gen3d_accounts_below_zero 0$/m);
     expect(logged.join()).not.toContain('s3cret');
     const entries = logged.map((line) => JSON.parse(line));
-    // The end of a short outage is told when it has been calm for a moment.
+    // The end of a short outage is logged after a quiet moment.
     await until(async () => logged.some((line) => line.includes('the database is available again')));
     expect(entries.filter(({ level }) => level >= 50)).toMatchObject([{ msg: 'the database is unavailable' }]);
     expect(logged.join()).not.toContain('"stack"');
   },
 );
 
-test('a PostgreSQL that does not answer makes /healthz 503 long before the query itself is given up', async () => {
+test('a PostgreSQL that does not respond makes /healthz 503 long before the query times out', async () => {
   const { cluster, server } = await setUp({});
   expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
   await cluster.freeze();
-  const began = performance.now();
+  const start = performance.now();
   expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(503);
-  expect(performance.now() - began).toBeLessThan(20_000);
+  expect(performance.now() - start).toBeLessThan(20_000);
   await cluster.thaw();
   await until(async () => (await server.call('GET', '/healthz', undefined, null)).status === 200, 60_000);
 });
 
-test('a PostgreSQL that does not respond does not hold up the shutdown', async () => {
+test('a PostgreSQL that does not respond does not delay the shutdown', async () => {
   const { cluster, server } = await setUp({});
   expect((await server.call('GET', '/v1/balance')).status).toBe(200);
   await cluster.freeze();
-  // Each waits for its answer for 30 s.
+  // Each of these waits for its response for 30 s.
   const waiting = Array.from({ length: 3 }, () => server.call('GET', '/v1/balance').catch(() => undefined));
-  const began = performance.now();
+  const start = performance.now();
   await server.close({ graceMs: 0 });
-  expect(performance.now() - began).toBeLessThan(20_000);
+  expect(performance.now() - start).toBeLessThan(20_000);
   await cluster.thaw();
   await Promise.all(waiting);
 });
 
-test('a job in inference when PostgreSQL goes away is stored when it is back, in its first attempt, and charged once', async () => {
+test('a job whose inference ends while PostgreSQL is unavailable is finished afterwards, in its first attempt, and charged once', async () => {
   const settings = {
     workers: 1,
     resolution: 128,
@@ -112,7 +112,7 @@ test('a job in inference when PostgreSQL goes away is stored when it is back, in
     }, 100_000);
   const charges = (id: string) => db.selectFrom('ledger').selectAll().where('job_id', '=', id).execute();
 
-  // How long an inference takes here, now.
+  // Measures an inference on this machine.
   const before = await create();
   await finished(before);
   const usualMs = (await charges(before))[0]!.inference_ms!;
@@ -122,12 +122,12 @@ test('a job in inference when PostgreSQL goes away is stored when it is back, in
   await cluster.stop();
   // The inference ends while PostgreSQL is unavailable.
   await new Promise((resolve) => setTimeout(resolve, 2 * usualMs));
-  const backAt = Date.now();
+  const availableAt = Date.now();
   await cluster.start();
   const task = await finished(id);
   expect(task.status).toBe('SUCCEEDED');
   expect((await fetch(task.model_urls!.glb)).status).toBe(200);
-  expect(Date.parse(task.finished_at!)).toBeGreaterThanOrEqual(backAt);
+  expect(Date.parse(task.finished_at!)).toBeGreaterThanOrEqual(availableAt);
   const { attempt } = await db.selectFrom('jobs').select('attempt').where('id', '=', id).executeTakeFirstOrThrow();
   expect(attempt).toBe(1);
   expect(await charges(id)).toHaveLength(1);

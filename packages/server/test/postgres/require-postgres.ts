@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
 
-// A test file that cannot run on PostgreSQL fails here: a skipped one would look like one that passed.
+// Without PostgreSQL, test files fail here. Skipped files would look as if they passed.
 const postgres = inject('postgres');
 if (postgres && 'missing' in postgres) throw new Error(postgres.missing);

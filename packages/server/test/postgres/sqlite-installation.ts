@@ -10,7 +10,7 @@ export interface RunningServer extends Server {
   call(method: string, path: string, body?: unknown): Promise<ApiResponse>;
 }
 
-/** A whole server without runners on SQLite or PostgreSQL, which in these tests stand beside each other. */
+/** Starts a server without runners. Unlike with `startServer`, it may use SQLite or PostgreSQL in the same test. */
 export async function serveFrom(settings: Record<string, unknown>, apiKey = ''): Promise<RunningServer> {
   const config = loadConfig({}, {}, { port: 0, workers: 0, rateLimit: 'off', ...settings });
   const nowhere = { write: () => {} };
@@ -31,7 +31,7 @@ export async function serveFrom(settings: Record<string, unknown>, apiKey = ''):
   };
 }
 
-/** Open for as long as the test, or until it is closed. */
+/** Opens a database for the duration of the test, unless it is closed earlier. */
 export function databaseAt(location: string): Db {
   const db = openDatabase(location, { connections: 2 });
   onTestFinished(() => db.destroy());

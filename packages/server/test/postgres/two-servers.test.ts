@@ -1,4 +1,4 @@
-// Several servers of one database, at once. What SQLite's one writer gives for nothing is held here by locks.
+// Several servers use one database. SQLite has only one writer; PostgreSQL needs locks for the same guarantees.
 import { CreateJobResponse, ListJobsResponse, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -36,7 +36,7 @@ import {
 
 const leaseMs = 30_000;
 
-/** Two servers with a data directory in common, and a database that was empty before. */
+/** Starts two servers concurrently with the same data directory and an empty database. */
 async function twoServers(settings: Record<string, unknown> = {}) {
   const database = await newPostgresDatabase(undefined, 'template0');
   const dataDir = temporaryFolder();
@@ -51,7 +51,7 @@ async function twoServers(settings: Record<string, unknown> = {}) {
   return { database, servers, one: one!, other: other! };
 }
 
-/** The same database for two who know nothing of each other. */
+/** Two independent connection pools of one database. */
 async function twoPools() {
   const database = await newPostgresDatabase();
   const [one, other] = [openDatabase(database), openDatabase(database)];
@@ -61,7 +61,7 @@ async function twoPools() {
   return { one, other };
 }
 
-/** Waits until somebody waits for a lock. Outside the transaction that holds it, which would see this only once. */
+/** Waits until a connection waits for a lock. Not inside the transaction that holds it, which sees only one snapshot. */
 const lockWaits = (db: Db) =>
   until(async () => {
     const { rows } = await sql`select 1 from pg_stat_activity
@@ -69,8 +69,8 @@ const lockWaits = (db: Db) =>
     return rows.length === 1;
   });
 
-describe('two servers that start at once on an empty database', () => {
-  test('make its tables, one account with one key, and one sandbox', async () => {
+describe('two servers that start concurrently on an empty database', () => {
+  test('create its tables, one account with one key, and one sandbox', async () => {
     const { servers, one, other, database } = await twoServers();
     expect(servers.filter(({ bootstrap }) => bootstrap)).toHaveLength(1);
     for (const call of [one, other]) expect((await call('GET', '/v1/balance')).status).toBe(200);
@@ -83,7 +83,7 @@ describe('two servers that start at once on an empty database', () => {
     ]);
   });
 
-  test('know each other’s webhook secrets and page cursors', async () => {
+  test('accept each other’s webhook secrets and page cursors', async () => {
     const { one, other } = await twoServers();
     const { secret } = WebhookEndpoint.parse(
       (await one('PUT', '/v1/webhook-endpoint', { url: 'https://x.example/' })).body,
@@ -103,7 +103,7 @@ describe('the server key', () => {
     await admin.close();
   };
 
-  test('that the settings give must be the same on every server, and is not kept in the database', async () => {
+  test('in the settings must be the same on every server, and is not stored in the database', async () => {
     const { database } = await newInstallation();
     await openWith(database, key);
     await openWith(database, key.toUpperCase());
@@ -115,21 +115,21 @@ describe('the server key', () => {
     expect(JSON.stringify(kept)).not.toContain(key);
   });
 
-  test('is nothing that a worker needs', async () => {
+  test('is not needed by a worker', async () => {
     const installation = await newInstallation();
     await startServer({ ...installation, serverKey: key });
     const { close } = await worker(loadConfig({}, {}, { ...installation, ...smallModels }), { log: silent });
     await close();
   });
 
-  test('that the database keeps is refused another beside it', async () => {
+  test('in the database excludes another one in the settings', async () => {
     const { database } = await newInstallation();
     await Promise.all([openWith(database), openWith(database), openWith(database)]);
     await expect(openWith(database, key)).rejects.toThrow('GEN3D_SERVER_KEY is not the key');
   });
 });
 
-test('twenty requests with one idempotency key, at two servers, make one job', async () => {
+test('twenty requests with one idempotency key to two servers create one job', async () => {
   const { one, other } = await twoServers();
   const body = photoJob({ idempotency_key: 'order-1' });
   const answers = await Promise.all(
@@ -153,7 +153,7 @@ test('two servers share one rate bucket', async () => {
   for (const { headers } of refused) expect(headers.get('retry-after')).toBe('1');
 });
 
-describe('of two that write one job', () => {
+describe('when two processes write one job', () => {
   async function inferring(one: Db) {
     const account = await newAccount(one);
     await withEndpoint(one, account);
@@ -162,7 +162,7 @@ describe('of two that write one job', () => {
     return { account, id, lease };
   }
 
-  test('the second sees what the first has written, and the events are in that order', async () => {
+  test('the second sees what the first has written, and the events have the same order', async () => {
     const { one, other } = await twoPools();
     const { account, id, lease } = await inferring(one);
     let second: Promise<void> | undefined;
@@ -180,7 +180,7 @@ describe('of two that write one job', () => {
     ]);
   });
 
-  test('an operator who cancels comes too late once inference has begun', async () => {
+  test('an operator cannot cancel it once its inference has started', async () => {
     const { one, other } = await twoPools();
     const { account, id } = await inferring(one);
     let canceled: Promise<string> | undefined;
@@ -194,7 +194,7 @@ describe('of two that write one job', () => {
   });
 });
 
-test('servers that reap at once fail each job once', async () => {
+test('servers that reap concurrently fail each job once', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   await withEndpoint(one, account);
@@ -204,7 +204,7 @@ test('servers that reap at once fail each job once', async () => {
   expect(await eventsOf(one, account)).toHaveLength(30);
 });
 
-test('runners that claim at once from two machines get a job each', async () => {
+test('runners on two machines that claim concurrently get different jobs', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   for (let i = 0; i < 10; i++) await newJob(one, account);
@@ -219,7 +219,7 @@ test('runners that claim at once from two machines get a job each', async () => 
   expect(new Set(ids).size).toBe(10);
 });
 
-test('a DELETE of the endpoint drops the event that another server is recording', async () => {
+test('deleting the endpoint drops the event that another server is recording', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   await withEndpoint(one, account);
@@ -235,7 +235,7 @@ test('a DELETE of the endpoint drops the event that another server is recording'
   expect(await eventsOf(one, account)).toEqual([]);
 });
 
-test('the events of a job arrive in order, whichever server makes each delivery', async () => {
+test('the events of a job arrive in order, even if different servers deliver them', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   const received: number[] = [];
@@ -245,9 +245,9 @@ test('the events of a job arrive in order, whichever server makes each delivery'
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     received.push((JSON.parse(Buffer.concat(chunks).toString()) as TaskUpdatedEvent).progress);
-    // On a quick machine one server may win every race: whoever has made more leaves, and the other makes the rest.
+    // On a fast machine, one server may make every delivery. The one with more stops, and the other continues.
     if (received.length === 12) void deliveries[delivered[0]! > delivered[1]! ? 0 : 1]!.stop();
-    // Slow enough for the other server to begin with the next, if it did not wait for this one.
+    // Slow enough for the other server to start the next delivery, unless it waits for this one.
     setTimeout(() => {
       concurrency.end();
       response.end();
@@ -287,7 +287,7 @@ test('the events of a job arrive in order, whichever server makes each delivery'
   expect(Math.min(...delivered)).toBeGreaterThan(0);
 });
 
-test('entries that two servers make at once are all in the balance', async () => {
+test('the balance contains all entries that two servers add concurrently', async () => {
   const { one, other } = await twoPools();
   const account = await newAccount(one);
   const before = await balanceOf(one, account);
@@ -296,7 +296,7 @@ test('entries that two servers make at once are all in the balance', async () =>
   expect(await balanceOf(one, account)).toBe(before + 40);
 });
 
-test('a transaction that gave way to another in a deadlock is done again', async () => {
+test('a transaction that was aborted because of a deadlock is repeated', async () => {
   const { one, other } = await twoPools();
   const [a, b] = [await newAccount(one), await newAccount(one)];
   let met = 0;

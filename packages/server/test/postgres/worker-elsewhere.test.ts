@@ -9,7 +9,7 @@ import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const s3 = sharedS3();
 
-test('a worker that shares nothing with the server but a database and a bucket makes a model of a photo sent with a job', async () => {
+test('a worker that shares only the database and the bucket with the server makes a model of an inline image', async () => {
   const database = await newPostgresDatabase();
   const shared = { database, assets: `s3://${bucketName}/elsewhere`, s3Endpoint: s3.endpoint() };
   const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });

@@ -4,9 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /**
- * What goes wrong with a request: an error of the store with this status and code; no answer at all; the connection cut
- * before the store hears of it, while its body is on the way, after the store has done it, or in the middle of the answer;
- * or something that happens between the store's doing it and the answer.
+ * A fault of a request: an error response with this status and code; no response; a connection that is closed before the
+ * request reaches the store, during its body, after the store has executed it, or during the response; or a function that
+ * is called after the store has executed it and before the response.
  */
 export type Fault =
   | { status: number; code: string }
@@ -23,17 +23,17 @@ export interface Seen {
   headers: IncomingMessage['headers'];
 }
 
-/** Stands between the client and a server that speaks S3, over real sockets, and breaks what it is told to. */
+/** A proxy between a client and an S3 server, over real sockets, that injects the planned faults. */
 export class FaultyProxy {
   readonly seen: Seen[] = [];
   readonly #planned: { what: RegExp; faults: Fault[] }[] = [];
   readonly #server = createServer((incoming, answer) => void this.#pass(incoming, answer));
-  /** While it is true nobody gets through. */
+  /** While true, all connections fail. */
   down = false;
 
   constructor(private readonly target: string) {}
 
-  /** Listens on an address of this machine. Returns its own. */
+  /** Listens on an address of this machine. Returns the URL. */
   async start(host = '127.0.0.1'): Promise<string> {
     this.#server.listen(0, host);
     await once(this.#server, 'listening');
@@ -45,12 +45,12 @@ export class FaultyProxy {
     this.#server.close();
   }
 
-  /** The next requests whose `PUT /bucket/key` matches meet these faults, one each. */
+  /** Injects these faults, one each, into the next requests whose `PUT /bucket/key` matches. */
   plan(what: RegExp, ...faults: Fault[]): void {
     this.#planned.push({ what, faults });
   }
 
-  /** Undoes all plans. */
+  /** Removes all planned faults. */
   mend(): void {
     this.#planned.length = 0;
     this.down = false;

@@ -11,7 +11,7 @@ import { FaultyProxy } from './faulty-proxy.js';
 export const bucketName = 'models';
 const serverFile = fileURLToPath(new URL('server.mjs', import.meta.url));
 
-/** The credentials that the server knows, and nothing of those that the machine may have. */
+/** The credentials that the server accepts, without those of the machine. */
 const environment = {
   AWS_ACCESS_KEY_ID: 'S3RVER',
   AWS_SECRET_ACCESS_KEY: 'S3RVER',
@@ -22,25 +22,25 @@ const environment = {
   AWS_EC2_METADATA_DISABLED: 'true',
 };
 
-/** A server that speaks S3 and a proxy before it that can break what passes, for the tests of a file. */
+/** An S3 server and a proxy in front of it that injects faults, for the tests of a file. */
 export function sharedS3() {
   let store = '';
   let endpoint = '';
   let proxy: FaultyProxy;
-  const endings: (() => void | Promise<void>)[] = [];
+  const cleanups: (() => void | Promise<void>)[] = [];
   beforeAll(async () => {
-    const folder = temporaryFolder((end) => void endings.push(end));
-    // Its page tokens are encrypted with DES, which OpenSSL 3 keeps for those who ask.
+    const folder = temporaryFolder((end) => void cleanups.push(end));
+    // It encrypts page tokens with DES, which needs the legacy provider of OpenSSL 3.
     const child = spawn(process.execPath, ['--openssl-legacy-provider', serverFile, folder, bucketName], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    endings.push(async () => {
+    cleanups.push(async () => {
       child.kill('SIGKILL');
       await once(child, 'exit');
     });
     [store] = (await once(createInterface(child.stdout), 'line')) as [string];
     proxy = new FaultyProxy(store);
-    endings.push(() => proxy.stop());
+    cleanups.push(() => proxy.stop());
     endpoint = await proxy.start();
   });
   beforeEach(() => {
@@ -50,15 +50,15 @@ export function sharedS3() {
   });
   afterAll(async () => {
     vi.unstubAllEnvs();
-    for (const end of endings.reverse()) await end();
+    for (const end of cleanups.reverse()) await end();
   });
   return {
     proxy: () => proxy,
-    /** Through the proxy. */
+    /** URL of the proxy. */
     endpoint: () => endpoint,
-    /** Past the proxy. */
+    /** URL of the server. */
     store: () => store,
-    /** A part of the bucket for one test. */
+    /** A new prefix of the bucket for one test. */
     emptyBucket(options: Partial<BucketOptions> = {}): { bucket: Bucket; prefix: string; url: string } {
       const prefix = options.prefix ?? `${newUlid()}/`;
       const bucket = new Bucket({
@@ -69,13 +69,13 @@ export function sharedS3() {
         ...options,
         prefix,
       });
-      // Past the proxy and without credentials, as everybody reads a bucket whose policy lets them.
+      // Direct and without credentials, as the public reads a bucket whose policy allows it.
       return { bucket, prefix, url: `${store}/${bucketName}/${prefix}` };
     },
   };
 }
 
-/** But for the mark that PostgreSQL's servers know the place by. */
+/** The keys in the bucket, without the location markers of PostgreSQL installations. */
 export async function keysIn(bucket: Bucket, start = ''): Promise<string[]> {
   const keys: string[] = [];
   for await (const { key } of bucket.list(start, 10_000)) if (!key.startsWith('installations/')) keys.push(key);

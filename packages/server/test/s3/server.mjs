@@ -1,5 +1,5 @@
-// A server that speaks S3, in a process of its own: `node --openssl-legacy-provider server.mjs FOLDER BUCKET`. Says its
-// address on stdout, and ends when stdin does, which is when whoever started it is gone.
+// An S3 server in a separate process: `node --openssl-legacy-provider server.mjs FOLDER BUCKET`. It prints its URL, and
+// exits when stdin ends, because its parent has exited.
 import { rm } from 'node:fs/promises';
 import S3rver from '@20minutes/s3rver';
 
@@ -10,11 +10,11 @@ const server = new S3rver({
   directory,
   silent: true,
   vhostBuckets: false,
-  // It signs listings as if their path had no slash at the end, which the AWS SDK puts there. Key ids are checked still.
+  // The server computes the signature of listings without the trailing slash that the AWS SDK sends. It still checks key ids.
   allowMismatchedSignatures: true,
   configureBuckets: [{ name: bucket }],
 });
-// Its own also removes the folder that this leaves empty, and with it what another request wrote there meanwhile.
+// The server's own method also removes the empty folder, and with it files that another request writes meanwhile.
 server.store.deleteObject = async (bucket, key) => {
   for (const part of ['object', 'object.md5', 'metadata.json']) {
     await rm(server.store.getResourcePath(bucket, key, part), { force: true });

@@ -1,4 +1,4 @@
-// A whole server whose models and photos lie in a bucket.
+// A whole server that stores models and images in a bucket. Slow because each test starts a server.
 import { readdirSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { newInstallation, silent, site, startServer, type TestServer, until } fr
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
-const real = { workers: 1 };
+const withRunner = { workers: 1 };
 const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
 const photoAtUrl = { type: 'image-to-3d', input: { image_urls: ['https://example.com/photo.jpg'] } };
 
@@ -42,8 +42,8 @@ const finished = (server: TestServer, id: string) =>
     return task.finished_at !== null && task;
   }, 50_000);
 
-test('a photo becomes a GLB at the bucket\u2019s own address; the photo is gone then, and the disk held neither', async () => {
-  const { server, bucket, db } = await withBucket(real);
+test('an image becomes a GLB at the URL of the bucket; the image is deleted, and neither was on the disk', async () => {
+  const { server, bucket, db } = await withBucket(withRunner);
   const task = await finished(server, await create(server));
   expect(task).toMatchObject({ status: 'SUCCEEDED', error: null });
   const model = await fetch(task.model_urls!.glb);
@@ -58,13 +58,13 @@ test('a photo becomes a GLB at the bucket\u2019s own address; the photo is gone 
   expect(readdirSync(server.config.dataDir)).not.toContain('assets');
 });
 
-test('a photo waits in a private part of the bucket, outside of what the assets URL shows', async () => {
+test('a waiting image is in a private part of the bucket, outside the assets URL', async () => {
   const { server, bucket } = await withBucket();
   const id = await create(server);
   expect(await keysIn(bucket)).toEqual([expect.stringMatching(new RegExp(`^inputs/${id}\\.[\\w-]{22}$`))]);
 });
 
-test('URLs are made with --assets-url, and the addresses below /assets lead there', async () => {
+test('the URLs of assets start with --assets-url, and those below /assets redirect there', async () => {
   const { server } = await withBucket({ assetsUrl: 'https://cdn.example.com/models' });
   const key = `${newUlid()}/0123456789abcdef_-ABCD/model.glb`;
   const get = (path: string, method = 'GET') => fetch(server.url + path, { method, redirect: 'manual' });
@@ -79,7 +79,7 @@ test('URLs are made with --assets-url, and the addresses below /assets lead ther
   expect((await get(`/assets/${key}`, 'POST')).status).toBe(404);
 });
 
-test('an assets URL that leads back to this server is no circle but 404', async () => {
+test('an assets URL of this server gives 404 instead of a redirect loop', async () => {
   const { server } = await withBucket({ assetsUrl: 'https://gen3d.example.com/assets' });
   const options = { headers: { host: 'gen3d.example.com' } };
   const status = await new Promise((resolve, reject) => {
@@ -91,7 +91,7 @@ test('an assets URL that leads back to this server is no circle but 404', async 
   expect(status).toBe(404);
 });
 
-test('the sample of the test key lies in the bucket too', async () => {
+test('the sample of the test key is in the bucket too', async () => {
   const { server, bucket } = await withBucket({ noTestKey: false });
   const answer = await server.call('POST', '/v1/jobs', photoAtUrl, publicTestKey);
   const { job_id } = CreateJobResponse.parse(answer.body);
@@ -100,7 +100,7 @@ test('the sample of the test key lies in the bucket too', async () => {
   expect(await keysIn(bucket)).toEqual([expect.stringMatching(/model.glb$/), expect.stringMatching(/thumbnail.jpg$/)]);
 });
 
-test('a bucket that nobody was let into is named in the log at the start', async () => {
+test('a bucket without public access is named in the log at the start', async () => {
   const closed = await site((_request, response) => response.writeHead(403).end());
   const assets = `s3://${bucketName}/${newUlid()}`;
   let lines = '';
@@ -109,7 +109,7 @@ test('a bucket that nobody was let into is named in the log at the start', async
   await until(async () => lines.includes(`The assets are not public: ${closed}/sample/`));
 });
 
-test('a photo that cannot be stored is 503, makes no job and leaves nothing; a photo at a URL needs no store', async () => {
+test('an image that cannot be stored gives 503 and creates no job; an image at a URL needs no store', async () => {
   const { server, bucket } = await withBucket();
   s3.proxy().down = true;
   const answer = await server.call('POST', '/v1/jobs', { ...photo, idempotency_key: 'once' });
@@ -119,13 +119,13 @@ test('a photo that cannot be stored is 503, makes no job and leaves nothing; a p
   s3.proxy().mend();
   expect((await server.call('GET', '/v1/jobs')).body).toMatchObject({ jobs: [{ task_id: other }] });
   await until(async () => (await keysIn(bucket)).length === 0);
-  // The client comes back with the same key, and is served.
+  // The client repeats the request with the same key, and it is accepted.
   await create(server, { ...photo, idempotency_key: 'once' });
   expect(await keysIn(bucket)).toHaveLength(1);
 });
 
-test('a job whose photo cannot be read goes back without losing an attempt, and is done later', async () => {
-  const { server, db } = await withBucket(real);
+test('a job whose image cannot be read is handed back without counting an attempt, and is done later', async () => {
+  const { server, db } = await withBucket(withRunner);
   s3.proxy().plan(/^GET .*GetObject/, ...Array(6).fill('cut'));
   const id = await create(server);
   const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -134,14 +134,14 @@ test('a job whose photo cannot be read goes back without losing an attempt, and 
     return job.lease_token === null && job.lease_expires_at !== null && job;
   });
   expect(waiting).toMatchObject({ status: 'PENDING', attempt: 0, finished_at: null });
-  // The pause is over.
+  // Ends the pause.
   await db.updateTable('jobs').set({ lease_expires_at: 0 }).where('id', '=', id).execute();
   expect((await finished(server, id)).status).toBe('SUCCEEDED');
   expect((await row()).attempt).toBe(1);
 });
 
-test('credentials that are refused while the server runs are no fault of a job either', async () => {
-  const { server, db } = await withBucket(real);
+test('credentials that are refused while the server runs do not count as an attempt either', async () => {
+  const { server, db } = await withBucket(withRunner);
   s3.proxy().plan(/^GET .*GetObject/, { status: 400, code: 'ExpiredToken' });
   const id = await create(server);
   const row = () => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
@@ -151,13 +151,13 @@ test('credentials that are refused while the server runs are no fault of a job e
   });
 });
 
-test('a runner that is killed while it stores a model leaves the job to the next, and one model in the end', async () => {
+test('after a runner is killed while it stores a model, the next one does the job, and one model remains', async () => {
   const runners: number[] = [];
   const log = pino(
     { base: null },
     { write: (line: string) => void (JSON.parse(line).pid && runners.push(JSON.parse(line).pid)) },
   );
-  const { server, bucket, db } = await withBucket(real, log);
+  const { server, bucket, db } = await withBucket(withRunner, log);
   s3.proxy().plan(/^PUT .*thumbnail\.jpg/, 'silence');
   const id = await create(server);
   await until(async () => s3.proxy().seen.some(({ what }) => what.includes('thumbnail.jpg')), 50_000);
@@ -165,22 +165,22 @@ test('a runner that is killed while it stores a model leaves the job to the next
   expect((await finished(server, id)).status).toBe('SUCCEEDED');
   const { attempt, model_key, thumbnail_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
   expect(attempt).toBe(2);
-  // The model of the first attempt with its mark, and what the second made.
+  // The model of the first attempt with its marker, and the files of the second.
   await until(async () => (await keysIn(bucket)).length === 4);
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
   expect(await keysIn(bucket)).toEqual([`assets/${model_key}`, `assets/${thumbnail_key}`]);
 });
 
-test('a model that cannot be stored is tried again without another inference, charged once and stored once', async () => {
-  const { server, bucket, db } = await withBucket({ ...real, rates: { g6e: 0.002 }, instance: 'g6e' });
-  // The first write is given up after 6 requests, the second succeeds although one answer is lost.
+test('storing a model is retried without another inference, and the model is charged and stored once', async () => {
+  const { server, bucket, db } = await withBucket({ ...withRunner, rates: { g6e: 0.002 }, instance: 'g6e' });
+  // The first write fails after 6 requests. The second succeeds although one response is lost.
   s3.proxy().plan(/^PUT .*model\.glb/, ...Array(6).fill('cut'), 'cut after');
   const id = await create(server);
   expect((await finished(server, id)).status).toBe('SUCCEEDED');
   const { attempt, model_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
   expect(attempt).toBe(1);
   expect(await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute()).toHaveLength(1);
-  // What the first write left is a mark only, until the sweep.
+  // The first write left only a marker, which the sweep removes.
   await until(async () => (await keysIn(bucket)).length === 3);
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
   const model = (await keysIn(bucket)).filter((key) => key.endsWith('.glb'));
