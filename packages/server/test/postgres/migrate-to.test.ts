@@ -208,8 +208,10 @@ async function pauseInsertsAt(database: string, table: string, rows: number) {
   await client.query(
     `create or replace trigger halt before insert on ${table} for each statement execute function halt()`,
   );
-  const isPaused = async () =>
-    (await client.query("select 1 from pg_locks where locktype = 'advisory' and not granted")).rowCount === 1;
+  // pg_locks lists the locks of all databases, and other tests run on the same server.
+  const waiting = `select 1 from pg_locks join pg_database on pg_database.oid = pg_locks.database
+    where datname = current_database() and locktype = 'advisory' and not granted`;
+  const isPaused = async () => (await client.query(waiting)).rowCount === 1;
   return {
     paused: () => until(isPaused),
     /** The waiting insert is then executed, although its client is gone. */
