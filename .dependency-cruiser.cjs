@@ -1,13 +1,22 @@
 // The direction of imports, checked by `npm run lint`. docs/architecture.md explains the layers.
 
+const { readdirSync } = require('node:fs');
+
 /** Tests may start whole servers and look into other packages, so only the rule against cycles binds them. */
 const tests = '\\.(test|fixture)\\.ts$|^packages/[^/]+/test/';
 
 /**
  * One rule per layer of `folder`: it imports only from layers listed before it. Parts that share a layer do not import
  * each other.
+ * @throws {Error} for a part that is not listed, which no rule would check
  */
 function oneWay(folder, layers) {
+  const unlisted = readdirSync(folder)
+    .filter((name) => !/\.(test|fixture)\.ts$/.test(name))
+    .map((name) => name.replace(/\.tsx?$/, ''))
+    .filter((part) => !layers.flat().includes(part));
+  if (unlisted.length > 0)
+    throw new Error(`.dependency-cruiser.cjs lists no layer for ${folder}/${unlisted.join(', ')}`);
   const pattern = (parts) => `^${folder}/(${parts.join('|')})(/|\\.tsx?$)`;
   const rules = [];
   for (const [index, layer] of layers.entries()) {

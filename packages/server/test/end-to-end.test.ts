@@ -191,7 +191,7 @@ test('a separate worker does the jobs of a server without runners, and they are 
 test('a worker whose instance has no rate does not start, and names the missing setting', async () => {
   const server = await startServer({ rates: { g6e: 0.002 } });
   const starting = worker({ ...server.config, workers: 1, rates: undefined }, { log: silent });
-  await expect(starting).rejects.toThrow('There is no rate for this instance, "cpu". Set GEN3D_INSTANCE');
+  await expect(starting).rejects.toThrow('No rate is set for this instance, "cpu". Set GEN3D_INSTANCE');
 });
 
 test('a server whose bundle is missing does not start, and names the bundle', async () => {

@@ -55,9 +55,7 @@ test('a worker of a server on folders needs both folders: models and images', as
   expect(await refusal(startWorker({ ...installation, dataDir: temporaryFolder(), assets }))).toContain(
     'also their --data-dir',
   );
-  expect(await refusal(startWorker({ ...installation, assets: temporaryFolder() }))).toContain(
-    '--assets of the servers',
-  );
+  expect(await refusal(startWorker({ ...installation, assets: temporaryFolder() }))).toContain("servers' --assets");
 });
 
 test('another folder of the same name is refused', async () => {

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 
 /**
- * Whether an IP address is an ordinary public one. Special ranges are not: private, loopback, link-local (which includes
+ * True if an IP address is an ordinary public one. Special ranges are not: private, loopback, link-local (which includes
  * cloud metadata services), carrier NAT, multicast, reserved, and forms that embed another address.
  */
 export function isPublicAddress(address: string): boolean {
@@ -19,6 +19,6 @@ export function literalAddress(host: string): string | undefined {
   return ipaddr.isValid(bare) ? bare : undefined;
 }
 
-/** Whether a server listening on this host name or address is reachable from this machine only. */
+/** True if a server listening on this host name or address is reachable from this machine only. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || (ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback');

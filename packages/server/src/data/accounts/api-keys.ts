@@ -60,7 +60,7 @@ export class ApiKeys {
   }
 }
 
-/** Revokes a key immediately. Returns false if there is no key with this id. */
+/** Revokes a key immediately. Returns false if the id is unknown. */
 export async function revokeKey(db: Queryable, keyId: string, now: Time): Promise<boolean> {
   const known = await db.selectFrom('api_keys').select('id').where('id', '=', keyId).executeTakeFirst();
   await db

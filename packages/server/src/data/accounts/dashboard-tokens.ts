@@ -12,7 +12,7 @@ export const sessionMs = 7 * dayMs;
 /** The path of a sign-in link. The token is in the fragment, which browsers do not send to servers or proxies. */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 
-/** Who is signed in: the operator, or the holder of an API key. */
+/** The signed-in person: the operator, or the holder of an API key. */
 export type Identity = { role: 'operator' } | { role: 'member'; accountId: string; keyId: string };
 
 /**

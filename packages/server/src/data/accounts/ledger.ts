@@ -58,6 +58,6 @@ export async function charge(trx: Queryable, { price, ...details }: Charge, now:
 
 export async function balanceOf(db: Queryable, accountId: string): Promise<MicroUsd> {
   const row = await db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId).executeTakeFirst();
-  if (!row) throw new Error(`There is no account ${accountId}`);
+  if (!row) throw new Error(`Account ${accountId} does not exist`);
   return row.balance_microusd;
 }

@@ -24,7 +24,7 @@ export async function rateOf(db: Db, { rates: own }: Pick<Config, 'rates'>, inst
   const rates = own ?? (await publishedRates(db));
   if (!rates) return 0;
   const rate = rates[instance];
-  if (rate === undefined) throw new Error(`There is no rate for this instance, "${instance}". Set GEN3D_INSTANCE`);
+  if (rate === undefined) throw new Error(`No rate is set for this instance, "${instance}". Set GEN3D_INSTANCE`);
   return rate;
 }
 

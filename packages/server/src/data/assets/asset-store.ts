@@ -30,7 +30,7 @@ export interface AssetStore {
   /** The content of a key. Undefined if the key does not exist. */
   read(key: string): Promise<Uint8Array | undefined>;
 
-  /** Whether a key exists. */
+  /** True if a key exists. */
   has(key: string): Promise<boolean>;
 
   /** Stores an asset under the same key as in another store. */

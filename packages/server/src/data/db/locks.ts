@@ -31,7 +31,7 @@ export const forKeyShare =
   <TB extends keyof Tables, O>(query: Query<TB, O>): Query<TB, O> =>
     isPostgres(db) ? query.forKeyShare() : query;
 
-/** Lets one transaction at a time proceed, where there is no row yet to lock. */
+/** Lets one transaction at a time proceed, where no row exists yet that could be locked. */
 export async function advisoryLock(trx: Transaction<Tables>, purpose: string): Promise<void> {
   if (isPostgres(trx)) await sql`select pg_advisory_xact_lock(hashtext(${`gen3d ${purpose}`}))`.execute(trx);
 }

@@ -33,7 +33,7 @@ export async function ping(db: Db): Promise<true> {
 /**
  * Runs the pending migrations. Safe when several processes do so at the same time: on SQLite each runs in one immediate
  * transaction, on PostgreSQL kysely takes an advisory lock.
- * @throws {ConfigError} if there is no connection, the user lacks privileges, the file is damaged, the database contains
+ * @throws {ConfigError} if the connection fails, the user lacks privileges, the file is damaged, the database contains
  *   another program's tables, or a newer gen3d has already migrated it
  * @throws {Error} if a migration fails
  */

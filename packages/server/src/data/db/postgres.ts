@@ -46,7 +46,7 @@ export function withoutPassword(url: string): string {
   return `${protocol}//${username ? `${username}@` : ''}${host}${pathname}`;
 }
 
-/** Whether the connection goes to another machine without TLS. */
+/** True if the connection goes to another machine without TLS. */
 export function isUnencrypted(url: string): boolean {
   // Also reads PGSSLMODE and PGHOST.
   const { host, ssl } = new pg.Client(connectionOf(url));

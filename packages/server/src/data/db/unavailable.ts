@@ -11,7 +11,7 @@ export class DatabaseLockedError extends DatabaseUnavailableError {
 export const isUnavailable = (error: unknown): error is DatabaseUnavailableError =>
   error instanceof DatabaseUnavailableError;
 
-/** Whether a failed transaction may have been committed, because only the acknowledgment was lost. */
+/** True if a failed transaction may have been committed, because only the acknowledgment was lost. */
 export const mayBeCommitted = (error: unknown): boolean =>
   isUnavailable(error) && !(error instanceof DatabaseLockedError);
 

@@ -26,7 +26,7 @@ export interface InputStore {
 export class UnreadableImageError extends Error {
   override readonly name = 'UnreadableImageError';
 
-  /** Whether the image does not exist, rather than being unreadable. */
+  /** True if the image does not exist, rather than being unreadable. */
   get isMissing(): boolean {
     const { code } = (this.cause ?? { code: 'ENOENT' }) as NodeJS.ErrnoException;
     return code === 'ENOENT';

@@ -46,7 +46,7 @@ export interface FileStores {
   check(): Promise<string | undefined>;
   /** For messages. */
   location: string;
-  /** Whether the location has the marker. */
+  /** True if the location has the marker. */
   hasMarker(name: string): Promise<boolean>;
   setMarker(name: string, owner: DatabaseIdentity): Promise<void>;
   markers(): Promise<LocationMarker[]>;

@@ -56,7 +56,7 @@ export async function claimLocation(db: Db, files: FileStores, identity: Databas
   });
 }
 
-/** @returns false if the row is no longer as expected */
+/** @returns false if the row has changed */
 async function replaceRow(
   db: Db,
   expected: Pick<StoredLocation, 'mark'> | undefined,

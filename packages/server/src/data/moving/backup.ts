@@ -21,7 +21,7 @@ export interface Backup {
  *
  * VACUUM INTO reads in one transaction that does not block writers. SQLite's backup interface would restart whenever another
  * process writes.
- * @throws {AdminError} if there is no SQLite database, the file exists, or it cannot be written
+ * @throws {AdminError} if the SQLite database does not exist, the file does, or it cannot be written
  */
 export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path: string): Promise<Backup> {
   const file = resolve(path);
@@ -31,8 +31,7 @@ export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path:
     );
   }
   const { database: source } = dataDirOf(config);
-  if (!existsSync(source))
-    throw new AdminError(`There is no database to back up: ${source} does not exist. Set --data-dir`);
+  if (!existsSync(source)) throw new AdminError(`No database found: ${source} does not exist. Set --data-dir`);
   if (existsSync(file)) throw existing(file);
   const draft = join(dirname(file), `.${basename(file)}.${randomBytes(6).toString('hex')}`);
   try {

@@ -35,7 +35,7 @@ export interface Source {
  */
 export function openSource(path: string): Source {
   if (!existsSync(path)) {
-    throw new AdminError(`There is no SQLite installation to move: ${path} does not exist. Set --data-dir`);
+    throw new AdminError(`No SQLite installation found: ${path} does not exist. Set --data-dir`);
   }
   const database = new Database(path, { fileMustExist: true, timeout: lockTimeoutMs });
   try {

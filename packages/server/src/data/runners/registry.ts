@@ -83,7 +83,7 @@ export async function liveRunners(db: Db, now: Time): Promise<LiveRunner[]> {
     .execute();
 }
 
-/** Whether any runner is alive. */
+/** True if any runner is alive. */
 export async function anyRunner(db: Db, now: Time): Promise<boolean> {
   return (await alive(db, now).select('id').limit(1).executeTakeFirst()) !== undefined;
 }

@@ -85,7 +85,7 @@ describe('the check at the start', () => {
 
   test('reports a missing bucket', async () => {
     expect(await refusal({ assets: 's3://no-such-bucket' })).toBe(
-      `Cannot use the bucket "no-such-bucket" at ${s3.endpoint()}: there is no such bucket; create it, or choose another one with --assets`,
+      `Cannot use the bucket "no-such-bucket" at ${s3.endpoint()}: the bucket does not exist; create it, or choose another one with --assets`,
     );
   });
 

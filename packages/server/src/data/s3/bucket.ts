@@ -129,7 +129,7 @@ export class Bucket {
     });
   }
 
-  /** Whether an object exists, according to a listing. */
+  /** True if an object exists, according to a listing. */
   async has(key: string, timeoutMs: number): Promise<boolean> {
     for await (const entry of this.list(key, timeoutMs)) if (entry.key === key) return true;
     return false;

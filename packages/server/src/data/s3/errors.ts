@@ -48,7 +48,7 @@ export function reasonOf(thrown: unknown, action: string): string {
   }
   // The SDK gives this error no code.
   if (error.message === 'Region is missing') return 'no region is set for it; set AWS_REGION';
-  if (name === 'NoSuchBucket') return 'there is no such bucket; create it, or choose another one with --assets';
+  if (name === 'NoSuchBucket') return 'the bucket does not exist; create it, or choose another one with --assets';
   if (refusedCredentials.has(name)) {
     return `it refuses the credentials (${name}); check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`;
   }

@@ -12,8 +12,8 @@ import { Endpoints } from './endpoints.js';
 import { recordPing } from './outbox.js';
 import { SecretBox } from './secret-box.js';
 
-/** Sends one ping to a receiver that answers so, and waits until the log tells of `count` attempts at it. */
-async function logOfPing(answer: string | ((response: ServerResponse) => void), count = 1) {
+/** Sends a ping to a receiver with this response, and waits until the log has `count` attempts. */
+async function logOfPing(receiver: string | ((response: ServerResponse) => void), count = 1) {
   const db = await temporaryDatabase();
   const endpoints = new Endpoints(db, new SecretBox(randomBytes(32)));
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
@@ -31,7 +31,7 @@ async function logOfPing(answer: string | ((response: ServerResponse) => void), 
     await dispatcher.destroy();
   });
   const account = await newAccount(db);
-  const url = typeof answer === 'string' ? answer : await site((_request, response) => answer(response));
+  const url = typeof receiver === 'string' ? receiver : await site((_request, response) => receiver(response));
   const secret = (await endpoints.put(account, url, 0)).secret ?? '';
   await recordPing(db, account, 0, Date.now());
   await delivery.start();
