@@ -6,6 +6,7 @@ export default defineConfig({
     index: 'src/index.ts',
     'runner/main': 'src/work/runner/main.ts',
     'runner/engine-thread': 'src/work/runner/engine-thread.ts',
+    'bundles/pull': 'src/work/bundles/pull-process.ts',
     'preparation/main': 'src/work/preparation/main.ts',
     'preparation/decoder-process': 'src/work/preparation/decoder-process.ts',
   },

@@ -1,6 +1,12 @@
 const usdFormat = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 export const usd = (amount: number): string => usdFormat.format(amount);
 
+/** Such as `93 kB` or `1.7 GB`. */
+export function fileSize(bytes: number): string {
+  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
+  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
 const dateTimeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 export const dateTime = (iso: string): string => dateTimeFormat.format(new Date(iso));
 

@@ -1,6 +1,12 @@
 // Bundles and defaults, for programs that do not run networks. This entry point loads no inference runtime.
 export { BundleError } from './base/errors.js';
-export { type Bundle, loadBundle, parseJson, parseManifest, sha256Of, verifyBundle } from './bundle/load-bundle.js';
+export {
+  type InstalledBundle,
+  installedBundle,
+  installedBundles,
+  sizeOf,
+} from './bundle/installed-bundles.js';
+export { type Bundle, builtInBundle, loadBundle, parseJson, parseManifest, sha256Of, verifyBundle } from './bundle/load-bundle.js';
 export {
   type BundleFile,
   FileName,

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import sharp from 'sharp';
-import { type Bundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
+import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest } from './bundle/manifest.js';
 import type { Device, Provider } from './device/adapter.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
@@ -13,7 +13,7 @@ import type { SessionOptions } from './network/session.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
-import { builtInBundle, inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
+import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { thumbnail } from './render/thumbnail.js';
 import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';

@@ -24,5 +24,4 @@ export {
 export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export { shrinkPhoto } from './photo/encode.js';
-export { builtInBundle } from './reconstructor.js';
 export { type RenderOptions, renderView } from './render/render-view.js';

@@ -1,5 +1,5 @@
 import type { Cutout } from './base/image.js';
-import type { Bundle } from './bundle/load-bundle.js';
+import { type Bundle, builtInBundle } from './bundle/load-bundle.js';
 import type { ReconstructionManifest } from './bundle/manifest.js';
 import { openBoxed } from './field/boxed.js';
 import type { BoxManifest } from './field/boxed-field.js';
@@ -19,9 +19,6 @@ export interface Reconstructor {
   reconstruct(cutout: Cutout): Promise<DensityField>;
   release(): Promise<void>;
 }
-
-/** The reconstructor without weights, which needs no bundle. */
-export const builtInBundle = 'inflate';
 
 export const inflateReconstructor: Reconstructor = {
   credit: { name: builtInBundle, licence: 'MIT' },

@@ -197,3 +197,57 @@ export const OperatorAccount = z.object({
 export type OperatorAccount = z.infer<typeof OperatorAccount>;
 export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount) });
 export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
+
+const BundleKind = z.enum(['reconstruction', 'matte']);
+
+/** A bundle in one of the folders that the server searches. */
+export const InstalledBundle = z.object({
+  name: z.string(),
+  kind: BundleKind,
+  title: z.string(),
+  bytes: z.number(),
+  /** Terms of the weights. */
+  license: z.string(),
+  /** Whether the next job uses it. */
+  in_use: z.boolean(),
+});
+export type InstalledBundle = z.infer<typeof InstalledBundle>;
+
+/** A bundle of the catalog that is not installed. */
+export const OfferedBundle = z.object({
+  name: z.string(),
+  title: z.string(),
+  description: z.string(),
+  bytes: z.number(),
+  license: z.string(),
+  /** While it runs on a CPU; null if the catalog does not say. */
+  memory_bytes: z.nullable(z.number()),
+});
+export type OfferedBundle = z.infer<typeof OfferedBundle>;
+
+/** The current pull, or the last one. */
+export const BundlePull = z.object({
+  name: z.string(),
+  status: z.enum(['running', 'done', 'failed', 'canceled']),
+  received_bytes: z.number(),
+  /** 0 until it is known. */
+  total_bytes: z.number(),
+  /** Why it failed. */
+  problem: z.nullable(z.string()),
+});
+export type BundlePull = z.infer<typeof BundlePull>;
+
+export const BundleOverview = z.object({
+  /** The machine and the folder that get pulled bundles. */
+  host: z.string(),
+  directory: z.string(),
+  free_disk_bytes: z.number(),
+  installed: z.array(InstalledBundle),
+  /** Folders that are not usable bundles, and why. */
+  damaged: z.array(z.object({ name: z.string(), problem: z.string() })),
+  offered: z.array(OfferedBundle),
+  pull: z.nullable(BundlePull),
+  /** Why runners could not open the bundle that was chosen last. */
+  problem: z.nullable(z.string()),
+});
+export type BundleOverview = z.infer<typeof BundleOverview>;

@@ -39,6 +39,7 @@ import { Cursors } from './web/http/cursors.js';
 import { createHttpServer } from './web/http/http-server.js';
 import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
+import { BundleManager } from './work/bundles/bundle-manager.js';
 import { startHousekeeping } from './work/housekeeping.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
@@ -135,6 +136,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const listener = isPostgres(db)
     ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
     : undefined;
+  const bundleManager = new BundleManager({ config, reloadConfig, supervisor, log });
   let http: HttpServer | undefined;
   let stopHousekeeping = () => {};
   let stopFollowingChoice = () => {};
@@ -146,6 +148,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     http?.closeIdleConnections();
     stopHousekeeping();
     stopFollowingChoice();
+    bundleManager.cancelPull();
     const drained = drain(supervisor, listener, graceMs);
     // Delivers the last events of jobs that finish during the drain. A delivery may take 21 s, so none starts in its second
     // half.
@@ -189,7 +192,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       assetsUrl,
       rates: () => rates,
       sandbox,
-      bundles: () => supervisor.bundles,
+      bundleManager,
       isReady: () => ready,
       checkAssets: files.ping,
       onJobCreated: () => {

@@ -1,10 +1,10 @@
 import type { Config } from '@gen3d/server';
 import { bytes } from '../terminal/format.js';
-import { sizeOf } from './installed-bundles.js';
 
 /** For each reconstruction bundle that can be pulled, a line with its command, its requirements and its license. */
 export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
   const { findBundle } = await import('@gen3d/engine');
+  const { sizeOf } = await import('@gen3d/engine/bundles');
   const { modelDirs, readCatalogs } = await import('@gen3d/server');
   const directories = modelDirs(config);
   const lines: string[] = [];

@@ -1,15 +1,10 @@
 import { resolve } from 'node:path';
+import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config, PullRequirements } from '@gen3d/server';
 import { type Command, Option } from 'commander';
 import { closest, distance } from 'fastest-levenshtein';
+import { describeBundle } from '../bundles/describe-bundle.js';
 import { showDownload } from '../bundles/download-progress.js';
-import {
-  describeBundle,
-  type InstalledBundle,
-  installedBundle,
-  installedBundles,
-  sizeOf,
-} from '../bundles/installed-bundles.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
@@ -52,7 +47,8 @@ export function addModels(program: Command): void {
 }
 
 async function list(command: Command): Promise<void> {
-  const { builtInBundle, isPath } = await import('@gen3d/engine');
+  const { isPath } = await import('@gen3d/engine');
+  const { builtInBundle, installedBundle, installedBundles, sizeOf } = await import('@gen3d/engine/bundles');
   const { modelDirs, readCatalogs } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const directories = modelDirs(config);
@@ -60,7 +56,7 @@ async function list(command: Command): Promise<void> {
   // Bundles that are configured by path are outside the searched folders.
   const byPath = inUse.filter(isPath).map((folder) => installedBundle(folder, resolve(folder)));
   const bundles = [...(await installedBundles(directories)), ...(await Promise.all(byPath))];
-  if (command.optsWithGlobals().json === true) return printJson(bundles.map(describeBundle));
+  if (command.optsWithGlobals().json === true) return printJson(await Promise.all(bundles.map(describeBundle)));
 
   const useOf = (name: string) => (inUse.includes(name) ? 'in use' : '');
   const rows = bundles.map((installed) => {
@@ -84,6 +80,7 @@ interface WeightsOptions {
 
 async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command): Promise<void> {
   const { testBundle } = await import('@gen3d/engine');
+  const { installedBundle, sizeOf } = await import('@gen3d/engine/bundles');
   const { modelDirs, pullBundle, pulledModelsDir } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const { from, allowOtherWeights, precision } = weights;
@@ -109,7 +106,7 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
   say(`  weights: ${licence.weights.licence}`);
   say(`  training data: ${licence.trainingData.licence}`);
   say(`\`gen3d models use ${name}\` makes it the default ${noun(kind)}`);
-  if (command.optsWithGlobals().json === true) printJson(describeBundle(await installedBundle(name, directory)));
+  if (command.optsWithGlobals().json === true) printJson(await describeBundle(await installedBundle(name, directory)));
   else print(directory);
 }
 
@@ -121,6 +118,7 @@ function sayRequirements({ title, download, disk, freeDisk, memory }: PullRequir
 }
 
 async function verify(names: readonly string[], command: Command): Promise<void> {
+  const { installedBundles } = await import('@gen3d/engine/bundles');
   const { modelDirs } = await import('@gen3d/server');
   const bundles = await installedBundles(modelDirs(await serverConfig(command)));
   for (const name of names) requireInstalled(name, bundles);
@@ -177,7 +175,8 @@ async function use(nameOrPath: string, command: Command): Promise<void> {
 
 /** The setting for a bundle, and its value. @throws if the bundle does not exist or cannot be loaded */
 async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
-  const { builtInBundle, checkBundle, findBundle, isPath } = await import('@gen3d/engine');
+  const { checkBundle, findBundle, isPath } = await import('@gen3d/engine');
+  const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
   const { modelDirs } = await import('@gen3d/server');
   if (nameOrPath === builtInBundle) return { kind: 'bundle', value: nameOrPath };
   const directories = modelDirs(config);

@@ -1,6 +1,7 @@
 import { formLimits, type OperatorAccount, OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { Runners, runnersSummary } from '../components/runners.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
@@ -165,6 +166,7 @@ export function OperatorPage() {
         <h2>Runners</h2>
         <Runners runners={overview.runners} serverVersion={overview.version} />
       </section>
+      <Bundles />
       <section>
         <h2>Server</h2>
         <dl>

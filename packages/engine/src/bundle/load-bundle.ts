@@ -7,6 +7,9 @@ import { z } from 'zod';
 import { BundleError } from '../base/errors.js';
 import { type BundleKind, BundleName, Manifest } from './manifest.js';
 
+/** The name of the reconstructor without weights, which needs no folder. */
+export const builtInBundle = 'inflate';
+
 /** A bundle on disk whose manifest and file sizes have been checked. */
 export interface Bundle<M extends Manifest = Manifest> {
   readonly directory: string;

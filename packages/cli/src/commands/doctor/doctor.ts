@@ -1,17 +1,12 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { arch, platform, release, totalmem } from 'node:os';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { bundleOffers } from '../../bundles/bundle-offers.js';
-import {
-  describeBundle,
-  type InstalledBundle,
-  installedBundles,
-  noticePath,
-  sizeOf,
-} from '../../bundles/installed-bundles.js';
+import { describeBundle } from '../../bundles/describe-bundle.js';
 import { chooseKey, chooseServer, healthOf, type ServerOptions } from '../../connection/client.js';
 import { emptyProfile, type Profile, profilePath, readProfile } from '../../connection/profile.js';
 import { exitCode, Failed, UsageError } from '../../exit/failure.js';
@@ -42,6 +37,7 @@ export function addDoctor(program: Command): void {
 }
 
 async function doctor(command: Command): Promise<void> {
+  const { installedBundles } = await import('@gen3d/engine/bundles');
   const { modelDirs } = await import('@gen3d/server');
   const options: ServerOptions & { json?: boolean } = command.optsWithGlobals();
   const config = await serverConfig(command);
@@ -57,7 +53,8 @@ async function doctor(command: Command): Promise<void> {
   findings.push(deviceFinding(devices, config));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
-    printJson({ healthy, version: packageJson.version, findings, devices, models: bundles.map(describeBundle) });
+    const models = await Promise.all(bundles.map(describeBundle));
+    printJson({ healthy, version: packageJson.version, findings, devices, models });
   } else {
     print(report(findings, devices, bundles));
   }
@@ -150,7 +147,8 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
 }
 
 async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, matte }: Config): Promise<Finding[]> {
-  const { builtInBundle, isPath } = await import('@gen3d/engine');
+  const { isPath } = await import('@gen3d/engine');
+  const { builtInBundle, sizeOf } = await import('@gen3d/engine/bundles');
   const found = bundles.map((installed): Finding => {
     const topic = `model ${installed.name}`;
     if ('problem' in installed) return { topic, level: 'problem', text: installed.problem };
@@ -196,7 +194,12 @@ function report(
     if ('problem' in installed) return [];
     const { code, weights, trainingData } = installed.bundle.manifest.licence;
     const terms = `code: ${code.licence}; weights: ${weights.licence}; training data: ${trainingData.licence}`;
-    return [[`  ${installed.name}`, installed.notice === undefined ? terms : `${terms}. See ${noticePath(installed)}`]];
+    return [
+      [
+        `  ${installed.name}`,
+        installed.notice === undefined ? terms : `${terms}. See ${join(installed.directory, 'NOTICE.md')}`,
+      ],
+    ];
   });
   return [...lines, '', 'Devices', deviceTable(devices), '', 'Licenses', table(licenses)].join('\n');
 }

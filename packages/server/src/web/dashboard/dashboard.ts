@@ -5,6 +5,7 @@ import { limitRequests, requestLimit } from '../http/rate-limit.js';
 import { noStore, routeNotFound } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
+import { bundleRoutes } from './bundle-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
 import { keyRoutes } from './key-routes.js';
@@ -28,6 +29,7 @@ export function dashboard(services: Services): Router {
   api.use('/session', sessionRoutes(services, limit));
   api.use(requireSession(services));
   api.use(limitRequests(() => limit));
+  api.use('/operator/bundles', requireOperator, bundleRoutes(services));
   api.use('/operator', requireOperator, operatorRoutes(services));
   api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
   api.use(actForAccount(services));

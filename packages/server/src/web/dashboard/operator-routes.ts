@@ -30,7 +30,7 @@ const Credit = z.object({ usd });
 
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
-  const { bundles, db, rates } = services;
+  const { bundleManager, db, rates } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -67,7 +67,7 @@ export function operatorRoutes(services: Services): Router {
           heartbeat_at: isoTime(runner.heartbeat_at),
         })),
         rates: { ...rates() },
-        ...bundles(),
+        ...bundleManager.inUse,
         database: isPostgres(db) ? 'PostgreSQL' : 'SQLite',
         version,
         node: process.version,

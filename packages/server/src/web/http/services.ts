@@ -7,7 +7,7 @@ import type { Db } from '../../data/db/open.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import type { Sample } from '../../data/jobs/create.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
-import type { ChosenBundles } from '../../work/processes/supervisor.js';
+import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { BodyBudget } from './body-budget.js';
 import type { Cursors } from './cursors.js';
 import type { Metrics } from './metrics.js';
@@ -33,8 +33,7 @@ export interface Services {
   rates: () => Readonly<Record<string, number>>;
   /** The account of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
-  /** The bundles that the next job uses. */
-  bundles: () => ChosenBundles;
+  bundleManager: BundleManager;
   isReady: () => boolean;
   /** Resolves if the asset store works at the moment, and rejects otherwise. Cheap. */
   checkAssets: () => Promise<void>;

@@ -53,6 +53,7 @@ export class Supervisor {
   #bundles: ChosenBundles;
   /** The bundles to return to if a runner cannot open the new ones. */
   #previousBundles: ChosenBundles | undefined;
+  #bundleProblem: string | null = null;
   #draining = false;
 
   constructor(options: SupervisorOptions) {
@@ -83,6 +84,11 @@ export class Supervisor {
     for (const child of this.#children) child.send({ type: 'wake' });
   }
 
+  /** Why the bundles that were chosen last could not be opened. */
+  get bundleProblem(): string | null {
+    return this.#bundleProblem;
+  }
+
   /**
    * Replaces idle runners immediately and busy ones after their job. If the new bundles cannot be opened, the runners
    * return to the previous ones.
@@ -92,6 +98,7 @@ export class Supervisor {
     this.#options.log.info({ bundle, matte }, 'the bundles changed; runners are replaced after their job');
     this.#previousBundles ??= this.#bundles;
     this.#bundles = { bundle, matte };
+    this.#bundleProblem = null;
     for (const child of this.#children) this.#retireOutdated(child);
   }
 
@@ -237,6 +244,7 @@ export class Supervisor {
     if (child.ready || !failed || failed !== this.#bundles || !this.#previousBundles) return false;
     this.#bundles = this.#previousBundles;
     this.#previousBundles = undefined;
+    this.#bundleProblem = child.problem;
     this.#options.log.error(
       { ...failed, problem: child.problem, kept: this.#bundles },
       'a runner cannot open the new bundles; the previous ones stay in use',

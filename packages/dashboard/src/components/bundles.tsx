@@ -1,0 +1,161 @@
+import { BundleOverview, type BundlePull } from '@gen3d/schema/dashboard';
+import { useCallback, useState } from 'preact/hooks';
+import { fileSize } from '../format.js';
+import { usePolling } from '../polling.js';
+import { useSession } from '../session.js';
+import { Problem, Success, useAction } from './feedback.js';
+import { actionsColumn, type Column, Table } from './table.js';
+
+const installedColumns: readonly Column[] = [
+  { name: 'Bundle' },
+  { name: 'Purpose' },
+  { name: 'License of the weights' },
+  { name: 'Size', right: true },
+  actionsColumn,
+];
+const offeredColumns: readonly Column[] = [
+  { name: 'Bundle' },
+  { name: 'License of the weights' },
+  { name: 'Memory on a CPU', right: true },
+  { name: 'Size', right: true },
+  actionsColumn,
+];
+const purposes = { reconstruction: 'Makes the model', matte: 'Cuts the object out' } as const;
+
+/** Installed bundles and those of the catalog. Pulls them and chooses which ones the next job uses. */
+export function Bundles() {
+  const { api } = useSession();
+  const [overview, setOverview] = useState<BundleOverview>();
+  const { problem, success, run } = useAction();
+  // Restarts polling, which may be in a long pause, when a pull begins.
+  const [actions, setActions] = useState(0);
+
+  const load = useCallback(async () => {
+    const newOverview = await api.get('/operator/bundles', BundleOverview);
+    setOverview(newOverview);
+    return newOverview;
+  }, [api]);
+  usePolling(async () => (await load()).pull?.status === 'running', actions);
+
+  const change = async (method: 'POST' | 'DELETE', path: string, message: string, body?: object) => {
+    await run(async () => {
+      await api.send(method, `/operator/bundles/${path}`, body);
+      await load();
+    }, message);
+    setActions((count) => count + 1);
+  };
+
+  if (!overview) return null;
+  const { installed, damaged, offered, pull } = overview;
+  const isPulling = pull?.status === 'running';
+  return (
+    <section>
+      <h2>Bundles</h2>
+      <Problem text={problem ?? overview.problem ?? undefined} />
+      <Table columns={installedColumns}>
+        {installed.map(({ name, title, kind, license, bytes, in_use }) => (
+          <tr key={name}>
+            <td>
+              <strong>{title}</strong>
+              <br />
+              <code class="hint">{name}</code>
+            </td>
+            <td data-label="Purpose">{purposes[kind]}</td>
+            <td data-label="License of the weights">{license}</td>
+            <td class="right number" data-label="Size">
+              {bytes === 0 ? 'built in' : fileSize(bytes)}
+            </td>
+            <td class="right">
+              {in_use ? (
+                <span class="badge succeeded">In use</span>
+              ) : (
+                <button
+                  type="button"
+                  class="small"
+                  aria-label={`Use ${name}`}
+                  onClick={() => change('POST', 'use', `The next job uses ${title}.`, { name })}
+                >
+                  Use
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+        {damaged.map(({ name, problem }) => (
+          <tr key={name}>
+            <td>
+              <code>{name}</code>
+            </td>
+            <td class="full-row" colSpan={4}>
+              Damaged: {problem}
+            </td>
+          </tr>
+        ))}
+      </Table>
+      {pull && <PullStatus pull={pull} onCancel={() => change('DELETE', 'pull', 'The pull was canceled.')} />}
+      {offered.length > 0 && (
+        <>
+          <h3>Catalog</h3>
+          <Table columns={offeredColumns}>
+            {offered.map(({ name, title, description, license, memory_bytes, bytes }) => (
+              <tr key={name}>
+                <td>
+                  <strong>{title}</strong>
+                  <br />
+                  <span class="hint">{description}</span>
+                </td>
+                <td data-label="License of the weights">{license}</td>
+                <td class="right number" data-label="Memory on a CPU">
+                  {memory_bytes === null ? 'not known' : fileSize(memory_bytes)}
+                </td>
+                <td class="right number" data-label="Size">
+                  {fileSize(bytes)}
+                </td>
+                <td class="right">
+                  <button
+                    type="button"
+                    class="small"
+                    aria-label={`Pull ${name}`}
+                    disabled={isPulling}
+                    onClick={() => change('POST', 'pull', '', { name })}
+                  >
+                    Pull
+                  </button>
+                </td>
+              </tr>
+            ))}
+          </Table>
+        </>
+      )}
+      <p class="hint">
+        Bundles are pulled to <code>{overview.directory}</code> on {overview.host}, where{' '}
+        {fileSize(overview.free_disk_bytes)} are free. Other machines have their own folders.
+      </p>
+      <Success text={success} />
+    </section>
+  );
+}
+
+function PullStatus({ pull, onCancel }: { pull: BundlePull; onCancel: () => void }) {
+  const { name, status, received_bytes, total_bytes, problem } = pull;
+  if (status === 'done') return <p role="status">{name} is installed.</p>;
+  if (status === 'canceled') return null;
+  if (status === 'failed') return <Problem text={`Pulling ${name} failed: ${problem}`} />;
+  const isComplete = total_bytes > 0 && received_bytes >= total_bytes;
+  return (
+    <div class="panel">
+      <p role="status">
+        {isComplete ? `Checking ${name}` : `Pulling ${name}: ${fileSize(received_bytes)} of ${fileSize(total_bytes)}`}
+      </p>
+      <progress
+        aria-label={`Progress of ${name}`}
+        {...(total_bytes > 0 && !isComplete && { max: total_bytes, value: received_bytes })}
+      />
+      <div class="row end">
+        <button type="button" class="small" onClick={onCancel}>
+          Cancel
+        </button>
+      </div>
+    </div>
+  );
+}

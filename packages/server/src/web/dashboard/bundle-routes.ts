@@ -1,0 +1,49 @@
+import { Router } from 'express';
+import { z } from 'zod';
+import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
+import { jsonBody } from '../http/json-body.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
+import type { Services } from '../http/services.js';
+
+const Named = z.object({ name: z.string().min(1).max(200) });
+
+function nameIn(body: unknown): string {
+  const parsed = Named.safeParse(body);
+  if (!parsed.success) throw invalidRequest(parsed.error);
+  return parsed.data.name;
+}
+
+async function orRefusal(action: Promise<void>): Promise<void> {
+  await action.catch((error: unknown) => {
+    throw error instanceof BundleRefusal ? new HttpError(400, 'invalid_request', error.message) : error;
+  });
+}
+
+/** `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. */
+export function bundleRoutes(services: Services): Router {
+  const { bundleManager } = services;
+  const router = Router();
+  router
+    .route('/')
+    .get(async (_request, response) => sendJson(response, 200, await bundleManager.overview()))
+    .all(onlyMethods('GET'));
+  router
+    .route('/pull')
+    .post(jsonBody(services), async (request, response) => {
+      await orRefusal(bundleManager.pull(nameIn(request.body)));
+      sendJson(response, 202, await bundleManager.overview());
+    })
+    .delete(async (_request, response) => {
+      bundleManager.cancelPull();
+      sendJson(response, 200, await bundleManager.overview());
+    })
+    .all(onlyMethods('POST', 'DELETE'));
+  router
+    .route('/use')
+    .post(jsonBody(services), async (request, response) => {
+      await orRefusal(bundleManager.use(nameIn(request.body)));
+      sendJson(response, 200, await bundleManager.overview());
+    })
+    .all(onlyMethods('POST'));
+  return router;
+}

@@ -1,0 +1,121 @@
+import { statfs } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
+import type { BundleOverview } from '@gen3d/schema/dashboard';
+import type { Logger } from 'pino';
+import { chooseModels } from '../../chosen-models.js';
+import type { Config } from '../../config.js';
+import type { ChosenBundles, Supervisor } from '../processes/supervisor.js';
+import { modelDirs, pulledModelsDir } from '../runner/model-dirs.js';
+import { BackgroundPull } from './background-pull.js';
+import { readCatalogs } from './catalog.js';
+
+/** A request of the operator that cannot be carried out, in words. */
+export class BundleRefusal extends Error {
+  override readonly name = 'BundleRefusal';
+}
+
+export interface BundleManagerOptions {
+  config: Config;
+  /** Resolves the settings again after a choice. */
+  reloadConfig: (() => Config) | undefined;
+  supervisor: Pick<Supervisor, 'bundles' | 'bundleProblem'>;
+  log: Logger;
+}
+
+/** Lists, pulls and chooses the bundles of this machine, on behalf of the operator's page. */
+export class BundleManager {
+  readonly #options: BundleManagerOptions;
+  readonly #pull: BackgroundPull;
+
+  constructor(options: BundleManagerOptions) {
+    this.#options = options;
+    this.#pull = new BackgroundPull(options.log);
+  }
+
+  /** The bundles that the next job uses. */
+  get inUse(): ChosenBundles {
+    return this.#options.supervisor.bundles;
+  }
+
+  async overview(): Promise<BundleOverview> {
+    const { config, supervisor } = this.#options;
+    const dirs = modelDirs(config);
+    const found = await installedBundles(dirs);
+    const { bundle, matte } = this.inUse;
+    const { bavail, bsize } = await statfs(config.dataDir);
+    return {
+      host: hostname(),
+      directory: pulledModelsDir(config),
+      free_disk_bytes: bavail * bsize,
+      installed: [
+        ...found.flatMap((installed) => {
+          if ('problem' in installed) return [];
+          const { name, kind, title, licence } = installed.bundle.manifest;
+          const in_use = name === (kind === 'matte' ? matte : bundle);
+          return [{ name, kind, title, bytes: sizeOf(installed.bundle), license: licence.weights.licence, in_use }];
+        }),
+        {
+          name: builtInBundle,
+          kind: 'reconstruction',
+          title: 'Inflated silhouette',
+          bytes: 0,
+          license: 'no weights',
+          in_use: bundle === builtInBundle,
+        },
+      ],
+      damaged: found.flatMap((installed) =>
+        'problem' in installed ? [{ name: installed.name, problem: installed.problem }] : [],
+      ),
+      offered: (await readCatalogs(dirs))
+        .filter(({ manifest }) => !found.some(({ name }) => name === manifest.name))
+        .map(({ manifest, skeleton }) => ({
+          name: manifest.name,
+          title: manifest.title,
+          description: manifest.description,
+          bytes: sizeOf({ manifest }),
+          license: manifest.licence.weights.licence,
+          memory_bytes: skeleton?.memory ?? null,
+        })),
+      pull: this.#pull.status,
+      problem: supervisor.bundleProblem,
+    };
+  }
+
+  /** Starts to pull a bundle of the catalog. @throws {BundleRefusal} */
+  async pull(name: string): Promise<void> {
+    const { config } = this.#options;
+    const dirs = modelDirs(config);
+    if (!(await readCatalogs(dirs)).some(({ manifest }) => manifest.name === name)) {
+      throw new BundleRefusal(`The catalog has no bundle called ${name}`);
+    }
+    if (!this.#pull.start({ name, directory: pulledModelsDir(config), modelDirs: dirs })) {
+      throw new BundleRefusal(`${this.#pull.status?.name} is being pulled. Wait until it is done, or cancel it.`);
+    }
+  }
+
+  cancelPull(): void {
+    this.#pull.cancel();
+  }
+
+  /** Makes a bundle the default, as `gen3d models use` does. @throws {BundleRefusal} */
+  async use(name: string): Promise<void> {
+    const { config, reloadConfig } = this.#options;
+    const kind = await this.#settingOf(name);
+    await chooseModels(config.dataDir, { [kind]: name });
+    const resolved = reloadConfig?.()[kind];
+    if (resolved !== name) {
+      throw new BundleRefusal(
+        `${name} is saved as the default, but --${kind}, GEN3D_${kind.toUpperCase()} or the config file overrides it with ${resolved ?? config[kind]}. Remove that setting and restart the server.`,
+      );
+    }
+  }
+
+  async #settingOf(name: string): Promise<'bundle' | 'matte'> {
+    if (name === builtInBundle) return 'bundle';
+    const installed = (await installedBundles(modelDirs(this.#options.config))).find((one) => one.name === name);
+    if (!installed) throw new BundleRefusal(`No bundle called ${name} is installed`);
+    if ('problem' in installed) throw new BundleRefusal(installed.problem);
+    return installed.bundle.manifest.kind === 'matte' ? 'matte' : 'bundle';
+  }
+}
