@@ -1,10 +1,10 @@
 const usdFormat = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 export const usd = (amount: number): string => usdFormat.format(amount);
 
-/** Such as `93 kB` or `1.7 GB`. */
+/** Such as `93 kB` or `1.7 GB`, with a no-break space. */
 export function fileSize(bytes: number): string {
-  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)} kB`;
-  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+  if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)}\u00a0kB`;
+  return bytes < 1e9 ? `${Math.round(bytes / 1e6)}\u00a0MB` : `${(bytes / 1e9).toFixed(1)}\u00a0GB`;
 }
 
 const dateTimeFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });

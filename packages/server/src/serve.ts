@@ -4,6 +4,7 @@ import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { createLog } from './base/log.js';
 import { guardedAgent } from './base/net/guarded-agent.js';
+import { chooseModels } from './chosen-models.js';
 import type { Config } from './config.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './data/accounts/bootstrap.js';
@@ -136,7 +137,13 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
   const listener = isPostgres(db)
     ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
     : undefined;
-  const bundleManager = new BundleManager({ config, reloadConfig, supervisor, log });
+  const bundleManager = new BundleManager({
+    config,
+    choose: (choice) => chooseModels(config.dataDir, choice),
+    reloadConfig,
+    runners: supervisor,
+    log,
+  });
   let http: HttpServer | undefined;
   let stopHousekeeping = () => {};
   let stopFollowingChoice = () => {};

@@ -49,53 +49,60 @@ export function Bundles() {
   const { installed, damaged, offered, pull } = overview;
   const isPulling = pull?.status === 'running';
   return (
-    <section>
-      <h2>Bundles</h2>
-      <Problem text={problem ?? overview.problem ?? undefined} />
-      <Table columns={installedColumns}>
-        {installed.map(({ name, title, kind, license, bytes, in_use }) => (
-          <tr key={name}>
-            <td>
-              <strong>{title}</strong>
-              <br />
-              <code class="hint">{name}</code>
-            </td>
-            <td data-label="Purpose">{purposes[kind]}</td>
-            <td data-label="License of the weights">{license}</td>
-            <td class="right number" data-label="Size">
-              {bytes === 0 ? 'built in' : fileSize(bytes)}
-            </td>
-            <td class="right">
-              {in_use ? (
-                <span class="badge succeeded">In use</span>
-              ) : (
-                <button
-                  type="button"
-                  class="small"
-                  aria-label={`Use ${name}`}
-                  onClick={() => change('POST', 'use', `The next job uses ${title}.`, { name })}
-                >
-                  Use
-                </button>
-              )}
-            </td>
-          </tr>
-        ))}
-        {damaged.map(({ name, problem }) => (
-          <tr key={name}>
-            <td>
-              <code>{name}</code>
-            </td>
-            <td class="full-row" colSpan={4}>
-              Damaged: {problem}
-            </td>
-          </tr>
-        ))}
-      </Table>
-      {pull && <PullStatus pull={pull} onCancel={() => change('DELETE', 'pull', 'The pull was canceled.')} />}
+    <>
+      <section>
+        <h2>Bundles</h2>
+        <Problem text={problem ?? overview.problem ?? undefined} />
+        <Table columns={installedColumns}>
+          {installed.map(({ name, title, kind, license, bytes, in_use }) => (
+            <tr key={name}>
+              <td>
+                <strong>{title}</strong>
+                <br />
+                <code class="hint">{name}</code>
+              </td>
+              <td data-label="Purpose">{purposes[kind]}</td>
+              <td data-label="License of the weights">{license}</td>
+              <td class="right number" data-label="Size">
+                {bytes === 0 ? 'built in' : fileSize(bytes)}
+              </td>
+              <td class="right">
+                {in_use ? (
+                  <span class="badge succeeded">In use</span>
+                ) : (
+                  <button
+                    type="button"
+                    class="small"
+                    aria-label={`Use ${name}`}
+                    onClick={() => change('POST', 'use', `The next job uses ${title}.`, { name })}
+                  >
+                    Use
+                  </button>
+                )}
+              </td>
+            </tr>
+          ))}
+          {damaged.map(({ name, problem }) => (
+            <tr key={name}>
+              <td>
+                <code>{name}</code>
+              </td>
+              <td class="full-row" colSpan={4}>
+                Damaged: {problem}
+              </td>
+            </tr>
+          ))}
+        </Table>
+        {pull && <PullStatus pull={pull} onCancel={() => change('DELETE', 'pull', 'The pull was canceled.')} />}
+        <Success text={success} />
+      </section>
       {offered.length > 0 && (
-        <>
-          <h3>Catalog</h3>
+        <section>
+          <h2>Catalog</h2>
+          <p class="hint">
+            Bundles are pulled to <code>{overview.directory}</code> on {overview.host}, where{' '}
+            {fileSize(overview.free_disk_bytes)} are free. Other machines have their own folders.
+          </p>
           <Table columns={offeredColumns}>
             {offered.map(({ name, title, description, license, memory_bytes, bytes }) => (
               <tr key={name}>
@@ -125,14 +132,9 @@ export function Bundles() {
               </tr>
             ))}
           </Table>
-        </>
+        </section>
       )}
-      <p class="hint">
-        Bundles are pulled to <code>{overview.directory}</code> on {overview.host}, where{' '}
-        {fileSize(overview.free_disk_bytes)} are free. Other machines have their own folders.
-      </p>
-      <Success text={success} />
-    </section>
+    </>
   );
 }
 

@@ -3,23 +3,26 @@ import { hostname } from 'node:os';
 import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
 import type { Logger } from 'pino';
-import { chooseModels } from '../../chosen-models.js';
 import type { Config } from '../../config.js';
-import type { ChosenBundles, Supervisor } from '../processes/supervisor.js';
-import { modelDirs, pulledModelsDir } from '../runner/model-dirs.js';
 import { BackgroundPull } from './background-pull.js';
 import { readCatalogs } from './catalog.js';
+import { modelDirs, pulledModelsDir } from './model-dirs.js';
 
 /** A request of the operator that cannot be carried out, in words. */
 export class BundleRefusal extends Error {
   override readonly name = 'BundleRefusal';
 }
 
+type BundleSettings = Pick<Config, 'bundle' | 'matte'>;
+
 export interface BundleManagerOptions {
   config: Config;
+  /** Saves a choice, as `gen3d models use` does. */
+  choose: (choice: Partial<BundleSettings>) => Promise<void>;
   /** Resolves the settings again after a choice. */
-  reloadConfig: (() => Config) | undefined;
-  supervisor: Pick<Supervisor, 'bundles' | 'bundleProblem'>;
+  reloadConfig: (() => BundleSettings) | undefined;
+  /** What runners use, and why they could not open the bundles that were chosen last. */
+  runners: { readonly bundles: BundleSettings; readonly bundleProblem: string | null };
   log: Logger;
 }
 
@@ -34,12 +37,12 @@ export class BundleManager {
   }
 
   /** The bundles that the next job uses. */
-  get inUse(): ChosenBundles {
-    return this.#options.supervisor.bundles;
+  get inUse(): BundleSettings {
+    return this.#options.runners.bundles;
   }
 
   async overview(): Promise<BundleOverview> {
-    const { config, supervisor } = this.#options;
+    const { config, runners } = this.#options;
     const dirs = modelDirs(config);
     const found = await installedBundles(dirs);
     const { bundle, matte } = this.inUse;
@@ -78,7 +81,7 @@ export class BundleManager {
           memory_bytes: skeleton?.memory ?? null,
         })),
       pull: this.#pull.status,
-      problem: supervisor.bundleProblem,
+      problem: runners.bundleProblem,
     };
   }
 
@@ -100,9 +103,9 @@ export class BundleManager {
 
   /** Makes a bundle the default, as `gen3d models use` does. @throws {BundleRefusal} */
   async use(name: string): Promise<void> {
-    const { config, reloadConfig } = this.#options;
+    const { config, choose, reloadConfig } = this.#options;
     const kind = await this.#settingOf(name);
-    await chooseModels(config.dataDir, { [kind]: name });
+    await choose({ [kind]: name });
     const resolved = reloadConfig?.()[kind];
     if (resolved !== name) {
       throw new BundleRefusal(

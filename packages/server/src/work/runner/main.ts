@@ -9,10 +9,10 @@ import { isUnavailable } from '../../data/db/unavailable.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
 import { openFileStores } from '../../data/installation/file-stores.js';
 import { keepAnnounced } from '../../data/runners/registry.js';
+import { modelDirs } from '../bundles/model-dirs.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { FromChild, ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
-import { modelDirs } from './model-dirs.js';
 import { Runner } from './runner.js';
 import { ThreadedEngine } from './threaded-engine.js';
 
