@@ -6,7 +6,15 @@ export {
   installedBundles,
   sizeOf,
 } from './bundle/installed-bundles.js';
-export { type Bundle, builtInBundle, loadBundle, parseJson, parseManifest, sha256Of, verifyBundle } from './bundle/load-bundle.js';
+export {
+  type Bundle,
+  builtInBundle,
+  loadBundle,
+  parseJson,
+  parseManifest,
+  sha256Of,
+  verifyBundle,
+} from './bundle/load-bundle.js';
 export {
   type BundleFile,
   FileName,
