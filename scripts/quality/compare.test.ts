@@ -3,20 +3,20 @@ import { compare } from './compare.mjs';
 import { KdTree } from './kd-tree.mjs';
 import { seededRandom } from './random.mjs';
 
-test('the tree finds what trying every point finds, also where many points lie in one place', () => {
+test('the k-d tree finds the same points as an exhaustive search, also where many points coincide', () => {
   const random = seededRandom(7);
   const points = Float32Array.from({ length: 3 * 900 }, () => Math.round(random() * 12) / 12);
   const queries = Float32Array.from({ length: 3 * 200 }, () => 1.5 * random() - 0.25);
   const { ids, distances } = new KdTree(points).nearest(queries);
   for (let q = 0; q < 200; q++) {
-    let shortest = Infinity;
-    for (let p = 0; p < 900; p++) shortest = Math.min(shortest, distance(queries, q, points, p));
-    expect(distances[q]).toBeCloseTo(shortest, 6);
-    expect(distance(queries, q, points, ids[q]!)).toBeCloseTo(shortest, 6);
+    let minimum = Infinity;
+    for (let p = 0; p < 900; p++) minimum = Math.min(minimum, distance(queries, q, points, p));
+    expect(distances[q]).toBeCloseTo(minimum, 6);
+    expect(distance(queries, q, points, ids[q]!)).toBeCloseTo(minimum, 6);
   }
 });
 
-test('a model that is the object itself, but turned, tilted, small and elsewhere, is as near as two samplings are', () => {
+test('a rotated, tilted, scaled and moved copy of the object is as close as another sampling of it', () => {
   const truth = painted(hook(6000, 1), [200, 100, 50]);
   const model = { ...painted(hook(6000, 2), [200, 100, 50]) };
   for (const [yaw, tilt] of [
@@ -31,7 +31,7 @@ test('a model that is the object itself, but turned, tilted, small and elsewhere
   }
 });
 
-test('a part that the model lacks costs recall: the Chamfer distance grows and the F-scores fall', () => {
+test('a missing part costs recall: the Chamfer distance grows and the F-score falls', () => {
   const truth = painted(hook(6000, 1), [128, 128, 128]);
   const whole = compare(painted(hook(6000, 2), [128, 128, 128]), truth, 1);
   const half = compare(painted(hook(6000, 2).slice(0, 9000), [128, 128, 128]), truth, 1);
@@ -39,22 +39,22 @@ test('a part that the model lacks costs recall: the Chamfer distance grows and t
   expect(half.fScores[0]).toBeLessThan(whole.fScores[0]! - 0.1);
 });
 
-test('a model darker than the paint all over has no colour error, one of another colour has', () => {
+test('a uniformly darker model has no color error, and a model of another color has one', () => {
   const truth = painted(hook(3000, 1), [200, 100, 50]);
   expect(compare(painted(hook(3000, 2), [100, 50, 25]), truth, 1).colorSeen).toBeLessThan(0.01);
   // Brought to the same brightness, (117, 117, 117) is 83, 17 and 67 away.
   expect(compare(painted(hook(3000, 2), [90, 90, 90]), truth, 1).colorSeen).toBeCloseTo((83 + 17 + 67) / 3 / 255, 2);
 });
 
-test('points that the photo shows are told from those it does not', () => {
+test('points that the photo shows are distinguished from the others', () => {
   const truth = painted(hook(6000, 1), [10, 10, 10]);
-  // Only the first arm is on the photo, and only it is in the model.
+  // The photo shows only the first arm, and the model has only that one.
   truth.seen.fill(0, 3000);
   const figures = compare(painted(hook(6000, 2).slice(0, 9000), [10, 10, 10]), truth, 1);
   expect(figures.chamferSeen).toBeLessThan(figures.chamferUnseen);
 });
 
-/** Points on two flat arms of unequal length that meet at a corner: no turn but the right one fits. */
+/** Points on two flat arms of unequal length that meet at a corner: only one rotation fits. */
 function hook(count: number, seed: number): Float32Array {
   const random = seededRandom(seed);
   const points = new Float32Array(3 * count);
@@ -80,8 +80,8 @@ function moved(points: Float32Array, yaw: number, tilt: number): Float32Array {
   for (let i = 0; i < points.length; i += 3) {
     const [x, y, z] = [points[i]!, points[i + 1]!, points[i + 2]!];
     const [tiltedY, tiltedZ] = [Math.cos(tilt) * y - Math.sin(tilt) * z, Math.sin(tilt) * y + Math.cos(tilt) * z];
-    const turnedX = Math.cos(yaw) * x + Math.sin(yaw) * tiltedZ;
-    result.set([turnedX / 3 + 5, tiltedY / 3, (Math.cos(yaw) * tiltedZ - Math.sin(yaw) * x) / 3 - 1], i);
+    const rotatedX = Math.cos(yaw) * x + Math.sin(yaw) * tiltedZ;
+    result.set([rotatedX / 3 + 5, tiltedY / 3, (Math.cos(yaw) * tiltedZ - Math.sin(yaw) * x) / 3 - 1], i);
   }
   return result;
 }

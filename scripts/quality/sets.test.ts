@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { requireFrom, root } from '../repository.mjs';
-import { readSet } from './read-set.mjs';
+import { readSet, type View } from './read-set.mjs';
 
 const sharp = requireFrom('engine')('sharp');
 const folderOf = (path: string) => join(root, path);
@@ -16,7 +16,7 @@ const sets = [
 describe.each(sets)('the $name set', ({ folder, atLeast }) => {
   const objects = readSet(folder);
 
-  test('has every object it lists, of kinds that training makes and of others, each with its terms', () => {
+  test('has every object of its list, of kinds that training makes and of others, each with its license', () => {
     const notice = readFileSync(join(folder, 'NOTICE.md'), 'utf8');
     expect(objects.map(({ id }) => id)).toEqual(listOf(folder).objects.map(({ id }: { id: string }) => id));
     expect(objects.length).toBeGreaterThanOrEqual(atLeast);
@@ -25,18 +25,18 @@ describe.each(sets)('the $name set', ({ folder, atLeast }) => {
       expect(notice).toMatch(new RegExp(`^\\| \`${id}\` \\| .+ \\| .+ \\| (CC0|CC BY|BSD) `, 'm'));
   });
 
-  test('fills the frame [-1, 1] with evenly spread points', () => {
+  test('has points that fill the frame [-1, 1]', () => {
     for (const object of objects) {
       const { positions, colors, seen } = object.truth();
       expect(positions.length, object.id).toBe(3 * 16384);
       expect([colors.length, seen.length]).toEqual([3 * 16384, 16384]);
-      const reach = positions.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+      const reach = positions.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
       expect(reach, object.id).toBeGreaterThan(0.98);
       expect(reach, object.id).toBeLessThanOrEqual(1);
     }
   });
 
-  test('knows where its photos were taken from: the points that one shows lie on it', {
+  test('has the views of its photos: the points that a photo shows project onto the object', {
     timeout: 300_000,
   }, async () => {
     for (const object of objects) {
@@ -53,16 +53,16 @@ describe.each(sets)('the $name set', ({ folder, atLeast }) => {
   });
 });
 
-test('what is measured on comes from none of the sources that may be tuned on', () => {
-  const [measured, tuned] = sets.map(({ folder }) =>
+test('the benchmark and the validation set share no source', () => {
+  const [benchmark, validation] = sets.map(({ folder }) =>
     Object.values<{ package?: string; repository?: string }>(listOf(folder).sources).map(
       ({ package: name, repository }) => name ?? repository,
     ),
   );
-  expect(measured!.filter((source) => tuned!.includes(source))).toEqual([]);
+  expect(benchmark!.filter((source) => validation!.includes(source))).toEqual([]);
 });
 
-test('both sets together stay small enough to clone', () => {
+test('both sets together are less than 15 MB', () => {
   const bytes = sets
     .flatMap(({ folder }) => ['photos', 'points'].map((name) => join(folder, name)))
     .flatMap((folder) => readdirSync(folder).map((file) => statSync(join(folder, file)).size))
@@ -70,25 +70,20 @@ test('both sets together stay small enough to clone', () => {
   expect(bytes).toBeLessThan(15e6);
 });
 
-interface Taken {
-  readonly cameraToObject: readonly number[];
-  readonly fovDegrees: number;
-}
-
-/** Pixels [column, row] of the points that a photo shows. */
+/** The pixels [column, row] of the points that a photo shows. */
 function projected(
   truth: { positions: Float32Array; seen: Uint8Array },
-  { cameraToObject: m, fovDegrees }: Taken,
+  { cameraToObject: m, fovDegrees }: View,
   view: number,
 ) {
   const focal = 256 / Math.tan((fovDegrees * Math.PI) / 360);
   const pixels: [number, number][] = [];
   truth.seen.forEach((views, point) => {
     if ((views & (1 << view)) === 0) return;
-    const away = [0, 1, 2].map((axis) => truth.positions[3 * point + axis]! - m[4 * axis + 3]!);
+    const offset = [0, 1, 2].map((axis) => truth.positions[3 * point + axis]! - m[4 * axis + 3]!);
     // The columns of the matrix are the camera's right, up and back axes.
     const [right, up, back] = [0, 1, 2].map((axis) =>
-      [0, 1, 2].reduce((sum, row) => sum + m[4 * row + axis]! * away[row]!, 0),
+      [0, 1, 2].reduce((sum, row) => sum + m[4 * row + axis]! * offset[row]!, 0),
     ) as [number, number, number];
     pixels.push([Math.floor(256 - (focal * right) / back), Math.floor(256 + (focal * up) / back)]);
   });

@@ -4,30 +4,30 @@ import { sphereModel } from './sphere.mjs';
 import { isWatertight } from './watertight.mjs';
 
 const level = { elevationRadians: 0, halfTangent: 0.18, foregroundRatio: 0.86 };
-const ball = sphereModel(photo(() => true)).mesh;
+const sphere = sphereModel(photo(() => true)).mesh;
 
-test('a ball has the outline of a disc anywhere on the photo, and four fifths of a square', () => {
+test('a sphere matches a disc anywhere in the photo, and about four fifths of a square', () => {
   const disc = photo((x, y) => Math.hypot(x - 60, y - 130) < 40);
   const square = photo((x, y) => Math.max(Math.abs(x - 100), Math.abs(y - 100)) < 70);
-  expect(silhouetteIou(ball, disc, level)).toBeGreaterThan(0.97);
-  expect(silhouetteIou(ball, square, level)).toBeCloseTo(Math.PI / 4, 1);
+  expect(silhouetteIou(sphere, disc, level)).toBeGreaterThan(0.97);
+  expect(silhouetteIou(sphere, square, level)).toBeCloseTo(Math.PI / 4, 1);
 });
 
-test('a flat plate seen from above is an ellipse, if the angle it was seen from is the right one', () => {
-  const positions = ball.positions.map((value, i) => (i % 3 === 1 ? value / 100 : value));
+test('a flat plate seen from above matches an ellipse at the right elevation only', () => {
+  const positions = sphere.positions.map((value, i) => (i % 3 === 1 ? value / 100 : value));
   const ellipse = photo((x, y) => Math.hypot((x - 100) / 80, (y - 100) / 40) < 1);
   const narrow = { halfTangent: 0.02, foregroundRatio: 0.86 };
-  const plate = { ...ball, positions };
+  const plate = { ...sphere, positions };
   expect(silhouetteIou(plate, ellipse, { ...narrow, elevationRadians: Math.PI / 6 })).toBeGreaterThan(0.95);
   expect(silhouetteIou(plate, ellipse, { ...narrow, elevationRadians: Math.PI / 3 })).toBeLessThan(0.7);
 });
 
-test('a mesh closes if every edge is walked both ways, also where vertices are split along a seam', () => {
-  expect(isWatertight(ball)).toBe(true);
-  expect(isWatertight({ ...ball, indices: ball.indices.slice(3) })).toBe(false);
-  const split = { positions: new Float32Array(3 * ball.indices.length), indices: ball.indices.map((_, i) => i) };
-  ball.indices.forEach((vertex, i) => {
-    split.positions.set(ball.positions.subarray(3 * vertex, 3 * vertex + 3), 3 * i);
+test('a mesh is closed if every edge has its opposite, also where vertices are split along a seam', () => {
+  expect(isWatertight(sphere)).toBe(true);
+  expect(isWatertight({ ...sphere, indices: sphere.indices.slice(3) })).toBe(false);
+  const split = { positions: new Float32Array(3 * sphere.indices.length), indices: sphere.indices.map((_, i) => i) };
+  sphere.indices.forEach((vertex, i) => {
+    split.positions.set(sphere.positions.subarray(3 * vertex, 3 * vertex + 3), 3 * i);
   });
   expect(isWatertight(split)).toBe(true);
 });
