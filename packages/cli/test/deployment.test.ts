@@ -214,7 +214,7 @@ test('all grace periods are longer than the drain of the server', () => {
     ...units.flatMap((path) => [...read(path).matchAll(/^TimeoutStopSec=(\d+)$/gm)]),
   ].map(([, seconds]) => Number(seconds));
   expect(graces).toHaveLength(6);
-  expect(read('packages/server/src/serve.ts')).toContain('drainGraceMs = 30_000');
+  expect(read('packages/server/src/service-parts.ts')).toContain('drainGraceMs = 30_000');
   for (const seconds of graces) expect(seconds).toBeGreaterThanOrEqual(45);
 });
 

@@ -24,7 +24,7 @@ describe('admin backup', () => {
     await gen3d(['admin', 'backup', 'precious']);
     const { code, stdout, stderr } = await gen3d(['admin', 'backup', 'precious']);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: .*precious exists already/);
+    expect(stderr).toMatch(/^error: .*precious already exists/);
   });
 });
 
