@@ -84,7 +84,7 @@ module.exports = {
     // and checks them.
     ...oneWay(server, [
       'base',
-      'chosen-models',
+      'chosen-bundles',
       'config',
       'data',
       'work',
@@ -99,13 +99,13 @@ module.exports = {
       name: `${server}: only the top loads the settings`,
       severity: 'error',
       from: { path: `^${server}/(base|data|work|web)/`, pathNot: tests },
-      to: { path: `^${server}/(config|chosen-models)\\.ts$`, dependencyTypesNot: ['type-only'] },
+      to: { path: `^${server}/(config|chosen-bundles)\\.ts$`, dependencyTypesNot: ['type-only'] },
     },
     {
       name: `${server}/data/db takes plain values, not settings`,
       severity: 'error',
       from: { path: `^${server}/data/db/`, pathNot: tests },
-      to: { path: `^${server}/(config|chosen-models)\\.ts$` },
+      to: { path: `^${server}/(config|chosen-bundles)\\.ts$` },
     },
     {
       name: `${server}: only web/ knows HTTP`,

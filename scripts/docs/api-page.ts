@@ -80,7 +80,7 @@ const delivery = {
   user_id: '01JZ8PZ0W4B2E7C9F1G3H5J8KM',
   timestamp: '2026-01-31T12:00:07.214Z',
 };
-/** What some objects look like. Each is checked by its schema. */
+/** Examples of some objects. Each is checked by its schema. */
 const examples: Readonly<Record<string, object>> = {
   Task: Task.parse({
     task_id: job,

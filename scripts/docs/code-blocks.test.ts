@@ -188,7 +188,7 @@ function typeErrors(blocks: readonly Block[]): string[] {
   });
 }
 
-/** What is wrong with a command. Undefined for correct and for unknown commands. */
+/** The problem of a command. Undefined for correct and for unknown commands. */
 async function problemOf(words: Words, page: string, { inline = false } = {}): Promise<string | undefined> {
   const [command = '', ...args] = words;
   if (command === 'gen3d') return gen3dProblem(args, inline);

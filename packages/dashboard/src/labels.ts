@@ -9,7 +9,7 @@ export const statusLabels: Record<Task['status'], string> = {
   CANCELED: 'Canceled',
 };
 
-/** What to do about a failed job, by its error code. */
+/** Advice for a failed job, by its error code. */
 export const failureAdvice: Record<string, string> = {
   image_fetch_failed: 'Open the URL in a browser to check it, or upload the photo itself.',
   image_too_large: 'Use a smaller photo: at most 25 MiB and 100 megapixels.',

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../test/kit.js';
 import { ConfigError } from './base/errors.js';
-import { chooseModels } from './chosen-models.js';
+import { chooseBundles } from './chosen-bundles.js';
 import { defaultDataDir, loadConfig, settings } from './config.js';
 
 describe('settings', () => {
@@ -37,8 +37,8 @@ describe('settings', () => {
 
   test('for bundles: the choice of `gen3d models use` overrides the built-in default, and any other setting overrides it', async () => {
     const dataDir = temporaryFolder();
-    await chooseModels(dataDir, { bundle: 'chosen' });
-    await chooseModels(dataDir, { matte: 'chosen-matte' });
+    await chooseBundles(dataDir, { bundle: 'chosen' });
+    await chooseBundles(dataDir, { matte: 'chosen-matte' });
     const both = { bundle: 'chosen', matte: 'chosen-matte' };
     expect(loadConfig({ dataDir }, {})).toMatchObject(both);
     expect(loadConfig({}, { GEN3D_DATA_DIR: dataDir })).toMatchObject(both);

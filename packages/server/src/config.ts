@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { ConfigError } from './base/errors.js';
 import { maxUsd } from './base/money.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
-import { type ChosenModels, chosenModelsPath, readChosenModels } from './chosen-models.js';
+import { type BundleChoice, bundleChoicePath, readBundleChoice } from './chosen-bundles.js';
 
 /** The platform's folder for application data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
@@ -287,12 +287,12 @@ function describeIssue({ path: [key], message }: z.core.$ZodIssue): string {
   return message.startsWith('must ') ? `${names} ${message}` : `${names}: ${message}`;
 }
 
-function chosenIn(dataDir: string): ChosenModels {
+function chosenIn(dataDir: string): BundleChoice {
   try {
-    return readChosenModels(resolve(dataDir));
+    return readBundleChoice(resolve(dataDir));
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const path = chosenModelsPath(resolve(dataDir));
+    const path = bundleChoicePath(resolve(dataDir));
     throw new ConfigError(`Cannot use ${path}: ${reason}. Delete it and run \`gen3d models use\` again`, { cause });
   }
 }

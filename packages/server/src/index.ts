@@ -7,7 +7,7 @@ export {
 } from './admin.js';
 export { AdminError, ConfigError } from './base/errors.js';
 export { createLog } from './base/log.js';
-export { type ChosenModels, chooseModels } from './chosen-models.js';
+export { type BundleChoice, chooseBundles } from './chosen-bundles.js';
 export { type Config, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
 export { type Backup, backup } from './data/moving/backup.js';
 export { type Move, type MoveReport, migrateTo } from './data/moving/migrate-to.js';

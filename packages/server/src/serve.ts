@@ -4,7 +4,7 @@ import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import { createLog } from './base/log.js';
 import { guardedAgent } from './base/net/guarded-agent.js';
-import { chooseModels } from './chosen-models.js';
+import { chooseBundles } from './chosen-bundles.js';
 import type { Config } from './config.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './data/accounts/bootstrap.js';
@@ -139,7 +139,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     : undefined;
   const bundleManager = new BundleManager({
     config,
-    choose: (choice) => chooseModels(config.dataDir, choice),
+    choose: (choice) => chooseBundles(config.dataDir, choice),
     reloadConfig,
     runners: supervisor,
     log,

@@ -3,7 +3,7 @@ import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { watchChosenModels } from './chosen-models.js';
+import { watchBundleChoice } from './chosen-bundles.js';
 import type { Config } from './config.js';
 import type { Listener, Notifier } from './data/db/notifications.js';
 import type { Db } from './data/db/open.js';
@@ -58,7 +58,7 @@ export function followChosenBundles(
   supervisor: Supervisor,
   log: Logger,
 ): () => void {
-  return watchChosenModels(dataDir, () => {
+  return watchBundleChoice(dataDir, () => {
     try {
       supervisor.useBundles(reloadConfig());
     } catch (error) {

@@ -1,4 +1,4 @@
-// Slow because most tests need a server with a runner of its own, and each takes seconds to start.
+// Slow because most tests need their own server and runner, and each takes seconds to start.
 import { hostname } from 'node:os';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';

@@ -4,7 +4,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
-import { chooseModels } from '../src/chosen-models.js';
+import { chooseBundles } from '../src/chosen-bundles.js';
 import { openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
@@ -36,7 +36,7 @@ async function serverThatUses(bundle: string, settings = {}) {
   const messages: string[] = [];
   const log = pino({}, { write: (line: string) => messages.push(JSON.parse(line).msg) });
   const installation = await newInstallation();
-  await chooseModels(installation.dataDir, { bundle });
+  await chooseBundles(installation.dataDir, { bundle });
   const server = await startServer({ ...coarse, ...installation, ...settings }, { log });
   return { server, messages, modelsDir: join(installation.dataDir, 'models') };
 }
@@ -46,7 +46,7 @@ test('a bundle that is chosen while the server runs makes the next job', async (
   await writeBallBundle(modelsDir, 'ball', { kind: 'planes' });
   expect(await bundleOfNextJob(server)).toBe('inflate');
 
-  await chooseModels(server.config.dataDir, { bundle: 'ball' });
+  await chooseBundles(server.config.dataDir, { bundle: 'ball' });
   await until(async () => messages.filter((message) => message === 'runner is ready').length === 2);
   expect(await bundleOfNextJob(server)).toBe('ball');
 });
@@ -56,7 +56,7 @@ test('a chosen bundle that cannot be opened leaves the previous one in use', asy
   const graph = join(await writeBallBundle(modelsDir, 'broken', { kind: 'planes' }), 'encoder.onnx');
   await writeFile(graph, Buffer.alloc((await readFile(graph)).length, 0xff));
 
-  await chooseModels(server.config.dataDir, { bundle: 'broken' });
+  await chooseBundles(server.config.dataDir, { bundle: 'broken' });
   await until(async () => messages.includes('a runner cannot open the new bundles; the previous ones stay in use'));
   expect(await bundleOfNextJob(server)).toBe('inflate');
 });
@@ -64,6 +64,6 @@ test('a chosen bundle that cannot be opened leaves the previous one in use', asy
 test('a setting for the bundle beats the choice', async () => {
   const { server, modelsDir } = await serverThatUses('ball', { bundle: 'inflate' });
   await writeBallBundle(modelsDir, 'ball', { kind: 'planes' });
-  await chooseModels(server.config.dataDir, { bundle: 'ball' });
+  await chooseBundles(server.config.dataDir, { bundle: 'ball' });
   expect(await bundleOfNextJob(server)).toBe('inflate');
 });

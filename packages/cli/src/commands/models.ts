@@ -158,10 +158,10 @@ async function problemOf(installed: InstalledBundle): Promise<string | undefined
 }
 
 async function use(nameOrPath: string, command: Command): Promise<void> {
-  const { chooseModels } = await import('@gen3d/server');
+  const { chooseBundles } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const { kind, value } = await choiceOf(nameOrPath, config);
-  await chooseModels(config.dataDir, { [kind]: value });
+  await chooseBundles(config.dataDir, { [kind]: value });
 
   const inUse = (await serverConfig(command))[kind];
   if (command.optsWithGlobals().json === true) printJson({ [kind]: value });

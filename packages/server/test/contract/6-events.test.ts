@@ -1,4 +1,4 @@
-// The built server in a process of its own, which trusts the authority that this test makes: real HTTPS to a real receiver.
+// The built server in its own process, which trusts the authority that this test makes: real HTTPS to a real receiver.
 import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

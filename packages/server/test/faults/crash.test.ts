@@ -1,4 +1,4 @@
-// What a 202 promises: regardless of which process is killed and when, the job ends once, is charged once, and its last
+// The promise of a 202: regardless of which process is killed and when, the job ends once, is charged once, and its last
 // event is delivered. Slow because a start follows each kill, and takes seconds. GEN3D_TEST_SEED=NUMBER repeats a run.
 import { writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';

@@ -32,7 +32,7 @@ export interface Move {
 }
 
 export interface MoveReport {
-  /** What the database contained. `finished`: it was copied before, and was left unchanged. */
+  /** State of the target database. `finished`: it was copied before, and was left unchanged. */
   found: Progress;
   /** Rows of each table on both sides, which are equal. Empty if the copy was finished before. */
   tables: { table: CopiedTable; source: number; target: number }[];

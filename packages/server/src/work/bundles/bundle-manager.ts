@@ -21,7 +21,7 @@ export interface BundleManagerOptions {
   choose: (choice: Partial<BundleSettings>) => Promise<void>;
   /** Resolves the settings again after a choice. */
   reloadConfig: (() => BundleSettings) | undefined;
-  /** What runners use, and why they could not open the bundles that were chosen last. */
+  /** The bundles that runners use, and why they could not open the last choice. */
   runners: { readonly bundles: BundleSettings; readonly bundleProblem: string | null };
   log: Logger;
 }

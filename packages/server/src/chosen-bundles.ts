@@ -4,35 +4,35 @@ import { z } from 'zod';
 import { writeDurably } from './base/durable-file.js';
 
 /** The bundles that `gen3d models use` made the defaults of this data directory. */
-const ChosenModels = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
-export type ChosenModels = z.infer<typeof ChosenModels>;
+const BundleChoice = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
+export type BundleChoice = z.infer<typeof BundleChoice>;
 
 /** In the same folder as the pulled bundles, so that both are copied together. */
-export const chosenModelsPath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
+export const bundleChoicePath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
 
 /** A missing file is an empty choice. @throws {Error} that says what is wrong with the file */
-export function readChosenModels(dataDir: string): ChosenModels {
+export function readBundleChoice(dataDir: string): BundleChoice {
   let text: string;
   try {
-    text = readFileSync(chosenModelsPath(dataDir), 'utf8');
+    text = readFileSync(bundleChoicePath(dataDir), 'utf8');
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return {};
     throw error;
   }
-  const chosen = ChosenModels.safeParse(JSON.parse(text));
+  const chosen = BundleChoice.safeParse(JSON.parse(text));
   if (!chosen.success) throw new Error(z.prettifyError(chosen.error));
   return chosen.data;
 }
 
 /** Sets the given defaults and keeps the others. */
-export async function chooseModels(dataDir: string, models: ChosenModels): Promise<void> {
-  const chosen = { ...readChosenModels(dataDir), ...models };
-  await writeDurably(chosenModelsPath(dataDir), Buffer.from(`${JSON.stringify(chosen, null, 2)}\n`));
+export async function chooseBundles(dataDir: string, choice: BundleChoice): Promise<void> {
+  const chosen = { ...readBundleChoice(dataDir), ...choice };
+  await writeDurably(bundleChoicePath(dataDir), Buffer.from(`${JSON.stringify(chosen, null, 2)}\n`));
 }
 
 /** Calls `onChange` within a quarter of a second of each change to the choice. Returns a function that stops it. */
-export function watchChosenModels(dataDir: string, onChange: () => void): () => void {
-  const path = chosenModelsPath(dataDir);
+export function watchBundleChoice(dataDir: string, onChange: () => void): () => void {
+  const path = bundleChoicePath(dataDir);
   // Polled, because fs.watch needs a file that exists and misses changes on network file systems.
   watchFile(path, { interval: 250, persistent: false }, onChange);
   return () => unwatchFile(path, onChange);
