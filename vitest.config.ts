@@ -18,35 +18,40 @@ const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 const seedOf = (soak: boolean) =>
   Number(process.env.GEN3D_TEST_SEED || (soak ? Math.floor(Math.random() * 2 ** 31) : 20_261_121));
 
-export default defineConfig(({ mode }) => ({
-  test: {
-    // `npm run test:soak` runs the long versions of some tests.
-    provide: { soak: mode === 'soak', seed: seedOf(mode === 'soak') },
-    // On a busy machine, real servers, child processes and ONNX sessions may be slow without being wrong.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    // One more than the cores in CI, because many tests wait for child processes.
-    maxWorkers: 3,
-    // The files of a worker share its loaded modules, which saves over a minute. Tests must undo global changes.
-    isolate: false,
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'gen3d',
-          include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts'],
-          exclude: [onlyPostgres, '**/node_modules/**'],
+export default defineConfig(({ mode }) => {
+  const soak = mode === 'soak';
+  // Set in each project: `extends` evaluates this file again, in the mode `test`.
+  const provide = { soak, seed: seedOf(soak) };
+  return {
+    test: {
+      // On a busy machine, real servers, child processes and ONNX sessions may be slow without being wrong.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+      // One more than the cores in CI, because many tests wait for child processes.
+      maxWorkers: 3,
+      // The files of a worker share its loaded modules, which saves over a minute. Tests must undo global changes.
+      isolate: false,
+      projects: [
+        {
+          extends: true,
+          test: {
+            name: 'gen3d',
+            provide,
+            include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts'],
+            exclude: [onlyPostgres, '**/node_modules/**'],
+          },
         },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'postgres',
-          include: [...onBothDatabases, onlyPostgres],
-          globalSetup: `${server}/test/postgres/global-setup.ts`,
-          setupFiles: `${server}/test/postgres/require-postgres.ts`,
+        {
+          extends: true,
+          test: {
+            name: 'postgres',
+            provide,
+            include: [...onBothDatabases, onlyPostgres],
+            globalSetup: `${server}/test/postgres/global-setup.ts`,
+            setupFiles: `${server}/test/postgres/require-postgres.ts`,
+          },
         },
-      },
-    ],
-  },
-}));
+      ],
+    },
+  };
+});
