@@ -49,7 +49,7 @@ export class Metrics {
 
   readonly stageDuration = new Histogram({
     name: 'gen3d_stage_duration_seconds',
-    help: 'Time that each stage of a job took, of jobs that succeeded',
+    help: 'Time that each stage of a job took, for jobs that succeeded',
     labelNames: ['stage'],
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120],
     registers: [this.registry],
