@@ -87,7 +87,7 @@ def measure(net: nn.Module, data: Shards, preset: Preset, device: torch.device, 
 def restore(
     run: Path, net: nn.Module, average: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device | str = "cpu"
 ) -> tuple[int, int]:
-    """Loads the state of the run's folder.
+    """Loads the state from the run's folder.
 
     -> the current step, and the step at which Adam started to gather its moments
     """
@@ -108,7 +108,7 @@ def restore(
 def warm_up_share(step: int, since: int) -> float:
     """Share of the full learning rate.
 
-    Adam's first steps are based on the moments of a few batches and must be small, also when the weights are not new.
+    Adam's first steps are based on the moments of a few batches and must be small, even when the weights are not new.
     """
     return min(1, (step - since + 1) / WARM_UP)
 

@@ -59,7 +59,7 @@ describe('models pull', () => {
     expect(offers).toContain('`gen3d models pull u2net` downloads U2-Net, 176.0 MB');
     expect(offers).toContain('`gen3d models pull triposr` downloads TripoSR, 1.7 GB');
     const { code, stderr } = await gen3d(['models', 'pull', 'u2nett']);
-    expect(stderr).toMatch(/No catalog lists a bundle called u2nett; there are .*u2net/);
+    expect(stderr).toMatch(/No catalog lists a bundle called u2nett; they list .*u2net/);
     expect(code).toBe(1);
   });
 

@@ -72,7 +72,7 @@ export async function drain(supervisor: Supervisor, listener: Listener | undefin
   await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
 }
 
-/** Waits for the shutdown as long as `graceMs` and a margin allow. Returns false, and logs that, if it takes longer. */
+/** Waits for the shutdown for `graceMs` plus a margin. If it takes longer, logs that and returns false. */
 export async function endsInTime(shutDown: Promise<void>, graceMs: number, log: Logger): Promise<boolean> {
   const late = pause(graceMs + shutdownMarginMs, false, { ref: false });
   const inTime = await Promise.race([shutDown.then(() => true), late]);

@@ -243,7 +243,7 @@ async function forEach(
         stop.throwIfAborted();
         await work(item, stop);
       } catch (thrown) {
-        // Aborted work may reject with other errors than the reason.
+        // Aborted work may reject with errors other than the reason.
         const error: unknown = stop.aborted ? stop.reason : thrown;
         const affectsAll = [Interrupted, AuthenticationError, ConnectionError].some((type) => error instanceof type);
         if (affectsAll || items.length === 1) {

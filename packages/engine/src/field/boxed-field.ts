@@ -67,7 +67,7 @@ export function boxedField(
 
 /**
  * Converts points [3·N] from the camera's space (X right, Y up, the camera on +Z) to the box's own axes. A point
- * outside becomes the nearest one of the box.
+ * outside the box is moved to the nearest point in it.
  */
 function boxAxes({ up, front, halfExtent }: BoxDecoder): (from: Float32Array, to: Float32Array) => void {
   const [upAxis, upSign] = axisOf(up);

@@ -22,7 +22,7 @@ const outlineSize = 256;
 /** Visible parts are at least this many steps thick. Otherwise thin parts break up where the network is uncertain. */
 const minThicknessSteps = 1.5;
 
-/** At most this is added to logits to reach the expected volume: a step less probable than one in eight stays empty. */
+/** Maximum added to logits to reach the expected volume: a step less probable than one in eight stays empty. */
 const maxLogitBonus = 2;
 
 /** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
@@ -201,7 +201,7 @@ function smoothed(channels: Float32Array, weights: Float32Array, size: number): 
  * as the network expects: the sum of their probabilities.
  *
  * Where the depth cannot be seen, as behind a flat front, each single step is more likely empty than occupied. Deciding
- * step by step would then leave a sheet, although the object as a whole is hardly ever one.
+ * step by step would then leave a sheet, although the object itself is hardly ever one.
  */
 function withExpectedVolume(occupancy: Float32Array, matte: Float32Array): Float32Array {
   let missing = 0;

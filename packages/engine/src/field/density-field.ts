@@ -24,15 +24,15 @@ export const learnedElevation = (radians: number): Elevation => ({ radians, spre
  * the input of everything after it.
  */
 export interface DensityField {
-  /** The value at the surface; inside is above. */
+  /** The value at the surface; values inside are higher. */
   readonly threshold: number;
   /** The density is below the threshold everywhere outside this box. Camera space. */
   readonly bounds: Box;
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;
   /**
-   * Whether the smoothed surface is projected back onto the field. For a field that is smooth between the samples;
-   * where it was interpolated from coarse steps, projection would bring the steps back that smoothing removed.
+   * Whether the smoothed surface is projected back onto the field. True for a field that is smooth between the samples.
+   * If it was interpolated from coarse steps, projection would restore the steps that smoothing removed.
    */
   readonly projects: boolean;
   /**

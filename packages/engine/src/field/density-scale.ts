@@ -1,6 +1,6 @@
 /**
  * Converts densities to a measure of distance from the surface: 0 on it, positive inside, and changing about evenly
- * with the distance, so that slopes tell what the field can do between two samples.
+ * with the distance, so that slopes show what the field can do between two samples.
  */
 export interface DensityScale {
   of(density: number): number;
@@ -8,11 +8,11 @@ export interface DensityScale {
   densityAt(distance: number): number;
 }
 
-// Below this share of the threshold, a density no longer tells the distance.
+// Below this share of the threshold, a density no longer indicates the distance.
 const minShare = 1e-6;
 
 /**
- * The scale of a field, chosen by some of its values.
+ * The scale of a field, chosen from some of its values.
  *
  * A density that is positive everywhere is an exponential (TripoSR's: 0 to thousands, cut at 25). Its logarithm is what
  * the network computed, and changes evenly. Any other density is used as it is.

@@ -11,7 +11,7 @@ export function signedDistance(matte: Float32Array, size: number): Float32Array 
   const toInside = distanceTo(inside, 1, size);
   return toOutside.map((distance, i) => {
     const subPixel = matte[i]! - 0.5;
-    // Away from the outline, coverage is saturated and does not tell where in the pixel the edge is.
+    // Away from the outline, coverage is saturated and does not show where in the pixel the edge is.
     return inside[i] ? distance - 1 + subPixel : subPixel + 1 - toInside[i]!;
   });
 }

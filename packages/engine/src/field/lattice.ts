@@ -1,6 +1,6 @@
 import { GrowingInts } from '../base/growing.js';
 
-/** Samples of a field, x fastest. Some are known, that is evaluated; the others are interpolated. */
+/** Samples of a field, x fastest. Some are known (evaluated); the others are interpolated. */
 export class Lattice {
   readonly size: readonly [nx: number, ny: number, nz: number];
   readonly values: Float32Array;
@@ -60,8 +60,8 @@ export class Lattice {
   }
 
   /**
-   * Appends the unknown samples of a cell of 2 x 2 x 2 cells, of 27 in all, to `samples` from `count` on, and marks
-   * them as known.
+   * Appends the unknown samples of a cell of 2 x 2 x 2 cells, of 27 in all, to `samples`, starting at `count`, and
+   * marks them as known.
    *
    * @returns the new count
    */
@@ -83,7 +83,7 @@ export class Lattice {
 
   /**
    * The neighbors of these cells (of 2 x 2 x 2) into which the surface runs: a sample on the shared face, edge or
-   * corner is on the other side of the surface than the neighbor's middle. They become active.
+   * corner is on the opposite side of the surface from the neighbor's middle. They become active.
    */
   crossedNeighbors(cells: Uint32Array, active: Uint8Array, threshold: number): Uint32Array {
     const { values } = this;

@@ -18,7 +18,7 @@ export function pointsDecoder(decoder: PointsDecoder, session: Session, sceneCod
     return { density: outputs.get(decoder.density)!, color: outputs.get(decoder.color)! };
   };
   if (fixed === undefined) return { chunkSize: defaultChunkSize, decode };
-  // A graph exported for a fixed number of points takes exactly so many: the rest keeps the values of the last call.
+  // A graph exported for a fixed number of points takes exactly that many: the rest keeps the values of the last call.
   const filled = new Float32Array(3 * fixed);
   return {
     chunkSize: fixed,

@@ -4,7 +4,7 @@ import type { Lattice } from './lattice.js';
 // Corners are numbered x + 2y + 4z.
 const corners = [0, 1, 2, 3, 4, 5, 6, 7];
 const pairs = corners.flatMap((a) => corners.filter((b) => b > a).map((b) => [a, b] as const));
-/** Each pair of corners, and the axes in which they differ as bits. */
+/** Each pair of corners, and the axes along which they differ, as bits. */
 const segments = Uint8Array.from(pairs.flatMap(([a, b]) => [a, b, a ^ b]));
 
 /**
@@ -14,8 +14,8 @@ const segments = Uint8Array.from(pairs.flatMap(([a, b]) => [a, b, a ^ b]));
  * Reaching the surface from a value f and returning to g along a segment takes a change of |f| + |g|. A cell is dropped
  * if that is more than `margin` times the field's change along the segment's axes around the cell, for each edge and
  * each diagonal. Slopes are compared per axis, which drops the cells next to a smooth surface: the field is steep
- * towards them but not along them.
- * @param parents cells of 2 x 2 x 2 to examine, the others being known not to be crossed; undefined: all
+ * toward them but not along them.
+ * @param parents cells of 2 x 2 x 2 to examine; the others are known not to be crossed. Undefined: all
  * @returns a flag for each cell
  */
 export function refinableCells(

@@ -35,7 +35,7 @@ async function dense(field: CameralessField, { size, origin, cell }: SampledGrid
 const sameBytes = (a: Float32Array | Uint32Array, b: Float32Array | Uint32Array) =>
   Buffer.compare(Buffer.from(a.buffer, 0, a.byteLength), Buffer.from(b.buffer, 0, b.byteLength)) === 0;
 
-/** Expects the surface to equal that of the dense grid bit by bit, so that their Hausdorff distance is 0. */
+/** Expects the surface to equal that of the dense grid bit for bit, so that their Hausdorff distance is 0. */
 async function expectDenseSurface(field: CameralessField, resolution: number): Promise<SampledGrid> {
   const grid = await sampleGrid(field, resolution);
   const ours = marchingCubes(grid, field.threshold);

@@ -5,7 +5,7 @@ import { type DensityScale, densityScale } from './density-scale.js';
 import { Lattice } from './lattice.js';
 import { refinableCells } from './refinable-cells.js';
 
-/** A grid that is exact around the surface. Elsewhere only the side of the surface is right. */
+/** A grid that is exact around the surface. Elsewhere, samples are only guaranteed to be on the correct side of it. */
 export interface SampledGrid extends ScalarGrid {
   /** Cells along the longest side of the field's bounds. */
   readonly resolution: number;
@@ -14,7 +14,7 @@ export interface SampledGrid extends ScalarGrid {
   readonly scale: DensityScale;
 }
 
-/** Fine cells along a cell of the coarsest lattice. Wider ones would save 1 % more and miss a thin rod. */
+/** Fine cells along the side of a cell of the coarsest lattice. Wider ones would save 1 % more and miss a thin rod. */
 const coarsestStride = 4;
 
 /**
@@ -28,12 +28,12 @@ const batchSize = 1 << 16;
 
 /**
  * Samples a field on a grid of cubic cells over its bounds, from coarse to fine: each of three lattices is evaluated
- * only where the surface can cross. Evaluated samples equal those of a dense grid; the others are interpolated, which
- * keeps their side.
+ * only where the surface can cross it. Evaluated samples equal those of a dense grid; the others are interpolated,
+ * which keeps their side.
  *
  * The outermost samples are forced outside, so that the surface is closed even where a field's bounds are wrong.
- * Memory: 4 bytes per sample of the whole grid (226 MB for a cube of 384), and an eighth of that for the lattice
- * before.
+ * Memory: 4 bytes per sample of the whole grid (226 MB for a cube of 384), and an eighth of that for the previous
+ * lattice.
  * @param resolution cells along the longest side of the bounds
  * @throws the signal's reason, once aborted: between two batches
  */

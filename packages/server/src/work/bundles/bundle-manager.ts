@@ -8,7 +8,7 @@ import { BackgroundPull } from './background-pull.js';
 import { readCatalogs } from './catalog.js';
 import { modelDirs, pulledModelsDir } from './model-dirs.js';
 
-/** A request of the operator that cannot be carried out, in words. */
+/** An operator's request that cannot be carried out. The message explains why. */
 export class BundleRefusal extends Error {
   override readonly name = 'BundleRefusal';
 }

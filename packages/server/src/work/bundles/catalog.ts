@@ -59,13 +59,13 @@ export async function readCatalogs(modelDirs: readonly string[]): Promise<Catalo
   return entries;
 }
 
-/** @throws {BundleError} if no catalog has an entry of this name, listing the names there are */
+/** @throws {BundleError} if no catalog has an entry of this name, listing the existing names */
 export async function findInCatalogs(name: string, modelDirs: readonly string[]): Promise<CatalogEntry> {
   const entries = await readCatalogs(modelDirs);
   const entry = entries.find(({ manifest }) => manifest.name === name);
   if (entry) return entry;
   const names = entries.map(({ manifest }) => manifest.name).join(', ');
   throw new BundleError(
-    `No catalog lists a bundle called ${name}${names ? `; there are ${names}` : ''}. Give the URL of its manifest.json`,
+    `No catalog lists a bundle called ${name}${names ? `; they list ${names}` : ''}. Give the URL of its manifest.json`,
   );
 }

@@ -141,7 +141,7 @@ async function startOf(
     if (Number(start) === part.length) return part.length;
     body.destroy();
     await part.restart();
-    throw new Error('the server sent another range than requested');
+    throw new Error('the server sent a different range than requested');
   }
   if (statusCode === 200) {
     const length = text(headers['content-length']);

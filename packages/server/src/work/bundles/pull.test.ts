@@ -120,7 +120,7 @@ test('a bundle of a catalog is fetched from the URLs of its files', async () => 
   const bundle = await pull('ball', { modelDirs: [folder, models].reverse() });
   await verifyBundle(bundle);
   await expect(pull('cube', { modelDirs: [folder, models] })).rejects.toThrow(
-    'No catalog lists a bundle called cube; there are ball. Give the URL of its manifest.json',
+    'No catalog lists a bundle called cube; they list ball. Give the URL of its manifest.json',
   );
 });
 
@@ -249,7 +249,7 @@ describe('a file other than the one in the manifest is refused without a retry: 
 describe('a pull fails if a server never sends the whole file, ', () => {
   test.each<[string, typeof serveEncoder, RegExp]>([
     [
-      'because it sends another range than requested',
+      'because it sends a different range than requested',
       (file, request, response) => {
         if (!request.headers.range) return serve(file, request, response, 6000);
         const range = `bytes 0-${file.length - 1}/${file.length}`;

@@ -1,6 +1,6 @@
 import type { FromChild, ToChild } from './messages.js';
 
-/** Sends a message to the supervisor. Does nothing if that has exited, because `disconnect` then ends this process. */
+/** Sends a message to the supervisor. Does nothing if it has exited, because `disconnect` then ends this process. */
 export function notifyParent(message: FromChild): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

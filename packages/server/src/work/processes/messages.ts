@@ -22,7 +22,7 @@ export type ToChild =
   /** Claim no more jobs, give the running inference `graceMs` to finish, hand the other jobs back, and exit. */
   | { type: 'drain'; graceMs: number };
 
-/** Messages from a runner or preparer process to the supervisor. They only save time: the database has the state. */
+/** Messages from a runner or preparer process to the supervisor. They only save time, as the database has the state. */
 export type FromChild =
   /** A preparer has no device. */
   | { type: 'ready'; device?: string }

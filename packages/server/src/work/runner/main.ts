@@ -25,8 +25,8 @@ function fail(message: string): void {
 }
 
 /**
- * Native sessions may leak memory from job to job. The result returns true once the process has more than twice its size
- * after the first job plus 1 GiB: a new process costs less than a machine that runs out of memory.
+ * Native sessions may leak memory from job to job. The returned function returns true once the process has grown beyond
+ * twice its size after the first job plus 1 GiB: a new process costs less than a machine that runs out of memory.
  */
 function watchMemory(): () => boolean {
   let afterFirstJob: number | undefined;

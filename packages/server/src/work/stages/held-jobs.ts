@@ -17,7 +17,7 @@ import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-f
 const breakOffPauseMs = 2_000;
 /** Pause before the next attempt after a temporary failure. */
 const unavailablePauseMs = 15_000;
-/** A job older than this loses an attempt when its input cannot be read. Until then, the operator can repair that. */
+/** A job older than this loses an attempt when its input cannot be read. Until then, the operator can fix the cause. */
 const unreadableInputMs = 60 * 60_000;
 /** Interval between retries while the database or the object store is unavailable. */
 const retryMs = 1_000;

@@ -14,7 +14,7 @@ import { DeliverySlots, type Outcome, type Slot } from './delivery-slots.js';
 import { eventBody } from './event-body.js';
 import { postEvent } from './post-event.js';
 
-/** A delivery takes at most 10 s to connect and 10 s for the response. After the lease, its process must have ended. */
+/** A delivery takes at most 10 s to connect and 10 s for the response. The process must end before its lease does. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
 /** Reading the outbox blocks the event loop; the pause after it is this many times as long as it took. */
 const pauseFactor = 4;
