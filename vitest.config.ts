@@ -12,6 +12,8 @@ const onBothDatabases = [
   `${server}/src/data/webhooks/delivery-log.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,
 ];
+/** Deletes a global before a library is loaded, so it cannot share a worker's modules with other tests. */
+const isolated = 'packages/sdk/test/older-browsers.test.ts';
 const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
 
 /** Seed of random plans. `npm run test:soak` uses a new one each time. The tests print it, so that a run can be repeated. */
@@ -38,9 +40,10 @@ export default defineConfig(({ mode }) => {
             name: 'gen3d',
             provide,
             include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts'],
-            exclude: [onlyPostgres, '**/node_modules/**'],
+            exclude: [onlyPostgres, isolated, '**/node_modules/**'],
           },
         },
+        { extends: true, test: { name: 'isolated', isolate: true, include: [isolated] } },
         {
           extends: true,
           test: {
