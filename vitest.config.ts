@@ -7,7 +7,7 @@ const onBothDatabases = [
   `${server}/src/work/preparation/preparer.test.ts`,
   `${server}/src/work/stages/held-jobs.test.ts`,
   `${server}/src/work/webhooks/delivery.test.ts`,
-  `${server}/test/{admin,assets,dashboard,end-to-end,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,
+  `${server}/test/{admin,assets,dashboard,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/src/data/webhooks/delivery-log.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,
@@ -49,7 +49,8 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'postgres',
             provide,
-            include: [...onBothDatabases, onlyPostgres],
+            // By default, the tests of outages, fencing and clusters run whole jobs on PostgreSQL.
+            include: [...onBothDatabases, onlyPostgres, ...(soak ? [`${server}/test/end-to-end.test.ts`] : [])],
             globalSetup: `${server}/test/postgres/global-setup.ts`,
             setupFiles: `${server}/test/postgres/require-postgres.ts`,
           },
