@@ -215,6 +215,8 @@ const Config = z.strictObject({
 
 export type Config = Readonly<z.infer<typeof Config>>;
 export type SettingKey = keyof Config;
+/** The bundles that runners open. */
+export type ChosenBundles = Pick<Config, 'bundle' | 'matte'>;
 
 /** Settings without a flag. */
 const withoutFlag: ReadonlySet<SettingKey> = new Set([

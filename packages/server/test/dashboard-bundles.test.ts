@@ -5,8 +5,10 @@ import { BundleOverview } from '@gen3d/schema/dashboard';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { openAdmin } from '../src/index.js';
+import { BackgroundPull } from '../src/work/bundles/background-pull.js';
+import { modelDirs, pulledModelsDir } from '../src/work/bundles/model-dirs.js';
 import { type Browser, browsersOn } from './dashboard-kit.js';
-import { site, startServer, type TestServer, temporaryFolder, until } from './kit.js';
+import { silent, site, startServer, type TestServer, temporaryFolder, until } from './kit.js';
 
 let server: TestServer;
 let operator: Browser;
@@ -81,6 +83,25 @@ describe("the operator's bundles", () => {
     });
     await operator.call('DELETE', '/operator/bundles/pull');
     expect(await pullsEnd()).toMatchObject({ status: 'canceled' });
+  });
+
+  test('are pulled again immediately after a cancellation, whatever the canceled process still reports', async () => {
+    let requests = 0;
+    // Never responds.
+    await startWithCatalog(() => {
+      requests++;
+    });
+    const { config } = server;
+    const request = { name: 'ball', directory: pulledModelsDir(config), modelDirs: modelDirs(config) };
+    const pull = new BackgroundPull(silent);
+    onTestFinished(() => pull.cancel());
+    pull.start(request);
+    await until(async () => requests === 1);
+    pull.cancel();
+    expect(pull.start(request)).toBe(true);
+    // The first process has ended long before the second one has loaded its modules.
+    await until(async () => requests === 2);
+    expect(pull.status).toMatchObject({ status: 'running', problem: null });
   });
 
   test('are refused by name when neither the catalog nor a folder has them', async () => {

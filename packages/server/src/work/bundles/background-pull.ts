@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { createRequire } from 'node:module';
 import type { BundlePull } from '@gen3d/schema/dashboard';
 import type { Logger } from 'pino';
+import { withoutSettings } from '../../base/environment.js';
 import type { PullOptions } from './pull.js';
 
 export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
@@ -32,13 +33,19 @@ export class BackgroundPull {
   /** Starts a pull. Returns false if another one is running. */
   start(request: PullRequest): boolean {
     if (this.#child) return false;
-    const child = fork(resolve('@gen3d/server/pull'), [], { execArgv: [], stdio: ['ignore', 2, 2, 'ipc'] });
+    const child = fork(resolve('@gen3d/server/pull'), [], {
+      execArgv: [],
+      env: withoutSettings(process.env),
+      stdio: ['ignore', 2, 2, 'ipc'],
+    });
     const { name } = request;
     this.#child = child;
     this.#status = { name, status: 'running', received_bytes: 0, total_bytes: 0, problem: null };
-    child.on('message', (message: FromPull) => this.#receive(message));
-    child.on('error', (error) => this.#end('failed', error.message));
-    child.on('exit', (code, signal) => this.#end('failed', `its process ended with ${signal ?? `code ${code}`}`));
+    child.on('message', (message: FromPull) => this.#receive(child, message));
+    child.on('error', (error) => this.#end(child, 'failed', error.message));
+    child.on('exit', (code, signal) =>
+      this.#end(child, 'failed', `its process ended with ${signal ?? `code ${code}`}`),
+    );
     child.send(request, () => {});
     this.#log.info({ bundle: name }, 'pull started');
     return true;
@@ -46,21 +53,22 @@ export class BackgroundPull {
 
   /** Ends the running pull, if there is one. A later pull of the same bundle resumes it. */
   cancel(): void {
-    this.#child?.kill('SIGKILL');
-    this.#end('canceled', null);
+    if (!this.#child) return;
+    this.#child.kill('SIGKILL');
+    this.#end(this.#child, 'canceled', null);
   }
 
-  #receive(message: FromPull): void {
-    if (message.type === 'done') this.#end('done', null);
-    else if (message.type === 'failed') this.#end('failed', message.problem);
-    else if (this.#status) {
+  #receive(child: ChildProcess, message: FromPull): void {
+    if (message.type === 'done') this.#end(child, 'done', null);
+    else if (message.type === 'failed') this.#end(child, 'failed', message.problem);
+    else if (this.#status && this.#child === child) {
       this.#status = { ...this.#status, received_bytes: message.received, total_bytes: message.total };
     }
   }
 
-  /** Records the first outcome that becomes known. */
-  #end(status: BundlePull['status'], problem: string | null): void {
-    if (this.#status?.status !== 'running') return;
+  /** Records the first outcome of a pull. Ignores later events of its process, because the next pull may be running. */
+  #end(child: ChildProcess, status: BundlePull['status'], problem: string | null): void {
+    if (this.#child !== child || !this.#status) return;
     this.#status = { ...this.#status, status, problem };
     this.#child = undefined;
     const { name } = this.#status;

@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
 import type { Logger } from 'pino';
-import type { Config } from '../../config.js';
+import type { ChosenBundles, Config } from '../../config.js';
 import { BackgroundPull } from './background-pull.js';
 import { readCatalogs } from './catalog.js';
 import { modelDirs, pulledModelsDir } from './model-dirs.js';
@@ -13,16 +13,14 @@ export class BundleRefusal extends Error {
   override readonly name = 'BundleRefusal';
 }
 
-type BundleSettings = Pick<Config, 'bundle' | 'matte'>;
-
 export interface BundleManagerOptions {
   config: Config;
   /** Saves a choice, as `gen3d models use` does. */
-  choose: (choice: Partial<BundleSettings>) => Promise<void>;
+  choose: (choice: Partial<ChosenBundles>) => Promise<void>;
   /** Resolves the settings again after a choice. */
-  reloadConfig: (() => BundleSettings) | undefined;
+  reloadConfig: (() => ChosenBundles) | undefined;
   /** The bundles that runners use, and why they could not open the last choice. */
-  runners: { readonly bundles: BundleSettings; readonly bundleProblem: string | null };
+  runners: { readonly bundles: ChosenBundles; readonly bundleProblem: string | null };
   log: Logger;
 }
 
@@ -37,7 +35,7 @@ export class BundleManager {
   }
 
   /** The bundles that the next job uses. */
-  get inUse(): BundleSettings {
+  get inUse(): ChosenBundles {
     return this.#options.runners.bundles;
   }
 

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type { Logger } from 'pino';
-import type { Config } from '../../config.js';
+import { withoutSettings } from '../../base/environment.js';
+import type { ChosenBundles, Config } from '../../config.js';
 import { whyFailed } from '../../data/db/unavailable.js';
 import { Child, type ChildEnd, type ChildKind } from './child.js';
 import type { JobMessage, ToChild } from './messages.js';
@@ -32,9 +33,6 @@ export interface SupervisorOptions {
   /** Called when a child process crashed, or was killed because it hung. */
   onCrash: (how: 'crashed' | 'hung') => void;
 }
-
-/** The bundles that runners open. */
-export type ChosenBundles = Pick<Config, 'bundle' | 'matte'>;
 
 /** The engine could not be opened when the server started. */
 export class RunnerStartError extends Error {
@@ -277,10 +275,3 @@ export class Supervisor {
     this.#restarts.add(timer);
   }
 }
-
-/**
- * The environment for processes that decode untrusted images, without the settings of gen3d, which include the server key
- * and the first API key. Runners and preparers get the settings they need over IPC.
- */
-const withoutSettings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith('GEN3D_')));
