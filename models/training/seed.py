@@ -1,4 +1,4 @@
-"""Makes the initial weights of a `cpu` run from the network of `gen3d-tiny`: 64x64 pixels, 76 minutes of training on
+"""Makes the initial weights of a `cpu` run from an earlier, smaller network: 64x64 pixels, 76 minutes of training on
 one core.
 
     python seed.py RUN

@@ -23,7 +23,7 @@ export async function benchEngine() {
   const { values } = parseArgs({
     args: process.argv.slice(3),
     options: {
-      bundle: { type: 'string', multiple: true, default: ['gen3d-tiny', 'gen3d-base', 'inflate'] },
+      bundle: { type: 'string', multiple: true, default: ['gen3d-base', 'inflate'] },
       device: { type: 'string', multiple: true, default: ['cpu'] },
       resolution: { type: 'string', multiple: true, default: ['128', '256', '384'] },
       photo: { type: 'string', default: 'examples/photos/toy-truck.png' },

@@ -1,7 +1,7 @@
 // Renders docs/pictures/quality-BUNDLE.jpg: the models that each bundle makes of 16 objects of the benchmark and of the
 // demo's photos, from all sides.
 //
-//   node scripts/images/quality.mjs inflate gen3d-tiny
+//   node scripts/images/quality.mjs inflate gen3d-base
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, parse } from 'node:path';

@@ -116,7 +116,7 @@ test('doctor shows the machine, and the licenses of each bundle with the path of
   expect(stdout).toContain(
     '`gen3d models pull triposr` adds TripoSR, a larger bundle: 1.7 GB of disk, 3.0 GB of memory, MIT',
   );
-  expect(stdout).toMatch(/^ {2}gen3d-tiny +code: MIT; weights: MIT; training data: MIT.* pictures or shapes\. See /m);
+  expect(stdout).toMatch(/^ {2}gen3d-base +code: MIT; weights: MIT; training data: our own shapes \(MIT\), .*\. See /m);
   expect(code).toBe(0);
 });
 
@@ -184,10 +184,10 @@ test.skipIf(process.platform !== 'linux')('a full disk on stdout exits with 1 an
 test('doctor --json lists the installed bundles', async () => {
   const { stdout } = await gen3d(['doctor', '--json'], { env: noServer });
   const names = (JSON.parse(stdout) as { models: Array<{ name: string }> }).models.map(({ name }) => name);
-  expect(names).toEqual(expect.arrayContaining(['gen3d-base', 'gen3d-tiny', 'isnet']));
+  expect(names).toEqual(expect.arrayContaining(['gen3d-base', 'isnet']));
 });
 
 test('models verify checks the named bundles', async () => {
-  expect(await gen3d(['models', 'verify', 'gen3d-tiny'])).toMatchObject({ code: 0, stderr: '✔ gen3d-tiny\n' });
+  expect(await gen3d(['models', 'verify', 'gen3d-base'])).toMatchObject({ code: 0, stderr: '✔ gen3d-base\n' });
   expect(await gen3d(['models', 'verify', 'gen3d-huge'])).toMatchObject({ code: 2 });
 });

@@ -25,7 +25,7 @@ const vase = () =>
     .png()
     .toBuffer();
 
-describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
+describe.each(['inflate', 'gen3d-base'])('the engine with %s', (bundle) => {
   let engine: Engine;
   let generated: Awaited<ReturnType<Engine['generate']>>;
   const progress: number[] = [];
@@ -96,7 +96,7 @@ describe.each(['inflate', 'gen3d-tiny'])('the engine with %s', (bundle) => {
 });
 
 test('a real photograph with a background becomes a closed, valid model', async () => {
-  const engine = await Engine.open({ ...options, bundle: 'gen3d-tiny' });
+  const engine = await Engine.open({ ...options, bundle: 'gen3d-base' });
   const { glb } = await engine.generate(await readFile(join(import.meta.dirname, 'photo/fixtures/coffee.jpg')));
   await engine.close();
   const { issues } = await validator.validateBytes(glb);

@@ -15,7 +15,7 @@ import { nonManifoldVertices } from './surface/topology.js';
 const cases = soak ? 200 : 10;
 const resolutions = soak ? [32, 64, 128, 160, 256] : [32, 64, 96];
 const textureSizes = soak ? [64, 512, 1024, 2048] : [64, 512];
-const bundles = ['inflate', 'gen3d-tiny', 'gen3d-base', 'noise-points', 'noise-planes', 'no-camera', 'nothing', 'all'];
+const bundles = ['inflate', 'gen3d-base', 'noise-points', 'noise-planes', 'no-camera', 'nothing', 'all'];
 
 let folder: string;
 const engines = new Map<string, Engine>();

@@ -93,7 +93,7 @@ describe.runIf(lavapipe)('on a machine whose only Vulkan driver runs on the CPU'
     await expect(chooseDevice('webgpu', [])).rejects.toThrow(/is not a GPU.*docs\/devices\.md/);
   });
 
-  test.each(['points', 'planes', 'gen3d-tiny'])('%s gives the CPU’s results on WebGPU', async (name) => {
+  test.each(['points', 'planes', 'gen3d-base'])('%s gives the CPU’s results on WebGPU', async (name) => {
     const bundle =
       name === 'points' || name === 'planes'
         ? await loadBundle(await writeBallBundle(folder, name, { kind: name }))

@@ -74,8 +74,8 @@ test('an error that is due to the photo does not replace the device', async () =
   registerProvider('working', (run) => run());
   const warnings: string[] = [];
   const device = new ComputeDevice('working', (message) => warnings.push(message));
-  const tiny = bundleOfKind(await findBundle('gen3d-tiny', [models]), 'reconstruction');
-  const session = await openEncoder(tiny, { device, threads: 1 });
+  const base = bundleOfKind(await findBundle('gen3d-base', [models]), 'reconstruction');
+  const session = await openEncoder(base, { device, threads: 1 });
   const wrongSize = { image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } };
   await expect(session.run(wrongSize)).rejects.toMatchObject({ code: 'inference_failed' });
   await session.release();

@@ -32,7 +32,7 @@ function registerChanged(name: string, change: (values: Float32Array) => void): 
   });
 }
 
-describe.each(['gen3d-tiny', 'points', 'planes'])('comparing %s with the CPU', (name) => {
+describe.each(['gen3d-base', 'points', 'planes'])('comparing %s with the CPU', (name) => {
   const bundle = async () =>
     name === 'points' || name === 'planes'
       ? loadBundle(await writeBallBundle(folder, name, { kind: name }))

@@ -1,12 +1,14 @@
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loadBundle } from '../bundle/load-bundle.js';
 import { type ColumnsManifest, columnsField } from './columns.js';
 
-const { manifest } = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-tiny'));
-const columns = manifest as ColumnsManifest;
-const { size } = columns.input;
-const { steps, halfWidth, halfDepth } = columns.decoder;
+const size = 64;
+const [steps, halfWidth, halfDepth] = [64, 0.6, 1.2];
+const columns = {
+  input: { size },
+  decoder: { kind: 'columns', steps, halfWidth, halfDepth },
+  threshold: 0,
+  camera: { fovDegrees: 35, distance: 3.5 },
+} as ColumnsManifest;
 
 /** A disc of 0.5 of the frame. */
 const slabMatte = (n: number) =>

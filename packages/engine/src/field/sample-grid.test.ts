@@ -70,7 +70,7 @@ const lamp = paintCutout(256, (u, v) => {
 });
 
 async function columns(): Promise<CameralessField> {
-  const bundle = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-tiny'));
+  const bundle = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-base'));
   const session = await openEncoder(bundle as Parameters<typeof encodeColumns>[0]);
   try {
     return await encodeColumns(bundle as Parameters<typeof encodeColumns>[0], session, lamp);

@@ -9,7 +9,7 @@ import { writeGlb } from './write-glb.js';
 
 const metadata = {
   generator: 'gen3d 0.1.0',
-  bundles: [{ name: 'gen3d-tiny', licence: 'MIT' }],
+  bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
 };
 const image = sharp({ create: { width: 64, height: 64, channels: 3, background: '#c86432' } });
 const jpeg = { bytes: new Uint8Array(await image.clone().jpeg().toBuffer()), mimeType: 'image/jpeg' } as const;
@@ -80,7 +80,7 @@ describe('the GLB', () => {
     const glb = await writeGlb(box(0.3), jpeg, { ...metadata, copyright: 'CC0' });
     expect((await read(glb)).getRoot().getAsset()).toMatchObject({
       copyright: 'CC0',
-      extras: { bundles: [{ name: 'gen3d-tiny', licence: 'MIT' }] },
+      extras: { bundles: [{ name: 'gen3d-base', licence: 'MIT' }] },
     });
     // glTF-Transform overwrites the generator when it reads a file, so check the bytes.
     expect(Buffer.from(glb).toString('latin1')).toContain('"generator":"gen3d 0.1.0"');

@@ -10,34 +10,34 @@ import { onnxFile } from '../bundle/onnx.fixture.js';
 import { openEncoder, openSession } from './session.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
-const tiny = async () => bundleOfKind(await findBundle('gen3d-tiny', [models]), 'reconstruction');
+const base = async () => bundleOfKind(await findBundle('gen3d-base', [models]), 'reconstruction');
 
 const withInput = (bundle: Bundle<ReconstructionManifest>, input: Partial<ReconstructionManifest['input']>) => ({
   ...bundle,
   manifest: { ...bundle.manifest, input: { ...bundle.manifest.input, ...input } },
 });
 
-test('the encoder of gen3d-tiny gives a front depth and 64 steps of occupancy for each pixel', async () => {
-  const session = await openEncoder(await tiny(), { threads: 1 });
-  const image = new Float32Array(4 * 64 * 64).fill(0.5);
-  const outputs = await session.run({ image: { shape: [1, 4, 64, 64], data: image } });
+test('the encoder of gen3d-base gives front depths, occupancies and far-side colors of 64 x 64 columns, and an elevation', async () => {
+  const session = await openEncoder(await base(), { threads: 1 });
+  const image = new Float32Array(4 * 128 * 128).fill(0.5);
+  const outputs = await session.run({ image: { shape: [1, 4, 128, 128], data: image } });
   await session.release();
 
-  expect([...outputs.keys()]).toEqual(['front_depth', 'occupancy']);
+  expect([...outputs.keys()]).toEqual(['front_depth', 'occupancy', 'back_color', 'elevation']);
   expect(outputs.get('front_depth')).toHaveLength(64 * 64);
   expect(outputs.get('occupancy')).toHaveLength(64 * 64 * 64);
   expect(outputs.get('front_depth')!.every(Number.isFinite)).toBe(true);
 });
 
 test('an error names an input that the graph does not have, and those it has', async () => {
-  const opening = openEncoder(withInput(await tiny(), { tensor: 'photo' }));
+  const opening = openEncoder(withInput(await base(), { tensor: 'photo' }));
   await expect(opening).rejects.toThrow(/encoder\.onnx has no input "photo", which its manifest names; it has image/);
 });
 
 test('an error names both shapes if one differs from the manifest', async () => {
-  const opening = openEncoder(withInput(await tiny(), { size: 128 }));
+  const opening = openEncoder(withInput(await base(), { size: 64 }));
   await expect(opening).rejects.toThrow(
-    /input "image" has the shape \[1, 4, 64, 64\], its manifest says \[1, 4, 128, 128\]/,
+    /input "image" has the shape \[1, 4, 128, 128\], its manifest says \[1, 4, 64, 64\]/,
   );
 });
 
@@ -53,7 +53,7 @@ test('an error names both shapes if an output that the graph leaves open differs
     image: [{ name: 'image', shape: [1, 3, 8, 8] }],
     codes: [{ name: 'codes', shape: [1, 3, null, 16] }],
   };
-  const session = await openSession({ ...(await tiny()), directory }, 'open.onnx', specs.image, specs.codes);
+  const session = await openSession({ ...(await base()), directory }, 'open.onnx', specs.image, specs.codes);
   expect(session.shapeOf('codes')).toEqual([1, 3, null, null]);
   const running = session.run({ image: { shape: [1, 3, 8, 8], data: new Float32Array(192) } });
   await expect(running).rejects.toMatchObject({
@@ -77,7 +77,7 @@ test('a graph in half precision is used like any other', async () => {
   };
   await writeFile(join(directory, 'half.onnx'), onnxFile(graph));
   const spec = (name: string) => [{ name, shape: [1, 4] }];
-  const session = await openSession({ ...(await tiny()), directory }, 'half.onnx', spec('x'), spec('twice'));
+  const session = await openSession({ ...(await base()), directory }, 'half.onnx', spec('x'), spec('twice'));
   const outputs = await session.run({ x: { shape: [1, 4], data: new Float32Array([0.5, -3, 1e-4, 1 / 3]) } });
   await session.release();
   expect([...outputs.get('twice')!].map((value) => value.toPrecision(3))).toEqual([
@@ -92,20 +92,20 @@ test('a graph in half precision is used like any other', async () => {
 test('a file that is not an ONNX graph is a BundleError that names the file', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gen3d-session-'));
   await writeFile(join(directory, 'encoder.onnx'), 'not a graph');
-  const opening = openSession({ ...(await tiny()), directory }, 'encoder.onnx', [], []);
+  const opening = openSession({ ...(await base()), directory }, 'encoder.onnx', [], []);
   await expect(opening).rejects.toThrow(BundleError);
   await expect(opening).rejects.toThrow(/encoder\.onnx cannot be loaded by onnxruntime/);
   await rm(directory, { recursive: true });
 });
 
 test('a tensor of the wrong size is inference_failed, not a crash', async () => {
-  const session = await openEncoder(await tiny(), { threads: 1 });
+  const session = await openEncoder(await base(), { threads: 1 });
   const running = session.run({ image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } });
   await expect(running).rejects.toMatchObject({ name: 'EngineError', code: 'inference_failed' });
   // The message is for the customer. onnxruntime's message is in the cause, for the log.
   await expect(running).rejects.toMatchObject({
     message: 'The network failed on this image.',
-    cause: { message: expect.stringMatching(/^gen3d-tiny failed on cpu: .+/s) },
+    cause: { message: expect.stringMatching(/^gen3d-base failed on cpu: .+/s) },
   });
   await session.release();
 });
