@@ -56,8 +56,9 @@ const maxMiss = 0.08;
 export function findMirrors(mesh: TriangleMesh, options: MirrorOptions): (MirrorPlane & { readonly error: number })[] {
   const { up, view } = options;
   const points = everyNth(mesh.positions);
-  const { middle, extent } = measure(mesh.positions);
-  const distances = nearestVertex(mesh.positions, middle, extent);
+  const measures = measure(mesh.positions);
+  const { middle, extent } = measures;
+  const distances = nearestVertex(mesh.positions, measures);
   const [east, north] = horizontal(up);
   const limit = Math.cos(options.awayFromView);
 
@@ -149,20 +150,35 @@ function everyNth(positions: Float32Array): Float32Array {
   return points;
 }
 
-/** The mean of the vertices, which is on every plane of symmetry of an evenly sampled surface, and the longest side. */
-function measure(positions: Float32Array): { middle: readonly [number, number, number]; extent: number } {
-  const sum = [0, 0, 0] as [number, number, number];
-  const [min, max] = [new Float32Array(3).fill(Infinity), new Float32Array(3).fill(-Infinity)];
-  for (let i = 0; i < positions.length; i++) {
-    const axis = (i % 3) as 0 | 1 | 2;
-    sum[axis] += positions[i]!;
-    min[axis] = Math.min(min[axis]!, positions[i]!);
-    max[axis] = Math.max(max[axis]!, positions[i]!);
+interface Measures {
+  /** The mean of the vertices, which is on every plane of symmetry of an evenly sampled surface. */
+  readonly middle: readonly [number, number, number];
+  readonly min: readonly number[];
+  readonly max: readonly number[];
+  /** The longest side. */
+  readonly extent: number;
+}
+
+function measure(positions: Float32Array): Measures {
+  const sums = [0, 0, 0];
+  const [min, max] = [
+    [Infinity, Infinity, Infinity],
+    [-Infinity, -Infinity, -Infinity],
+  ];
+  for (let i = 0; i < positions.length; i += 3) {
+    for (let axis = 0; axis < 3; axis++) {
+      const value = positions[i + axis]!;
+      sums[axis]! += value;
+      min[axis] = Math.min(min[axis]!, value);
+      max[axis] = Math.max(max[axis]!, value);
+    }
   }
   const count = positions.length / 3;
   return {
-    middle: [sum[0] / count, sum[1] / count, sum[2] / count],
-    extent: Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!),
+    middle: [sums[0]! / count, sums[1]! / count, sums[2]! / count],
+    min,
+    max,
+    extent: Math.max(...max.map((value, axis) => value - min[axis]!)),
   };
 }
 
@@ -173,43 +189,58 @@ interface Distances {
   exact(x: number, y: number, z: number): number;
 }
 
+/** Cells along the longest side of the mesh. */
+const cellsAcross = 40;
+
+/** Cells around the mesh, beyond which every distance is above `maxMiss`. */
+const borderCells = Math.ceil(maxMiss * cellsAcross) + 1;
+
+const none = -1;
+
 /**
- * The distance from any point to the nearest vertex.
+ * The distance from any point to the nearest vertex. Distances above `maxMiss` are only guaranteed to be above it.
  *
  * @see Borgefors, "Distance Transformations in Digital Images", 1986
  */
-function nearestVertex(positions: Float32Array, middle: readonly [number, number, number], extent: number): Distances {
+function nearestVertex(positions: Float32Array, { min, max, middle, extent }: Measures): Distances {
   const cell = extent / cellsAcross;
-  // Points beyond this grid count as on its border.
-  const side = 2 * cellsAcross;
-  const indexOf = (value: number, axis: number) =>
-    Math.min(Math.max(Math.floor((value - middle[axis]!) / cell) + side / 2, 1), side - 2);
-  const cellAt = (x: number, y: number, z: number) => (indexOf(z, 2) * side + indexOf(y, 1)) * side + indexOf(x, 0);
+  const cellsTo = (value: number, axis: 0 | 1 | 2) => Math.floor((value - middle[axis]) / cell);
+  const first = ([0, 1, 2] as const).map((axis) => cellsTo(min[axis]!, axis) - borderCells);
+  const size = ([0, 1, 2] as const).map((axis) => cellsTo(max[axis]!, axis) + borderCells + 1 - first[axis]!);
+  const [nx, ny] = [size[0]!, size[1]!];
+  // A point beyond the grid counts as in the layer of cells below the outermost, whose neighbors all exist.
+  const indexOf = (value: number, axis: 0 | 1 | 2) =>
+    Math.min(Math.max(cellsTo(value, axis) - first[axis]!, 1), size[axis]! - 2);
+  const cellAt = (x: number, y: number, z: number) => (indexOf(z, 2) * ny + indexOf(y, 1)) * nx + indexOf(x, 0);
 
-  const cells = new Map<number, number[]>();
-  const distance = new Float32Array(side ** 3).fill(Infinity);
-  for (let p = 0; p < positions.length; p += 3) {
-    const at = cellAt(positions[p]!, positions[p + 1]!, positions[p + 2]!);
+  const distance = new Float32Array(nx * ny * size[2]!).fill(Infinity);
+  // The vertices in each cell as a linked list.
+  const firstIn = new Int32Array(distance.length).fill(none);
+  const next = new Int32Array(positions.length / 3);
+  for (let vertex = 0; vertex < next.length; vertex++) {
+    const at = cellAt(positions[3 * vertex]!, positions[3 * vertex + 1]!, positions[3 * vertex + 2]!);
     distance[at] = 0;
-    const list = cells.get(at);
-    if (list) list.push(p);
-    else cells.set(at, [p]);
+    next[vertex] = firstIn[at]!;
+    firstIn[at] = vertex;
   }
   const offsets = new Int32Array(27);
   const lengths = new Float32Array(27);
   for (let n = 0; n < 27; n++) {
     const [i, j, k] = [(n % 3) - 1, (Math.floor(n / 3) % 3) - 1, Math.floor(n / 9) - 1];
-    offsets[n] = (k * side + j) * side + i;
+    offsets[n] = (k * ny + j) * nx + i;
     lengths[n] = Math.hypot(i, j, k) * cell;
   }
   // The first thirteen offsets precede the cell in memory; the last thirteen are their opposites.
-  const reach = side * side + side + 1;
-  for (let at = reach; at < distance.length; at++) {
-    for (let n = 0; n < 13; n++) distance[at] = Math.min(distance[at]!, distance[at + offsets[n]!]! + lengths[n]!);
-  }
-  for (let at = distance.length - reach - 1; at >= 0; at--) {
-    for (let n = 14; n < 27; n++) distance[at] = Math.min(distance[at]!, distance[at + offsets[n]!]! + lengths[n]!);
-  }
+  const reach = nx * ny + nx + 1;
+  const relax = (at: number, firstOffset: number) => {
+    let shortest = distance[at]!;
+    for (let n = firstOffset; n < firstOffset + 13; n++) {
+      shortest = Math.min(shortest, distance[at + offsets[n]!]! + lengths[n]!);
+    }
+    distance[at] = shortest;
+  };
+  for (let at = reach; at < distance.length; at++) relax(at, 0);
+  for (let at = distance.length - reach - 1; at >= 0; at--) relax(at, 14);
 
   return {
     about: (x, y, z) => distance[cellAt(x, y, z)]!,
@@ -218,7 +249,8 @@ function nearestVertex(positions: Float32Array, middle: readonly [number, number
       if (distance[at]! > 1.8 * cell) return distance[at]!;
       let best = 2 * cell;
       for (const offset of offsets) {
-        for (const p of cells.get(at + offset) ?? []) {
+        for (let vertex = firstIn[at + offset]!; vertex !== none; vertex = next[vertex]!) {
+          const p = 3 * vertex;
           best = Math.min(best, Math.hypot(positions[p]! - x, positions[p + 1]! - y, positions[p + 2]! - z));
         }
       }
@@ -226,5 +258,3 @@ function nearestVertex(positions: Float32Array, middle: readonly [number, number
     },
   };
 }
-
-const cellsAcross = 40;

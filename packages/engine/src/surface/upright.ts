@@ -1,4 +1,5 @@
 import type { Elevation } from '../field/density-field.js';
+import { tilt } from './pose.js';
 
 const degree = Math.PI / 180;
 
@@ -19,55 +20,73 @@ const contactShare = 0.04;
 export function estimateElevation(positions: Float32Array, expected = usual): number {
   const { radians, spreadRadians } = expected;
   if (spreadRadians === 0) return radians;
+  const sorted = sortedByX(positions);
   let best = { elevation: radians, score: 0 };
   for (let elevation = -5 * degree; elevation <= 45 * degree; elevation += 2.5 * degree) {
     const likelihood = Math.exp(-0.5 * ((elevation - radians) / spreadRadians) ** 2);
-    const score = likelihood * footing(positions, elevation);
+    const score = likelihood * footing(tilt(sorted, elevation));
     if (score > best.score) best = { elevation, score };
   }
   return best.elevation;
 }
 
-/** The area spanned by the points on the ground / the area spanned by all points, seen from above. */
-function footing(positions: Float32Array, elevation: number): number {
-  const [sin, cos] = [Math.sin(elevation), Math.cos(elevation)];
-  const count = positions.length / 3;
-  const heights = new Float32Array(count);
-  const ground: [number, number][] = [];
-  let [lowest, highest] = [Infinity, -Infinity];
-  for (let i = 0; i < count; i++) {
-    const [x, y, z] = [positions[3 * i]!, positions[3 * i + 1]!, positions[3 * i + 2]!];
-    heights[i] = cos * y + sin * z;
-    lowest = Math.min(lowest, heights[i]!);
-    highest = Math.max(highest, heights[i]!);
-    ground.push([x, cos * z - sin * y]);
-  }
-  const reach = lowest + contactShare * (highest - lowest);
-  return hullArea(ground.filter((_, i) => heights[i]! <= reach)) / hullArea(ground);
+/** Tilting keeps x, so points sorted once serve the hulls of every tilt. */
+function sortedByX(positions: Float32Array): Float32Array {
+  const order = Uint32Array.from({ length: positions.length / 3 }, (_, vertex) => 3 * vertex);
+  order.sort((a, b) => positions[a]! - positions[b]!);
+  const sorted = new Float32Array(positions.length);
+  order.forEach((from, vertex) => {
+    for (let axis = 0; axis < 3; axis++) sorted[3 * vertex + axis] = positions[from + axis]!;
+  });
+  return sorted;
 }
 
-/** Area of the convex hull. @see Andrew, "Another Efficient Algorithm for Convex Hulls in Two Dimensions", 1979 */
-function hullArea(points: readonly [number, number][]): number {
-  const sorted = points.toSorted((a, b) => a[0] - b[0] || a[1] - b[1]);
-  const lower = chain(sorted);
-  const upper = chain(sorted.toReversed());
-  const hull = [...lower.slice(0, -1), ...upper.slice(0, -1)];
+/** The area spanned by the points on the ground / the area spanned by all points, seen from above. */
+function footing(points: Float32Array): number {
+  let [lowest, highest] = [Infinity, -Infinity];
+  for (let i = 1; i < points.length; i += 3) {
+    lowest = Math.min(lowest, points[i]!);
+    highest = Math.max(highest, points[i]!);
+  }
+  const reach = lowest + contactShare * (highest - lowest);
+  return hullArea(points, reach) / hullArea(points, Infinity);
+}
+
+/**
+ * Area of the convex hull, in x and z, of the points with y <= `maxHeight`.
+ *
+ * @param points [3·N] in ascending order of x
+ * @see Andrew, "Another Efficient Algorithm for Convex Hulls in Two Dimensions", 1979
+ */
+const hullArea = (points: Float32Array, maxHeight: number): number =>
+  areaBelow(points, maxHeight, 1) + areaBelow(points, maxHeight, -1);
+
+/** The area between the x axis and the chain of the hull that is farthest in the direction of z times `sign`. */
+function areaBelow(points: Float32Array, maxHeight: number, sign: 1 | -1): number {
+  // Corners of the chain: x and z of each.
+  const chain = new Float64Array((2 * points.length) / 3);
+  let end = 0;
+  for (let i = 0; i < points.length; i += 3) {
+    if (points[i + 1]! > maxHeight) continue;
+    const x = points[i]!;
+    const z = sign * points[i + 2]!;
+    // Of several points with the same x, the farthest counts.
+    if (end > 0 && chain[end - 2] === x) {
+      if (chain[end - 1]! >= z) continue;
+      end -= 2;
+    }
+    while (end > 2 && turn(chain, end, x, z) >= 0) end -= 2;
+    chain[end] = x;
+    chain[end + 1] = z;
+    end += 2;
+  }
   let doubled = 0;
-  hull.forEach(([x, y], i) => {
-    const [nextX, nextY] = hull[(i + 1) % hull.length]!;
-    doubled += x * nextY - nextX * y;
-  });
+  for (let i = 2; i < end; i += 2) doubled += (chain[i]! - chain[i - 2]!) * (chain[i + 1]! + chain[i - 1]!);
   return doubled / 2;
 }
 
-function chain(sorted: readonly [number, number][]): [number, number][] {
-  const hull: [number, number][] = [];
-  for (const point of sorted) {
-    while (hull.length > 1 && turn(hull[hull.length - 2]!, hull[hull.length - 1]!, point) <= 0) hull.pop();
-    hull.push(point);
-  }
-  return hull;
+/** Positive if the way along the last two corners of the chain to the point turns left. */
+function turn(chain: Float64Array, end: number, x: number, z: number): number {
+  const [fromX, fromZ] = [chain[end - 4]!, chain[end - 3]!];
+  return (chain[end - 2]! - fromX) * (z - fromZ) - (chain[end - 1]! - fromZ) * (x - fromX);
 }
-
-const turn = (o: readonly [number, number], a: readonly [number, number], b: readonly [number, number]) =>
-  (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
