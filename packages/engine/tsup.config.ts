@@ -1,12 +1,14 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  // The probe runs in a separate process, so it needs its own file.
+  // The probe runs in a separate process, and a pool in several threads, so each needs its own file.
   entry: {
     index: 'src/index.ts',
     images: 'src/images.ts',
     bundles: 'src/bundles.ts',
     'device-probe': 'src/device/probe-process.ts',
+    'pool/network-thread': 'src/pool/network-thread.ts',
+    'pool/pipeline-thread': 'src/pool/pipeline-thread.ts',
   },
   format: ['esm'],
   target: 'node20',

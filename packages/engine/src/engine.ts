@@ -1,15 +1,12 @@
 import { createRequire } from 'node:module';
 import sharp from 'sharp';
-import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
-import type { MatteManifest } from './bundle/manifest.js';
-import type { Device, Provider } from './device/adapter.js';
-import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
+import type { Provider } from './device/adapter.js';
+import type { ChosenDevice } from './device/choose-device.js';
+import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';
 import type { DensityField } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
 import { writeGlb } from './gltf/write-glb.js';
 import { meshDefaults } from './mesh-defaults.js';
-import { ComputeDevice } from './network/compute-device.js';
-import type { SessionOptions } from './network/session.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
@@ -25,22 +22,6 @@ import { unwrap } from './texture/unwrap.js';
 
 /** The version of @gen3d/engine, for the generator field of the GLBs. */
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
-
-export interface EngineOptions {
-  /** A bundle's name, or `inflate`. */
-  readonly bundle: string;
-  /** The matting bundle's name. It is opened for the first photo that needs it. */
-  readonly matte: string;
-  readonly device: Device;
-  /** Folders with bundles. The first one that has the name is used. */
-  readonly modelDirs: readonly string[];
-  /** Folder to save the results of device checks in. Default: the device is checked at each start. */
-  readonly cacheDir?: string;
-  /** Threads per network on the CPU. Default 0: one per physical core. */
-  readonly threads?: number;
-  /** Called with one warning if the device fails and the CPU takes over. Default: console.warn. */
-  readonly onWarning?: (message: string) => void;
-}
 
 export interface GenerateOptions {
   /** Called with the increasing share of the work done, 0..1. */
@@ -97,42 +78,33 @@ export class Engine {
   readonly device: Provider;
   /** How `device` was chosen: its adapter, and the devices that `auto` rejected and why. */
   readonly chosen: ChosenDevice;
-  readonly #sessions: SessionOptions;
+  readonly #options: EngineOptions;
+  readonly #device: EngineDevice;
   readonly #reconstructor: Reconstructor;
-  readonly #matteBundle: () => Promise<Bundle<MatteManifest>>;
   #matting: Promise<MattingNetwork> | undefined;
 
-  private constructor(
-    reconstructor: Reconstructor,
-    matteBundle: () => Promise<Bundle<MatteManifest>>,
-    chosen: ChosenDevice,
-    sessions: SessionOptions,
-  ) {
-    this.device = chosen.provider;
-    this.chosen = chosen;
-    this.#sessions = sessions;
+  private constructor(options: EngineOptions, device: EngineDevice, reconstructor: Reconstructor) {
+    this.device = device.chosen.provider;
+    this.chosen = device.chosen;
+    this.#options = options;
+    this.#device = device;
     this.#reconstructor = reconstructor;
-    this.#matteBundle = matteBundle;
   }
 
   /**
    * Finds the bundles, chooses the device and loads the reconstruction network.
    *
+   * @param device of the engine's pool. Default: one of this thread
    * @throws {BundleError} if a bundle is missing, damaged or of another kind, or the named device cannot be used
    */
-  static async open(options: EngineOptions): Promise<Engine> {
-    const { bundle, modelDirs, cacheDir, threads = 0, onWarning = console.warn } = options;
-    const reconstruction =
-      bundle === builtInBundle ? undefined : bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
-    const matteBundle = async () => bundleOfKind(await findBundle(options.matte, modelDirs), 'matte');
-    // The matting network is loaded for the first photo that needs it, but its presence is checked now. Cutouts need no
-    // matting, so `inflate` works even if no bundle is installed.
-    const matte = reconstruction ? await matteBundle() : await matteBundle().catch(() => undefined);
-    const bundles = [reconstruction, matte].filter((found) => found !== undefined);
-    const chosen = await chooseDevice(options.device, bundles, { cacheDir });
-    const sessions = { threads, device: new ComputeDevice(chosen.provider, onWarning) };
-    const reconstructor = reconstruction ? await openReconstructor(reconstruction, sessions) : inflateReconstructor;
-    return new Engine(reconstructor, matteBundle, chosen, sessions);
+  static async open(options: EngineOptions, device?: EngineDevice): Promise<Engine> {
+    const bundles = await findBundles(options);
+    const opened = device ?? (await openDevice(bundles, options));
+    const { reconstruction } = bundles;
+    const reconstructor = reconstruction
+      ? await openReconstructor(reconstruction, opened.openSession)
+      : inflateReconstructor;
+    return new Engine(options, opened, reconstructor);
   }
 
   /**
@@ -143,6 +115,7 @@ export class Engine {
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
     const { onProgress, signal } = options;
+    const { now } = this.#device;
     const {
       resolution = meshDefaults.resolution,
       maxTriangles = meshDefaults.maxTriangles,
@@ -151,9 +124,9 @@ export class Engine {
     const stageMs = {} as Record<Stage, number>;
     const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
       signal?.throwIfAborted();
-      const start = performance.now();
+      const start = now();
       const result = await work();
-      stageMs[name] = performance.now() - start;
+      stageMs[name] = now() - start;
       onProgress?.(doneAfter[name]);
       return result;
     };
@@ -204,7 +177,9 @@ export class Engine {
   }
 
   async #predictMatte(image: Parameters<MattingNetwork['predict']>[0]) {
-    this.#matting ??= this.#matteBundle().then((bundle) => openMattingNetwork(bundle, this.#sessions));
+    this.#matting ??= findMatteBundle(this.#options).then((bundle) =>
+      openMattingNetwork(bundle, this.#device.openSession),
+    );
     // If the bundle cannot be opened, try again for the next photo: it may be repaired by then.
     this.#matting.catch(() => {
       this.#matting = undefined;

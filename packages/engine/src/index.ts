@@ -15,13 +15,16 @@ export {
 export { probe } from './device/probe.js';
 export {
   Engine,
-  type EngineOptions,
   type Generated,
   type GenerateOptions,
   type GenerateStats,
   type Stage,
 } from './engine.js';
+export type { EngineOptions } from './engine-device.js';
 export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export { shrinkPhoto } from './photo/encode.js';
+export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
+export type { DeviceTimes } from './pool/messages.js';
+export type { PoolGenerated, PoolGenerateOptions } from './pool/pipeline.js';
 export { type RenderOptions, renderView } from './render/render-view.js';

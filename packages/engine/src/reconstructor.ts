@@ -9,7 +9,7 @@ import type { DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
 import { fitCamera } from './fit-camera.js';
 import type { BundleCredit } from './gltf/write-glb.js';
-import { openEncoder, type SessionOptions } from './network/session.js';
+import { type OpenSession, openEncoder } from './network/session.js';
 
 /** Turns a framed cutout into a density field: a bundle of any decoder kind, or the one built in. */
 export interface Reconstructor {
@@ -30,7 +30,7 @@ export const inflateReconstructor: Reconstructor = {
 /** Loads the networks of a reconstruction bundle. @throws {BundleError} if one does not match the manifest */
 export async function openReconstructor(
   bundle: Bundle<ReconstructionManifest>,
-  options?: SessionOptions,
+  open?: OpenSession,
 ): Promise<Reconstructor> {
   const { name, licence, input, origin } = bundle.manifest;
   const common = {
@@ -42,7 +42,7 @@ export async function openReconstructor(
     foregroundRatio: input.foregroundRatio,
   };
   if (isColumns(bundle)) {
-    const session = await openEncoder(bundle, options);
+    const session = await openEncoder(bundle, open);
     return {
       ...common,
       reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
@@ -50,7 +50,7 @@ export async function openReconstructor(
     };
   }
   // TypeScript does not narrow nested properties. isColumns has checked the kind.
-  const { encode, release } = await openBoxed(bundle as Bundle<BoxManifest>, options);
+  const { encode, release } = await openBoxed(bundle as Bundle<BoxManifest>, open);
   const { camera } = bundle.manifest;
   return {
     ...common,

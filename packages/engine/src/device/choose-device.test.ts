@@ -6,6 +6,7 @@ import { BundleError } from '../base/errors.js';
 import { writeBallBundle } from '../bundle/bundle.fixture.js';
 import { type Bundle, bundleOfKind, findBundle, loadBundle } from '../bundle/load-bundle.js';
 import { ComputeDevice } from '../network/compute-device.js';
+import { localSessions } from '../network/session.js';
 import { openReconstructor } from '../reconstructor.js';
 import { accelerators, isSoftware } from './adapter.js';
 import { readVerdict, saveVerdict } from './check-cache.js';
@@ -105,7 +106,7 @@ describe.runIf(lavapipe)('on a machine whose only Vulkan driver runs on the CPU'
 
   test('a whole field computed on WebGPU equals the one computed on the CPU', async () => {
     const densities = async (device: ComputeDevice) => {
-      const reconstructor = await openReconstructor(bundleOfKind(ball, 'reconstruction'), { device });
+      const reconstructor = await openReconstructor(bundleOfKind(ball, 'reconstruction'), localSessions({ device }));
       const image = { width: 32, height: 32, data: new Uint8Array(4 * 32 * 32).fill(180) };
       const field = await reconstructor.reconstruct({ image });
       const density = new Float32Array(1000);

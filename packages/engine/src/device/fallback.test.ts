@@ -9,7 +9,7 @@ import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { registerProvider } from '../network/backend.fixture.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { Tensor } from '../network/onnxruntime.js';
-import { openEncoder } from '../network/session.js';
+import { localSessions, openEncoder } from '../network/session.js';
 import { openReconstructor } from '../reconstructor.js';
 
 const models = join(import.meta.dirname, '../../../../models');
@@ -39,7 +39,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const cutout = { image: { width: 32, height: 32, data: new Uint8Array(4 * 32 * 32).fill(180) } };
 
 async function densities(device: ComputeDevice): Promise<number[]> {
-  const reconstructor = await openReconstructor(ball, { device });
+  const reconstructor = await openReconstructor(ball, localSessions({ device }));
   const field = await reconstructor.reconstruct(cutout);
   const density = new Float32Array(3);
   await field.evaluate(Float32Array.from([0, 0, 0, 0.3, 0.2, 0.1, 0.8, 0.8, 0.8]), density);
@@ -75,7 +75,7 @@ test('an error that is due to the photo does not replace the device', async () =
   const warnings: string[] = [];
   const device = new ComputeDevice('working', (message) => warnings.push(message));
   const base = bundleOfKind(await findBundle('gen3d-base', [models]), 'reconstruction');
-  const session = await openEncoder(base, { device, threads: 1 });
+  const session = await openEncoder(base, localSessions({ device, threads: 1 }));
   const wrongSize = { image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } };
   await expect(session.run(wrongSize)).rejects.toMatchObject({ code: 'inference_failed' });
   await session.release();

@@ -3,7 +3,14 @@ import type { Manifest, ReconstructionManifest } from '../bundle/manifest.js';
 import { sceneCodesShape } from '../field/boxed.js';
 import type { BoxManifest } from '../field/boxed-field.js';
 import type { ComputeDevice } from '../network/compute-device.js';
-import { type FloatTensor, openDecoder, openEncoder, openMatting, type Session } from '../network/session.js';
+import {
+  type FloatTensor,
+  localSessions,
+  openDecoder,
+  openEncoder,
+  openMatting,
+  type Session,
+} from '../network/session.js';
 import { type Difference, difference } from './difference.js';
 
 /** Points or rows for a decoder, unless its graph requires another number. */
@@ -69,11 +76,11 @@ export async function runBundle(
   const { manifest } = bundle;
   const image = { [manifest.input.tensor]: testImage(manifest) };
   if (manifest.kind === 'matte') {
-    const session = await openMatting(bundleOfKind(bundle, 'matte'), { device });
+    const session = await openMatting(bundleOfKind(bundle, 'matte'), localSessions({ device }));
     return { encoder: await timed(session, image, runs).finally(() => session.release()) };
   }
   const reconstruction = bundleOfKind(bundle, 'reconstruction');
-  const session = await openEncoder(reconstruction, { device });
+  const session = await openEncoder(reconstruction, localSessions({ device }));
   try {
     const encoder = await timed(session, image, runs);
     return isBoxed(reconstruction)
@@ -93,7 +100,7 @@ async function runDecoder(
 ): Promise<NetworkRun> {
   const { decoder } = bundle.manifest;
   const codes = outputs.get(decoder.sceneCodes)!;
-  const session = await openDecoder(bundle, decoder, encoder, { device });
+  const session = await openDecoder(bundle, decoder, encoder, localSessions({ device }));
   try {
     const random = randomNumbers();
     if (decoder.kind === 'planes') {

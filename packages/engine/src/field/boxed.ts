@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { BundleError } from '../base/errors.js';
 import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import { openDecoder, openEncoder, type Session, type SessionOptions } from '../network/session.js';
+import { type OpenSession, openDecoder, openEncoder, type Session } from '../network/session.js';
 import { toInput } from '../photo/frame.js';
 import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
 import { type CameralessField, learnedElevation } from './density-field.js';
@@ -17,11 +17,11 @@ export interface BoxedNetworks {
 }
 
 /** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or the other graph */
-export async function openBoxed(bundle: Bundle<BoxManifest>, options?: SessionOptions): Promise<BoxedNetworks> {
+export async function openBoxed(bundle: Bundle<BoxManifest>, open?: OpenSession): Promise<BoxedNetworks> {
   const { manifest } = bundle;
   const { input, elevation } = manifest;
-  const encoder = await openEncoder(bundle, options);
-  const decoder = await openDecoder(bundle, manifest.decoder, encoder, options);
+  const encoder = await openEncoder(bundle, open);
+  const decoder = await openDecoder(bundle, manifest.decoder, encoder, open);
   const bindSceneCodes = decoderBinding(bundle, encoder, decoder);
   return {
     async encode(cutout) {

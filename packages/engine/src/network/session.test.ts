@@ -7,7 +7,7 @@ import { BundleError } from '../base/errors.js';
 import { type Bundle, bundleOfKind, findBundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
-import { openEncoder, openSession } from './session.js';
+import { localSessions, openEncoder, openSession } from './session.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
 const base = async () => bundleOfKind(await findBundle('gen3d-base', [models]), 'reconstruction');
@@ -18,7 +18,7 @@ const withInput = (bundle: Bundle<ReconstructionManifest>, input: Partial<Recons
 });
 
 test('the encoder of gen3d-base gives front depths, occupancies and far-side colors of 64 x 64 columns, and an elevation', async () => {
-  const session = await openEncoder(await base(), { threads: 1 });
+  const session = await openEncoder(await base(), localSessions({ threads: 1 }));
   const image = new Float32Array(4 * 128 * 128).fill(0.5);
   const outputs = await session.run({ image: { shape: [1, 4, 128, 128], data: image } });
   await session.release();
@@ -99,7 +99,7 @@ test('a file that is not an ONNX graph is a BundleError that names the file', as
 });
 
 test('a tensor of the wrong size is inference_failed, not a crash', async () => {
-  const session = await openEncoder(await base(), { threads: 1 });
+  const session = await openEncoder(await base(), localSessions({ threads: 1 }));
   const running = session.run({ image: { shape: [1, 4, 32, 32], data: new Float32Array(4 * 32 * 32) } });
   await expect(running).rejects.toMatchObject({ name: 'EngineError', code: 'inference_failed' });
   // The message is for the customer. onnxruntime's message is in the cause, for the log.

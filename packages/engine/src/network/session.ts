@@ -39,8 +39,26 @@ export interface Session {
   release(): Promise<void>;
 }
 
+/**
+ * Opens an ONNX file of a bundle and checks its inputs and outputs.
+ *
+ * @throws {BundleError} if the runtime cannot load it, or a tensor is missing or has another shape or type
+ */
+export type OpenSession = (
+  bundle: Bundle,
+  file: string,
+  inputs: readonly TensorSpec[],
+  outputs: readonly TensorSpec[],
+) => Promise<Session>;
+
+/** Opens sessions in this thread. */
+export const localSessions =
+  (options: SessionOptions): OpenSession =>
+  (...graph) =>
+    openSession(...graph, options);
+
 /** Opens the encoder of a reconstruction bundle, whose input is the framed photo. */
-export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: SessionOptions): Promise<Session> {
+export function openEncoder(bundle: Bundle<ReconstructionManifest>, open: OpenSession = openSession): Promise<Session> {
   const { graph, input, decoder, elevation } = bundle.manifest;
   const { size } = input;
   const outputs: TensorSpec[] = [];
@@ -57,7 +75,7 @@ export function openEncoder(bundle: Bundle<ReconstructionManifest>, options?: Se
   }
   if (elevation) outputs.push({ name: elevation, shape: [1] });
   const inputs = [{ name: input.tensor, shape: [1, input.channels, size, size] }];
-  return openSession(bundle, graph, inputs, outputs, options);
+  return open(bundle, graph, inputs, outputs);
 }
 
 /** Opens the decoder of a `points` or `planes` bundle, and checks that its input is the encoder's output. */
@@ -65,7 +83,7 @@ export function openDecoder(
   bundle: Bundle<ReconstructionManifest>,
   decoder: BoxDecoder,
   encoder: Session,
-  options?: SessionOptions,
+  open: OpenSession = openSession,
 ): Promise<Session> {
   const { graph, density, color } = decoder;
   if (decoder.kind === 'planes') {
@@ -74,7 +92,7 @@ export function openDecoder(
       { name: density, shape: [null, 1] },
       { name: color, shape: [null, 3] },
     ];
-    return openSession(bundle, graph, inputs, outputs, options);
+    return open(bundle, graph, inputs, outputs);
   }
   const inputs = [
     { name: decoder.sceneCodes, shape: encoder.shapeOf(decoder.sceneCodes), says: `${bundle.manifest.graph} gives` },
@@ -84,22 +102,18 @@ export function openDecoder(
     { name: density, shape: [1, null, 1] },
     { name: color, shape: [1, null, 3] },
   ];
-  return openSession(bundle, graph, inputs, outputs, options);
+  return open(bundle, graph, inputs, outputs);
 }
 
 /** Opens the network of a matting bundle. */
-export function openMatting(bundle: Bundle<MatteManifest>, options?: SessionOptions): Promise<Session> {
+export function openMatting(bundle: Bundle<MatteManifest>, open: OpenSession = openSession): Promise<Session> {
   const { graph, input, output } = bundle.manifest;
   const { size } = input;
   const inputs = [{ name: input.tensor, shape: [1, 3, size, size] }];
-  return openSession(bundle, graph, inputs, [{ name: output, shape: [1, 1, size, size] }], options);
+  return open(bundle, graph, inputs, [{ name: output, shape: [1, 1, size, size] }]);
 }
 
-/**
- * Opens an ONNX file of a bundle and checks its inputs and outputs.
- *
- * @throws {BundleError} if the runtime cannot load it, or a tensor is missing or has another shape or type
- */
+/** Opens a session in this thread, as `OpenSession` specifies. */
 export async function openSession(
   bundle: Bundle,
   file: string,

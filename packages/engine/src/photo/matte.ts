@@ -3,7 +3,7 @@ import { EngineError } from '../base/errors.js';
 import type { Matte, RgbaImage } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { MatteManifest } from '../bundle/manifest.js';
-import { openMatting, type SessionOptions } from '../network/session.js';
+import { type OpenSession, openMatting } from '../network/session.js';
 import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
 
@@ -16,12 +16,9 @@ export interface MattingNetwork {
 }
 
 /** Opens a matting network. Reuse it: opening takes half a second and 400 MB, and leaks a little each time. */
-export async function openMattingNetwork(
-  bundle: Bundle<MatteManifest>,
-  options?: SessionOptions,
-): Promise<MattingNetwork> {
+export async function openMattingNetwork(bundle: Bundle<MatteManifest>, open?: OpenSession): Promise<MattingNetwork> {
   const { input, output } = bundle.manifest;
-  const session = await openMatting(bundle, options);
+  const session = await openMatting(bundle, open);
   return {
     async predict(image) {
       const tensor = { shape: [1, 3, input.size, input.size], data: await networkInput(image, input) };

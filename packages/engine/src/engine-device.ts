@@ -1,0 +1,65 @@
+import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
+import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
+import type { Device } from './device/adapter.js';
+import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
+import { ComputeDevice } from './network/compute-device.js';
+import { localSessions, type OpenSession } from './network/session.js';
+
+export interface EngineOptions {
+  /** A bundle's name, or `inflate`. */
+  readonly bundle: string;
+  /** The matting bundle's name. It is opened for the first photo that needs it. */
+  readonly matte: string;
+  readonly device: Device;
+  /** Folders with bundles. The first one that has the name is used. */
+  readonly modelDirs: readonly string[];
+  /** Folder to save the results of device checks in. Default: the device is checked at each start. */
+  readonly cacheDir?: string;
+  /** Threads per network on the CPU. Default 0: one per physical core. */
+  readonly threads?: number;
+  /** Called with one warning if the device fails and the CPU takes over. Default: console.warn. */
+  readonly onWarning?: (message: string) => void;
+}
+
+export interface EngineBundles {
+  /** Undefined for `inflate`. */
+  readonly reconstruction: Bundle<ReconstructionManifest> | undefined;
+  /** Undefined if it is missing and `inflate` makes the models, because cutouts need no matting. */
+  readonly matte: Bundle<MatteManifest> | undefined;
+}
+
+/** The device of an engine: how it was chosen, and how sessions are opened on it. */
+export interface EngineDevice {
+  readonly chosen: ChosenDevice;
+  readonly openSession: OpenSession;
+  /** The clock of the stage times, in milliseconds. */
+  readonly now: () => number;
+}
+
+export const findMatteBundle = async ({ matte, modelDirs }: EngineOptions): Promise<Bundle<MatteManifest>> =>
+  bundleOfKind(await findBundle(matte, modelDirs), 'matte');
+
+/** @throws {BundleError} if a bundle is missing, damaged or of another kind */
+export async function findBundles(options: EngineOptions): Promise<EngineBundles> {
+  const { bundle, modelDirs } = options;
+  if (bundle === builtInBundle) {
+    return { reconstruction: undefined, matte: await findMatteBundle(options).catch(() => undefined) };
+  }
+  const reconstruction = bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
+  // The matting network is loaded for the first photo that needs it, but its presence is checked now.
+  return { reconstruction, matte: await findMatteBundle(options) };
+}
+
+/** Chooses the device for the bundles. @throws {BundleError} if the named device cannot be used */
+export async function openDevice(
+  { reconstruction, matte }: EngineBundles,
+  { device, cacheDir, threads = 0, onWarning = console.warn }: EngineOptions,
+): Promise<EngineDevice> {
+  const bundles = [reconstruction, matte].filter((found) => found !== undefined);
+  const chosen = await chooseDevice(device, bundles, { cacheDir });
+  return {
+    chosen,
+    openSession: localSessions({ threads, device: new ComputeDevice(chosen.provider, onWarning) }),
+    now: () => performance.now(),
+  };
+}

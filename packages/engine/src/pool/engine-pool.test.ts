@@ -1,0 +1,191 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { BundleError, EngineError } from '../base/errors.js';
+import { writeBallBundle, writeMatteBundle } from '../bundle/bundle.fixture.js';
+import { Engine } from '../engine.js';
+import { readGlb } from '../gltf/read-glb.js';
+import { decode } from '../photo/decode.js';
+import { EnginePool, type PoolOptions } from './engine-pool.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-pool-'));
+  await writeBallBundle(folder, 'planes', { kind: 'planes' });
+  await writeBallBundle(folder, 'points', { kind: 'points' });
+  await writeMatteBundle(folder, 'bright');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const optionsOf = (bundle: string) => ({ bundle, matte: 'bright', device: 'cpu', modelDirs: [folder] }) as const;
+
+async function openPool(options: Partial<PoolOptions> = {}): Promise<EnginePool> {
+  const pool = await EnginePool.open({ ...optionsOf('points'), ...options });
+  onTestFinished(() => pool.close());
+  return pool;
+}
+
+/** The threads that are started from now on, until the test ends. */
+function threads(): Worker[] {
+  const started: Worker[] = [];
+  const listener = (worker: Worker) => started.push(worker);
+  process.on('worker', listener);
+  onTestFinished(() => void process.off('worker', listener));
+  return started;
+}
+
+const small = { resolution: 32, maxTriangles: 1_000, textureSize: 256 };
+
+const drawing = (shapes: string) =>
+  sharp(Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" width="200" height="200">${shapes}</svg>`))
+    .png()
+    .toBuffer();
+const cutout = () => drawing('<circle cx="100" cy="100" r="80" fill="#2a7fb8"/>');
+/** Needs the matting network, which takes bright pixels for the object. */
+const photo = () =>
+  drawing('<rect width="200" height="200" fill="#111"/><circle cx="90" cy="110" r="60" fill="#fff0a0"/>');
+const blank = () => drawing('<rect width="0" height="0"/>');
+
+test.each(['planes', 'points', 'inflate'])(
+  'two photos at a time become the same models as in an engine: %s',
+  async (bundle) => {
+    const photos = [await cutout(), await photo()];
+    const engine = await Engine.open(optionsOf(bundle));
+    onTestFinished(() => engine.close());
+    const pool = await openPool({ bundle, pipelines: 2 });
+    const made = await Promise.all(photos.map((image) => pool.generate(image, small)));
+    for (const [i, image] of photos.entries()) {
+      const expected = await engine.generate(image, small);
+      expect(Buffer.from(made[i]!.glb).equals(Buffer.from(expected.glb))).toBe(true);
+      expect(Buffer.from(made[i]!.thumbnail).equals(Buffer.from(expected.thumbnail))).toBe(true);
+      expect({ ...made[i]!.stats, stageMs: 0 }).toEqual({ ...expected.stats, stageMs: 0 });
+    }
+  },
+);
+
+test('more photos than threads wait for their turn', async () => {
+  const started = threads();
+  const pool = await openPool({ pipelines: 2 });
+  const image = await cutout();
+  const made = await Promise.all(Array.from({ length: 5 }, () => pool.generate(image, small)));
+  expect(new Set(made.map(({ glb }) => Buffer.from(glb).toString('base64'))).size).toBe(1);
+  // With the network thread.
+  expect(started).toHaveLength(3);
+});
+
+test('threads start when photos need them, and all but one end after a minute without photos', async () => {
+  const started = threads();
+  const pool = await openPool({ pipelines: 3 });
+  expect(started).toHaveLength(2);
+  const image = await cutout();
+  await pool.generate(image, small);
+  expect(started).toHaveLength(2);
+
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  await Promise.all([1, 2, 3].map(() => pool.generate(image, small)));
+  expect(started).toHaveLength(4);
+  const ended = Promise.all([1, 2].map((i) => once(started[i]!, 'exit')));
+  vi.advanceTimersByTime(60_000);
+  await ended;
+  // The one that is left.
+  await pool.generate(image, small);
+  expect(started).toHaveLength(4);
+});
+
+test('the time that a photo waits for the device is reported, and is in no stage', async () => {
+  const pool = await openPool({ pipelines: 2 });
+  const image = await cutout();
+  const fine = { ...small, resolution: 128 };
+  const made = await Promise.all(
+    [1, 2].map(async () => {
+      const start = performance.now();
+      const { stats, ...times } = await pool.generate(image, fine);
+      const stagesMs = Object.values(stats.stageMs).reduce((sum, ms) => sum + ms);
+      return { ...times, stagesMs, totalMs: performance.now() - start };
+    }),
+  );
+  for (const { deviceMs, deviceWaitMs, stagesMs, totalMs } of made) {
+    expect(deviceMs).toBeGreaterThan(0);
+    expect(deviceWaitMs).toBeGreaterThan(0);
+    expect(deviceMs).toBeLessThan(stagesMs);
+    expect(stagesMs + deviceWaitMs).toBeLessThan(totalMs);
+  }
+});
+
+test('a photo never blocks the thread of its caller', async () => {
+  const pool = await openPool({ bundle: 'inflate' });
+  let turns = 0;
+  const turnsAtProgress: number[] = [];
+  const timer = setInterval(() => turns++, 1);
+  onTestFinished(() => clearInterval(timer));
+  await pool.generate(await cutout(), { onProgress: () => turnsAtProgress.push(turns) });
+  // Some steps compute for hundreds of milliseconds. On the caller's thread, no turn would happen during them.
+  const within = turnsAtProgress.slice(1).map((count, i) => count - turnsAtProgress[i]!);
+  expect(within.filter((count) => count >= 10).length).toBeGreaterThanOrEqual(3);
+});
+
+test('an error about a photo is passed on, and the next photo succeeds', async () => {
+  const pool = await openPool();
+  const error = await pool.generate(await blank(), small).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(EngineError);
+  expect(error).toMatchObject({ code: 'no_foreground', message: expect.stringContaining(' ') });
+  expect((await pool.generate(await cutout(), small)).glb.length).toBeGreaterThan(0);
+});
+
+test('an aborted photo ends at its next step, and the next photo succeeds', async () => {
+  const pool = await openPool();
+  const abort = new AbortController();
+  const seen: number[] = [];
+  const onProgress = (fraction: number) => {
+    seen.push(fraction);
+    abort.abort();
+  };
+  const image = await decode(await cutout());
+  await expect(pool.generate(image, { ...small, onProgress, signal: abort.signal })).rejects.toThrow('abort');
+  expect(Math.max(...seen)).toBeLessThan(1);
+  await expect(pool.generate(image, { ...small, signal: abort.signal })).rejects.toThrow('abort');
+  expect((await pool.generate(image, small)).glb.length).toBeGreaterThan(0);
+});
+
+test('a thread that crashes fails its photo only, and is replaced', async () => {
+  const started = threads();
+  const pool = await openPool({ pipelines: 2 });
+  const image = await cutout();
+  let crashed = false;
+  const crash = () => {
+    if (crashed) return;
+    crashed = true;
+    void started[1]!.terminate();
+  };
+  const made = await Promise.allSettled([
+    pool.generate(image, { ...small, onProgress: crash }),
+    pool.generate(image, small),
+    pool.generate(image, small),
+    pool.generate(image, small),
+  ]);
+  expect(made.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'fulfilled', 'fulfilled']);
+  expect(made[0]).toMatchObject({ reason: { message: 'a pipeline thread ended' } });
+});
+
+test('a bundle that does not exist, or that cannot be loaded, is a BundleError with its name', async () => {
+  await expect(EnginePool.open(optionsOf('nowhere'))).rejects.toThrow(BundleError);
+  await expect(EnginePool.open(optionsOf('nowhere'))).rejects.toThrow(/nowhere/);
+  const decoder = { sceneCodes: 'codes' };
+  await writeBallBundle(folder, 'misnamed', { kind: 'points', decoder });
+  const opening = EnginePool.open(optionsOf('misnamed'));
+  await expect(opening).rejects.toThrow(BundleError);
+  await expect(opening).rejects.toThrow(/encoder\.onnx has no output "codes"/);
+});
+
+test('models have the resolution, triangles and texture size of the options', async () => {
+  const pool = await openPool({ bundle: 'inflate' });
+  const { glb } = await pool.generate(await cutout(), { resolution: 64, maxTriangles: 1_000, textureSize: 256 });
+  const { mesh, baseColor } = await readGlb(Buffer.from(glb));
+  expect(mesh.indices.length / 3).toBeLessThanOrEqual(1_000);
+  expect(baseColor.width).toBe(256);
+});

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { MessageChannel, type TransferListItem, Worker } from 'node:worker_threads';
+import type { ChosenDevice } from '../device/choose-device.js';
+import type { EngineOptions } from '../engine-device.js';
+import type { DecodedPhoto } from '../photo/decode.js';
+import { type FromNetworkThread, fromSentError, type ThreadOptions, type ToNetworkThread } from './messages.js';
+import { Pipeline, type PoolGenerated, type PoolGenerateOptions } from './pipeline.js';
+
+export interface PoolOptions extends EngineOptions {
+  /** Maximum number of photos at a time. Default 1. */
+  readonly pipelines?: number;
+}
+
+/** Resolved by package name, which works from the built package and from the sources. */
+const networkThreadFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/network-thread');
+
+/** A further pipeline thread takes some 50 MB, and half a second to start. */
+const idleMs = 60_000;
+
+/**
+ * Engines on several threads, which share one device.
+ *
+ * Each photo has a pipeline thread to itself, which blocks for seconds. The networks of all photos run in the network
+ * thread, one after the other, so that they are loaded once, and one photo can use the device while others are meshed
+ * and textured.
+ */
+export class EnginePool {
+  /** How the device was chosen. */
+  readonly chosen: ChosenDevice;
+  readonly #options: ThreadOptions;
+  readonly #maxPipelines: number;
+  readonly #network: Worker;
+  /** All pipelines, including those that are being opened. */
+  #count = 0;
+  /** The last one was used last. Each is closed by its timer, unless it is the only one. */
+  readonly #free: { pipeline: Pipeline; timer: NodeJS.Timeout }[] = [];
+  readonly #waiting: ((pipeline: Pipeline | undefined) => void)[] = [];
+
+  private constructor(network: Worker, chosen: ChosenDevice, options: ThreadOptions, maxPipelines: number) {
+    this.#network = network;
+    this.chosen = chosen;
+    this.#options = options;
+    this.#maxPipelines = maxPipelines;
+  }
+
+  /**
+   * Starts the network thread and one pipeline thread. The others are started when they are needed, and end when they
+   * have been idle for a minute.
+   *
+   * If the network thread crashes later, it throws an uncaught error: no photo can be finished without it.
+   * @throws {BundleError} as `Engine.open` does
+   */
+  static async open({ pipelines = 1, onWarning = console.warn, ...options }: PoolOptions): Promise<EnginePool> {
+    const network = new Worker(networkThreadFile(), { workerData: options });
+    const chosen = await new Promise<ChosenDevice>((resolve, reject) => {
+      network.once('error', reject);
+      network.on('message', (message: FromNetworkThread) => {
+        if (message.type === 'opened') resolve(message.chosen);
+        else if (message.type === 'failed') reject(fromSentError(message.error));
+        else onWarning(message.message);
+      });
+    });
+    network.on('error', (error) => {
+      throw error;
+    });
+    const pool = new EnginePool(network, chosen, options, pipelines);
+    try {
+      pool.#release(await pool.#acquire());
+    } catch (error) {
+      await pool.close();
+      throw error;
+    }
+    return pool;
+  }
+
+  /**
+   * As `Engine.generate`, on one of the pool's threads. Waits if all of them are busy.
+   *
+   * @throws {EngineError} if the photo cannot be used
+   * @throws the error of a thread that crashed; the pool replaces it
+   */
+  async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions = {}): Promise<PoolGenerated> {
+    options.signal?.throwIfAborted();
+    const pipeline = await this.#acquire();
+    try {
+      return await pipeline.generate(photo, options);
+    } finally {
+      this.#release(pipeline);
+    }
+  }
+
+  /** Frees the networks and ends all threads. Must not be called during `generate`. */
+  async close(): Promise<void> {
+    const idle = this.#free.splice(0);
+    for (const { timer } of idle) clearTimeout(timer);
+    await Promise.all(idle.map(({ pipeline }) => pipeline.close()));
+    const exited = once(this.#network, 'exit');
+    this.#send({ type: 'close' });
+    await exited;
+  }
+
+  async #acquire(): Promise<Pipeline> {
+    for (;;) {
+      const free = this.#free.pop();
+      if (free) {
+        clearTimeout(free.timer);
+        if (!free.pipeline.ended) return free.pipeline;
+        this.#count--;
+      } else if (this.#count < this.#maxPipelines) {
+        return this.#open();
+      } else {
+        const released = await new Promise<Pipeline | undefined>((resolve) => this.#waiting.push(resolve));
+        if (released) return released;
+      }
+    }
+  }
+
+  async #open(): Promise<Pipeline> {
+    this.#count++;
+    try {
+      const { port1, port2 } = new MessageChannel();
+      this.#send({ type: 'connect', port: port1 }, [port1]);
+      return await Pipeline.open({ options: this.#options, chosen: this.chosen, network: port2 });
+    } catch (error) {
+      this.#count--;
+      this.#waiting.shift()?.(undefined);
+      throw error;
+    }
+  }
+
+  /** Gives the pipeline to the next photo, if one is waiting. */
+  #release(pipeline: Pipeline): void {
+    if (pipeline.ended) this.#count--;
+    const next = this.#waiting.shift();
+    if (next) next(pipeline.ended ? undefined : pipeline);
+    else if (!pipeline.ended) {
+      this.#free.push({ pipeline, timer: setTimeout(() => this.#closeIdle(pipeline), idleMs).unref() });
+    }
+  }
+
+  #closeIdle(pipeline: Pipeline): void {
+    if (this.#count === 1) return;
+    this.#count--;
+    this.#free.splice(
+      this.#free.findIndex((free) => free.pipeline === pipeline),
+      1,
+    );
+    void pipeline.close();
+  }
+
+  #send(message: ToNetworkThread, transferred: readonly TransferListItem[] = []): void {
+    this.#network.postMessage(message, transferred);
+  }
+}

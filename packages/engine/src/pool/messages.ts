@@ -1,0 +1,100 @@
+import type { MessagePort } from 'node:worker_threads';
+import { BundleError, EngineError, type EngineErrorCode } from '../base/errors.js';
+import type { Bundle } from '../bundle/load-bundle.js';
+import type { ChosenDevice } from '../device/choose-device.js';
+import type { Generated, GenerateOptions } from '../engine.js';
+import type { EngineOptions } from '../engine-device.js';
+import type { FloatTensor, TensorSpec } from '../network/session.js';
+import type { DecodedPhoto } from '../photo/decode.js';
+
+/** The options that can be sent to a thread. */
+export type ThreadOptions = Omit<EngineOptions, 'onWarning'>;
+
+/** What a pipeline thread is started with. */
+export interface PipelineData {
+  readonly options: ThreadOptions;
+  readonly chosen: ChosenDevice;
+  /** To the network thread. */
+  readonly network: MessagePort;
+}
+
+/** Messages from the pool to its network thread. */
+export type ToNetworkThread =
+  /** The port of a new pipeline thread. */
+  { type: 'connect'; port: MessagePort } | { type: 'close' };
+
+/** Messages from the network thread to its pool. */
+export type FromNetworkThread =
+  | { type: 'opened'; chosen: ChosenDevice }
+  | { type: 'failed'; error: SentError }
+  /** The device failed and the CPU replaces it. */
+  | { type: 'fellBack'; message: string };
+
+/** Messages from the pool to a pipeline thread, which makes one model at a time. */
+export type ToPipelineThread =
+  | {
+      type: 'generate';
+      photo: Uint8Array | DecodedPhoto;
+      options: Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;
+    }
+  | { type: 'abort' }
+  | { type: 'close' };
+
+/** Milliseconds that a photo spent at the device. */
+export interface DeviceTimes {
+  /** Running, and for the first photo loading, networks for this photo. */
+  readonly deviceMs: number;
+  /** Waiting while the device worked for other photos. `stats.stageMs` does not contain it. */
+  readonly deviceWaitMs: number;
+}
+
+/** Messages from a pipeline thread to its pool. */
+export type FromPipelineThread =
+  | { type: 'opened' }
+  | ({ type: 'progress'; fraction: number } & DeviceTimes)
+  | ({ type: 'generated' } & Generated & DeviceTimes)
+  | { type: 'failed'; error: SentError };
+
+/** Requests from a pipeline thread to the network thread. The replies come in the same order. */
+export type NetworkRequest =
+  | {
+      type: 'open';
+      bundle: Bundle;
+      file: string;
+      inputs: readonly TensorSpec[];
+      outputs: readonly TensorSpec[];
+    }
+  /** Runs a session that was opened from the file at `path`. */
+  | { type: 'run'; path: string; inputs: Readonly<Record<string, FloatTensor>> };
+
+/** Replies of the network thread. `deviceMs`: how long it worked on the request, without the time in its queue. */
+export type NetworkReply = { deviceMs: number } & (
+  | { type: 'opened'; path: string; shapes: ReadonlyMap<string, TensorSpec['shape']> }
+  | { type: 'ran'; outputs: ReadonlyMap<string, Float32Array> }
+  | { type: 'failed'; error: SentError }
+);
+
+/** An error as it is sent to another thread, which would lose its class. */
+export interface SentError {
+  readonly type: 'engine' | 'bundle' | 'other';
+  readonly code?: EngineErrorCode;
+  readonly message: string;
+  readonly stack?: string | undefined;
+  /** The message of the cause. */
+  readonly cause?: string;
+}
+
+export function toSentError(thrown: unknown): SentError {
+  const { message, stack, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));
+  const common = { message, stack, ...(cause instanceof Error && { cause: cause.message }) };
+  if (thrown instanceof EngineError) return { ...common, type: 'engine', code: thrown.code };
+  return { ...common, type: thrown instanceof BundleError ? 'bundle' : 'other' };
+}
+
+export function fromSentError({ type, code, message, stack, cause }: SentError): Error {
+  const options = cause === undefined ? {} : { cause: new Error(cause) };
+  if (type === 'engine') return new EngineError(code!, message, options);
+  if (type === 'bundle') return new BundleError(message, options);
+  // The stack in the other thread, for the log.
+  return Object.assign(new Error(message, options), stack !== undefined && { stack });
+}
