@@ -37,17 +37,14 @@ const overlapGrid = 768;
  * Cuts a mesh into charts that each face one way and do not overlap themselves.
  *
  * xatlas finds better charts, but takes 10 s for 30,000 triangles on one core. A photo shows only one side, and cutting
- * along its border takes a hundredth of that.
+ * along its border takes 0.03 s.
  */
 export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
-  const { indices } = mesh;
-  const triangleCount = indices.length / 3;
+  const triangleCount = mesh.indices.length / 3;
   const cosines = facing(mesh, camera);
   const neighbors = triangleNeighbors(mesh);
   const labels = smoothLabels(initialLabels(cosines), cosines, neighbors);
-
-  const flat = new Float32Array(6 * triangleCount);
-  for (let t = 0; t < triangleCount; t++) flatten(mesh, camera, t, labels[t]!, flat);
+  const flat = flatten(mesh, camera, labels);
 
   const chartOfTriangle = new Int32Array(triangleCount).fill(-1);
   const occupied = new Int32Array(overlapGrid * overlapGrid).fill(-1);
@@ -56,15 +53,16 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
   for (let seed = 0; seed < triangleCount; seed++) {
     if (chartOfTriangle[seed]! >= 0) continue;
     const label = labels[seed]!;
+    const { scale } = directions[label]!;
     chartOfTriangle[seed] = count;
-    occupy(flat, seed, directions[label]!.scale, occupied, count);
+    occupy(flat, seed, scale, occupied, count);
     queue[0] = seed;
     for (let head = 0, tail = 1; head < tail; head++) {
       for (let c = 0; c < 3; c++) {
         const next = neighbors[3 * queue[head]! + c]!;
         if (next < 0 || labels[next] !== label || chartOfTriangle[next]! >= 0) continue;
         // A handle in front of its mug is connected to it and projects onto it: that part starts a new chart.
-        if (!occupy(flat, next, directions[label]!.scale, occupied, count)) continue;
+        if (!occupy(flat, next, scale, occupied, count)) continue;
         chartOfTriangle[next] = count;
         queue[tail++] = next;
       }
@@ -78,15 +76,31 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
 function facing({ positions, indices }: TriangleMesh, camera: Camera): Float32Array {
   const cosines = new Float32Array(2 * indices.length);
   for (let t = 0; t < indices.length; t += 3) {
-    const [a, b, c] = [3 * indices[t]!, 3 * indices[t + 1]!, 3 * indices[t + 2]!];
-    const [ax, ay, az] = [positions[a]!, positions[a + 1]!, positions[a + 2]!];
-    const [ux, uy, uz] = [positions[b]! - ax, positions[b + 1]! - ay, positions[b + 2]! - az];
-    const [vx, vy, vz] = [positions[c]! - ax, positions[c + 1]! - ay, positions[c + 2]! - az];
-    const [nx, ny, nz] = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx];
-    const area = Math.hypot(nx, ny, nz) || 1;
-    const towards = camera.distance - az;
-    const toCamera = (nz * towards - nx * ax - ny * ay) / (area * Math.hypot(ax, ay, towards));
+    const a = 3 * indices[t]!;
+    const b = 3 * indices[t + 1]!;
+    const c = 3 * indices[t + 2]!;
+    const ax = positions[a]!;
+    const ay = positions[a + 1]!;
+    const az = positions[a + 2]!;
+    const ux = positions[b]! - ax;
+    const uy = positions[b + 1]! - ay;
+    const uz = positions[b + 2]! - az;
+    const vx = positions[c]! - ax;
+    const vy = positions[c + 1]! - ay;
+    const vz = positions[c + 2]! - az;
+    const nx = uy * vz - uz * vy;
+    const ny = uz * vx - ux * vz;
+    const nz = ux * vy - uy * vx;
+    const area = Math.sqrt(nx * nx + ny * ny + nz * nz);
     const o = 2 * t;
+    if (area === 0) {
+      // A triangle without area fits any chart.
+      cosines.fill(1, o, o + 6);
+      continue;
+    }
+    const towards = camera.distance - az;
+    const range = Math.sqrt(ax * ax + ay * ay + towards * towards);
+    const toCamera = (nz * towards - nx * ax - ny * ay) / (area * range);
     cosines[o] = toCamera;
     cosines[o + 1] = -toCamera;
     cosines[o + 2] = nx / area;
@@ -115,7 +129,9 @@ function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbors: Int3
   for (let pass = 0; pass < 6; pass++) {
     const next = current.slice();
     for (let t = 0; t < current.length; t++) {
-      const [a, b, c] = [0, 1, 2].map((corner) => current[neighbors[3 * t + corner]!]);
+      const a = current[neighbors[3 * t]!];
+      const b = current[neighbors[3 * t + 1]!];
+      const c = current[neighbors[3 * t + 2]!];
       const majority = a === b || a === c ? a : b === c ? b : undefined;
       if (majority !== undefined && cosines[6 * t + majority]! > minCosine) next[t] = majority;
     }
@@ -126,31 +142,55 @@ function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbors: Int3
 
 /** [3·T] the triangle across each edge, or -1. */
 function triangleNeighbors({ positions, indices }: TriangleMesh): Int32Array {
-  const vertexCount = positions.length / 3;
-  const owner = new Map<number, number>();
-  const edge = (a: number, b: number) => a * vertexCount + b;
-  const end = (i: number) => indices[i % 3 === 2 ? i - 2 : i + 1]!;
-  for (let i = 0; i < indices.length; i++) owner.set(edge(indices[i]!, end(i)), Math.floor(i / 3));
-  return Int32Array.from(indices, (start, i) => owner.get(edge(end(i), start)) ?? -1);
+  const edges = outgoingEdges(indices, positions.length / 3);
+  const neighbors = new Int32Array(indices.length).fill(-1);
+  for (let edge = 0; edge < indices.length; edge++) {
+    const start = indices[edge]!;
+    const end = indices[nextInTriangle(edge)]!;
+    for (let i = edges.starts[end]!; i < edges.starts[end + 1]!; i++) {
+      const opposite = edges.list[i]!;
+      if (indices[nextInTriangle(opposite)] === start) neighbors[edge] = Math.floor(opposite / 3);
+    }
+  }
+  return neighbors;
 }
 
-function flatten({ positions, indices }: TriangleMesh, camera: Camera, t: number, label: number, flat: Float32Array) {
-  const { axis, sign, scale } = directions[label]!;
+/** The edge that follows an edge around its triangle. Edges and `indices` are numbered alike: by their first corner. */
+const nextInTriangle = (edge: number): number => (edge % 3 === 2 ? edge - 2 : edge + 1);
+
+/** The edges that start at vertex v are `list` from `starts[v]` to `starts[v + 1]`. */
+function outgoingEdges(indices: Uint32Array, vertexCount: number): { starts: Uint32Array; list: Uint32Array } {
+  const starts = new Uint32Array(vertexCount + 1);
+  for (let edge = 0; edge < indices.length; edge++) starts[indices[edge]! + 1]!++;
+  for (let vertex = 0; vertex < vertexCount; vertex++) starts[vertex + 1]! += starts[vertex]!;
+  const next = starts.slice(0, vertexCount);
+  const list = new Uint32Array(indices.length);
+  for (let edge = 0; edge < indices.length; edge++) list[next[indices[edge]!]!++] = edge;
+  return { starts, list };
+}
+
+/** [2·3·T] the corners of each triangle in the projection of its label, mirrored as needed to keep their winding. */
+function flatten({ positions, indices }: TriangleMesh, camera: Camera, labels: Uint8Array): Float32Array {
   const frameHalf = camera.distance * camera.halfTangent;
-  for (let c = 0; c < 3; c++) {
-    const p = 3 * indices[3 * t + c]!;
-    const [x, y, z] = [positions[p]!, positions[p + 1]!, positions[p + 2]!];
-    const perspective = scale / ((camera.distance - z) * camera.halfTangent);
-    // Mirrored as needed, so that triangles keep their winding.
-    const [u, v] =
-      axis === 2
-        ? [sign * x * perspective, -y * perspective]
-        : axis === 0
-          ? [(-sign * z * scale) / frameHalf, (-y * scale) / frameHalf]
-          : [(x * scale) / frameHalf, (sign * z * scale) / frameHalf];
-    flat[6 * t + 2 * c] = u;
-    flat[6 * t + 2 * c + 1] = v;
+  const flat = new Float32Array(2 * indices.length);
+  for (let i = 0; i < indices.length; i++) {
+    const { axis, sign, scale } = directions[labels[Math.floor(i / 3)]!]!;
+    const x = positions[3 * indices[i]!]!;
+    const y = positions[3 * indices[i]! + 1]!;
+    const z = positions[3 * indices[i]! + 2]!;
+    if (axis === 2) {
+      const perspective = scale / ((camera.distance - z) * camera.halfTangent);
+      flat[2 * i] = sign * x * perspective;
+      flat[2 * i + 1] = -y * perspective;
+    } else if (axis === 0) {
+      flat[2 * i] = (-sign * z * scale) / frameHalf;
+      flat[2 * i + 1] = (-y * scale) / frameHalf;
+    } else {
+      flat[2 * i] = (x * scale) / frameHalf;
+      flat[2 * i + 1] = (sign * z * scale) / frameHalf;
+    }
   }
+  return flat;
 }
 
 /**
@@ -158,26 +198,32 @@ function flatten({ positions, indices }: TriangleMesh, camera: Camera, t: number
  * @returns false, and marks none, if one already is
  */
 function occupy(flat: Float32Array, t: number, scale: number, occupied: Int32Array, chart: number): boolean {
-  const toGrid = (value: number) => ((value / scale / 1.6 + 1) / 2) * overlapGrid;
-  const at = (i: number) => toGrid(flat[6 * t + i]!);
-  const [ax, ay, bx, by, cx, cy] = [at(0), at(1), at(2), at(3), at(4), at(5)];
-  const visit = (use: (pixel: number) => boolean): boolean => {
-    const [x0, x1] = [Math.max(0, Math.floor(Math.min(ax, bx, cx))), Math.min(overlapGrid - 1, Math.max(ax, bx, cx))];
-    const [y0, y1] = [Math.max(0, Math.floor(Math.min(ay, by, cy))), Math.min(overlapGrid - 1, Math.max(ay, by, cy))];
-    for (let y = y0; y <= y1; y++) {
-      for (let x = x0; x <= x1; x++) {
-        const [px, py] = [x + 0.5, y + 0.5];
-        const ab = (bx - ax) * (py - ay) - (by - ay) * (px - ax);
-        const bc = (cx - bx) * (py - by) - (cy - by) * (px - bx);
-        const ca = (ax - cx) * (py - cy) - (ay - cy) * (px - cx);
-        if (((ab > 0 && bc > 0 && ca > 0) || (ab < 0 && bc < 0 && ca < 0)) && !use(y * overlapGrid + x)) return false;
+  const ax = toOverlapGrid(flat[6 * t]!, scale);
+  const ay = toOverlapGrid(flat[6 * t + 1]!, scale);
+  const bx = toOverlapGrid(flat[6 * t + 2]!, scale);
+  const by = toOverlapGrid(flat[6 * t + 3]!, scale);
+  const cx = toOverlapGrid(flat[6 * t + 4]!, scale);
+  const cy = toOverlapGrid(flat[6 * t + 5]!, scale);
+  const left = Math.max(0, Math.floor(Math.min(ax, bx, cx)));
+  const right = Math.min(overlapGrid - 1, Math.max(ax, bx, cx));
+  const top = Math.max(0, Math.floor(Math.min(ay, by, cy)));
+  const bottom = Math.min(overlapGrid - 1, Math.max(ay, by, cy));
+  // The first walk finds an overlap, and the second marks.
+  for (let marking = 0; marking < 2; marking++) {
+    for (let row = top; row <= bottom; row++) {
+      for (let column = left; column <= right; column++) {
+        const x = column + 0.5;
+        const y = row + 0.5;
+        const ab = (bx - ax) * (y - ay) - (by - ay) * (x - ax);
+        const bc = (cx - bx) * (y - by) - (cy - by) * (x - bx);
+        const ca = (ax - cx) * (y - cy) - (ay - cy) * (x - cx);
+        if (!((ab > 0 && bc > 0 && ca > 0) || (ab < 0 && bc < 0 && ca < 0))) continue;
+        if (marking) occupied[row * overlapGrid + column] = chart;
+        else if (occupied[row * overlapGrid + column] === chart) return false;
       }
     }
-    return true;
-  };
-  if (!visit((pixel) => occupied[pixel] !== chart)) return false;
-  return visit((pixel) => {
-    occupied[pixel] = chart;
-    return true;
-  });
+  }
+  return true;
 }
+
+const toOverlapGrid = (flat: number, scale: number): number => ((flat / scale / 1.6 + 1) / 2) * overlapGrid;
