@@ -1,6 +1,3 @@
-/** Red, green and blue, each [size·size], in 0..255. */
-export type RgbChannels = readonly [Float32Array, Float32Array, Float32Array];
-
 // The paper's settings. With alpha in 0..1, the first makes flat regions follow their neighbors, and the second lets
 // colors change along the outline only together with alpha.
 const smoothness = 1e-5;
@@ -15,89 +12,127 @@ const largeIterations = 2;
  *
  * Where alpha is 0, the colors of the nearest parts of the object spread, so that sampling next to the silhouette never
  * picks up background.
- * @param photo a square image of `size` pixels a side
+ * @param photo [3·size·size] in 0..255, the channels of a pixel side by side, as in the result
  * @param alpha [size·size] in 0..1
  * @see Germer, Uelwer, Conrad and Harmeling, "Fast Multi-Level Foreground Estimation", ICPR 2020
  */
-export function foregroundColors(photo: RgbChannels, alpha: Float32Array, size: number): RgbChannels {
+export function foregroundColors(photo: Float32Array, alpha: Float32Array, size: number): Float32Array {
   let levelSize = 1;
-  let foreground = photo.map((channel) => Float32Array.of(weightedMean(channel, alpha, 1))) as unknown as RgbChannels;
-  let background = photo.map((channel) => Float32Array.of(weightedMean(channel, alpha, -1))) as unknown as RgbChannels;
+  let [foreground, background] = weightedMeans(photo, alpha);
   const levels = Math.max(1, Math.ceil(Math.log2(size)));
   for (let level = 1; level <= levels; level++) {
     const previous = levelSize;
     levelSize = level === levels ? size : Math.round(size ** (level / levels));
-    const pick = (channels: RgbChannels, from: number) =>
-      channels.map((channel) => nearest(channel, from, levelSize)) as unknown as RgbChannels;
-    foreground = pick(foreground, previous);
-    background = pick(background, previous);
+    foreground = nearest(foreground, 3, previous, levelSize);
+    background = nearest(background, 3, previous, levelSize);
     const iterations = levelSize <= smallLevel ? smallIterations : largeIterations;
-    solve(pick(photo, size), nearest(alpha, size, levelSize), foreground, background, levelSize, iterations);
+    const levelPhoto = nearest(photo, 3, size, levelSize);
+    const levelAlpha = nearest(alpha, 1, size, levelSize);
+    for (let n = 0; n < iterations; n++) relax(levelPhoto, levelAlpha, foreground, background, levelSize);
   }
   return foreground;
 }
 
-/** The mean of a channel, weighted by alpha (sign 1) or by 1 - alpha (sign -1). */
-function weightedMean(channel: Float32Array, alpha: Float32Array, sign: 1 | -1): number {
-  let sum = 0;
-  let total = 1e-6;
-  for (let i = 0; i < channel.length; i++) {
-    const weight = sign === 1 ? alpha[i]! : 1 - alpha[i]!;
-    sum += weight * channel[i]!;
+/** The mean color of the photo, weighted by alpha and by 1 - alpha. */
+function weightedMeans(photo: Float32Array, alpha: Float32Array): [foreground: Float32Array, background: Float32Array] {
+  const [foreground, background] = [new Float64Array(3), new Float64Array(3)];
+  let total = 0;
+  for (let i = 0; i < alpha.length; i++) {
+    const weight = alpha[i]!;
     total += weight;
+    for (let c = 0; c < 3; c++) {
+      const value = photo[3 * i + c]!;
+      foreground[c]! += weight * value;
+      background[c]! += (1 - weight) * value;
+    }
   }
-  return sum / total;
+  const mean = (sums: Float64Array, weight: number) => Float32Array.from(sums, (sum) => sum / (weight + 1e-6));
+  return [mean(foreground, total), mean(background, alpha.length - total)];
 }
 
-function nearest(channel: Float32Array, from: number, to: number): Float32Array {
-  if (from === to) return channel;
-  const result = new Float32Array(to * to);
+/** Scales a square image to `to` pixels a side. */
+function nearest(image: Float32Array, channels: number, from: number, to: number): Float32Array {
+  if (from === to) return image;
+  const pixels = Int32Array.from({ length: to }, (_, i) => Math.floor(((i + 0.5) * from) / to));
+  const result = new Float32Array(channels * to * to);
+  let at = 0;
   for (let y = 0; y < to; y++) {
-    const row = Math.floor(((y + 0.5) * from) / to) * from;
-    for (let x = 0; x < to; x++) result[y * to + x] = channel[row + Math.floor(((x + 0.5) * from) / to)]!;
+    const row = pixels[y]! * from;
+    for (let x = 0; x < to; x++) {
+      const pixel = channels * (row + pixels[x]!);
+      for (let c = 0; c < channels; c++) result[at++] = image[pixel + c]!;
+    }
   }
   return result;
 }
 
-/** Gauss-Seidel, in place: solves the 2 x 2 system of each pixel's foreground and background with fixed neighbors. */
-function solve(
-  photo: RgbChannels,
+/**
+ * A pass of Gauss-Seidel, in place: solves the 2 x 2 system of each pixel's foreground and background with fixed
+ * neighbors.
+ */
+function relax(
+  photo: Float32Array,
   alpha: Float32Array,
-  fore: RgbChannels,
-  back: RgbChannels,
+  foreground: Float32Array,
+  background: Float32Array,
   size: number,
-  iterations: number,
 ): void {
-  for (let iteration = 0; iteration < iterations; iteration++) {
-    for (let y = 0; y < size; y++) {
-      for (let x = 0; x < size; x++) {
-        const at = y * size + x;
-        const left = x > 0 ? at - 1 : at;
-        const right = x + 1 < size ? at + 1 : at;
-        const up = y > 0 ? at - size : at;
-        const down = y + 1 < size ? at + size : at;
-
-        const a = alpha[at]!;
-        const b = 1 - a;
-        const toLeft = smoothness + gradientWeight * Math.abs(a - alpha[left]!);
-        const toRight = smoothness + gradientWeight * Math.abs(a - alpha[right]!);
-        const toUp = smoothness + gradientWeight * Math.abs(a - alpha[up]!);
-        const toDown = smoothness + gradientWeight * Math.abs(a - alpha[down]!);
-        const total = toLeft + toRight + toUp + toDown;
-
-        const m00 = a * a + total;
-        const m01 = a * b;
-        const m11 = b * b + total;
-        const inverse = 1 / (m00 * m11 - m01 * m01);
+  for (let y = 0; y < size; y++) {
+    for (let x = 0; x < size; x++) {
+      const at = y * size + x;
+      const left = x > 0 ? at - 1 : at;
+      const right = x + 1 < size ? at + 1 : at;
+      const up = y > 0 ? at - size : at;
+      const down = y + 1 < size ? at + size : at;
+      const a = alpha[at]!;
+      if ((a === 0 || a === 1) && alpha[left] === a && alpha[right] === a && alpha[up] === a && alpha[down] === a) {
+        // Most pixels. Smoothing moves the color that the photo shows by at most 0.01, and the colors hidden behind the
+        // middle of the object have no effect. Computing only the rest takes less than half the time.
         for (let c = 0; c < 3; c++) {
-          const f = fore[c]!;
-          const g = back[c]!;
-          const value = photo[c]![at]!;
-          const r0 = a * value + toLeft * f[left]! + toRight * f[right]! + toUp * f[up]! + toDown * f[down]!;
-          const r1 = b * value + toLeft * g[left]! + toRight * g[right]! + toUp * g[up]! + toDown * g[down]!;
-          f[at] = byteRange((m11 * r0 - m01 * r1) * inverse);
-          g[at] = byteRange((m00 * r1 - m01 * r0) * inverse);
+          const i = 3 * at + c;
+          if (a === 1) {
+            foreground[i] = photo[i]!;
+          } else {
+            background[i] = photo[i]!;
+            foreground[i] =
+              (foreground[3 * left + c]! +
+                foreground[3 * right + c]! +
+                foreground[3 * up + c]! +
+                foreground[3 * down + c]!) /
+              4;
+          }
         }
+        continue;
+      }
+
+      const b = 1 - a;
+      const toLeft = smoothness + gradientWeight * Math.abs(a - alpha[left]!);
+      const toRight = smoothness + gradientWeight * Math.abs(a - alpha[right]!);
+      const toUp = smoothness + gradientWeight * Math.abs(a - alpha[up]!);
+      const toDown = smoothness + gradientWeight * Math.abs(a - alpha[down]!);
+      const total = toLeft + toRight + toUp + toDown;
+
+      const m00 = a * a + total;
+      const m01 = a * b;
+      const m11 = b * b + total;
+      const inverse = 1 / (m00 * m11 - m01 * m01);
+      for (let c = 0; c < 3; c++) {
+        const [i, l, r, u, d] = [3 * at + c, 3 * left + c, 3 * right + c, 3 * up + c, 3 * down + c];
+        const value = photo[i]!;
+        const r0 =
+          a * value +
+          toLeft * foreground[l]! +
+          toRight * foreground[r]! +
+          toUp * foreground[u]! +
+          toDown * foreground[d]!;
+        const r1 =
+          b * value +
+          toLeft * background[l]! +
+          toRight * background[r]! +
+          toUp * background[u]! +
+          toDown * background[d]!;
+        foreground[i] = byteRange((m11 * r0 - m01 * r1) * inverse);
+        background[i] = byteRange((m00 * r1 - m01 * r0) * inverse);
       }
     }
   }

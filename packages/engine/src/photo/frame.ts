@@ -1,8 +1,8 @@
 import { EngineError } from '../base/errors.js';
 import type { Cutout, Matte, RgbaImage } from '../base/image.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import { foregroundColors, type RgbChannels } from './foreground-colors.js';
-import { type Channel, resample, type Window } from './resample.js';
+import { foregroundColors } from './foreground-colors.js';
+import { type FloatImage, resample, type Window } from './resample.js';
 
 export interface FrameOptions {
   /** Longer side of the object's box / side of the frame: the bundle's `input.foregroundRatio`. */
@@ -25,18 +25,18 @@ const boxThreshold = 100;
 export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize }: FrameOptions): Cutout {
   const window = windowAround(matte, foregroundRatio);
   const size = Math.min(maxSize, Math.max(minSize, Math.ceil(window.side)));
-  const alpha = resample(toChannel(matte), window, size, 0);
-  const photo = opaqueChannels(image, matte).map((channel) =>
-    resample(channel, window, size),
-  ) as unknown as RgbChannels;
-  const [red, green, blue] = foregroundColors(photo, alpha, size);
+  const used = crop(image, matte, window);
+  const alpha = resample(coverage(used.matte), used.window, size, 'zero');
+  const photo = resample(opaque(used.image, used.matte), used.window, size, 'edge');
+  const colors = foregroundColors(photo, alpha, size);
 
   const data = new Uint8Array(4 * size * size);
   for (let i = 0; i < alpha.length; i++) {
-    data[4 * i] = Math.round(red[i]!);
-    data[4 * i + 1] = Math.round(green[i]!);
-    data[4 * i + 2] = Math.round(blue[i]!);
-    data[4 * i + 3] = Math.round(255 * alpha[i]!);
+    // Storing a byte cuts off the fraction.
+    data[4 * i] = colors[3 * i]! + 0.5;
+    data[4 * i + 1] = colors[3 * i + 1]! + 0.5;
+    data[4 * i + 2] = colors[3 * i + 2]! + 0.5;
+    data[4 * i + 3] = 255 * alpha[i]! + 0.5;
   }
   return { image: { width: size, height: size, data } };
 }
@@ -51,29 +51,29 @@ export function toInput({ image }: Cutout, input: ReconstructionManifest['input'
   const background = 255 * input.background;
   const window = { left: 0, top: 0, side: width };
   const count = size * size;
-  const values = new Float32Array(channels * count);
-  const channel = new Float32Array(width * height);
-  for (let c = 0; c < 3; c++) {
-    // Composited before it is averaged, so that each color counts by its coverage.
-    for (let i = 0; i < channel.length; i++) {
-      const share = data[4 * i + 3]! / 255;
-      channel[i] = data[4 * i + c]! * share + background * (1 - share);
-    }
-    const scaled = resample({ width, height, data: channel }, window, size);
-    for (let i = 0; i < count; i++) values[c * count + i] = (scaled[i]! - mean[c]!) / std[c]!;
+  const composited = new Float32Array(3 * width * height);
+  // Composited before it is averaged, so that each color counts by its coverage.
+  for (let i = 0; i < width * height; i++) {
+    const share = data[4 * i + 3]! / 255;
+    for (let c = 0; c < 3; c++) composited[3 * i + c] = data[4 * i + c]! * share + background * (1 - share);
   }
-  if (channels === 4) values.set(resample(alphaChannel(image), window, size), 3 * count);
+  const scaled = resample({ width, height, channels: 3, data: composited }, window, size, 'edge');
+  const values = new Float32Array(channels * count);
+  for (let c = 0; c < 3; c++) {
+    for (let i = 0; i < count; i++) values[c * count + i] = (scaled[3 * i + c]! - mean[c]!) / std[c]!;
+  }
+  if (channels === 4) values.set(resample(alphaChannel(image), window, size, 'edge'), 3 * count);
   return values;
 }
 
 /** The matte of a framed cutout in 0..1, averaged down or interpolated up to [size·size]. */
 export const matteChannel = ({ image }: Cutout, size: number): Float32Array =>
-  resample(alphaChannel(image), { left: 0, top: 0, side: image.width }, size, 0);
+  resample(alphaChannel(image), { left: 0, top: 0, side: image.width }, size, 'zero');
 
-function alphaChannel({ width, height, data }: RgbaImage): Channel {
+function alphaChannel({ width, height, data }: RgbaImage): FloatImage {
   const alpha = new Float32Array(width * height);
   for (let i = 0; i < alpha.length; i++) alpha[i] = data[4 * i + 3]! / 255;
-  return { width, height, data: alpha };
+  return { width, height, channels: 1, data: alpha };
 }
 
 function windowAround({ width, height, data }: Matte, foregroundRatio: number): Window {
@@ -92,31 +92,52 @@ function windowAround({ width, height, data }: Matte, foregroundRatio: number): 
   return { left: (left + right - side) / 2, top: (top + bottom - side) / 2, side };
 }
 
-const toChannel = ({ width, height, data }: Matte): Channel => ({
-  width,
-  height,
-  data: new Float32Array(data).map((coverage) => coverage / 255),
-});
+/** The pixels that resampling a window uses: those in it, and one more on each side for interpolation. */
+function crop(image: RgbaImage, matte: Matte, window: Window): { image: RgbaImage; matte: Matte; window: Window } {
+  const left = Math.max(0, Math.floor(window.left) - 1);
+  const top = Math.max(0, Math.floor(window.top) - 1);
+  const width = Math.min(image.width, Math.ceil(window.left + window.side) + 1) - left;
+  const height = Math.min(image.height, Math.ceil(window.top + window.side) + 1) - top;
+  const pixels = new Uint8Array(4 * width * height);
+  const coverages = new Uint8Array(width * height);
+  for (let y = 0; y < height; y++) {
+    const from = (top + y) * image.width + left;
+    pixels.set(image.data.subarray(4 * from, 4 * (from + width)), 4 * y * width);
+    coverages.set(matte.data.subarray(from, from + width), y * width);
+  }
+  return {
+    image: { width, height, data: pixels },
+    matte: { width, height, data: coverages },
+    window: { left: window.left - left, top: window.top - top, side: window.side },
+  };
+}
+
+/** The matte in 0..1. */
+function coverage({ width, height, data }: Matte): FloatImage {
+  const shares = new Float32Array(data.length);
+  for (let i = 0; i < data.length; i++) shares[i] = data[i]! / 255;
+  return { width, height, channels: 1, data: shares };
+}
 
 /**
- * The image without transparency, as three channels. A cutout is composited over the object's mean color, which the
- * estimate of foreground colors removes again with an invisible error.
+ * The image without transparency. A cutout is composited over the object's mean color, which the estimate of foreground
+ * colors removes again with an invisible error.
  */
-function opaqueChannels({ width, height, data }: RgbaImage, matte: Matte): readonly Channel[] {
-  const count = width * height;
-  return [0, 1, 2].map((c) => {
-    let sum = 0;
-    let total = 1e-6;
-    for (let i = 0; i < count; i++) {
-      sum += data[4 * i + c]! * matte.data[i]!;
-      total += matte.data[i]!;
-    }
-    const mean = sum / total;
-    const channel = new Float32Array(count);
-    for (let i = 0; i < count; i++) {
-      const share = data[4 * i + 3]! / 255;
-      channel[i] = data[4 * i + c]! * share + mean * (1 - share);
-    }
-    return { width, height, data: channel };
-  });
+function opaque({ width, height, data }: RgbaImage, matte: Matte): FloatImage {
+  const sums = [0, 0, 0];
+  let total = 1e-6;
+  for (let i = 0; i < matte.data.length; i++) {
+    const weight = matte.data[i]!;
+    total += weight;
+    for (let c = 0; c < 3; c++) sums[c]! += data[4 * i + c]! * weight;
+  }
+  const [red, green, blue] = [sums[0]! / total, sums[1]! / total, sums[2]! / total];
+  const colors = new Float32Array(3 * width * height);
+  for (let i = 0; i < width * height; i++) {
+    const share = data[4 * i + 3]! / 255;
+    colors[3 * i] = data[4 * i]! * share + red * (1 - share);
+    colors[3 * i + 1] = data[4 * i + 1]! * share + green * (1 - share);
+    colors[3 * i + 2] = data[4 * i + 2]! * share + blue * (1 - share);
+  }
+  return { width, height, channels: 3, data: colors };
 }

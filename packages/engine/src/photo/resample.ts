@@ -1,7 +1,8 @@
-/** One channel of an image: `data` is [width·height], rows from the top. */
-export interface Channel {
+/** `data` is [height·width·channels], rows from the top. */
+export interface FloatImage {
   readonly width: number;
   readonly height: number;
+  readonly channels: number;
   readonly data: Float32Array;
 }
 
@@ -12,86 +13,86 @@ export interface Window {
   readonly side: number;
 }
 
+/** How pixels beyond the image count: as 0, or as the nearest pixel at its edge. */
+export type Beyond = 'zero' | 'edge';
+
 /**
- * Resamples a square window of a channel to [size·size]: averages exact areas to shrink, and interpolates linearly to
- * enlarge. Pixels beyond the image have the value `outside`, or that of the nearest edge pixel if it is undefined.
+ * Resamples a square window of an image to [size·size·channels]: averages exact areas to shrink, and interpolates
+ * linearly to enlarge.
  */
-export function resample(channel: Channel, window: Window, size: number, outside?: number): Float32Array {
-  const columns = taps(window.left, window.side, size, channel.width);
-  const rows = taps(window.top, window.side, size, channel.height);
+export function resample(image: FloatImage, window: Window, size: number, beyond: Beyond): Float32Array {
+  const columns = taps(window.left, window.side, size, image.width, beyond);
+  const rows = taps(window.top, window.side, size, image.height, beyond);
+  const narrow = scaleRows(image, columns, size, rows.first, rows.last);
 
-  // Scale only the rows that are used: they are few when a small object is cut out of a large photo.
-  const first = rows.inside[0];
-  const narrow = new Float32Array(Math.max(0, rows.inside[1] - first) * size);
-  for (let y = first; y < rows.inside[1]; y++) {
-    const source = y * channel.width;
-    const target = (y - first) * size;
-    for (let i = 0; i < size; i++) {
-      const from = columns.start[i]!;
-      let sum = 0;
-      for (let t = 0; t < columns.count; t++) {
-        const x = from + t;
-        const weight = columns.weights[i * columns.count + t]!;
-        if (weight === 0) continue;
-        if (x >= 0 && x < channel.width) sum += weight * channel.data[source + x]!;
-        else sum += weight * (outside ?? channel.data[source + clamp(x, channel.width)]!);
-      }
-      narrow[target + i] = sum;
-    }
-  }
-
-  const result = new Float32Array(size * size);
-  for (let j = 0; j < size; j++) {
-    const from = rows.start[j]!;
-    for (let t = 0; t < rows.count; t++) {
-      const y = from + t;
-      const weight = rows.weights[j * rows.count + t]!;
+  const width = size * image.channels;
+  const result = new Float32Array(size * width);
+  for (let row = 0; row < size; row++) {
+    const to = row * width;
+    for (let tap = row * rows.count; tap < (row + 1) * rows.count; tap++) {
+      const weight = rows.weights[tap]!;
       if (weight === 0) continue;
-      const beyond = y < 0 || y >= channel.height;
-      if (beyond && outside !== undefined) {
-        for (let i = 0; i < size; i++) result[j * size + i] = result[j * size + i]! + weight * outside;
-        continue;
-      }
-      const source = (clamp(y, channel.height) - first) * size;
-      for (let i = 0; i < size; i++) result[j * size + i] = result[j * size + i]! + weight * narrow[source + i]!;
+      const from = (rows.pixels[tap]! - rows.first) * width;
+      for (let i = 0; i < width; i++) result[to + i]! += weight * narrow[from + i]!;
     }
   }
   return result;
 }
 
-const clamp = (index: number, length: number) => Math.min(length - 1, Math.max(0, index));
-
-/** For each output pixel, the first of `count` input pixels and their weights, which sum to 1. */
-interface Taps {
-  readonly start: Int32Array;
-  readonly weights: Float32Array;
-  readonly count: number;
-  /** The first and one past the last existing input pixel that is used. */
-  readonly inside: readonly [number, number];
+/** Scales the width of the rows `first` to `last`: the others are not used if an object is cut out of a large photo. */
+function scaleRows(
+  { width, channels, data }: FloatImage,
+  { pixels, weights, count }: Taps,
+  size: number,
+  first: number,
+  last: number,
+): Float32Array {
+  const narrow = new Float32Array((last - first + 1) * size * channels);
+  let to = 0;
+  for (let row = first; row <= last; row++) {
+    for (let column = 0; column < size; column++) {
+      for (let c = 0; c < channels; c++) {
+        let sum = 0;
+        for (let tap = column * count; tap < (column + 1) * count; tap++) {
+          sum += weights[tap]! * data[channels * (row * width + pixels[tap]!) + c]!;
+        }
+        narrow[to++] = sum;
+      }
+    }
+  }
+  return narrow;
 }
 
-function taps(origin: number, side: number, size: number, length: number): Taps {
+/** The input pixels of each output pixel along one axis. */
+interface Taps {
+  /** Input pixels per output pixel. */
+  readonly count: number;
+  /** [size·count] */
+  readonly pixels: Int32Array;
+  /** [size·count], 0 to 1 */
+  readonly weights: Float64Array;
+  /** The first and the last input pixel. */
+  readonly first: number;
+  readonly last: number;
+}
+
+function taps(origin: number, side: number, size: number, length: number, beyond: Beyond): Taps {
   const scale = side / size;
   const shrinks = scale >= 1;
   const count = shrinks ? Math.ceil(scale) + 1 : 2;
-  const start = new Int32Array(size);
-  const weights = new Float32Array(size * count);
+  const pixels = new Int32Array(size * count);
+  const weights = new Float64Array(size * count);
   for (let i = 0; i < size; i++) {
-    if (shrinks) {
-      const from = origin + i * scale;
-      start[i] = Math.floor(from);
-      for (let t = 0; t < count; t++) {
-        const pixel = start[i]! + t;
-        const overlap = Math.min(pixel + 1, from + scale) - Math.max(pixel, from);
-        weights[i * count + t] = Math.max(0, overlap) / scale;
-      }
-    } else {
-      const center = origin + (i + 0.5) * scale - 0.5;
-      start[i] = Math.floor(center);
-      weights[i * count + 1] = center - start[i]!;
-      weights[i * count] = 1 - weights[i * count + 1]!;
+    const from = shrinks ? origin + i * scale : origin + (i + 0.5) * scale - 0.5;
+    for (let t = 0; t < count; t++) {
+      const pixel = Math.floor(from) + t;
+      const weight = shrinks
+        ? Math.max(0, Math.min(pixel + 1, from + scale) - Math.max(pixel, from)) / scale
+        : 1 - Math.abs(pixel - from);
+      const existing = Math.min(length - 1, Math.max(0, pixel));
+      pixels[i * count + t] = existing;
+      weights[i * count + t] = beyond === 'zero' && existing !== pixel ? 0 : weight;
     }
   }
-  const last = start[size - 1]! + count;
-  return { start, weights, count, inside: [clamp(start[0]!, length), clamp(last, length) + 1] };
+  return { count, pixels, weights, first: pixels[0]!, last: pixels[pixels.length - 1]! };
 }
