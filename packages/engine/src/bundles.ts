@@ -1,5 +1,6 @@
 // Bundles and defaults, for programs that do not run networks. This entry point loads no inference runtime.
-export { BundleError } from './base/errors.js';
+export { BundleError, MissingBundleError } from './base/errors.js';
+export { bundleFolders, packagedBundles, packageOf } from './bundle/bundle-folders.js';
 export {
   type InstalledBundle,
   installedBundle,
@@ -9,6 +10,7 @@ export {
 export {
   type Bundle,
   builtInBundle,
+  findBundle,
   loadBundle,
   parseJson,
   parseManifest,

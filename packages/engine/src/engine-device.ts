@@ -1,3 +1,5 @@
+import { MissingBundleError } from './base/errors.js';
+import { packageOf } from './bundle/bundle-folders.js';
 import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import type { Device } from './device/adapter.js';
@@ -24,7 +26,7 @@ export interface EngineOptions {
 export interface EngineBundles {
   /** Undefined for `inflate`. */
   readonly reconstruction: Bundle<ReconstructionManifest> | undefined;
-  /** Undefined if it is missing and `inflate` makes the models, because cutouts need no matting. */
+  /** Undefined if its package is not installed, or if `inflate` makes the models: cutouts need no matting. */
   readonly matte: Bundle<MatteManifest> | undefined;
 }
 
@@ -47,7 +49,11 @@ export async function findBundles(options: EngineOptions): Promise<EngineBundles
   }
   const reconstruction = bundleOfKind(await findBundle(bundle, modelDirs), 'reconstruction');
   // The matting network is loaded for the first photo that needs it, but its presence is checked now.
-  return { reconstruction, matte: await findMatteBundle(options) };
+  const matte = await findMatteBundle(options).catch((error: unknown) => {
+    if (error instanceof MissingBundleError && packageOf(options.matte)) return undefined;
+    throw error;
+  });
+  return { reconstruction, matte };
 }
 
 /** Chooses the device for the bundles. @throws {BundleError} if the named device cannot be used */

@@ -104,6 +104,23 @@ test('a real photograph with a background becomes a closed, valid model', async 
   expect(nonManifoldVertices(welded((await readGlb(glb)).mesh))).toHaveLength(0);
 });
 
+test('without the matting package, cutouts become models, and a photo with a background fails with what to install', async () => {
+  const engine = await Engine.open({ ...options, bundle: 'gen3d-base', modelDirs: [join(models, 'gen3d-base')] });
+  expect((await engine.generate(await vase(), { resolution: 64 })).stats.triangles).toBeGreaterThan(100);
+  const photo = await readFile(join(import.meta.dirname, 'photo/fixtures/coffee.jpg'));
+  await expect(engine.generate(photo)).rejects.toMatchObject({
+    code: 'inference_failed',
+    message: expect.stringContaining('`npm install @gen3d/model-isnet` adds it'),
+  });
+  await engine.close();
+});
+
+test('a matting bundle that is named and missing prevents the start', async () => {
+  await expect(Engine.open({ ...options, bundle: 'gen3d-base', matte: 'u2net' })).rejects.toThrow(
+    'No bundle called u2net',
+  );
+});
+
 test('an unknown bundle, a bundle of the wrong kind and an unusable device are errors with a reason', async () => {
   await expect(Engine.open({ ...options, bundle: 'no-such' })).rejects.toThrow(BundleError);
   await expect(Engine.open({ ...options, bundle: 'isnet' })).rejects.toThrow(/isnet/);

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import sharp from 'sharp';
+import { EngineError, MissingBundleError } from './base/errors.js';
 import type { Provider } from './device/adapter.js';
 import type { ChosenDevice } from './device/choose-device.js';
 import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';
@@ -180,11 +181,17 @@ export class Engine {
     this.#matting ??= findMatteBundle(this.#options).then((bundle) =>
       openMattingNetwork(bundle, this.#device.openSession),
     );
-    // If the bundle cannot be opened, try again for the next photo: it may be repaired by then.
-    this.#matting.catch(() => {
+    const network = await this.#matting.catch((error: unknown) => {
+      // Try again for the next photo: the bundle may be repaired by then.
       this.#matting = undefined;
+      if (!(error instanceof MissingBundleError)) throw error;
+      throw new EngineError(
+        'inference_failed',
+        `This image has a background, and the network that removes it is missing. Send an image with a transparent background, or ask the operator: ${error.message}.`,
+        { cause: error },
+      );
     });
-    return (await this.#matting).predict(image);
+    return network.predict(image);
   }
 }
 

@@ -1,4 +1,4 @@
-export { BundleError, EngineError, type EngineErrorCode } from './base/errors.js';
+export { BundleError, EngineError, type EngineErrorCode, MissingBundleError } from './base/errors.js';
 export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';

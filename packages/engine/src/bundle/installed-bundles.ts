@@ -1,6 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BundleError } from '../base/errors.js';
+import { bundleFolders } from './bundle-folders.js';
 import { type Bundle, loadBundle } from './load-bundle.js';
 
 /** A bundle's folder on disk, with the bundle or the problem that makes it unusable. */
@@ -13,21 +14,10 @@ export type InstalledBundle = { readonly name: string; readonly directory: strin
   | { readonly problem: string }
 );
 
-/** All bundles in these folders. As in `findBundle`, the first of several bundles with the same name counts. */
+/** All bundles that `findBundle` finds in these folders. */
 export async function installedBundles(searched: readonly string[]): Promise<InstalledBundle[]> {
-  const directories = new Map<string, string>();
-  for (const parent of searched) {
-    const entries = await readdir(parent, { withFileTypes: true }).catch(() => []);
-    for (const entry of entries) {
-      const { name } = entry;
-      // A pull in progress uses a hidden folder.
-      if (name.startsWith('.') || directories.has(name) || !(entry.isDirectory() || entry.isSymbolicLink())) continue;
-      const files: string[] = await readdir(join(parent, name)).catch(() => []);
-      // Folders without a manifest are not bundles, such as models/training.
-      if (files.includes('manifest.json')) directories.set(name, join(parent, name));
-    }
-  }
-  return Promise.all([...directories].sort().map(([name, directory]) => installedBundle(name, directory)));
+  const folders = await bundleFolders(searched);
+  return Promise.all([...folders].sort().map(([name, directory]) => installedBundle(name, directory)));
 }
 
 /** The bundle in one folder. */

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, existsSync } from 'node:fs';
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
-import { BundleError } from '../base/errors.js';
+import { BundleError, MissingBundleError } from '../base/errors.js';
+import { bundleFolders, packageOf } from './bundle-folders.js';
 import { type BundleKind, BundleName, Manifest } from './manifest.js';
 
 /** The name of the reconstructor without weights, which needs no folder. */
@@ -47,10 +48,11 @@ export function bundleOfKind<K extends BundleKind>(bundle: Bundle, kind: K): Bun
 }
 
 /**
- * Finds the bundle called `name` in the first of `searchDirectories` that has one, skipping missing directories. A name
- * that contains a slash or starts with a dot is the path of a bundle.
+ * Finds the bundle called `name` in the first of `searchDirectories` that has or is one, skipping missing directories. A
+ * name that contains a slash or starts with a dot is the path of a bundle.
  *
- * @throws {BundleError} if none has it, or the first one is damaged
+ * @throws {MissingBundleError} if none has it
+ * @throws {BundleError} if the first one is damaged
  */
 export async function findBundle(name: string, searchDirectories: readonly string[]): Promise<Bundle> {
   if (isPath(name)) return loadBundle(resolve(name));
@@ -59,32 +61,24 @@ export async function findBundle(name: string, searchDirectories: readonly strin
       `"${name}" is not a valid bundle name: use lowercase letters and digits, joined by dots or dashes. For a folder, write ./${name}`,
     );
   }
-  for (const searched of searchDirectories) {
-    const directory = join(searched, name);
-    const present = await stat(join(directory, 'manifest.json')).catch(() => undefined);
-    if (!present) continue;
-    const bundle = await loadBundle(directory);
-    // A bundle with two names would appear twice in lists, and one name could not be chosen.
-    if (bundle.manifest.name === name) return bundle;
-    throw new BundleError(
-      `${directory} holds the bundle ${bundle.manifest.name}: rename the folder, or the bundle in its manifest.json`,
+  const folders = await bundleFolders(searchDirectories);
+  const directory = folders.get(name);
+  if (directory === undefined) {
+    const npmPackage = packageOf(name);
+    if (npmPackage) {
+      throw new MissingBundleError(`The bundle ${name} is not installed. \`npm install ${npmPackage}\` adds it`);
+    }
+    const others = [...folders.keys()].sort().join(', ');
+    throw new MissingBundleError(
+      `No bundle called ${name} in ${searchDirectories.join(', ') || 'an empty list of folders'}${others && `: there are ${others}`}`,
     );
   }
-  const others = await namesIn(searchDirectories);
+  const bundle = await loadBundle(directory);
+  // A bundle with two names would appear twice in lists, and one name could not be chosen.
+  if (bundle.manifest.name === name) return bundle;
   throw new BundleError(
-    `No bundle called ${name} in ${searchDirectories.join(', ') || 'an empty list of folders'}${others.length > 0 ? `: there are ${others.join(', ')}` : ''}`,
+    `${directory} holds the bundle ${bundle.manifest.name}: rename the folder, or the bundle in its manifest.json`,
   );
-}
-
-async function namesIn(directories: readonly string[]): Promise<string[]> {
-  const names = await Promise.all(
-    directories.map(async (directory) => {
-      const entries = await readdir(directory).catch(() => []);
-      // The folder of an incomplete pull starts with a dot.
-      return entries.filter((entry) => !entry.startsWith('.') && existsSync(join(directory, entry, 'manifest.json')));
-    }),
-  );
-  return [...new Set(names.flat())].sort();
 }
 
 /** Whether the value given for a bundle is a folder instead of a name. */

@@ -148,7 +148,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
 
 async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, matte }: Config): Promise<Finding[]> {
   const { isPath } = await import('@gen3d/engine');
-  const { builtInBundle, sizeOf } = await import('@gen3d/engine/bundles');
+  const { builtInBundle, packageOf, sizeOf } = await import('@gen3d/engine/bundles');
   const found = bundles.map((installed): Finding => {
     const topic = `model ${installed.name}`;
     if ('problem' in installed) return { topic, level: 'problem', text: installed.problem };
@@ -162,13 +162,16 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
   const missing = [bundle, matte].filter((name) => !isPath(name) && !known.includes(name));
   return [
     ...found,
-    ...missing.map(
-      (name): Finding => ({
-        topic: `model ${name}`,
-        level: 'problem',
-        text: 'configured, but not installed. `gen3d models list` shows the installed bundles',
-      }),
-    ),
+    ...missing.map((name): Finding => {
+      const npmPackage = packageOf(name);
+      const wayOut = npmPackage ? `\`npm install ${npmPackage}\` adds it` : '`gen3d models list` shows those that are';
+      const topic = `model ${name}`;
+      // Without this package, gen3d makes models of cutouts.
+      if (npmPackage && name === matte) {
+        return { topic, level: 'note', text: `not installed, so photos must have a transparent background. ${wayOut}` };
+      }
+      return { topic, level: 'problem', text: `configured, but not installed. ${wayOut}` };
+    }),
   ];
 }
 

@@ -1,13 +1,27 @@
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packagedBundles, packageOf } from '@gen3d/engine/bundles';
 import type { Config } from '../../config.js';
 
-/** The `models/` folder that ships with gen3d: in the package's folder or in one above it. */
-function shippedModels(): string[] {
+/** The folders of the model packages that are installed. */
+function modelPackages(): string[] {
+  const { resolve } = createRequire(import.meta.url);
+  return packagedBundles.flatMap((bundle) => {
+    try {
+      return [dirname(resolve(`${packageOf(bundle)}/manifest.json`))];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** The folder of the catalog: next to the built code, or in the repository. */
+function catalogFolder(): string[] {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     const models = join(folder, 'models');
-    if (existsSync(models)) return [models];
+    if (existsSync(join(models, 'catalogue.json'))) return [models];
     if (folder === dirname(folder)) return [];
   }
 }
@@ -15,7 +29,12 @@ function shippedModels(): string[] {
 /** Where `gen3d models pull` puts bundles. */
 export const pulledModelsDir = ({ dataDir }: Pick<Config, 'dataDir'>): string => join(dataDir, 'models');
 
-/** Folders with bundles, in order of precedence: shipped, pulled, configured. */
+/** Folders that are or contain bundles, in order of precedence: shipped, pulled, configured. */
 export function modelDirs(config: Pick<Config, 'dataDir' | 'modelsDir'>): string[] {
-  return [...shippedModels(), pulledModelsDir(config), ...(config.modelsDir ? [config.modelsDir] : [])];
+  return [
+    ...modelPackages(),
+    ...catalogFolder(),
+    pulledModelsDir(config),
+    ...(config.modelsDir ? [config.modelsDir] : []),
+  ];
 }

@@ -297,7 +297,7 @@ describe('a bundle is not installed', () => {
 
   test('if a folder that is searched before has one of the same name', async () => {
     await expect(pull(undefined, { modelDirs: [folder, models] })).rejects.toThrow(
-      `There is already a bundle called ball in ${folder}, which is searched before`,
+      `The bundle ball is already installed in ${join(folder, 'ball')}, which precedes pulled bundles`,
     );
   });
 });

@@ -17,6 +17,7 @@ import {
   assemble,
   type Bundle,
   BundleError,
+  bundleFolders,
   loadBundle,
   sha256Of,
   verifyBundle,
@@ -109,12 +110,10 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
 }
 
 async function refuseShadowed(name: string, directory: string, modelDirs: readonly string[]): Promise<void> {
-  for (const searched of modelDirs.slice(0, Math.max(modelDirs.indexOf(directory), 0))) {
-    if ((await sizeOf(join(searched, name, 'manifest.json'))) !== undefined) {
-      throw new BundleError(
-        `There is already a bundle called ${name} in ${searched}, which is searched before the folder of pulled bundles`,
-      );
-    }
+  const earlier = modelDirs.slice(0, Math.max(modelDirs.indexOf(directory), 0));
+  const shadowing = (await bundleFolders(earlier)).get(name);
+  if (shadowing !== undefined) {
+    throw new BundleError(`The bundle ${name} is already installed in ${shadowing}, which precedes pulled bundles`);
   }
 }
 
