@@ -141,7 +141,7 @@ module.exports = {
       'texture',
       'device',
       'fit-camera',
-      'mesh-defaults',
+      ['mesh-defaults', 'native-parts'],
       'engine-device',
       'reconstructor',
       ['engine', 'check-bundle'],

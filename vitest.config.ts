@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { loadNodeSqlite } from './packages/server/src/data/db/node-sqlite.js';
 
 const server = 'packages/server';
 /** The tests that use the database. They run on SQLite and on PostgreSQL. */
@@ -11,6 +12,12 @@ const onBothDatabases = [
   `${server}/test/contract/*.test.ts`,
   `${server}/src/data/webhooks/delivery-log.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,
+];
+/** The tests that open SQLite files. They also run on Node's own SQLite, if this Node has it. */
+const onNodeSqlite = [
+  ...onBothDatabases,
+  `${server}/test/{backup,first-start,locked-database}.test.ts`,
+  `${server}/test/faults/full-disk.test.ts`,
 ];
 /** Deletes a global before a library is loaded, so it cannot share a worker's modules with other tests. */
 const isolated = 'packages/sdk/test/older-browsers.test.ts';
@@ -43,6 +50,19 @@ export default defineConfig(({ mode }) => {
             exclude: [onlyPostgres, isolated, '**/node_modules/**'],
           },
         },
+        ...(loadNodeSqlite()
+          ? [
+              {
+                extends: true as const,
+                test: {
+                  name: 'node-sqlite',
+                  provide,
+                  include: onNodeSqlite,
+                  setupFiles: `${server}/test/without-better-sqlite3.ts`,
+                },
+              },
+            ]
+          : []),
         { extends: true, test: { name: 'isolated', isolate: true, include: [isolated] } },
         {
           extends: true,

@@ -1,5 +1,6 @@
-// Bundles and defaults, for programs that do not run networks. This entry point loads no inference runtime.
-export { BundleError, MissingBundleError } from './base/errors.js';
+// Bundles, defaults and checks, for programs that do not run networks. This entry point loads no native part.
+export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
+export { whyNotLoaded } from './base/native-part.js';
 export { bundleFolders, packagedBundles, packageOf } from './bundle/bundle-folders.js';
 export {
   type InstalledBundle,
@@ -11,6 +12,7 @@ export {
   type Bundle,
   builtInBundle,
   findBundle,
+  isPath,
   loadBundle,
   parseJson,
   parseManifest,
@@ -26,4 +28,5 @@ export {
   type Precision,
 } from './bundle/manifest.js';
 export { meshDefaults } from './mesh-defaults.js';
+export { inspectNativeParts, type NativePart } from './native-parts.js';
 export { assemble, readSkeleton, type Skeleton, weightBytes } from './skeleton/assemble.js';

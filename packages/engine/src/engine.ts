@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
-import sharp from 'sharp';
 import { EngineError, MissingBundleError } from './base/errors.js';
+import { sharp } from './base/sharp.js';
 import type { Provider } from './device/adapter.js';
 import type { ChosenDevice } from './device/choose-device.js';
 import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';

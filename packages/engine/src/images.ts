@@ -1,5 +1,5 @@
 // Reading images. This entry point loads no inference runtime, so a process that only decodes stays small.
-import sharp from 'sharp';
+import { sharp } from './base/sharp.js';
 
 export { EngineError, type EngineErrorCode } from './base/errors.js';
 export { type DecodeOptions, type ImageHeader, needsTooMuchMemory, readHeader } from './photo/decode.js';

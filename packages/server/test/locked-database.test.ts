@@ -3,18 +3,18 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
-import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../src/data/db/open.js';
+import { openSqlite, type SqliteConnection } from '../src/data/db/sqlite-connection.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { photoJob } from './contract/kit.js';
 import { startServer, temporaryDatabase, temporaryFolder, until } from './kit.js';
 
 /** Opens the database as another process does. */
-function otherConnection(file: string): Database.Database {
-  const database = new Database(file);
+function otherConnection(file: string): SqliteConnection {
+  const database = openSqlite(file, { busyTimeoutMs: 5_000 });
   onTestFinished(() => void database.close());
   return database;
 }
@@ -65,7 +65,7 @@ test('while another process holds the lock, the API responds without delay or wi
     return now.finished_at !== null && now;
   }, 100_000);
   expect(task.status).toBe('SUCCEEDED');
-  expect(other.prepare('select attempt from jobs where id = ?').pluck().get(id)).toBe(1);
+  expect(other.prepare('select attempt from jobs where id = ?').all([id])).toEqual([[1]]);
   expect(readdirSync(join(server.config.dataDir, 'assets', id))).toHaveLength(1);
 });
 

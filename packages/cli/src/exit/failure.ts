@@ -97,7 +97,13 @@ function messageOf(error: Gen3dError): string {
 const usd = (amount: number) => `${amount.toFixed(2)} USD`;
 
 // By name, because these classes are in packages that most commands do not load.
-const explainedErrors: ReadonlySet<string> = new Set(['AdminError', 'BundleError', 'EngineError', 'RunnerStartError']);
+const explainedErrors: ReadonlySet<string> = new Set([
+  'AdminError',
+  'BundleError',
+  'EngineError',
+  'NativePartError',
+  'RunnerStartError',
+]);
 
 /** Whether the error's message explains the failure, as those of the operating system do. Other errors are bugs. */
 const isExpected = (error: unknown): error is Error =>

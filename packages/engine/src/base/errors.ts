@@ -22,6 +22,11 @@ export class BundleError extends Error {
 /** No searched folder has the bundle. */
 export class MissingBundleError extends BundleError {}
 
+/** A native addon, such as SQLite's, cannot be loaded. The message says why and what to do. */
+export class NativePartError extends Error {
+  override readonly name = 'NativePartError';
+}
+
 /**
  * A checkpoint that cannot be used. The message says why; `readCheckpoint` adds the path.
  *

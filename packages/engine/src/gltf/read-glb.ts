@@ -1,7 +1,7 @@
 import { WebIO } from '@gltf-transform/core';
-import sharp from 'sharp';
 import type { RgbaImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
+import { sharp } from '../base/sharp.js';
 
 /**
  * Reads the mesh and the decoded base color texture of a GLB that `writeGlb` wrote.

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import type * as Onnxruntime from 'onnxruntime-node';
+import { loadNativePart } from '../base/native-part.js';
 
 export type { Backend, OnnxValue } from 'onnxruntime-node';
 export type InferenceSession = Onnxruntime.InferenceSession;
@@ -21,5 +22,7 @@ process.env.ORT_DISABLE_TELEMETRY = '1';
 
 // An import would be hoisted above the assignment.
 const require = createRequire(import.meta.url);
-export const { env, InferenceSession, listSupportedBackends, registerBackend, Tensor } =
-  require('onnxruntime-node') as typeof Onnxruntime;
+export const { env, InferenceSession, listSupportedBackends, registerBackend, Tensor } = loadNativePart(
+  'onnxruntime-node',
+  () => require('onnxruntime-node') as typeof Onnxruntime,
+);

@@ -1,6 +1,7 @@
-import sharp, { type Metadata } from 'sharp';
+import type { Metadata } from 'sharp';
 import { EngineError } from '../base/errors.js';
 import type { RgbaImage } from '../base/image.js';
+import { sharp } from '../base/sharp.js';
 import { describeNonImage, sniffFormat, supportedFormats } from './format.js';
 
 export interface DecodeOptions {

@@ -1,6 +1,6 @@
-import sharp from 'sharp';
 import { EngineError } from '../base/errors.js';
 import type { Matte, RgbaImage } from '../base/image.js';
+import { sharp } from '../base/sharp.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { MatteManifest } from '../bundle/manifest.js';
 import { type OpenSession, openMatting } from '../network/session.js';

@@ -1,6 +1,6 @@
-import sharp from 'sharp';
 import type { RgbaImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
+import { sharp } from '../base/sharp.js';
 import { renderView } from './render-view.js';
 
 const size = 512;

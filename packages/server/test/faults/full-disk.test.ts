@@ -2,9 +2,9 @@
 import { cp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody, isTerminal, Task } from '@gen3d/schema';
-import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import type { JobRow } from '../../src/data/db/tables.js';
+import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { site, temporaryFolder, until } from '../kit.js';
 import { spawnServer } from './server-process.js';
@@ -130,16 +130,16 @@ onSmallDisk(
     await server.kill();
     const copy = temporaryFolder();
     await cp(pathHere, copy, { recursive: true, filter: (name) => !name.endsWith('filler') });
-    const db = new Database(join(copy, 'gen3d.sqlite'));
-    onTestFinished(() => void db.close());
-    expect(db.pragma('integrity_check')).toEqual([{ integrity_check: 'ok' }]);
-    expect(db.pragma('foreign_key_check')).toEqual([]);
-    const jobs = db.prepare('select * from jobs').all() as JobRow[];
+    const db = openDatabase(join(copy, 'gen3d.sqlite'));
+    onTestFinished(() => db.destroy());
+    expect((await sql`pragma integrity_check`.execute(db)).rows).toEqual([{ integrity_check: 'ok' }]);
+    expect((await sql`pragma foreign_key_check`.execute(db)).rows).toEqual([]);
+    const jobs = await db.selectFrom('jobs').selectAll().execute();
     const accepted = [before.task_id, unstored, unrecorded, later, ...acceptedLast, ...last];
     expect(jobs.map(({ id }) => id).sort()).toEqual([...new Set(accepted)].sort());
     // Each job is charged once, and a full disk counts as no attempt.
-    const charges = db.prepare("select job_id from ledger where kind = 'charge' order by job_id").pluck().all();
-    expect(charges).toEqual([before.task_id, unstored, unrecorded, later].sort());
+    const charges = await db.selectFrom('ledger').select('job_id').where('kind', '=', 'charge').execute();
+    expect(charges.map(({ job_id }) => job_id).sort()).toEqual([before.task_id, unstored, unrecorded, later].sort());
     for (const { attempt, finished_at } of jobs) expect(attempt).toBeLessThanOrEqual(finished_at === null ? 0 : 1);
     // No partly stored files are left.
     for (const { id, model_key, thumbnail_key } of jobs) {

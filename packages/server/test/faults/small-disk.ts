@@ -66,7 +66,10 @@ function filling(pathHere: string): Pick<SmallDisk, 'pathHere' | 'fill' | 'freeS
         const { bavail, bsize } = await statfs(pathHere);
         const bytes = Math.min(Math.ceil((bavail * bsize - freeBytes) / bsize) * bsize, 16 * mebibyte);
         if (bytes <= 0) return;
-        await appendFile(filler, Buffer.alloc(bytes));
+        await appendFile(filler, Buffer.alloc(bytes)).catch((error: NodeJS.ErrnoException) => {
+          // The server has written in the meantime.
+          if (error.code !== 'ENOSPC') throw error;
+        });
       }
     },
     freeSpace: () => rm(filler, { force: true }),

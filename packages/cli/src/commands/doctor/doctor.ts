@@ -14,13 +14,7 @@ import { serverConfig } from '../../server-options.js';
 import { bytes, count, table } from '../../terminal/format.js';
 import { cross, paint, print, printJson, tick } from '../../terminal/terminal.js';
 import { deviceTable, type FoundDevice, findDevices } from './devices.js';
-
-/** A `problem` keeps gen3d from working on this machine. A `note` is only information. */
-interface Finding {
-  readonly topic: string;
-  readonly level: 'ok' | 'note' | 'problem';
-  readonly text: string;
-}
+import { diskFinding, type Finding, nativeFindings, portFinding } from './installation.js';
 
 // The peak of one job, plus the API and the operating system.
 const recommendedMemory = 4 * 1024 ** 3;
@@ -28,9 +22,9 @@ const recommendedMemory = 4 * 1024 ** 3;
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .summary('check this machine: devices, bundles, licenses')
+    .summary('check this machine: installation, devices, bundles, licenses')
     .description(
-      'Check this machine: which devices can run the networks, and which bundles are installed under which licenses.',
+      'Check this machine: whether gen3d is installed completely, which devices can run the networks, and which bundles are installed under which licenses.',
     )
     .option('--json', 'print JSON')
     .action((_: unknown, command: Command) => doctor(command));
@@ -42,15 +36,20 @@ async function doctor(command: Command): Promise<void> {
   const options: ServerOptions & { json?: boolean } = command.optsWithGlobals();
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
+  const native = await nativeFindings();
   const findings = [
     ...machineFindings(),
+    ...native,
     await dataDirectoryFinding(config.dataDir),
+    await diskFinding(await nearestFolder(config.dataDir)),
+    await portFinding(config),
     ...(await serverFindings(options)),
     ...(await bundleFindings(bundles, config)),
     ...(await offerFindings(config)),
   ];
-  const devices = await findDevices(config);
-  findings.push(deviceFinding(devices, config));
+  // The devices can be tested only with all native parts.
+  const devices = native.some(({ level }) => level === 'problem') ? [] : await findDevices(config);
+  if (devices.length > 0) findings.push(deviceFinding(devices, config));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
     const models = await Promise.all(bundles.map(describeBundle));
@@ -98,7 +97,7 @@ async function dataDirectoryFinding(dataDir: string): Promise<Finding> {
   const topic = 'data';
   const exists = (await stat(dataDir).catch(() => undefined)) !== undefined;
   try {
-    await access(exists ? dataDir : await nearestParent(dataDir), constants.W_OK);
+    await access(await nearestFolder(dataDir), constants.W_OK);
   } catch {
     const text = `Cannot write to ${dataDir}. Choose another directory with --data-dir or GEN3D_DATA_DIR`;
     return { topic, level: 'problem', text };
@@ -106,11 +105,11 @@ async function dataDirectoryFinding(dataDir: string): Promise<Finding> {
   return { topic, level: 'ok', text: exists ? dataDir : `${dataDir} (created by the first \`gen3d serve\`)` };
 }
 
-/** The nearest parent directory that exists. */
-async function nearestParent(path: string): Promise<string> {
+/** The path, or its nearest parent directory that exists. */
+async function nearestFolder(path: string): Promise<string> {
   const parent = dirname(path);
   if (parent === path) return path;
-  return (await stat(parent).catch(() => undefined)) ? parent : nearestParent(parent);
+  return (await stat(path).catch(() => undefined)) ? path : nearestFolder(parent);
 }
 
 /** The profile. If it cannot be read, reports a problem and returns an empty one, so that the other checks still run. */
@@ -147,8 +146,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
 }
 
 async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, matte }: Config): Promise<Finding[]> {
-  const { isPath } = await import('@gen3d/engine');
-  const { builtInBundle, packageOf, sizeOf } = await import('@gen3d/engine/bundles');
+  const { builtInBundle, isPath, packageOf, sizeOf } = await import('@gen3d/engine/bundles');
   const found = bundles.map((installed): Finding => {
     const topic = `model ${installed.name}`;
     if ('problem' in installed) return { topic, level: 'problem', text: installed.problem };
@@ -204,5 +202,6 @@ function report(
       ],
     ];
   });
-  return [...lines, '', 'Devices', deviceTable(devices), '', 'Licenses', table(licenses)].join('\n');
+  const deviceLines = devices.length > 0 ? ['', 'Devices', deviceTable(devices)] : [];
+  return [...lines, ...deviceLines, '', 'Licenses', table(licenses)].join('\n');
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import Database from 'better-sqlite3';
 import { CompiledQuery, type DatabaseConnection, type Driver, type QueryResult } from 'kysely';
 import type { Outage } from './outage.js';
+import { isBusy, type SqliteConnection, type SqliteStatement } from './sqlite-connection.js';
 import { DatabaseLockedError } from './unavailable.js';
 
 /** Compiled statements to keep. The code has far fewer; this only bounds `in (…)` lists of varying length. */
@@ -14,9 +14,6 @@ const pausesMs = [1, 2, 5, 10, 15, 20, 25] as const;
 const begin = CompiledQuery.raw('begin immediate');
 const commit = CompiledQuery.raw('commit');
 const rollback = CompiledQuery.raw('rollback');
-
-export const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
 
 interface Statement {
   /** Reads can run while another process writes. */
@@ -31,7 +28,7 @@ interface Statement {
  * `DatabaseLockedError`. Meanwhile, writes of this process queue up in order; reads do not wait.
  */
 export class SqliteWalDriver implements Driver {
-  readonly #database: Database.Database;
+  readonly #database: SqliteConnection;
   readonly #outage: Outage | undefined;
   readonly #statements = new Map<string, Statement>();
   /** Resolves when the last queued write has ended. */
@@ -39,7 +36,7 @@ export class SqliteWalDriver implements Driver {
   /** Resolves when the open transaction of this process has ended. */
   #openTransaction: Promise<void> | undefined;
 
-  constructor(database: Database.Database, outage?: Outage) {
+  constructor(database: SqliteConnection, outage?: Outage) {
     this.#database = database;
     this.#outage = outage;
   }
@@ -178,9 +175,9 @@ async function whileBusy<T>(work: () => Promise<T>, deadline: number): Promise<T
   }
 }
 
-function statementOf(statement: Database.Statement<unknown[], unknown[]>): Statement {
-  const isRead = statement.readonly;
-  if (!statement.reader) {
+function statementOf(statement: SqliteStatement): Statement {
+  const { isRead, columns } = statement;
+  if (columns.length === 0) {
     const run = (parameters: readonly unknown[]) => {
       const { changes, lastInsertRowid } = statement.run(parameters);
       return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
@@ -188,8 +185,6 @@ function statementOf(statement: Database.Statement<unknown[], unknown[]>): State
     return { isRead, run };
   }
   // Reading rows as arrays and building the objects here takes a third less time than better-sqlite3's own objects.
-  statement.raw();
-  const columns = statement.columns().map(({ name }) => name);
   const toRow = (values: unknown[]) => {
     const row: Record<string, unknown> = {};
     for (let index = 0; index < columns.length; index += 1) row[columns[index]!] = values[index];

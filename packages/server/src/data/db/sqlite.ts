@@ -1,10 +1,10 @@
 import { closeSync, openSync } from 'node:fs';
-import Database from 'better-sqlite3';
-import { type Driver, SqliteAdapter, SqliteDialect } from 'kysely';
+import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { Outage } from './outage.js';
-import { isBusy, SqliteWalDriver } from './sqlite-driver.js';
+import { isBusy, isSqliteError, openSqlite } from './sqlite-connection.js';
+import { SqliteWalDriver } from './sqlite-driver.js';
 
 /** Applies only to opening the database, which blocks the event loop. */
 const openTimeoutMs = 5_000;
@@ -12,27 +12,28 @@ const openTimeoutMs = 5_000;
 const maxWalBytes = 16 * 1024 ** 2;
 
 /**
- * The SQLite dialect over better-sqlite3, for a database that several processes write.
+ * The dialect of a SQLite file that several processes write.
  *
  * Durable: with WAL and synchronous=FULL, an acknowledged commit survives kill -9 and a power cut. `log` receives a line
  * when another process locks the database for too long, and when that is over.
  *
  * @throws {ConfigError} if the file is not a database, is damaged, or is locked exclusively by another process
+ * @throws {NativePartError} if this machine has no SQLite
  */
-export function sqliteDialect(path: string, log?: Logger): SqliteDialect {
+export function sqliteDialect(path: string, log?: Logger): Dialect {
   makePrivate(path);
-  const database = new Database(path, { timeout: openTimeoutMs });
+  const database = openSqlite(path, { busyTimeoutMs: openTimeoutMs });
   try {
-    database.pragma('journal_mode = WAL');
-    database.pragma('synchronous = FULL');
+    database.exec('pragma journal_mode = WAL');
+    database.exec('pragma synchronous = FULL');
     // On macOS, a plain fsync leaves data in the disk's cache. Elsewhere this has no effect.
-    database.pragma('fullfsync = ON');
-    database.pragma(`journal_size_limit = ${maxWalBytes}`);
-    database.pragma('foreign_keys = ON');
+    database.exec('pragma fullfsync = ON');
+    database.exec(`pragma journal_size_limit = ${maxWalBytes}`);
+    database.exec('pragma foreign_keys = ON');
     // 16 MiB. For a million jobs, the default of 2 MB holds little more than the upper levels of the indexes.
-    database.pragma('cache_size = -16384');
+    database.exec('pragma cache_size = -16384');
     // From now on the driver waits for locks, which does not block the event loop.
-    database.pragma('busy_timeout = 0');
+    database.exec('pragma busy_timeout = 0');
   } catch (error) {
     database.close();
     if (isDamage(error)) throw damaged(path, error);
@@ -44,7 +45,13 @@ export function sqliteDialect(path: string, log?: Logger): SqliteDialect {
     }
     throw error;
   }
-  return new WalDialect(database, log && new Outage(log));
+  const outage = log && new Outage(log);
+  return {
+    createDriver: () => new SqliteWalDriver(database, outage),
+    createAdapter: () => new TransactionalDdlAdapter(),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+  };
 }
 
 /** Creates the file with mode 0600; SQLite would make it world-readable. The -wal and -shm files inherit the mode. */
@@ -58,32 +65,13 @@ function makePrivate(path: string): void {
 }
 
 export const isDamage = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code);
+  isSqliteError(error) && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code);
 
 export const damaged = (path: string, cause: unknown): ConfigError =>
   new ConfigError(
     `${path} is damaged, or is not a gen3d database. Restore a backup, or choose another data directory with --data-dir`,
     { cause },
   );
-
-class WalDialect extends SqliteDialect {
-  readonly #database: Database.Database;
-  readonly #outage: Outage | undefined;
-
-  constructor(database: Database.Database, outage: Outage | undefined) {
-    super({ database });
-    this.#database = database;
-    this.#outage = outage;
-  }
-
-  override createDriver(): Driver {
-    return new SqliteWalDriver(this.#database, this.#outage);
-  }
-
-  override createAdapter(): SqliteAdapter {
-    return new TransactionalDdlAdapter();
-  }
-}
 
 /** SQLite's DDL is transactional, contrary to kysely's adapter. Processes that migrate concurrently thus take turns. */
 class TransactionalDdlAdapter extends SqliteAdapter {

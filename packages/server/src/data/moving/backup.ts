@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
 import { publishNew, syncFolder } from '../../base/durable-file.js';
 import { AdminError, isDiskFull } from '../../base/errors.js';
 import type { Config } from '../../config.js';
 import { damaged, isDamage } from '../db/sqlite.js';
-import { isBusy } from '../db/sqlite-driver.js';
+import { isBusy, isSqliteError, openSqlite } from '../db/sqlite-connection.js';
 import { dataDirOf } from '../installation/data-dir.js';
 
 export interface Backup {
@@ -52,9 +51,9 @@ export async function backup(config: Pick<Config, 'dataDir' | 'database'>, path:
 }
 
 function copyDatabase(source: string, draft: string): void {
-  const database = new Database(source, { readonly: true, fileMustExist: true, timeout: 5_000 });
+  const database = openSqlite(source, { readonly: true, busyTimeoutMs: 5_000 });
   try {
-    database.prepare('vacuum into ?').run(draft);
+    database.prepare('vacuum into ?').run([draft]);
   } finally {
     database.close();
   }
@@ -72,6 +71,6 @@ function toAdminError(error: unknown, source: string, file: string): unknown {
       `${source} is locked by a command such as \`gen3d admin migrate-to\`. Wait until it has finished`,
     );
   }
-  const isExpected = isDiskFull(error) || 'syscall' in error || error instanceof Database.SqliteError;
+  const isExpected = isDiskFull(error) || 'syscall' in error || isSqliteError(error);
   return isExpected ? new AdminError(`${file} was not written: ${error.message}`, { cause: error }) : error;
 }

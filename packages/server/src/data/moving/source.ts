@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
-import Database from 'better-sqlite3';
 import { AdminError } from '../../base/errors.js';
 import type { Outcome } from '../assets/asset-store.js';
 import { migrations } from '../db/migrations.js';
 import { damaged, isDamage } from '../db/sqlite.js';
-import { isBusy } from '../db/sqlite-driver.js';
+import { isBusy, openSqlite, type SqliteConnection, type SqliteStatement } from '../db/sqlite-connection.js';
 import type { JobRow } from '../db/tables.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 
@@ -37,11 +36,11 @@ export function openSource(path: string): Source {
   if (!existsSync(path)) {
     throw new AdminError(`No SQLite installation found: ${path} does not exist. Set --data-dir`);
   }
-  const database = new Database(path, { fileMustExist: true, timeout: lockTimeoutMs });
+  const database = openSqlite(path, { busyTimeoutMs: lockTimeoutMs });
   try {
     // Takes effect on the first read.
-    database.pragma('locking_mode = EXCLUSIVE');
-    database.pragma('query_only = ON');
+    database.exec('pragma locking_mode = EXCLUSIVE');
+    database.exec('pragma query_only = ON');
     requireCurrent(database, path);
   } catch (error) {
     database.close();
@@ -52,40 +51,42 @@ export function openSource(path: string): Source {
       { cause: error },
     );
   }
+  const values = (sql: string) =>
+    database
+      .prepare(sql)
+      .all([])
+      .map(([value]) => value);
   return {
     rowsAfter(table, key, limit) {
       const column = copiedTables[table];
-      const from = key === undefined ? '' : `where ${column} > @key`;
-      return database.prepare<unknown[], Row>(`select * from ${table} ${from} order by ${column} limit @limit`).all({
-        limit,
-        ...(key === undefined ? {} : { key }),
-      });
+      const from = key === undefined ? '' : `where ${column} > ?`;
+      const statement = database.prepare(`select * from ${table} ${from} order by ${column} limit ?`);
+      return statement.all(key === undefined ? [limit] : [key, limit]).map((row) => toRow(statement, row));
     },
-    count: (table) => database.prepare<[], number>(`select count(*) from ${table}`).pluck().get() ?? 0,
-    waitingInputs: () =>
-      database.prepare<[], string>('select id from jobs where finished_at is null and image_url is null').pluck().all(),
+    count: (table) => Number(values(`select count(*) from ${table}`)[0]),
+    waitingInputs: () => values('select id from jobs where finished_at is null and image_url is null') as string[],
     outcomeOf(jobId) {
-      const row = database
-        .prepare<[string], Pick<JobRow, 'finished_at' | 'model_key'>>(
-          'select finished_at, model_key from jobs where id = ?',
-        )
-        .get(jobId);
-      return row && { finished: row.finished_at !== null, modelKey: row.model_key };
+      const [row] = database.prepare('select finished_at, model_key from jobs where id = ?').all([jobId]);
+      if (!row) return undefined;
+      const [finishedAt, modelKey] = row as [JobRow['finished_at'], JobRow['model_key']];
+      return { finished: finishedAt !== null, modelKey };
     },
-    assetKeys: () =>
-      database
-        .prepare<[], string>(
-          `select model_key from jobs where model_key is not null
-           union all select thumbnail_key from jobs where thumbnail_key is not null`,
-        )
-        .pluck()
-        .iterate(),
-    close: () => void database.close(),
+    *assetKeys() {
+      const keys = database.prepare(
+        `select model_key from jobs where model_key is not null
+         union all select thumbnail_key from jobs where thumbnail_key is not null`,
+      );
+      for (const [key] of keys.iterate([])) yield key as string;
+    },
+    close: () => database.close(),
   };
 }
 
+const toRow = ({ columns }: SqliteStatement, values: readonly unknown[]) =>
+  Object.fromEntries(columns.map((column, index) => [column, values[index]])) as Row;
+
 /** Requires the current schema, because migrating would change the source. */
-function requireCurrent(database: Database.Database, path: string): void {
+function requireCurrent(database: SqliteConnection, path: string): void {
   const applied = new Set(appliedMigrations(database));
   const known = Object.keys(migrations);
   if (applied.size === 0) throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);
@@ -99,7 +100,11 @@ function requireCurrent(database: Database.Database, path: string): void {
   }
 }
 
-function appliedMigrations(database: Database.Database): string[] {
-  const has = database.prepare("select 1 from sqlite_master where name = 'kysely_migration'").get();
-  return has ? database.prepare<[], string>('select name from kysely_migration').pluck().all() : [];
+function appliedMigrations(database: SqliteConnection): string[] {
+  const [table] = database.prepare("select 1 from sqlite_master where name = 'kysely_migration'").all([]);
+  if (!table) return [];
+  return database
+    .prepare('select name from kysely_migration')
+    .all([])
+    .map(([name]) => String(name));
 }

@@ -7,10 +7,11 @@ import { openFileStores } from '../../data/installation/file-stores.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
-import { DecoderPool } from './decoder-pool.js';
-import { Preparer } from './preparer.js';
 
 onStart(async ({ id, config, logLevel }) => {
+  // Loaded here, so that `onStart` reports a native part that cannot be loaded.
+  const { DecoderPool } = await import('./decoder-pool.js');
+  const { Preparer } = await import('./preparer.js');
   const log = createLog(config, logLevel).child({ preparer: id });
   const dirs = openDataDir(config);
   const db = openDatabase(dirs.database, { connections: 3, log });

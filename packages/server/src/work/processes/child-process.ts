@@ -1,3 +1,4 @@
+import { NativePartError } from '@gen3d/engine/bundles';
 import type { FromChild, ToChild } from './messages.js';
 
 /** Sends a message to the supervisor. Does nothing if it has exited, because `disconnect` then ends this process. */
@@ -14,6 +15,11 @@ export function onStart(start: (message: Extract<ToChild, { type: 'start' }>) =>
   process.once('message', (message: ToChild) => {
     if (message.type !== 'start') throw new Error(`the first message must be start, not ${message.type}`);
     start(message).catch((error: unknown) => {
+      if (error instanceof NativePartError) {
+        const failed: FromChild = { type: 'failed', message: error.message };
+        process.send?.(failed, undefined, undefined, () => process.exit(1));
+        return;
+      }
       console.error(error);
       process.exit(1);
     });

@@ -13,8 +13,8 @@ import { modelDirs } from '../bundles/model-dirs.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { FromChild, ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
-import { Runner } from './runner.js';
-import { ThreadedEngine } from './threaded-engine.js';
+import type { Runner } from './runner.js';
+import type { ThreadedEngine } from './threaded-engine.js';
 
 const gib = 1024 ** 3;
 
@@ -44,6 +44,9 @@ const threadsOf = ({ workers }: Config): number =>
 type Start = Extract<ToChild, { type: 'start' }>;
 
 async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
+  // Loaded here, so that `onStart` reports a native part that cannot be loaded.
+  const { Runner } = await import('./runner.js');
+  const { ThreadedEngine } = await import('./threaded-engine.js');
   const log = createLog(config, logLevel).child({ runner: id });
   const dirs = openDataDir(config);
   const { bundle, matte, device, leaseSeconds } = config;

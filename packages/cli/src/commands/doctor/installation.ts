@@ -1,0 +1,77 @@
+import { once } from 'node:events';
+import { statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { Config } from '@gen3d/server';
+import { bytes } from '../../terminal/format.js';
+
+/** A `problem` keeps gen3d from working on this machine. A `note` is only information. */
+export interface Finding {
+  readonly topic: string;
+  readonly level: 'ok' | 'note' | 'problem';
+  readonly text: string;
+}
+
+// The networks of `models pull triposr`, and some hundred models of 1 to 3 MB.
+const recommendedDisk = 2e9;
+
+/** Loads SQLite, sharp and onnxruntime. */
+export async function nativeFindings(): Promise<Finding[]> {
+  const { inspectNativeParts } = await import('@gen3d/engine/bundles');
+  const parts = await inspectNativeParts();
+  return [
+    await sqliteFinding(),
+    ...parts.map((part): Finding => {
+      const topic = part.name;
+      return 'problem' in part
+        ? { topic, level: 'problem', text: part.problem }
+        : { topic, level: 'ok', text: part.version };
+    }),
+  ];
+}
+
+async function sqliteFinding(): Promise<Finding> {
+  const topic = 'sqlite';
+  const { sqliteLibrary } = await import('@gen3d/server');
+  try {
+    const { name, version } = sqliteLibrary();
+    return { topic, level: 'ok', text: `${version}, from ${name}` };
+  } catch (error) {
+    return { topic, level: 'problem', text: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** `folder` exists. */
+export async function diskFinding(folder: string): Promise<Finding> {
+  const topic = 'disk';
+  try {
+    const { bavail, bsize } = await statfs(folder);
+    const free = bavail * bsize;
+    const text = `${bytes(free)} free for ${folder}`;
+    return free >= recommendedDisk
+      ? { topic, level: 'ok', text }
+      : { topic, level: 'note', text: `${text}. ${bytes(recommendedDisk)} are recommended` };
+  } catch (error) {
+    return { topic, level: 'note', text: `unknown: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+/** Whether `gen3d serve` could listen. A gen3d that already does is a finding of its own. */
+export async function portFinding({ host, port }: Pick<Config, 'host' | 'port'>): Promise<Finding> {
+  const topic = 'port';
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    return { topic, level: 'ok', text: `${port} on ${host} is free` };
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${message})`;
+    return {
+      topic,
+      level: 'note',
+      text: `${port} on ${host} ${reason}. Another \`gen3d serve\` needs --port, such as --port 0`,
+    };
+  } finally {
+    server.close();
+  }
+}

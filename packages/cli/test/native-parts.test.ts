@@ -1,0 +1,65 @@
+// Native addons that cannot be loaded, such as those that were built for another version of Node.
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { testFolder } from './run.js';
+
+const { gen3d, start } = testFolder();
+
+const preload = fileURLToPath(new URL('../../server/test/failing-addon.cjs', import.meta.url));
+const without = (addon: string) => ({
+  FAILING_ADDON: addon,
+  NODE_OPTIONS: `--require "${preload.replaceAll('\\', '/')}"`,
+  GEN3D_BASE_URL: 'http://127.0.0.1:1',
+});
+
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+const hasNodeSqlite = major >= 24 || (major === 22 && minor >= 16);
+
+const addons: readonly (readonly [addon: string, name: string])[] = [
+  ['sharp', 'sharp'],
+  ['onnxruntime', 'onnxruntime-node'],
+  ...(hasNodeSqlite ? [] : [['better_sqlite3', 'better-sqlite3'] as const]),
+];
+
+describe.each(addons)('without the addon of %s', (addon, name) => {
+  const env = without(addon);
+  const fix = `it was built for another version of Node than ${process.version}. Run \`npm rebuild ${name}\` with this version`;
+
+  test('serve exits with one sentence that names the fix', async () => {
+    const { code, stdout, stderr } = await gen3d(['serve', '--port', '0'], { env });
+    expect(stderr.trim().split('\n').at(-1)).toMatch(/^error: /);
+    expect(stderr).toContain(`${fix}\n`);
+    expect(stderr).not.toMatch(/bug in gen3d|^ +at /m);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  });
+
+  test('doctor names the fix and continues', async () => {
+    const { code, stdout } = await gen3d(['doctor', '--json'], { env });
+    const { findings, models } = JSON.parse(stdout) as { findings: { level: string; text: string }[]; models: [] };
+    expect(findings).toContainEqual(expect.objectContaining({ level: 'problem', text: expect.stringContaining(fix) }));
+    expect(models.length).toBeGreaterThan(0);
+    expect(code).toBe(1);
+  });
+});
+
+test('other commands exit with one sentence, too', async () => {
+  const { code, stderr } = await gen3d(['models', 'list'], { env: without('onnxruntime') });
+  expect(stderr).toMatch(/^error: onnxruntime-node cannot be loaded: .*\n$/);
+  expect(code).toBe(1);
+});
+
+test.runIf(hasNodeSqlite)("without better-sqlite3, serve uses Node's own SQLite, without its warning", async () => {
+  const env = without('better_sqlite3');
+  const child = start(['serve', '--port', '0'], env);
+  let log = '';
+  child.stderr.on('data', (text) => {
+    log += text;
+  });
+  await once(child.stdout, 'data');
+  child.kill();
+  await once(child, 'exit');
+  expect(log).not.toContain('Warning');
+  const { stdout } = await gen3d(['doctor'], { env });
+  expect(stdout).toMatch(/sqlite +3\.\d+\.\d+, from Node /);
+});

@@ -1,0 +1,31 @@
+import { NativePartError } from './errors.js';
+
+/**
+ * Loads a package with a native addon.
+ *
+ * @throws {NativePartError} if it cannot be loaded; the message says why, and what to do
+ */
+export function loadNativePart<T>(name: string, load: () => T): T {
+  try {
+    return load();
+  } catch (cause) {
+    throw new NativePartError(`${name} cannot be loaded: ${whyNotLoaded(name, cause)}`, { cause });
+  }
+}
+
+/** The reason and the remedy, in one sentence or two. */
+export function whyNotLoaded(name: string, cause: unknown, { platform, arch, version } = process): string {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  if (message.includes('NODE_MODULE_VERSION')) {
+    return `it was built for another version of Node than ${version}. Run \`npm rebuild ${name}\` with this version`;
+  }
+  if (message.includes('ld-linux')) {
+    return 'it needs the GNU C library, which Alpine Linux lacks. Use another distribution, such as Debian or Ubuntu';
+  }
+  if (platform === 'win32' && cause instanceof Error && 'code' in cause && cause.code === 'ERR_DLOPEN_FAILED') {
+    return `Windows cannot load its library (${firstLine(message)}). Install the latest Microsoft Visual C++ Redistributable`;
+  }
+  return `its library for ${platform} ${arch} is missing or damaged (${firstLine(message)}). Install gen3d again on this machine, with optional dependencies`;
+}
+
+const firstLine = (text: string) => text.trim().split('\n')[0];
