@@ -213,7 +213,10 @@ const paths: JsonObject = {
       summary: 'Retrieve a job',
       parameters: [{ name: 'id', in: 'path', required: true, description: 'The `job_id`.', schema: ref('Ulid') }],
       responses: {
-        '200': response('The job.', ref('Task'), { 'retry-after': { $ref: '#/components/headers/RetryAfter' } }),
+        '200': response('The job.', ref('Task'), {
+          'retry-after': { $ref: '#/components/headers/RetryAfter' },
+          'retry-after-ms': { $ref: '#/components/headers/RetryAfterMs' },
+        }),
         '400': errorResponse('The path is not validly percent-encoded.', 'invalid_request'),
         '404': errorResponse('The job does not exist, or it belongs to another account.', 'not_found'),
       },
@@ -337,6 +340,10 @@ export function openApiDocument(): JsonObject {
         RequestId: { description: 'Identifies this request in the server’s log.', schema: { type: 'string' } },
         RetryAfter: {
           description: 'Seconds to wait before the next request.',
+          schema: { type: 'string', pattern: '^\\d+$' },
+        },
+        RetryAfterMs: {
+          description: 'Milliseconds to wait before the next request, if the end of the job can be estimated.',
           schema: { type: 'string', pattern: '^\\d+$' },
         },
       },

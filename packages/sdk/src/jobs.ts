@@ -72,7 +72,7 @@ export class Jobs {
   }
 
   /**
-   * Polls the job every few seconds until it succeeds.
+   * Polls the job until it succeeds: every few seconds, or when the server expects it to be finished.
    *
    * @throws {JobFailedError} if the job ends without a model. The error contains the task
    * @throws {WaitTimeoutError} if `timeoutMs` elapses. The job continues
@@ -84,8 +84,8 @@ export class Jobs {
   async #read(id: string, options?: RequestOptions) {
     // As a path segment, these would address another resource, even percent-encoded.
     if (['', '.', '..'].includes(id)) throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
-    const { body, retryAfterMs } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
-    return { task: expectBody(body, isTask, 'task'), retryAfterMs };
+    const { body, ...pauses } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
+    return { task: expectBody(body, isTask, 'task'), ...pauses };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
 import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
-import { errorFrom, requestId, retryAfterMs } from './error-response.js';
+import { errorFrom, preciseRetryAfterMs, requestId, retryAfterMs } from './error-response.js';
 import { ConnectionError, RequestTimeoutError, ServerError } from './errors.js';
 
 export type Fetch = typeof globalThis.fetch;
@@ -26,6 +26,7 @@ export interface ApiResponse {
   /** Undefined if the response had no body. */
   readonly body: unknown;
   readonly retryAfterMs: number | undefined;
+  readonly preciseRetryAfterMs: number | undefined;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -73,10 +74,13 @@ export class Transport {
       headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
       ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyAfterRateLimit } }),
     });
-    const pause = retryAfterMs(response.headers, Date.now());
-    if (response.status === 204) return { body: undefined, retryAfterMs: pause };
+    const pauses = {
+      retryAfterMs: retryAfterMs(response.headers, Date.now()),
+      preciseRetryAfterMs: preciseRetryAfterMs(response.headers),
+    };
+    if (response.status === 204) return { body: undefined, ...pauses };
     try {
-      return { body: await response.json(), retryAfterMs: pause };
+      return { body: await response.json(), ...pauses };
     } catch (cause) {
       throw new ServerError(
         'invalid_response',

@@ -12,8 +12,14 @@ export interface WaitOptions extends RequestOptions {
   readonly onProgress?: ((task: Task) => void) | undefined;
 }
 
-/** Retrieves the job once. `retryAfterMs` is the `Retry-After` of the response, if it had one. */
-export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; retryAfterMs: number | undefined }>;
+/** Retrieves the job once, with the `Retry-After` and `Retry-After-Ms` of the response, if it had them. */
+export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task } & Pauses>;
+
+/** The pauses that a response asks for, in milliseconds. */
+export interface Pauses {
+  readonly retryAfterMs?: number | undefined;
+  readonly preciseRetryAfterMs?: number | undefined;
+}
 
 // Long enough for a restart of the server or a short loss of the network.
 const errorToleranceMs = 60_000;
@@ -32,32 +38,42 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
   const timeoutError = (timeoutMs: number) => new WaitTimeoutError(id, lastTask, timeoutMs);
   return withDeadline(options, timeoutError, async (signal) => {
     for (;;) {
-      let requestedPauseMs: number | undefined;
+      let requested: Pauses;
       try {
-        const { task, retryAfterMs } = await read(signal);
+        const { task, ...pauses } = await read(signal);
         lastSuccessAt = Date.now();
         if (task.status !== lastTask?.status || task.progress !== lastTask.progress) onProgress?.(task);
         lastTask = task;
         if (isTerminal(task.status)) return succeeded(task);
-        requestedPauseMs = retryAfterMs;
+        requested = pauses;
       } catch (error) {
         if (!isTemporary(error) || Date.now() - lastSuccessAt + (error.retryAfterMs ?? 0) > errorToleranceMs)
           throw error;
-        requestedPauseMs = error.retryAfterMs;
+        requested = { retryAfterMs: error.retryAfterMs };
       }
-      await sleep(pollDelayMs(Date.now() - startedAt, requestedPauseMs, Math.random()), signal);
+      await sleep(pollDelayMs(Date.now() - startedAt, requested, Math.random()), signal);
     }
   });
 }
 
+/** A job is read at most once per second, whatever the server says. */
+const minPauseMs = 1_000;
+
 /**
- * The pause before the next request. The contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is
- * shorter, and pauses grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.
+ * The pause before the next request. A server that estimates the end of the job gives it in `Retry-After-Ms`.
+ *
+ * For other servers, the contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and pauses
+ * grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.
  */
-export function pollDelayMs(elapsedMs: number, retryAfterMs: number | undefined, random: number): number {
+export function pollDelayMs(
+  elapsedMs: number,
+  { retryAfterMs = 0, preciseRetryAfterMs }: Pauses,
+  random: number,
+): number {
   const { min, max } = limits.pollMs;
-  const base = elapsedMs < min / 2 ? min / 2 : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
-  return Math.max(base, retryAfterMs ?? 0) * (1 + 0.2 * random);
+  if (preciseRetryAfterMs !== undefined) return Math.min(max, Math.max(minPauseMs, preciseRetryAfterMs));
+  const base = elapsedMs < min / 2 ? minPauseMs : Math.min(max / 1.2, Math.max(min, elapsedMs / 15));
+  return Math.max(base, retryAfterMs) * (1 + 0.2 * random);
 }
 
 function succeeded(task: Task): Task {

@@ -19,6 +19,7 @@ import { Listener, Notifier } from './data/db/notifications.js';
 import { currentTime } from './data/db/time.js';
 import { claimLocation } from './data/installation/location.js';
 import { openStore, type Store } from './data/installation/open-stores.js';
+import { firstInQueue } from './data/jobs/claim.js';
 import { assetUrl } from './data/jobs/task.js';
 import { Endpoints } from './data/webhooks/endpoints.js';
 import { SecretBox } from './data/webhooks/secret-box.js';
@@ -38,6 +39,7 @@ import { unknownVariables } from './unknown-variables.js';
 import { createApp } from './web/app.js';
 import { BodyBudget } from './web/http/body-budget.js';
 import { Cursors } from './web/http/cursors.js';
+import { ExpectedEnds, queueHeadSize } from './web/http/expected-ends.js';
 import { createHttpServer } from './web/http/http-server.js';
 import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
@@ -127,6 +129,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
   const notifier = new Notifier(db);
+  const expectedEnds = new ExpectedEnds(() => firstInQueue(db, queueHeadSize), config.workers);
   const { supervisor, announceJob } = createSupervisor({
     config,
     log,
@@ -134,6 +137,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     metrics,
     notifier,
     onEvent: () => delivery.wake(),
+    onJobMessage: (message) => expectedEnds.record(message),
   });
   const listener = isPostgres(db)
     ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
@@ -195,6 +199,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       dashboardTokens,
       endpoints,
       metrics,
+      expectedEnds,
       log,
       assetsFolder: bucketUrl === undefined ? dirs.assets : undefined,
       assetsUrl,

@@ -15,6 +15,7 @@ import { createHttpServer } from './web/http/http-server.js';
 import type { Metrics } from './web/http/metrics.js';
 import { createMetricsApp } from './web/http/metrics-app.js';
 import { modelDirs } from './work/bundles/model-dirs.js';
+import type { JobMessage } from './work/processes/messages.js';
 import { Supervisor } from './work/processes/supervisor.js';
 
 /** Grace period for running inferences when the server stops. */
@@ -97,10 +98,11 @@ interface SupervisorContext {
   notifier: Notifier;
   /** Called when an event may be waiting for delivery. */
   onEvent: () => void;
+  onJobMessage?: (message: JobMessage) => void;
 }
 
 /** Also returns `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
-export function createSupervisor({ config, log, db, metrics, notifier, onEvent }: SupervisorContext) {
+export function createSupervisor({ config, log, db, metrics, notifier, onEvent, onJobMessage }: SupervisorContext) {
   const announceJob = () => {
     supervisor.wake();
     notifier.notify('job_waiting');
@@ -110,6 +112,7 @@ export function createSupervisor({ config, log, db, metrics, notifier, onEvent }
     log,
     onJobMessage: (message) => {
       metrics.recordJobMessage(message);
+      onJobMessage?.(message);
       if (message.type === 'prepared') announceJob();
       if (message.type === 'changed' || message.type === 'finished') onEvent();
     },

@@ -1,5 +1,18 @@
 import { GrowingInts } from '../base/growing.js';
 
+/** For each of the 27 neighbors of a cell, n = 13 the cell itself: bits of the cell's 27 samples that they share. */
+const sharedSamples = Int32Array.from({ length: 27 }, (_, n) => {
+  let bits = 0;
+  for (let sample = 0; sample < 27; sample++) {
+    const isShared = [1, 3, 9].every((stride) => {
+      const [toward, at] = [Math.floor(n / stride) % 3, Math.floor(sample / stride) % 3];
+      return toward === 1 || toward === at;
+    });
+    if (isShared) bits |= 1 << sample;
+  }
+  return bits;
+});
+
 /** Samples of a field, x fastest. Some are known (evaluated); the others are interpolated. */
 export class Lattice {
   readonly size: readonly [nx: number, ny: number, nz: number];
@@ -49,11 +62,13 @@ export class Lattice {
         out += fineX;
       }
     }
-    let sample = 0;
-    for (let k = 0; k < nz; k++) {
-      for (let j = 0; j < ny; j++) {
-        let twin = 2 * fineX * (j + fineY * k);
-        for (let i = 0; i < nx; i++, sample++, twin += 2) if (this.isKnown(sample)) fine.setKnown(twin);
+    for (let byte = 0; byte < this.#known.length; byte++) {
+      // Few samples are known, so most bytes are 0.
+      if (this.#known[byte] === 0) continue;
+      for (let sample = 8 * byte; sample < 8 * byte + 8; sample++) {
+        if (!this.isKnown(sample)) continue;
+        const row = Math.floor(sample / nx);
+        fine.setKnown(2 * (sample - row * nx + fineX * ((row % ny) + fineY * Math.floor(row / ny))));
       }
     }
     return fine;
@@ -98,31 +113,33 @@ export class Lattice {
       const j = row % my;
       const k = Math.floor(row / my);
       const first = 2 * (i + nx * (j + ny * k));
-      for (let dk = -1; dk <= 1; dk++) {
-        if (k + dk < 0 || k + dk >= mz) continue;
-        for (let dj = -1; dj <= 1; dj++) {
-          if (j + dj < 0 || j + dj >= my) continue;
-          for (let di = -1; di <= 1; di++) {
-            if (i + di < 0 || i + di >= mx) continue;
-            const neighbor = cell + di + mx * (dj + my * dk);
-            if (active[neighbor]) continue;
-            const inside = values[first + middle + 2 * (di + nx * dj + layer * dk)]! > threshold;
-            // The shared samples are 0..2, only 0 or only 2 along each axis.
-            search: for (let z = dk > 0 ? 2 : 0; z <= (dk < 0 ? 0 : 2); z++) {
-              for (let y = dj > 0 ? 2 : 0; y <= (dj < 0 ? 0 : 2); y++) {
-                for (let x = di > 0 ? 2 : 0; x <= (di < 0 ? 0 : 2); x++) {
-                  if (values[first + x + nx * y + layer * z]! > threshold === inside) continue;
-                  active[neighbor] = 1;
-                  crossed.push(neighbor);
-                  break search;
-                }
-              }
-            }
-          }
-        }
+      const inside = this.#insideBits(first, threshold);
+      for (let n = 0; n < 27; n++) {
+        const [di, dj, dk] = [(n % 3) - 1, (Math.floor(n / 3) % 3) - 1, Math.floor(n / 9) - 1];
+        if (i + di < 0 || i + di >= mx || j + dj < 0 || j + dj >= my || k + dk < 0 || k + dk >= mz) continue;
+        const neighbor = cell + di + mx * (dj + my * dk);
+        if (active[neighbor]) continue;
+        const shared = sharedSamples[n]!;
+        const wanted = values[first + middle + 2 * (di + nx * dj + layer * dk)]! > threshold ? shared : 0;
+        if ((inside & shared) === wanted) continue;
+        active[neighbor] = 1;
+        crossed.push(neighbor);
       }
     }
     return crossed.toArray();
+  }
+
+  /** Which of the 27 samples of a cell of 2 x 2 x 2 cells are inside: bit x + 3y + 9z. */
+  #insideBits(first: number, threshold: number): number {
+    const [nx, ny] = this.size;
+    let bits = 0;
+    for (let n = 0, z = 0; z < 3; z++) {
+      for (let y = 0; y < 3; y++) {
+        const row = first + nx * (y + ny * z);
+        for (let x = 0; x < 3; x++, n++) if (this.values[row + x]! > threshold) bits |= 1 << n;
+      }
+    }
+    return bits;
   }
 
   #firstSample(cell: number): number {

@@ -41,15 +41,20 @@ export function refinableCells(
         if (parents && !parents[parentRow + (i >> 1)]) continue;
         const first = i + nx * j + layer * k;
         let inside = 0;
+        let nearest = Infinity;
         for (let c = 0; c < 8; c++) {
           const value = scaled[first + offsets[c]!]!;
           if (value > 0) inside++;
-          distances[c] = Math.abs(value);
+          const distance = Math.abs(value);
+          distances[c] = distance;
+          if (distance < nearest) nearest = distance;
         }
         if (inside === 0 || inside === 8) {
           const along = steepest(scaled, first, 1, nx, layer, i > 0, i + 1 < mx);
           const across = steepest(scaled, first, nx, 1, layer, j > 0, j + 1 < my);
           const deep = steepest(scaled, first, layer, 1, nx, k > 0, k + 1 < mz);
+          // Most cells are far from the surface. No segment has a smaller sum or a larger reach than this.
+          if (2 * nearest > margin * (along + across + deep)) continue;
           for (let axes = 1; axes < 8; axes++) {
             reach[axes] = margin * ((axes & 1 ? along : 0) + (axes & 2 ? across : 0) + (axes & 4 ? deep : 0));
           }
@@ -87,9 +92,16 @@ function steepest(
     const at = first + (edge & 1 ? u : 0) + (edge & 2 ? v : 0);
     const low = values[at]!;
     const high = values[at + stride]!;
-    max = Math.max(max, Math.abs(high - low));
-    if (hasBefore) max = Math.max(max, Math.abs(low - values[at - stride]!));
-    if (hasAfter) max = Math.max(max, Math.abs(values[at + 2 * stride]! - high));
+    const within = Math.abs(high - low);
+    if (within > max) max = within;
+    if (hasBefore) {
+      const before = Math.abs(low - values[at - stride]!);
+      if (before > max) max = before;
+    }
+    if (hasAfter) {
+      const after = Math.abs(values[at + 2 * stride]! - high);
+      if (after > max) max = after;
+    }
   }
   return max;
 }

@@ -83,6 +83,7 @@ class Evaluator {
   #count = 0;
   readonly #points = new Float32Array(3 * batchSize);
   readonly #densities = new Float32Array(batchSize);
+  readonly #isBorder = new Uint8Array(batchSize);
 
   constructor(field: CameralessField, origin: readonly [number, number, number], signal: AbortSignal | undefined) {
     this.#field = field;
@@ -127,24 +128,24 @@ class Evaluator {
     for (let n = 0; n < count; n++) {
       const sample = batch[n]!;
       const row = Math.floor(sample / nx);
-      points[3 * n] = x + (sample - row * nx) * step;
-      points[3 * n + 1] = y + (row % ny) * step;
-      points[3 * n + 2] = z + Math.floor(row / ny) * step;
+      const i = sample - row * nx;
+      const k = Math.floor(row / ny);
+      const j = row - k * ny;
+      points[3 * n] = x + i * step;
+      points[3 * n + 1] = y + j * step;
+      points[3 * n + 2] = z + k * step;
+      this.#isBorder[n] = i === 0 || j === 0 || k === 0 || i === nx - 1 || j === ny - 1 || k === nz - 1 ? 1 : 0;
     }
     const densities = this.#densities.subarray(0, count);
     await this.#field.evaluate(points, densities);
     this.evaluations += count;
     const { threshold } = this.#field;
     for (let n = 0; n < count; n++) {
-      const sample = batch[n]!;
-      const row = Math.floor(sample / nx);
-      const [i, j, k] = [sample - row * nx, row % ny, Math.floor(row / ny)];
-      const border = i === 0 || j === 0 || k === 0 || i === nx - 1 || j === ny - 1 || k === nz - 1;
       const density = densities[n]!;
       if (Number.isNaN(density)) {
         throw new EngineError('inference_failed', 'The network returned a value that is not a number (NaN).');
       }
-      lattice.values[sample] = border && density > threshold ? threshold - 1 : density;
+      lattice.values[batch[n]!] = this.#isBorder[n] && density > threshold ? threshold - 1 : density;
     }
   }
 }

@@ -15,6 +15,9 @@ export interface Raster {
   readonly barycentrics: Float32Array;
 }
 
+/** The depth buffer of a view. */
+export type DepthMap = Pick<Raster, 'width' | 'height' | 'depth'>;
+
 export interface RasterizeOptions {
   /** Skip triangles seen from inside, as viewers do for a single-sided material. Default false. */
   readonly cullBackFaces?: boolean;
@@ -31,35 +34,43 @@ const near = 1e-4;
 const subpixels = 1024;
 
 /**
- * Draws a mesh into a z-buffer, for renderings, shadows and the visibility from the photo's camera. Of triangles at the
- * same depth the first one wins. A triangle with a corner behind the camera is skipped.
+ * Draws a mesh into a z-buffer. Of triangles at the same depth the first one wins. A triangle with a corner behind the
+ * camera is skipped.
  */
-export function rasterize(mesh: TriangleMesh, view: View, { cullBackFaces = false }: RasterizeOptions = {}): Raster {
+export function rasterize(mesh: TriangleMesh, view: View, options: RasterizeOptions = {}): Raster {
+  const pixels = view.width * view.height;
+  const hits = { triangle: new Int32Array(pixels).fill(-1), barycentrics: new Float32Array(2 * pixels) };
+  return { ...draw(mesh, view, options, hits), ...hits };
+}
+
+/** The depths of a view alone, for shadows and for the visibility from the photo's camera. */
+export function depthMap(mesh: TriangleMesh, view: View, options: RasterizeOptions = {}): DepthMap {
+  return draw(mesh, view, options);
+}
+
+type Hits = Pick<Raster, 'triangle' | 'barycentrics'>;
+
+function draw(mesh: TriangleMesh, view: View, { cullBackFaces = false }: RasterizeOptions, hits?: Hits): DepthMap {
   const { width, height } = view;
-  const raster = {
-    width,
-    height,
-    depth: new Float32Array(width * height).fill(Infinity),
-    triangle: new Int32Array(width * height).fill(-1),
-    barycentrics: new Float32Array(2 * width * height),
-  };
+  const map = { width, height, depth: new Float32Array(width * height).fill(Infinity) };
   const corners = projectPoints(view, mesh.positions);
   for (let i = 0; i < corners.length; i += 3) {
     corners[i] = Math.round(corners[i]! * subpixels) / subpixels;
     corners[i + 1] = Math.round(corners[i + 1]! * subpixels) / subpixels;
   }
   for (let triangle = 0; 3 * triangle < mesh.indices.length; triangle++) {
-    drawTriangle(raster, corners, mesh.indices, triangle, cullBackFaces);
+    drawTriangle(map, corners, mesh.indices, triangle, cullBackFaces, hits);
   }
-  return raster;
+  return map;
 }
 
 function drawTriangle(
-  raster: Raster,
+  { width, height, depth: depths }: DepthMap,
   corners: Float32Array,
   indices: Uint32Array,
   triangle: number,
   cullBackFaces: boolean,
+  hits: Hits | undefined,
 ): void {
   const a = 3 * indices[3 * triangle]!;
   const b = 3 * indices[3 * triangle + 1]!;
@@ -79,10 +90,10 @@ function drawTriangle(
 
   // In a small image, most triangles are between pixel centers and end here.
   const left = Math.max(0, Math.ceil(Math.min(ax, bx, cx) - 0.5));
-  const right = Math.min(raster.width - 1, Math.floor(Math.max(ax, bx, cx) - 0.5));
+  const right = Math.min(width - 1, Math.floor(Math.max(ax, bx, cx) - 0.5));
   if (left > right) return;
   const top = Math.max(0, Math.ceil(Math.min(ay, by, cy) - 0.5));
-  const bottom = Math.min(raster.height - 1, Math.floor(Math.max(ay, by, cy) - 0.5));
+  const bottom = Math.min(height - 1, Math.floor(Math.max(ay, by, cy) - 0.5));
   if (top > bottom) return;
 
   // 1/depth, not depth, is linear in the image. Weights are edge functions; the sign makes the inside positive.
@@ -101,17 +112,19 @@ function drawTriangle(
     let weightB = facing * ((x - cx) * (ay - cy) - (ax - cx) * (y - cy));
     let weightC = facing * ((x - ax) * (by - ay) - (bx - ax) * (y - ay));
     let entered = false;
-    for (let pixel = row * raster.width + left; pixel <= row * raster.width + right; pixel++) {
+    for (let pixel = row * width + left; pixel <= row * width + right; pixel++) {
       if (weightA >= 0 && weightB >= 0 && weightC >= 0) {
         entered = true;
         const shareB = weightB * scaleB;
         const shareC = weightC * scaleC;
         const depth = 1 / (weightA * scaleA + shareB + shareC);
-        if (depth < raster.depth[pixel]!) {
-          raster.depth[pixel] = depth;
-          raster.triangle[pixel] = triangle;
-          raster.barycentrics[2 * pixel] = shareB * depth;
-          raster.barycentrics[2 * pixel + 1] = shareC * depth;
+        if (depth < depths[pixel]!) {
+          depths[pixel] = depth;
+          if (hits) {
+            hits.triangle[pixel] = triangle;
+            hits.barycentrics[2 * pixel] = shareB * depth;
+            hits.barycentrics[2 * pixel + 1] = shareC * depth;
+          }
         }
       } else if (entered) {
         break;
@@ -122,9 +135,6 @@ function drawTriangle(
     }
   }
 }
-
-/** The depth buffer of a view. */
-export type DepthMap = Pick<Raster, 'width' | 'height' | 'depth'>;
 
 /**
  * The visibility of a point, 0 hidden .. 1 fully visible. Compares `depth` with the four pixels around [x, y] and mixes

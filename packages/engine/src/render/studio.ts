@@ -1,6 +1,6 @@
 import { sampleBilinear, smoothStep } from '../base/interpolation.js';
 import type { TriangleMesh } from '../base/mesh.js';
-import { type DepthMap, rasterize, visibleShare } from './rasterize.js';
+import { type DepthMap, depthMap, visibleShare } from './rasterize.js';
 import { type Ball, ballAround, orbitRotation, type View } from './view.js';
 
 /**
@@ -57,7 +57,7 @@ export function setUpStudio(mesh: TriangleMesh, yawRadians: number): Studio {
   const lamps = [...domeLamps(yawRadians), ...keyLamps(yawRadians)].map(({ yaw, pitch, color }): Lamp => {
     const view = lampView(ball, yaw, pitch);
     const direction = [view.rotation[6], view.rotation[7], view.rotation[8]] as const;
-    return { direction, color, view, shadows: rasterize(mesh, view, { cullBackFaces: true }) };
+    return { direction, color, view, shadows: depthMap(mesh, view, { cullBackFaces: true }) };
   });
   return { lamps, radius: ball.radius, floor: shadeFloor(lamps, ball) };
 }

@@ -28,13 +28,18 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
   const edgeIds = [new Int32Array(3 * layer).fill(-1), new Int32Array(3 * layer).fill(-1)] as const;
   // Whether each sample of the two layers is inside, so that it is compared once and not for each of its eight cells.
   const insides = [new Uint8Array(layer), new Uint8Array(layer)] as const;
-  markInside(values, 0, threshold, insides[0]);
+  // The inside samples of each row of the two layers. Only cells next to them can be crossed.
+  const counts = [new Uint32Array(ny), new Uint32Array(ny)] as const;
+  markInside(values, 0, threshold, insides[0], counts[0]);
 
   for (let k = 0; k < nz - 1; k++) {
     const near = insides[(k & 1) as 0 | 1];
     const far = insides[(~k & 1) as 0 | 1];
-    markInside(values, (k + 1) * layer, threshold, far);
+    const nearCounts = counts[(k & 1) as 0 | 1];
+    const farCounts = counts[(~k & 1) as 0 | 1];
+    markInside(values, (k + 1) * layer, threshold, far, farCounts);
     for (let j = 0; j < ny - 1; j++) {
+      if (nearCounts[j]! + nearCounts[j + 1]! + farCounts[j]! + farCounts[j + 1]! === 0) continue;
       const row = j * nx;
       const base = row + k * layer;
       // Corners are numbered x + 2y + 4z: a step to the right turns the odd ones, with x = 1, into the even ones.
@@ -82,10 +87,24 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
 const edgeFrom = Uint8Array.from(edgeCorners, ([corner]) => corner);
 const edgeAxis = Uint8Array.from(edgeCorners, ([, axis]) => axis);
 
-function markInside(values: Float32Array, start: number, threshold: number, inside: Uint8Array): void {
-  for (let i = 0; i < inside.length; i++) {
-    const value = values[start + i]!;
-    if (Number.isNaN(value)) throw new RangeError(`the density is NaN at sample ${start + i}`);
-    inside[i] = value > threshold ? 1 : 0;
+/** Marks the samples of a layer that are inside, and counts them by row. */
+function markInside(
+  values: Float32Array,
+  start: number,
+  threshold: number,
+  inside: Uint8Array,
+  counts: Uint32Array,
+): void {
+  const nx = inside.length / counts.length;
+  for (let i = 0, j = 0; j < counts.length; j++) {
+    let count = 0;
+    for (const end = i + nx; i < end; i++) {
+      const value = values[start + i]!;
+      if (Number.isNaN(value)) throw new RangeError(`the density is NaN at sample ${start + i}`);
+      const isInside = value > threshold ? 1 : 0;
+      inside[i] = isInside;
+      count += isInside;
+    }
+    counts[j] = count;
   }
 }

@@ -1,14 +1,15 @@
 import type { Camera } from '../base/camera.js';
 import type { Cutout, RgbaImage } from '../base/image.js';
-import { sampleBilinear, smoothStep } from '../base/interpolation.js';
 import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
+import { sampleColor } from '../base/sample-color.js';
 import { byteOfLinear, type LinearImage, linearImage, linearOfSrgb } from '../base/srgb.js';
-import { type DepthMap, rasterize, visibleShare } from '../render/rasterize.js';
-import { photoView, projectPoints } from '../render/view.js';
-import { type MirrorPlane, reflect } from '../surface/mirror.js';
+import { depthMap } from '../render/rasterize.js';
+import { photoView } from '../render/view.js';
+import type { MirrorPlane } from '../surface/mirror.js';
 import { fillUnlit } from './fill-unlit.js';
 import { padSeams } from './pad-seams.js';
-import { type Texels, texelsOf } from './texels.js';
+import { PhotoProjection } from './photo-projection.js';
+import { SurfacePoint, texelsOf } from './texels.js';
 
 /** Pixels a side of the depth map for visibility in the photo. */
 const depthMapSize = 1024;
@@ -58,100 +59,123 @@ export function bake(
   camera: Camera,
   { textureSize, decoderColors, mirrors = [] }: BakeOptions,
 ): RgbaImage {
-  const map = rasterize(closed, photoView(camera, depthMapSize));
+  const surface = { ...closed, normals: closedNormals };
+  const map = depthMap(closed, photoView(camera, depthMapSize));
   const size = camera.distance * camera.halfTangent * 2;
-  const look = (positions: Float32Array, normals: Float32Array, bias: number) =>
-    projected(positions, normals, camera, map, bias * size);
-  const lookMirrored = (mirrorPlane: MirrorPlane, positions: Float32Array, normals: Float32Array) =>
-    look(reflect(mirrorPlane, positions), reflect({ ...mirrorPlane, offset: 0 }, normals), mirroredDepthBias);
   const photo = linearImage(cutout.image);
-  const behind = blur(photo);
 
-  const vertices = look(closed.positions, closedNormals, depthBias);
-  const seenColors = sampleAll(photo, vertices);
+  const projection = new PhotoProjection(camera, map, depthBias * size);
+  const own = lookAtVertices(surface, projection, photo);
   const mirror = mirrors
-    .map((mirrorPlane) => {
-      const across = lookMirrored(mirrorPlane, closed.positions, closedNormals);
-      const colors = sampleAll(photo, across);
-      return { mirrorPlane, across, colors, difference: mirroredDifference(vertices, seenColors, across, colors) };
+    .map((plane) => {
+      const across = new PhotoProjection(camera, map, mirroredDepthBias * size, plane);
+      const vertices = lookAtVertices(surface, across, photo);
+      return { projection: across, vertices, difference: mirroredDifference(own, vertices) };
     })
     .filter(({ difference }) => difference < maxMirroredDifference)
     .sort((a, b) => a.difference - b.difference)[0];
+  const mirrored = mirror && {
+    projection: mirror.projection,
+    correction: mirroredCorrection(closed, own, mirror.vertices),
+  };
+  const known = mirror && mirrored ? withMirrored(own, mirror.vertices, mirrored.correction) : own;
 
-  // The known colors of the vertices: the photo's, then those of the other side, corrected to match them.
-  let [known, seen, shift] = [seenColors, vertices.seen, undefined as Float32Array | undefined];
-  if (mirror) {
-    const { across, colors } = mirror;
-    const both = vertices.seen.map((own, i) => own * across.seen[i]!);
-    const difference = spreadDifference(closed, seenColors, colors, both);
-    seen = vertices.seen.map((own, i) => Math.max(own, across.seen[i]!));
-    known = seenColors.map((color, i) => {
-      const vertex = Math.floor(i / 3);
-      const own = vertices.seen[vertex]! / Math.max(seen[vertex]!, 1e-6);
-      return own * color + (1 - own) * (colors[i]! + difference[i]!);
-    });
-    shift = difference;
+  if (decoderColors) {
+    const colors = corrected(closed, decoderColors.map(linearOfSrgb), known);
+    return paint(mesh, surface, textureSize, { photo, projection, mirrored, colors });
   }
-  const spread = decoderColors
-    ? corrected(closed, decoderColors.map(linearOfSrgb), known, seen)
-    : fillUnlit(closed, {
-        colors: known,
-        seen,
-        guesses: sampleAll(behind, vertices),
-        trust: vertices.away.map((away) => 0.2 * away),
-      });
+  const behind = blur(photo);
+  const guesses = lookAtVertices(surface, projection, behind).colors;
+  const colors = fillUnlit(closed, { ...known, guesses, trust: own.away.map((away) => 0.2 * away) });
+  return paint(mesh, surface, textureSize, { photo, projection, mirrored, behind, colors });
+}
 
-  const texels = texelsOf(mesh, closed, shift ? sideBySide(spread, shift) : spread, textureSize);
-  const channels = shift ? 6 : 3;
-  const surface = look(texels.positions, texels.normals, depthBias);
-  const other = mirror && lookMirrored(mirror.mirrorPlane, texels.positions, texels.normals);
-  const colors = new Float32Array(3 * texels.count);
-  for (let i = 0; i < texels.count; i++) {
-    const [x, y] = [surface.photoX[i]!, surface.photoY[i]!];
-    const own = surface.seen[i]!;
-    const mirrored = other ? other.seen[i]! * (1 - own) : 0;
-    const away = decoderColors ? 0 : surface.away[i]! * (1 - own - mirrored);
-    const rest = 1 - own - mirrored - away;
-    for (let c = 0; c < 3; c++) {
-      let color = rest * texels.values[channels * i + c]!;
-      if (own > 0) color += own * sample(photo, x, y, c);
-      if (away > 0) color += away * sample(behind, x, y, c);
-      if (mirrored > 0) {
-        const from = sample(photo, other!.photoX[i]!, other!.photoY[i]!, c);
-        color += mirrored * Math.max(from + texels.values[channels * i + 3 + c]!, 0);
-      }
-      colors[3 * i + c] = color;
-    }
+interface Surface extends TriangleMesh {
+  readonly normals: Float32Array;
+}
+
+/** The colors [3·V] that the photo shows at the vertices, and how well it shows them. */
+interface SeenColors {
+  readonly colors: Float32Array;
+  /** [V] as in `PhotoProjection`. */
+  readonly seen: Float32Array;
+}
+
+interface SeenVertices extends SeenColors {
+  /** [V] as in `PhotoProjection`. */
+  readonly x: Float32Array;
+  readonly y: Float32Array;
+  readonly away: Float32Array;
+}
+
+function lookAtVertices(
+  { positions, normals }: Surface,
+  projection: PhotoProjection,
+  photo: LinearImage,
+): SeenVertices {
+  const count = positions.length / 3;
+  const vertices = {
+    colors: new Float32Array(3 * count),
+    seen: new Float32Array(count),
+    x: new Float32Array(count),
+    y: new Float32Array(count),
+    away: new Float32Array(count),
+  };
+  const color = new Float64Array(3);
+  for (let i = 0; i < count; i++) {
+    const p = 3 * i;
+    projection.project(
+      positions[p]!,
+      positions[p + 1]!,
+      positions[p + 2]!,
+      normals[p]!,
+      normals[p + 1]!,
+      normals[p + 2]!,
+    );
+    vertices.seen[i] = projection.seen;
+    vertices.x[i] = projection.x;
+    vertices.y[i] = projection.y;
+    vertices.away[i] = projection.away;
+    sampleColor(photo, projection.x, projection.y, color);
+    vertices.colors.set(color, p);
   }
-  return toImage(texels, colors, textureSize);
+  return vertices;
 }
 
 /**
  * The mean difference of the colors of the two sides where the photo shows both, as sRGB in 0..1, because a shape can
  * be symmetric by chance. If the photo shows little of the second side, the plane is accepted narrowly.
  */
-function mirroredDifference(
-  own: Projected,
-  ownColors: Float32Array,
-  across: Projected,
-  acrossColors: Float32Array,
-): number {
+function mirroredDifference(own: SeenVertices, across: SeenVertices): number {
   let [sum, pairs] = [0, 0];
   for (let vertex = 0; vertex < own.seen.length; vertex++) {
     if (own.seen[vertex]! < 0.5 || across.seen[vertex]! < 0.5) continue;
     // Near the plane, a vertex and its mirror image coincide.
-    const offset = Math.hypot(
-      own.photoX[vertex]! - across.photoX[vertex]!,
-      own.photoY[vertex]! - across.photoY[vertex]!,
-    );
+    const offset = Math.hypot(own.x[vertex]! - across.x[vertex]!, own.y[vertex]! - across.y[vertex]!);
     if (offset < 0.04) continue;
     pairs++;
     for (let c = 0; c < 3; c++) {
       // The square root approximates sRGB's curve, and so the perceived difference.
-      sum += Math.abs(Math.sqrt(ownColors[3 * vertex + c]!) - Math.sqrt(acrossColors[3 * vertex + c]!)) / 3;
+      sum += Math.abs(Math.sqrt(own.colors[3 * vertex + c]!) - Math.sqrt(across.colors[3 * vertex + c]!)) / 3;
     }
   }
   return pairs < 24 ? 0.9 * maxMirroredDifference : sum / pairs;
+}
+
+/** What to add to the mirrored colors of the vertices, [3·V], to meet the photo's own without a step. */
+function mirroredCorrection(mesh: TriangleMesh, own: SeenColors, across: SeenColors): Float32Array {
+  const both = own.seen.map((seen, i) => seen * across.seen[i]!);
+  return spreadDifference(mesh, own.colors, across.colors, both);
+}
+
+function withMirrored(own: SeenColors, across: SeenColors, correction: Float32Array): SeenColors {
+  const seen = own.seen.map((share, i) => Math.max(share, across.seen[i]!));
+  const colors = own.colors.map((color, i) => {
+    const vertex = Math.floor(i / 3);
+    const share = own.seen[vertex]! / Math.max(seen[vertex]!, 1e-6);
+    return share * color + (1 - share) * (across.colors[i]! + correction[i]!);
+  });
+  return { colors, seen };
 }
 
 /** `to` minus `from`, [3·V], where `known` [V], spread over the rest and fading with the distance. */
@@ -164,61 +188,88 @@ function spreadDifference(mesh: TriangleMesh, to: Float32Array, from: Float32Arr
   });
 }
 
-/** Joins two lists of three numbers per vertex into one of six. */
-function sideBySide(a: Float32Array, b: Float32Array): Float32Array {
-  const joined = new Float32Array(2 * a.length);
-  for (let i = 0; i < a.length; i += 3) {
-    joined.set(a.subarray(i, i + 3), 2 * i);
-    joined.set(b.subarray(i, i + 3), 2 * i + 3);
-  }
-  return joined;
-}
-
 /**
  * The decoder's colors plus a correction: their difference from the photo's colors, where it shows the surface, spread
  * over the rest. So there is no step at the border, and the decoder's own pattern stays.
  */
-function corrected(mesh: TriangleMesh, decoder: Float32Array, seenColors: Float32Array, seen: Float32Array) {
-  const correction = spreadDifference(mesh, seenColors, decoder, seen);
+function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: SeenColors) {
+  const correction = spreadDifference(mesh, colors, decoder, seen);
   return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
-interface Projected {
-  /** Position in the photo's frame, 0..1 from the left and from the top. */
-  readonly photoX: Float32Array;
-  readonly photoY: Float32Array;
-  /** Visibility in the photo: 0 hidden or edge-on, 1 fully visible. */
-  readonly seen: Float32Array;
-  /** How directly the surface faces away from the camera, 0..1. */
-  readonly away: Float32Array;
+interface Sources {
+  readonly photo: LinearImage;
+  readonly projection: PhotoProjection;
+  /** Where the photo shows the other side, and what to add [3·V] to its colors. */
+  readonly mirrored?: { readonly projection: PhotoProjection; readonly correction: Float32Array } | undefined;
+  /** The photo for the far side. */
+  readonly behind?: LinearImage;
+  /** [3·V] colors for the rest. */
+  readonly colors: Float32Array;
 }
 
-function projected(
-  positions: Float32Array,
-  normals: Float32Array,
-  camera: Camera,
-  map: DepthMap,
-  bias: number,
-): Projected {
-  const count = positions.length / 3;
-  const pixels = projectPoints(photoView(camera, map.width), positions);
-  const result = {
-    photoX: new Float32Array(count),
-    photoY: new Float32Array(count),
-    seen: new Float32Array(count),
-    away: new Float32Array(count),
-  };
-  for (let i = 0; i < count; i++) {
-    const p = 3 * i;
-    const [x, y, z] = [positions[p]!, positions[p + 1]!, camera.distance - positions[p + 2]!];
-    const cosine = (normals[p + 2]! * z - normals[p]! * x - normals[p + 1]! * y) / Math.hypot(x, y, z);
-    result.photoX[i] = pixels[p]! / map.width;
-    result.photoY[i] = pixels[p + 1]! / map.height;
-    const facing = smoothStep(0.12, 0.4, cosine);
-    if (facing > 0) result.seen[i] = facing * visibleShare(map, pixels[p]!, pixels[p + 1]!, pixels[p + 2]! - bias);
-    result.away[i] = smoothStep(0.25, 0.65, -cosine);
+/** Mixes the color of each texel. All sources are linear. */
+function paint(mesh: TexturedMesh, surface: Surface, size: number, sources: Sources): RgbaImage {
+  const { photo, projection, mirrored, behind, colors } = sources;
+  const { positions, normals } = surface;
+  const texels = texelsOf(mesh, size);
+  const point = new SurfacePoint(surface.indices, texels);
+  const painted = new Float32Array(3 * size * size);
+  const covered = new Uint8Array(size * size);
+  const color = new Float64Array(3);
+  for (let texel = 0; texel < size * size; texel++) {
+    if (texels.triangleOf[texel]! < 0) continue;
+    point.moveTo(texel);
+    const x = point.mix(positions, 0);
+    const y = point.mix(positions, 1);
+    const z = point.mix(positions, 2);
+    const nx = point.mix(normals, 0);
+    const ny = point.mix(normals, 1);
+    const nz = point.mix(normals, 2);
+    projection.project(x, y, z, nx, ny, nz);
+    const own = projection.seen;
+    let rest = 1 - own;
+    let red = 0;
+    let green = 0;
+    let blue = 0;
+    if (own > 0) {
+      sampleColor(photo, projection.x, projection.y, color);
+      red = own * color[0]!;
+      green = own * color[1]!;
+      blue = own * color[2]!;
+    }
+    if (mirrored && rest > 0) {
+      const { projection: across, correction } = mirrored;
+      across.project(x, y, z, nx, ny, nz);
+      const share = rest * across.seen;
+      if (share > 0) {
+        sampleColor(photo, across.x, across.y, color);
+        red += share * Math.max(color[0]! + point.mix(correction, 0), 0);
+        green += share * Math.max(color[1]! + point.mix(correction, 1), 0);
+        blue += share * Math.max(color[2]! + point.mix(correction, 2), 0);
+        rest -= share;
+      }
+    }
+    if (behind && rest > 0 && projection.away > 0) {
+      const share = rest * projection.away;
+      sampleColor(behind, projection.x, projection.y, color);
+      red += share * color[0]!;
+      green += share * color[1]!;
+      blue += share * color[2]!;
+      rest -= share;
+    }
+    if (rest > 0) {
+      red += rest * point.mix(colors, 0);
+      green += rest * point.mix(colors, 1);
+      blue += rest * point.mix(colors, 2);
+    }
+    covered[texel] = 1;
+    painted[3 * texel] = red;
+    painted[3 * texel + 1] = green;
+    painted[3 * texel + 2] = blue;
   }
-  return result;
+  padSeams(painted, covered, size);
+  return toImage(painted, size);
 }
 
 /**
@@ -243,24 +294,12 @@ function blur({ width: size, data }: LinearImage): LinearImage {
   return { width: small, height: small, data: blurred };
 }
 
-/** @param x and `y` in 0..1 */
-const sample = ({ width, height, data }: LinearImage, x: number, y: number, channel: number): number =>
-  sampleBilinear(data, width, height, x * width - 0.5, y * height - 0.5, 3, channel);
-
-function sampleAll(image: LinearImage, { photoX, photoY }: Projected): Float32Array {
-  const colors = new Float32Array(3 * photoX.length);
-  for (let i = 0; i < colors.length; i++) {
-    const at = Math.floor(i / 3);
-    colors[i] = sample(image, photoX[at]!, photoY[at]!, i % 3);
-  }
-  return colors;
-}
-
-function toImage(texels: Texels, colors: Float32Array, size: number): RgbaImage {
-  const filled = padSeams(texels.pixels, colors, size);
+function toImage(colors: Float32Array, size: number): RgbaImage {
   const data = new Uint8Array(4 * size * size);
   for (let i = 0; i < size * size; i++) {
-    for (let c = 0; c < 3; c++) data[4 * i + c] = byteOfLinear(filled[3 * i + c]!);
+    data[4 * i] = byteOfLinear(colors[3 * i]!);
+    data[4 * i + 1] = byteOfLinear(colors[3 * i + 1]!);
+    data[4 * i + 2] = byteOfLinear(colors[3 * i + 2]!);
     data[4 * i + 3] = 255;
   }
   return { width: size, height: size, data };

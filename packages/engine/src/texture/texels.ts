@@ -1,108 +1,111 @@
-import type { TexturedMesh, TriangleMesh } from '../base/mesh.js';
+import type { TexturedMesh } from '../base/mesh.js';
 
-/** The texels that a mesh's charts cover, as points on the surface. */
+/** The texels that a mesh's charts cover, as points on its triangles. */
 export interface Texels {
-  readonly count: number;
-  /** [count] index into the texture, row-major from the top. */
-  readonly pixels: Uint32Array;
-  /** [3·count] in the mesh's space. */
-  readonly positions: Float32Array;
-  /** [3·count], of nearly unit length. */
-  readonly normals: Float32Array;
-  /** [C·count] the vertices' values, interpolated. */
-  readonly values: Float32Array;
-}
-
-/**
- * Finds the surface point of every texel whose center is on a triangle or near its edge.
- *
- * @param closed the mesh before its seams were split, with its triangles in the same order
- * @param closedValues [C·V] colors, or any other C numbers, of the closed mesh's vertices
- */
-export function texelsOf(mesh: TexturedMesh, closed: TriangleMesh, closedValues: Float32Array, size: number): Texels {
-  const triangleOf = new Int32Array(size * size).fill(-1);
-  const cornerWeights = new Float32Array(2 * size * size);
-  // Covered texels first, so that a rim never replaces a texel inside another triangle.
-  const count = cover(mesh, size, 0, triangleOf, cornerWeights) + cover(mesh, size, rim, triangleOf, cornerWeights);
-
-  const pixels = new Uint32Array(count);
-  const positions = new Float32Array(3 * count);
-  const normals = new Float32Array(3 * count);
-  const channels = closedValues.length / (closed.positions.length / 3);
-  const values = new Float32Array(channels * count);
-  let i = 0;
-  for (let pixel = 0; pixel < triangleOf.length; pixel++) {
-    const t = triangleOf[pixel]!;
-    if (t < 0) continue;
-    const [wb, wc] = [cornerWeights[2 * pixel]!, cornerWeights[2 * pixel + 1]!];
-    const wa = 1 - wb - wc;
-    const [a, b, c] = [3 * mesh.indices[3 * t]!, 3 * mesh.indices[3 * t + 1]!, 3 * mesh.indices[3 * t + 2]!];
-    for (let axis = 0; axis < 3; axis++) {
-      positions[3 * i + axis] =
-        wa * mesh.positions[a + axis]! + wb * mesh.positions[b + axis]! + wc * mesh.positions[c + axis]!;
-      normals[3 * i + axis] =
-        wa * mesh.normals[a + axis]! + wb * mesh.normals[b + axis]! + wc * mesh.normals[c + axis]!;
-    }
-    const [va, vb, vc] = [0, 1, 2].map((corner) => channels * closed.indices[3 * t + corner]!) as [
-      number,
-      number,
-      number,
-    ];
-    for (let channel = 0; channel < channels; channel++) {
-      values[channels * i + channel] =
-        wa * closedValues[va + channel]! + wb * closedValues[vb + channel]! + wc * closedValues[vc + channel]!;
-    }
-    pixels[i++] = pixel;
-  }
-  return { count, pixels, positions, normals, values };
+  /** [size·size] the triangle of each texel, row by row from the top, or -1. */
+  readonly triangleOf: Int32Array;
+  /** [2·size·size] weights of the triangle's second and third corner. */
+  readonly cornerWeights: Float32Array;
 }
 
 /** Half a texel's diagonal, in texels, so that thin triangles without a texel center are painted too. */
 const rim = 0.71;
 
-/** Assigns the free texels within `reach` of each triangle. @returns their number */
-function cover(
-  { indices, uvs }: TexturedMesh,
-  size: number,
-  reach: number,
-  triangleOf: Int32Array,
-  cornerWeights: Float32Array,
-): number {
-  let count = 0;
+/** Finds the surface point of every texel whose center is on a triangle or near its edge. */
+export function texelsOf(mesh: TexturedMesh, size: number): Texels {
+  const texels = {
+    triangleOf: new Int32Array(size * size).fill(-1),
+    cornerWeights: new Float32Array(2 * size * size),
+  };
+  // Covered texels first, so that a rim never replaces a texel inside another triangle.
+  cover(mesh, size, 0, texels);
+  cover(mesh, size, rim, texels);
+  return texels;
+}
+
+/** The point of the surface at a texel. Reuse one for all texels. */
+export class SurfacePoint {
+  readonly #indices: Uint32Array;
+  readonly #texels: Texels;
+  #a = 0;
+  #b = 0;
+  #c = 0;
+  #weightA = 1;
+  #weightB = 0;
+  #weightC = 0;
+
+  /** @param indices the triangles, in the order of the mesh that `texels` was made of. Vertices may be numbered anew */
+  constructor(indices: Uint32Array, texels: Texels) {
+    this.#indices = indices;
+    this.#texels = texels;
+  }
+
+  /** @param texel one that a chart covers */
+  moveTo(texel: number): void {
+    const triangle = this.#texels.triangleOf[texel]!;
+    this.#a = 3 * this.#indices[3 * triangle]!;
+    this.#b = 3 * this.#indices[3 * triangle + 1]!;
+    this.#c = 3 * this.#indices[3 * triangle + 2]!;
+    this.#weightB = this.#texels.cornerWeights[2 * texel]!;
+    this.#weightC = this.#texels.cornerWeights[2 * texel + 1]!;
+    this.#weightA = 1 - this.#weightB - this.#weightC;
+  }
+
+  /** Interpolates the axis or channel 0, 1 or 2 of an attribute [3·V]. */
+  mix(attribute: Float32Array, axis: number): number {
+    return (
+      this.#weightA * attribute[this.#a + axis]! +
+      this.#weightB * attribute[this.#b + axis]! +
+      this.#weightC * attribute[this.#c + axis]!
+    );
+  }
+}
+
+/** Assigns the free texels within `reach` of each triangle. */
+function cover({ indices, uvs }: TexturedMesh, size: number, reach: number, texels: Texels): void {
+  const { triangleOf, cornerWeights } = texels;
   for (let t = 0; t < indices.length / 3; t++) {
-    const [a, b, c] = [2 * indices[3 * t]!, 2 * indices[3 * t + 1]!, 2 * indices[3 * t + 2]!];
-    const [ax, ay] = [uvs[a]! * size, uvs[a + 1]! * size];
-    const [bx, by] = [uvs[b]! * size, uvs[b + 1]! * size];
-    const [cx, cy] = [uvs[c]! * size, uvs[c + 1]! * size];
+    const a = 2 * indices[3 * t]!;
+    const b = 2 * indices[3 * t + 1]!;
+    const c = 2 * indices[3 * t + 2]!;
+    const ax = uvs[a]! * size;
+    const ay = uvs[a + 1]! * size;
+    const bx = uvs[b]! * size;
+    const by = uvs[b + 1]! * size;
+    const cx = uvs[c]! * size;
+    const cy = uvs[c + 1]! * size;
     const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
     if (Math.abs(area) < 1e-9) continue;
-    const [bcLength, caLength, abLength] = [
-      Math.hypot(cx - bx, cy - by),
-      Math.hypot(ax - cx, ay - cy),
-      Math.hypot(bx - ax, by - ay),
-    ];
-    // A barycentric weight changes by this, times the edge's length, over `reach` texels.
+    // A barycentric weight changes by 1 / area, times the edge's length, over one texel.
     const slack = reach / Math.abs(area);
-    const x0 = Math.max(0, Math.floor(Math.min(ax, bx, cx) - reach));
-    const x1 = Math.min(size - 1, Math.floor(Math.max(ax, bx, cx) + reach));
-    const y0 = Math.max(0, Math.floor(Math.min(ay, by, cy) - reach));
-    const y1 = Math.min(size - 1, Math.floor(Math.max(ay, by, cy) + reach));
-    for (let y = y0; y <= y1; y++) {
-      for (let x = x0; x <= x1; x++) {
-        const pixel = y * size + x;
-        if (triangleOf[pixel]! >= 0) continue;
-        const [px, py] = [x + 0.5, y + 0.5];
-        const wa = ((bx - px) * (cy - py) - (by - py) * (cx - px)) / area;
-        const wb = ((cx - px) * (ay - py) - (cy - py) * (ax - px)) / area;
-        const wc = 1 - wa - wb;
-        if (wa < -slack * bcLength || wb < -slack * caLength || wc < -slack * abLength) continue;
-        triangleOf[pixel] = t;
-        const [ka, kb, kc] = [Math.max(wa, 0), Math.max(wb, 0), Math.max(wc, 0)];
-        cornerWeights[2 * pixel] = kb / (ka + kb + kc);
-        cornerWeights[2 * pixel + 1] = kc / (ka + kb + kc);
-        count++;
+    const minA = -slack * distance(bx, by, cx, cy);
+    const minB = -slack * distance(cx, cy, ax, ay);
+    const minC = -slack * distance(ax, ay, bx, by);
+    const left = Math.max(0, Math.floor(Math.min(ax, bx, cx) - reach));
+    const right = Math.min(size - 1, Math.floor(Math.max(ax, bx, cx) + reach));
+    const top = Math.max(0, Math.floor(Math.min(ay, by, cy) - reach));
+    const bottom = Math.min(size - 1, Math.floor(Math.max(ay, by, cy) + reach));
+    for (let row = top; row <= bottom; row++) {
+      const y = row + 0.5;
+      for (let column = left; column <= right; column++) {
+        const texel = row * size + column;
+        if (triangleOf[texel]! >= 0) continue;
+        const x = column + 0.5;
+        const weightA = ((bx - x) * (cy - y) - (by - y) * (cx - x)) / area;
+        const weightB = ((cx - x) * (ay - y) - (cy - y) * (ax - x)) / area;
+        const weightC = 1 - weightA - weightB;
+        if (weightA < minA || weightB < minB || weightC < minC) continue;
+        triangleOf[texel] = t;
+        const insideB = Math.max(weightB, 0);
+        const insideC = Math.max(weightC, 0);
+        const sum = Math.max(weightA, 0) + insideB + insideC;
+        cornerWeights[2 * texel] = insideB / sum;
+        cornerWeights[2 * texel + 1] = insideC / sum;
       }
     }
   }
-  return count;
+}
+
+function distance(ax: number, ay: number, bx: number, by: number): number {
+  return Math.sqrt((bx - ax) * (bx - ax) + (by - ay) * (by - ay));
 }

@@ -222,9 +222,14 @@ describe('the base color of the hidden side of a slanted egg', () => {
 
 test('texels between charts have the color of the nearest chart, and charts keep theirs', () => {
   const size = 16;
-  const colors = Float32Array.from([0.2, 0.4, 0.6, 0.9, 0.8, 0.7]);
-  const filled = padSeams(Uint32Array.from([0, size * size - 1]), colors, size);
-  expect([...filled.subarray(0, 3)]).toEqual([...colors.subarray(0, 3)]);
-  expect([...filled.subarray(3, 6)]).toEqual([...colors.subarray(0, 3)]);
-  expect([...filled.subarray(-6, -3)]).toEqual([...colors.subarray(3, 6)]);
+  const [first, last] = [Float32Array.of(0.2, 0.4, 0.6), Float32Array.of(0.9, 0.8, 0.7)];
+  const covered = new Uint8Array(size * size);
+  covered[0] = covered[size * size - 1] = 1;
+  const colors = new Float32Array(3 * size * size);
+  colors.set(first);
+  colors.set(last, colors.length - 3);
+  padSeams(colors, covered, size);
+  expect(colors.subarray(0, 3)).toEqual(first);
+  expect(colors.subarray(3, 6)).toEqual(first);
+  expect(colors.subarray(-3)).toEqual(last);
 });

@@ -107,6 +107,17 @@ export async function claimForPreparation(
   return claimFirst(db, jobs, options);
 }
 
+/** The ids of the first jobs whose inference has not started, in queue order. At most `limit`. */
+export async function firstInQueue(db: Db, limit: number): Promise<string[]> {
+  const first = (stage: Stage) =>
+    queue(db, stage).where('status', '!=', 'IN_PROGRESS').select(['id', 'turn']).limit(limit).execute();
+  const waiting = [...(await first('inference')), ...(await first('preparation'))];
+  return waiting
+    .sort((a, b) => a.turn - b.turn || (a.id < b.id ? -1 : 1))
+    .slice(0, limit)
+    .map(({ id }) => id);
+}
+
 /** Renews the leases that are still held, and returns their tokens. */
 export async function renew(
   db: Db,

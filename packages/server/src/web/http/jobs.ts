@@ -3,7 +3,6 @@ import {
   isTerminal,
   ListJobsQuery,
   type ListJobsResponse,
-  limits,
   parseCreateJobRequest,
 } from '@gen3d/schema';
 import { Router } from 'express';
@@ -13,13 +12,14 @@ import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
 import { toTask } from '../../data/jobs/task.js';
 import { callerOf } from './auth.js';
+import { pollingHeaders } from './expected-ends.js';
 import { jsonBody } from './json-body.js';
 import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { config, db, inputs, cursors, assetsUrl, sandbox, onJobCreated } = services;
+  const { config, db, inputs, cursors, assetsUrl, sandbox, expectedEnds, onJobCreated } = services;
   const commits = new GroupCommit(db);
   const router = Router();
 
@@ -71,7 +71,7 @@ export function jobRoutes(services: Services): Router {
     .get(async (request, response) => {
       const task = await findTask(db, callerOf(response).accountId, request.params.id);
       if (!task) throw new HttpError(404, 'not_found', 'No such job');
-      if (!isTerminal(task.status)) response.set('retry-after', String(limits.pollMs.min / 1_000));
+      if (!isTerminal(task.status)) response.set(pollingHeaders(await expectedEnds.remainingMs(task.id)));
       sendJson(response, 200, toTask(task, assetsUrl()));
     })
     .all(onlyMethods('GET'));

@@ -10,6 +10,7 @@ import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { BodyBudget } from './body-budget.js';
 import type { Cursors } from './cursors.js';
+import type { ExpectedEnds } from './expected-ends.js';
 import type { Metrics } from './metrics.js';
 
 /** Dependencies of the routes. */
@@ -24,6 +25,7 @@ export interface Services {
   inputs: InputStore;
   bodyBudget: BodyBudget;
   metrics: Metrics;
+  expectedEnds: ExpectedEnds;
   log: Logger;
   /** Undefined if the assets are served from elsewhere, at `assetsUrl`. */
   assetsFolder: string | undefined;

@@ -32,6 +32,8 @@ export type FromChild =
   | { type: 'fellBack' }
   /** An inference starts, `waitedMs` after its job was created. Until `idle`, its time is limited. */
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
+  /** The job in inference is expected to finish after `remainingMs`. Sent again whenever that becomes more precise. */
+  | { type: 'expecting'; jobId: string; remainingMs: number }
   /** An inference has ended, with or without success. */
   | { type: 'idle' }
   /** A job was claimed. `takenOver`: from a process whose lease had expired. */
@@ -42,11 +44,14 @@ export type FromChild =
   | { type: 'hung'; stage: string }
   /** A job changed, so an event may be waiting for delivery. */
   | { type: 'changed' }
-  | { type: 'finished'; status: 'SUCCEEDED'; inferenceMs: number; stageTimes: StageTimes }
-  | { type: 'finished'; status: 'FAILED' };
+  | { type: 'finished'; jobId: string; status: 'SUCCEEDED'; inferenceMs: number; stageTimes: StageTimes }
+  | { type: 'finished'; jobId: string; status: 'FAILED' };
 
 /** The messages about jobs. */
-export type JobMessage = Extract<FromChild, { type: 'claimed' | 'prepared' | 'inferring' | 'changed' | 'finished' }>;
+export type JobMessage = Extract<
+  FromChild,
+  { type: 'claimed' | 'prepared' | 'inferring' | 'expecting' | 'changed' | 'finished' }
+>;
 
 /** Undefined values have the defaults of the engine. */
 export type MeshOptions = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;

@@ -15,12 +15,11 @@ import type { FromChild } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
+import { JobPace, RemainingTimes } from './job-pace.js';
 import type { ThreadedEngine } from './threaded-engine.js';
 
 /** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
-/** Granularity of the reported progress, which limits the number of events per job. */
-const progressStep = 10;
 
 export interface RunnerOptions {
   /** The name of this process in the leases that it takes. */
@@ -58,6 +57,7 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs: HeldJobs;
   readonly #poll = new Poll();
+  readonly #remainingTimes = new RemainingTimes();
   #endGrace: () => void = () => {};
   readonly #graceOver = new Promise<void>((resolve) => {
     this.#endGrace = resolve;
@@ -133,26 +133,26 @@ export class Runner {
     const prepare = job.prepareMs + millisecondsSince(readStart);
     await this.#jobs.advance(job, 'IN_PROGRESS', progress.inferring);
 
-    let reported: number = progress.inferring;
     let writing: Promise<void> = Promise.resolve();
-    const report = (fraction: number) => {
-      const span = progress.inferred - progress.inferring;
-      const reached = progress.inferring + Math.floor((fraction * span) / progressStep) * progressStep;
-      if (reached <= reported || reached > progress.inferred) return;
-      reported = reached;
-      writing = writing
-        .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
-        .catch((error: unknown) => abort.abort(error));
-    };
     const started = performance.now();
     const waitedMs = job.waitedMs + millisecondsSince(claimedAt);
     notify({ type: 'inferring', jobId: job.id, waitedMs, attempt: job.attempt });
+    const pace = new JobPace(this.#remainingTimes, {
+      onProgress: (reached) => {
+        writing = writing
+          .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
+          .catch((error: unknown) => abort.abort(error));
+      },
+      onEstimate: (remainingMs) => notify({ type: 'expecting', jobId: job.id, remainingMs }),
+    });
     const { glb, thumbnail, stats } = await engine
-      .generate(photo, { onProgress: report, signal: abort.signal })
+      .generate(photo, { onProgress: (fraction) => pace.pass(fraction), signal: abort.signal })
       .catch(throwAsFailure)
-      .finally(() => notify({ type: 'idle' }));
+      .finally(() => {
+        pace.stop();
+        notify({ type: 'idle' });
+      });
     const inferenceMs = millisecondsSince(started);
-    report(1);
     await writing;
     abort.signal.throwIfAborted();
 
@@ -169,7 +169,8 @@ export class Runner {
       if (!isUnavailable(error)) await assets.discard(keys);
       throw error;
     }
-    notify({ type: 'finished', status: 'SUCCEEDED', inferenceMs, stageTimes });
+    pace.record();
+    notify({ type: 'finished', jobId: job.id, status: 'SUCCEEDED', inferenceMs, stageTimes });
     log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs }, 'job succeeded');
     // After `notify`, to keep a slow store from delaying clients.
     await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));

@@ -209,13 +209,13 @@ export class HeldJobs {
       await handBack(db, job.lease, after(currentTime(db), unavailablePauseMs));
     } else if (error instanceof JobFailure) {
       await fail(db, job.lease, error, currentTime(db));
-      notify({ type: 'finished', status: 'FAILED' });
+      notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
       log.info({ ...about, code: error.code, reason: error.message, detail: String(error.cause ?? '') }, 'job failed');
       await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
     } else {
       log.error({ ...about, ...whyFailed(error) }, 'the attempt failed unexpectedly');
       const again = await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
-      if (!again) notify({ type: 'finished', status: 'FAILED' });
+      if (!again) notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
       notify({ type: 'changed' });
     }
   }

@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { JobPace, RemainingTimes } from './job-pace.js';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+let times: RemainingTimes;
+let seen: { at: number; progress: number }[];
+let estimates: number[];
+beforeEach(() => {
+  times = new RemainingTimes();
+});
+
+function start(): JobPace {
+  const startedAt = performance.now();
+  seen = [];
+  estimates = [];
+  return new JobPace(times, {
+    onProgress: (progress) => seen.push({ at: performance.now() - startedAt, progress }),
+    onEstimate: (remainingMs) => estimates.push(remainingMs),
+  });
+}
+
+/** A job whose first stage, half the work by the engine's weights, takes `firstMs`, and whose second takes `secondMs`. */
+function run(firstMs: number, secondMs: number): void {
+  const pace = start();
+  vi.advanceTimersByTime(firstMs);
+  pace.pass(0.5);
+  vi.advanceTimersByTime(secondMs);
+  pace.pass(1);
+  pace.stop();
+  pace.record();
+}
+
+test('the first job reports progress by the weights of the engine, and no end', () => {
+  run(600, 5_400);
+  expect(seen).toEqual([
+    { at: 600, progress: 60 },
+    { at: 6_000, progress: 90 },
+  ]);
+  expect(estimates).toEqual([]);
+});
+
+test('later jobs report progress evenly until the end that earlier jobs had', () => {
+  run(600, 5_400);
+  run(600, 5_400);
+  expect(seen.map(({ progress }) => progress)).toEqual([40, 50, 60, 70, 80, 90]);
+  for (const [step, { at }] of seen.entries()) expect(at).toBeCloseTo((step + 1) * 1_000, -1);
+  expect(estimates).toEqual([6_000, 5_400, 0]);
+});
+
+test('a job that is faster than the earlier ones catches up at the next checkpoint', () => {
+  run(600, 5_400);
+  run(600, 400);
+  const progress = seen.map(({ progress }) => progress);
+  expect(progress).toEqual([...progress].sort((a, b) => a - b));
+  expect(seen.at(-1)).toEqual({ at: 1_000, progress: 90 });
+});
+
+test('a job that is slower than the earlier ones stays at 90 % and then ends', () => {
+  run(600, 400);
+  run(600, 4_000);
+  expect(seen.at(-1)?.progress).toBe(90);
+  expect(seen).toHaveLength(6);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('an estimate covers most of the last nine jobs, and forgets older ones', () => {
+  for (const ms of [9_000, 9_000, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 9_000]) run(0, ms);
+  expect(times.after(0)).toBe(8_000);
+  expect(times.after(0.25)).toBeUndefined();
+});

@@ -1,0 +1,95 @@
+import { progress } from '@gen3d/schema';
+import { quantile } from '../../base/quantile.js';
+
+/** Few, because photos, bundles and devices change. */
+const keptJobs = 9;
+/** The share of the last jobs that an estimate covers. A client that asks too early loses more than one that asks late. */
+const coveredShare = 0.8;
+/** Granularity of the reported progress, which limits the number of events per job. */
+const progressStep = 10;
+const progressSpan = progress.inferred - progress.inferring;
+
+/** The times from each checkpoint of the last jobs of this process to their end. A checkpoint is the engine's progress. */
+export class RemainingTimes {
+  readonly #samples = new Map<number, number[]>();
+
+  /** The milliseconds within which most jobs end after `checkpoint`. Undefined before the first job. */
+  after(checkpoint: number): number | undefined {
+    return quantile(this.#samples.get(checkpoint) ?? [], coveredShare);
+  }
+
+  /** Adds a job that passed each checkpoint at the given time. */
+  record(passedAt: ReadonlyMap<number, number>, endedAt: number): void {
+    for (const [checkpoint, at] of passedAt) {
+      const samples = this.#samples.get(checkpoint) ?? [];
+      this.#samples.set(checkpoint, [...samples, endedAt - at].slice(-keptJobs));
+    }
+  }
+}
+
+export interface JobPaceOptions {
+  /** Called with each step of the job's progress. */
+  onProgress: (progress: number) => void;
+  /** Called with the remaining milliseconds, at each checkpoint for which earlier jobs give them. */
+  onEstimate: (remainingMs: number) => void;
+}
+
+/**
+ * The progress of an inference. It rises evenly until the expected end; without earlier jobs, it rises at the engine's
+ * checkpoints.
+ */
+export class JobPace {
+  readonly #times: RemainingTimes;
+  readonly #options: JobPaceOptions;
+  readonly #passedAt = new Map<number, number>();
+  readonly #startedAt = performance.now();
+  #endsAt = 0;
+  #reached: number = progress.inferring;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(times: RemainingTimes, options: JobPaceOptions) {
+    this.#times = times;
+    this.#options = options;
+    this.pass(0);
+  }
+
+  /** The engine has done this share of its work. */
+  pass(checkpoint: number): void {
+    const now = performance.now();
+    this.#passedAt.set(checkpoint, now);
+    const remainingMs = this.#times.after(checkpoint);
+    if (remainingMs === undefined || checkpoint === 1) this.#reach(checkpoint);
+    if (remainingMs === undefined) return;
+    this.#endsAt = now + remainingMs;
+    this.#options.onEstimate(remainingMs);
+    this.#follow();
+  }
+
+  /** Ends the inference. */
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** Adds the job, which has succeeded now, to the times. */
+  record(): void {
+    this.#times.record(this.#passedAt, performance.now());
+  }
+
+  #follow(): void {
+    clearTimeout(this.#timer);
+    const totalMs = this.#endsAt - this.#startedAt;
+    const elapsedMs = performance.now() - this.#startedAt;
+    this.#reach(elapsedMs / totalMs);
+    if (this.#reached >= progress.inferred) return;
+    const nextShare = (this.#reached + progressStep - progress.inferring) / progressSpan;
+    this.#timer = setTimeout(() => this.#follow(), nextShare * totalMs - elapsedMs);
+  }
+
+  #reach(share: number): void {
+    const steps = Math.floor((Math.min(1, share) * progressSpan) / progressStep);
+    const reached = progress.inferring + steps * progressStep;
+    if (reached <= this.#reached) return;
+    this.#reached = reached;
+    this.#options.onProgress(reached);
+  }
+}
