@@ -32,7 +32,7 @@ export interface GenerateOptions {
    * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
    */
   readonly resolution?: number | undefined;
-  /** Default: `meshDefaults`. */
+  /** Simple shapes have fewer. Default: `meshDefaults`. */
   readonly maxTriangles?: number | undefined;
   /** Pixels a side of the base color texture. Default: `meshDefaults`. */
   readonly textureSize?: number | undefined;
@@ -117,11 +117,7 @@ export class Engine {
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
     const { onProgress, signal } = options;
     const { now } = this.#device;
-    const {
-      resolution = meshDefaults.resolution,
-      maxTriangles = meshDefaults.maxTriangles,
-      textureSize = meshDefaults.textureSize,
-    } = options;
+    const { maxTriangles = meshDefaults.maxTriangles, textureSize = meshDefaults.textureSize } = options;
     const stageMs = {} as Record<Stage, number>;
     const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
       signal?.throwIfAborted();
@@ -137,6 +133,8 @@ export class Engine {
     const { foregroundRatio } = this.#reconstructor;
     const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
     const field = await stage('encode', () => this.#reconstructor.reconstruct(cutout));
+    const { stepped, smooth } = meshDefaults.resolution;
+    const resolution = options.resolution ?? (field.projects ? smooth : stepped);
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));
     const closed = await stage('surface', () => extractSurface(field, grid, maxTriangles, signal));
     const normals = vertexNormals(closed);

@@ -167,11 +167,13 @@ const Config = z.strictObject({
   resolution: number('whole number', 32, 512)
     .optional()
     .describe(
-      `Grid cells along the longest side of a model; default: ${meshDefaults.resolution}. 128 is faster; more than 384 shows no more detail`,
+      `Grid cells along the longest side of a model; default: ${meshDefaults.resolution.stepped}, or ${meshDefaults.resolution.smooth} for bundles of the kinds points and planes. 128 is faster; more than 384 shows no more detail`,
     ),
   maxTriangles: number('whole number', 500, 1_000_000)
     .optional()
-    .describe(`Maximum number of triangles of a model; default: ${meshDefaults.maxTriangles}`),
+    .describe(
+      `Maximum number of triangles of a model; simple shapes have fewer; default: ${meshDefaults.maxTriangles}`,
+    ),
   textureSize: number('whole number', 256, 4096)
     .optional()
     .describe(`Width and height of the texture in pixels; default: ${meshDefaults.textureSize}`),

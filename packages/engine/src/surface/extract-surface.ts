@@ -15,11 +15,15 @@ import { smooth } from './smooth.js';
 const smoothingPasses = ({ projects }: DensityField, resolution: number): number =>
   projects ? 10 : Math.min(Math.max(Math.round(10 * (resolution / 160) ** 2), 10), 30);
 
+/** Distance in cells by which simplification may move the surface: half a cell of 160 is invisible. */
+const tolerance = 0.5;
+
 /** Minimum cells along the longest side: with fewer, nothing is left of a shape. */
 const minResolution = 24;
 
 /**
- * The surface of a sampled field: a closed, outward wound 2-manifold of at most `maxTriangles`, without specks.
+ * The surface of a sampled field: a closed, outward wound 2-manifold without specks, of as many triangles as its shape
+ * needs, but at most `maxTriangles`.
  *
  * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
  * some.
@@ -40,7 +44,8 @@ export async function extractSurface(
         'The network found no solid shape in this photo. Try another view of the object.',
       );
     }
-    const { mesh, withinBudget } = await simplify(smooth(raw, smoothingPasses(field, grid.resolution)), maxTriangles);
+    const smoothed = smooth(raw, smoothingPasses(field, grid.resolution));
+    const { mesh, withinBudget } = await simplify(smoothed, maxTriangles, tolerance * grid.cell);
     if (withinBudget) return field.projects ? projectOntoField(mesh, field, grid.scale, grid.cell) : mesh;
     const resolution = Math.floor(grid.resolution / 2);
     if (resolution < minResolution) {

@@ -11,17 +11,28 @@ export interface Simplified {
 }
 
 /**
- * Reduces a closed mesh to at most `maxTriangles` by quadric error, and keeps it a closed 2-manifold.
+ * Triangles that a mesh keeps however flat it is: a decoder's colors are per vertex, and the search for mirror planes
+ * compares vertices.
+ */
+const minKept = 10_000;
+
+/**
+ * Reduces a closed mesh by quadric error, and keeps it a closed 2-manifold: to as few triangles as the shape needs, but
+ * at most `maxTriangles`.
  *
  * meshoptimizer does most of the work, many times faster than JavaScript, but does not keep a manifold: collapsing an
  * edge of a thin tube can fold the tube onto itself. Such regions are locked and the mesh is simplified again.
  * `collapseEdges` then removes the triangles still above the budget. Of 48 photos of the quality benchmark, 2 need it
  * for 40,000 triangles, 6 for 10,000 and 12 for 2,000. Without it these would be sampled again at half the resolution.
+ * @param tolerance distance from the mesh, in its units, at which fewer triangles are as good
  */
-export async function simplify(mesh: TriangleMesh, maxTriangles: number): Promise<Simplified> {
-  if (mesh.indices.length <= 3 * maxTriangles) return { mesh, withinBudget: true };
+export async function simplify(mesh: TriangleMesh, maxTriangles: number, tolerance: number): Promise<Simplified> {
+  const target = Math.min(minKept, maxTriangles);
+  if (mesh.indices.length <= 3 * target) return { mesh, withinBudget: true };
   if (minTriangles(mesh) > maxTriangles) return { mesh, withinBudget: false };
-  const reduced = await simplifyFast(mesh, maxTriangles);
+  const tolerated = await simplifyFast(mesh, target, tolerance);
+  if (tolerated.indices.length <= 3 * maxTriangles) return { mesh: tolerated, withinBudget: true };
+  const reduced = await simplifyFast(tolerated, maxTriangles, Infinity);
   const within = reduced.indices.length <= 3 * maxTriangles ? reduced : collapseEdges(reduced, maxTriangles);
   return { mesh: within, withinBudget: within.indices.length <= 3 * maxTriangles };
 }
@@ -32,13 +43,17 @@ function minTriangles({ positions, indices }: TriangleMesh): number {
   return 2 * (4 - characteristic);
 }
 
-/** Simplifies to about the budget. @returns the mesh itself if every attempt folds it */
-async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<TriangleMesh> {
+/**
+ * Simplifies until the mesh has about `triangles`, or another collapse would move it by more than `maxError`.
+ *
+ * @returns the mesh itself if every attempt folds it
+ */
+async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: number): Promise<TriangleMesh> {
   await MeshoptSimplifier.ready;
   const { positions, indices } = mesh;
   const locked = new Uint8Array(positions.length / 3);
   for (const [attempt, times] of attempts.entries()) {
-    if (3 * times * maxTriangles >= indices.length) break;
+    if (3 * times * triangles >= indices.length) break;
     const [simplified] = MeshoptSimplifier.simplifyWithAttributes(
       indices,
       positions,
@@ -47,10 +62,10 @@ async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<T
       0,
       [],
       locked,
-      3 * times * maxTriangles,
-      1,
+      3 * times * triangles,
+      maxError,
       // Well-shaped triangles avoid streaks in normals and texture.
-      ['Regularize'],
+      ['ErrorAbsolute', 'Regularize'],
     );
     const folded = nonManifoldVertices({ positions, indices: simplified });
     if (folded.length === 0) return compact(positions, simplified);
@@ -60,7 +75,7 @@ async function simplifyFast(mesh: TriangleMesh, maxTriangles: number): Promise<T
   return mesh;
 }
 
-/** The target of each attempt, as a multiple of the budget: the larger it is, the less folds. */
+/** The target of each attempt, as a multiple of `triangles`: the larger it is, the less folds. */
 const attempts = [1, 1, 1, 1, 3, 6];
 
 /** Locks all vertices of triangles that have a locked one. */

@@ -44,7 +44,7 @@ describe('smooth', () => {
 describe('simplify', () => {
   test('reaches its budget on a ball, closed and of the same volume within 1 %', async () => {
     const mesh = meshOf(64, ball(0.8));
-    const { mesh: simplified } = await simplify(mesh, 2000);
+    const { mesh: simplified } = await simplify(mesh, 2000, 0.01);
     expect(triangles(simplified)).toBeLessThanOrEqual(2000);
     expect(nonManifoldVertices(simplified)).toHaveLength(0);
     expect(Math.abs(enclosedVolume(simplified) / enclosedVolume(mesh) - 1)).toBeLessThan(0.01);
@@ -53,7 +53,7 @@ describe('simplify', () => {
   test.each([0.04, 0.06, 0.09])(
     'does not tear or fold a thin ring of thickness %f with any budget',
     async (thickness) => {
-      const { mesh: simplified, withinBudget } = await simplify(meshOf(80, torus(0.7, thickness)), 150);
+      const { mesh: simplified, withinBudget } = await simplify(meshOf(80, torus(0.7, thickness)), 150, 0.01);
       expect(withinBudget).toBe(true);
       expect(triangles(simplified)).toBeLessThanOrEqual(150);
       expect(nonManifoldVertices(simplified)).toHaveLength(0);
@@ -63,7 +63,17 @@ describe('simplify', () => {
 
   test('does not change a mesh within its budget', async () => {
     const mesh = meshOf(16, ball(0.8));
-    expect((await simplify(mesh, 100_000)).mesh).toBe(mesh);
+    expect((await simplify(mesh, 100_000, 0.01)).mesh).toBe(mesh);
+  });
+
+  test('keeps a ball within the tolerance, and more of its triangles the smaller the tolerance is', async () => {
+    const mesh = smooth(meshOf(128, ball(0.8)), 5);
+    const [near, far] = await Promise.all([0.002, 0.008].map((tolerance) => simplify(mesh, 40_000, tolerance)));
+    expect(triangles(far!.mesh)).toBeLessThan(0.8 * triangles(near!.mesh));
+    const { positions } = far!.mesh;
+    for (let i = 0; i < positions.length; i += 3) {
+      expect(Math.abs(Math.hypot(...positions.subarray(i, i + 3)) - 0.8)).toBeLessThan(0.008);
+    }
   });
 });
 
