@@ -6,6 +6,7 @@ const server = 'packages/server';
 const onBothDatabases = [
   `${server}/src/data/{accounts,db,jobs,runners}/**/*.test.ts`,
   `${server}/src/work/preparation/preparer.test.ts`,
+  `${server}/src/work/runner/runner.test.ts`,
   `${server}/src/work/stages/held-jobs.test.ts`,
   `${server}/src/work/webhooks/delivery.test.ts`,
   `${server}/test/{admin,assets,dashboard,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,

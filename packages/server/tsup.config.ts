@@ -1,11 +1,10 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  // Processes and threads of their own keep their files.
+  // Processes of their own keep their files.
   entry: {
     index: 'src/index.ts',
     'runner/main': 'src/work/runner/main.ts',
-    'runner/engine-thread': 'src/work/runner/engine-thread.ts',
     'bundles/pull': 'src/work/bundles/pull-process.ts',
     'preparation/main': 'src/work/preparation/main.ts',
     'preparation/decoder-process': 'src/work/preparation/decoder-process.ts',

@@ -25,6 +25,6 @@ export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export { shrinkPhoto } from './photo/encode.js';
 export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
-export type { DeviceTimes } from './pool/messages.js';
-export type { PoolGenerated, PoolGenerateOptions } from './pool/pipeline.js';
+export type { DeviceTimes, PoolGenerated } from './pool/messages.js';
+export type { PoolGenerateOptions } from './pool/pipeline.js';
 export { type RenderOptions, renderView } from './render/render-view.js';

@@ -45,6 +45,7 @@ import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
 import { BundleManager } from './work/bundles/bundle-manager.js';
 import { startHousekeeping } from './work/housekeeping.js';
+import { slotsOf, thisMachine } from './work/runner/capacity.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
 export interface Output {
@@ -129,7 +130,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
   const notifier = new Notifier(db);
-  const expectedEnds = new ExpectedEnds(() => firstInQueue(db, queueHeadSize), config.workers);
+  const slots = config.workers * slotsOf(thisMachine(), config.workers);
+  const expectedEnds = new ExpectedEnds(() => firstInQueue(db, queueHeadSize), slots);
   const { supervisor, announceJob } = createSupervisor({
     config,
     log,

@@ -1,5 +1,6 @@
-// Preloaded into all processes of a server under test. Simulates the execution provider dml on the CPU. In the engine's
-// thread, it fails while the file DEVICE_FAILS exists.
+// Preloaded into all processes of a server under test. Simulates the execution provider dml on the CPU. In the network
+// thread, it fails while the file DEVICE_FAILS exists, and with DEVICE_CRASHES it kills its process when it gets the photo
+// of a ball (test/ball-photo.ts), but not of a needle.
 const { existsSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');
@@ -12,6 +13,13 @@ const ort = requireByEngine('onnxruntime-node');
 require(join(requireByEngine.resolve('onnxruntime-node'), '../backend.js')).listSupportedBackends = () => [
   { name: 'dml', bundled: true },
 ];
+/** Whether the image of a ball bundle has little green: the background is gray, and the ball is red. */
+function isBall({ image }) {
+  if (!image) return false;
+  const green = image.data.subarray(image.data.length / 3, (2 * image.data.length) / 3);
+  return green.reduce((sum, value) => sum + value, 0) / green.length < 0.4;
+}
+
 ort.registerBackend(
   'dml',
   {
@@ -29,7 +37,8 @@ ort.registerBackend(
         dispose: () => session.release(),
         async run(feeds, fetches) {
           // The device is compared with the CPU in a separate process.
-          if (!isMainThread && existsSync(process.env.DEVICE_FAILS)) throw new Error('device lost');
+          if (!isMainThread && existsSync(process.env.DEVICE_FAILS ?? '')) throw new Error('device lost');
+          if (!isMainThread && process.env.DEVICE_CRASHES && isBall(feeds)) process.kill(process.pid, 'SIGKILL');
           return session.run(feeds, Object.keys(fetches));
         },
       };

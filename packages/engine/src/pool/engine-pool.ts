@@ -4,8 +4,14 @@ import { MessageChannel, type TransferListItem, Worker } from 'node:worker_threa
 import type { ChosenDevice } from '../device/choose-device.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { DecodedPhoto } from '../photo/decode.js';
-import { type FromNetworkThread, fromSentError, type ThreadOptions, type ToNetworkThread } from './messages.js';
-import { Pipeline, type PoolGenerated, type PoolGenerateOptions } from './pipeline.js';
+import {
+  type FromNetworkThread,
+  fromSentError,
+  type PoolGenerated,
+  type ThreadOptions,
+  type ToNetworkThread,
+} from './messages.js';
+import { Pipeline, type PoolGenerateOptions } from './pipeline.js';
 
 export interface PoolOptions extends EngineOptions {
   /** Maximum number of photos at a time. Default 1. */

@@ -48,11 +48,16 @@ export interface DeviceTimes {
   readonly deviceWaitMs: number;
 }
 
+export interface PoolGenerated extends Generated, DeviceTimes {
+  /** Milliseconds from start to end, without `deviceWaitMs`. */
+  readonly engineMs: number;
+}
+
 /** Messages from a pipeline thread to its pool. */
 export type FromPipelineThread =
   | { type: 'opened' }
   | ({ type: 'progress'; fraction: number } & DeviceTimes)
-  | ({ type: 'generated' } & Generated & DeviceTimes)
+  | ({ type: 'generated' } & PoolGenerated)
   | { type: 'failed'; error: SentError };
 
 /** Requests from a pipeline thread to the network thread. The replies come in the same order. */

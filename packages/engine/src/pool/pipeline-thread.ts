@@ -24,6 +24,7 @@ let abort = new AbortController();
 async function generate({ photo, options }: Extract<ToPipelineThread, { type: 'generate' }>): Promise<void> {
   abort = new AbortController();
   const before = sessions.times;
+  const start = sessions.now();
   const times = () => ({
     deviceMs: sessions.times.deviceMs - before.deviceMs,
     deviceWaitMs: sessions.times.deviceWaitMs - before.deviceWaitMs,
@@ -35,7 +36,7 @@ async function generate({ photo, options }: Extract<ToPipelineThread, { type: 'g
   };
   try {
     const generated = await engine.generate(photo, { ...options, onProgress, signal: abort.signal });
-    send({ type: 'generated', ...generated, ...times() });
+    send({ type: 'generated', ...generated, ...times(), engineMs: sessions.now() - start });
   } catch (error) {
     send({ type: 'failed', error: toSentError(error) });
   }

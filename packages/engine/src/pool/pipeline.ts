@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
-import type { Generated, GenerateOptions } from '../engine.js';
+import type { GenerateOptions } from '../engine.js';
 import type { DecodedPhoto } from '../photo/decode.js';
 import {
   type DeviceTimes,
   type FromPipelineThread,
   fromSentError,
   type PipelineData,
+  type PoolGenerated,
   type ToPipelineThread,
 } from './messages.js';
 
@@ -15,8 +16,6 @@ export interface PoolGenerateOptions extends Omit<GenerateOptions, 'onProgress'>
   /** Called after each stage with the share of the work done, 0..1, and with the times at the device so far. */
   readonly onProgress?: (fraction: number, times: DeviceTimes) => void;
 }
-
-export interface PoolGenerated extends Generated, DeviceTimes {}
 
 /** Resolved by package name, which works from the built package and from the sources. */
 const threadFile = () => createRequire(import.meta.url).resolve('@gen3d/engine/pipeline-thread');

@@ -1,16 +1,23 @@
 // The system may kill or suspend any process. Slow because runners are started again after increasing pauses.
 import { readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
+import { writeBallBundle, writeMatteBundle } from '../../../engine/src/bundle/bundle.fixture.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { newInstallation, onPostgres, until } from '../kit.js';
+import { newInstallation, onPostgres, temporaryFolder, until } from '../kit.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
 
-const quickJob = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
+const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });
+const quickJob = photoJob(ballPhoto(160, 0.1));
+const ballJob = photoJob(ballPhoto());
+
+const crashingDevice = fileURLToPath(new URL('../failing-device.cjs', import.meta.url));
 
 async function start(settings: Record<string, unknown>): Promise<ServerProcess> {
   const server = spawnServer({ ...(await newInstallation()), ...settings });
@@ -19,14 +26,14 @@ async function start(settings: Record<string, unknown>): Promise<ServerProcess> 
   return server;
 }
 
-const create = async (server: ServerProcess) =>
-  CreateJobResponse.parse((await server.call('POST', '/v1/jobs', quickJob)).body).job_id;
+const create = async (server: ServerProcess, job = quickJob) =>
+  CreateJobResponse.parse((await server.call('POST', '/v1/jobs', job)).body).job_id;
 
 const finished = (server: ServerProcess, id: string) =>
   until(async () => {
     const task = Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
     return task.finished_at !== null && task;
-  }, 60_000);
+  }, 100_000);
 
 test('a killed runner is started again after increasing pauses, which start over once a runner has made a model', {
   timeout: 180_000,
@@ -104,4 +111,36 @@ test('a runner that is suspended while it stores a model loses the job, and then
   expect(files.sort()).toEqual([model_key, thumbnail_key].sort());
   const charges = db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').where('job_id', '=', id);
   expect(await charges.execute()).toHaveLength(1);
+});
+
+test('a photo that crashes the engine costs the jobs beside it one attempt at most', { timeout: 300_000 }, async () => {
+  const installation = await newInstallation();
+  const folder = temporaryFolder();
+  const server = spawnServer(
+    {
+      ...installation,
+      workers: 1,
+      bundle: await writeBallBundle(folder, 'ball', { kind: 'points' }),
+      matte: await writeMatteBundle(folder, 'bright'),
+      device: 'dml',
+    },
+    { NODE_OPTIONS: `--require ${crashingDevice}`, DEVICE_CRASHES: '1' },
+  );
+  onTestFinished(() => server.kill());
+  await server.ready;
+  const db = openDatabase(openDataDir(installation).database);
+  onTestFinished(() => db.destroy());
+  const needles = [await create(server), await create(server)];
+  const crashing = await create(server, ballJob);
+  needles.push(await create(server), await create(server));
+
+  expect(await finished(server, crashing)).toMatchObject({ status: 'FAILED', error: { code: 'internal_error' } });
+  for (const id of needles) expect(await finished(server, id)).toMatchObject({ status: 'SUCCEEDED' });
+  const attempts = await db.selectFrom('jobs').select(['id', 'attempt']).orderBy('id').execute();
+  const attemptsOf = new Map(attempts.map(({ id, attempt }) => [id, attempt]));
+  expect(attemptsOf.get(crashing)).toBe(3);
+  // Only the first crash may hit others: those in the other slots, of which there is one per core.
+  const lost = needles.map((id) => attemptsOf.get(id)! - 1).reduce((sum, count) => sum + count);
+  expect(lost).toBeLessThan(availableParallelism());
+  expect(server.timesLogged('runner crashed')).toBe(3);
 });

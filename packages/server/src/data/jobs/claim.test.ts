@@ -16,6 +16,12 @@ async function withJobs(count: number) {
   return { db, account, ids };
 }
 
+/** The runner claims the first job and crashes. */
+async function expireAttempt(db: Db, runner: string): Promise<void> {
+  await claim(db, by(runner, 0));
+  await expireLeasesOf(db, runner, 0);
+}
+
 describe('a claim', () => {
   test('takes the oldest job first, until none are left', async () => {
     const { db, ids } = await withJobs(2);
@@ -47,6 +53,15 @@ describe('a claim', () => {
     const taken = claims.flatMap((job) => job?.id ?? []);
     expect(taken).toHaveLength(5);
     expect(new Set(taken).size).toBe(5);
+  });
+
+  test('by a runner with other jobs takes no job that was attempted before, and none behind it', async () => {
+    const { db, ids } = await withJobs(2);
+    await expireAttempt(db, 'a');
+    const withOthers = { ...by('b', 0), holdsOthers: true };
+    expect(await claim(db, withOthers)).toBeUndefined();
+    expect(await claim(db, by('b', 0))).toMatchObject({ id: ids[0], attempt: 2 });
+    expect(await claim(db, withOthers)).toMatchObject({ id: ids[1], attempt: 1 });
   });
 
   test('is refused after three attempts', async () => {

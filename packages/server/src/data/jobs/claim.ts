@@ -52,6 +52,7 @@ async function claimFirst(
   db: Queryable,
   jobs: Claimable,
   { runner, now, leaseMs }: Claim,
+  onlyFirstAttempts = false,
 ): Promise<ClaimedJob | undefined> {
   const token = randomToken(22);
   const row: ClaimedRow | undefined = await db
@@ -66,6 +67,7 @@ async function claimFirst(
     }))
     // Processes that claim concurrently each get a different job, without waiting.
     .where('id', '=', jobs.select('id').limit(1).$call(forUpdateSkipLocked(db)))
+    .$if(onlyFirstAttempts, (query) => query.where('attempt', '=', 0))
     .returning(['id', 'account_id', 'type', 'image_url', 'attempt', 'taken_over', 'trace_id', 'stage_ms'])
     .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs'))
     .executeTakeFirst();
@@ -75,9 +77,17 @@ async function claimFirst(
   return { ...job, prepareMs: prepare, lease: { jobId: job.id, token } };
 }
 
+export interface InferenceClaim extends Claim {
+  /**
+   * If true, a job that was attempted before is not claimed, nor any job behind it: it may have crashed its runner, so
+   * it must be alone in a process.
+   */
+  holdsOthers?: boolean;
+}
+
 /** Claims the next prepared job that no runner holds, or whose lease has expired. */
-export function claim(db: Db, options: Claim): Promise<ClaimedJob | undefined> {
-  return claimFirst(db, claimable(db, options.now, 'inference'), options);
+export function claim(db: Db, { holdsOthers = false, ...options }: InferenceClaim): Promise<ClaimedJob | undefined> {
+  return claimFirst(db, claimable(db, options.now, 'inference'), options, holdsOthers);
 }
 
 export interface PreparationClaim extends Claim {

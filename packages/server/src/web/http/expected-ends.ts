@@ -20,12 +20,15 @@ export class ExpectedEnds {
   /** Total stage times of the last jobs, in milliseconds. */
   #durations: number[] = [];
   readonly #queueHead: () => Promise<string[]>;
-  readonly #runners: number;
+  readonly #slots: number;
 
-  /** `readQueueHead` reads the ids of the first waiting jobs, in queue order. Called at most once per second. */
-  constructor(readQueueHead: () => Promise<string[]>, runners: number) {
+  /**
+   * `readQueueHead` reads the ids of the first waiting jobs, in queue order. Called at most once per second.
+   * `slots`: how many jobs this server's runners work on concurrently.
+   */
+  constructor(readQueueHead: () => Promise<string[]>, slots: number) {
     this.#queueHead = cached(readQueueHead);
-    this.#runners = runners;
+    this.#slots = slots;
   }
 
   record(message: JobMessage): void {
@@ -51,9 +54,9 @@ export class ExpectedEnds {
     const waiting = (await this.#queueHead()).filter((id) => !this.#running.has(id));
     const position = waiting.indexOf(jobId);
     const jobsAhead = position === -1 ? waiting.length : position;
-    // When each runner is free. A waiting job starts on the first one.
+    // When each slot of the runners is free. A waiting job starts in the first one.
     const free = [...this.#running.values()].map((time) => Math.max(now, time));
-    while (free.length < this.#runners) free.push(now);
+    while (free.length < this.#slots) free.push(now);
     for (let job = 0; job < jobsAhead; job++) {
       const first = Math.min(...free);
       free[free.indexOf(first)] = first + duration;

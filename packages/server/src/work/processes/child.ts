@@ -21,6 +21,13 @@ export interface ChildEnd {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** The time limit of a job's inference. */
+interface Limit {
+  readonly timer: NodeJS.Timeout;
+  readonly endsAt: number;
+  readonly onHang: () => void;
+}
+
 /** One child process, from its fork to its end. */
 export class Child {
   readonly id = newUlid();
@@ -37,7 +44,7 @@ export class Child {
   /** True if it was killed because it exceeded a time limit. */
   hung = false;
   readonly #process: ChildProcess | undefined;
-  #limitTimer: NodeJS.Timeout | undefined;
+  readonly #limits = new Map<string, Limit>();
 
   constructor({ name, file, env, startMessage, onMessage }: ChildKind, onReady: (child: Child) => void) {
     this.problem = `the ${name} process ended before it was ready`;
@@ -63,7 +70,7 @@ export class Child {
     });
     this.ended = new Promise((resolve) => {
       const end = (code: number | null, signal: NodeJS.Signals | null) => {
-        this.clearLimit();
+        for (const jobId of this.#limits.keys()) this.clearLimit(jobId);
         resolve({ code, signal });
       };
       child.once('exit', end);
@@ -91,17 +98,25 @@ export class Child {
   }
 
   /** Kills the process unless `clearLimit` is called within `ms`. The timer runs outside the process that may hang. */
-  limit(ms: number, onHang: () => void): void {
-    this.clearLimit();
-    this.#limitTimer = setTimeout(() => {
+  limit(jobId: string, ms: number, onHang: () => void): void {
+    this.clearLimit(jobId);
+    const timer = setTimeout(() => {
       this.hung = true;
       onHang();
       this.kill();
     }, ms);
+    this.#limits.set(jobId, { timer, endsAt: performance.now() + ms, onHang });
   }
 
-  clearLimit(): void {
-    clearTimeout(this.#limitTimer);
+  /** Gives a job `ms` more, if its time is limited. */
+  extendLimit(jobId: string, ms: number): void {
+    const limit = this.#limits.get(jobId);
+    if (limit) this.limit(jobId, limit.endsAt - performance.now() + ms, limit.onHang);
+  }
+
+  clearLimit(jobId: string): void {
+    clearTimeout(this.#limits.get(jobId)?.timer);
+    this.#limits.delete(jobId);
   }
 }
 

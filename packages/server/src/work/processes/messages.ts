@@ -1,4 +1,4 @@
-import type { ChosenDevice, DecodedPhoto, EngineErrorCode, Generated, GenerateOptions } from '@gen3d/engine';
+import type { GenerateOptions } from '@gen3d/engine';
 import type { Config } from '../../config.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
 
@@ -17,9 +17,9 @@ export type ToChild =
     }
   /** A job is waiting: look for it now instead of at the next poll. */
   | { type: 'wake' }
-  /** Claim no more jobs, finish the job in progress, and exit to be replaced. */
+  /** Claim no more jobs, finish those in progress, and exit to be replaced. */
   | { type: 'retire' }
-  /** Claim no more jobs, give the running inference `graceMs` to finish, hand the other jobs back, and exit. */
+  /** Claim no more jobs, give running inferences `graceMs` to finish, hand the other jobs back, and exit. */
   | { type: 'drain'; graceMs: number };
 
 /** Messages from a runner or preparer process to the supervisor. They only save time, as the database has the state. */
@@ -30,12 +30,14 @@ export type FromChild =
   | { type: 'failed'; message: string }
   /** The CPU replaces a device that failed in this process or in the previous one. */
   | { type: 'fellBack' }
-  /** An inference starts, `waitedMs` after its job was created. Until `idle`, its time is limited. */
+  /** An inference starts, `waitedMs` after its job was created. Until `inferred`, its time is limited. */
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
   /** The job in inference is expected to finish after `remainingMs`. Sent again whenever that becomes more precise. */
   | { type: 'expecting'; jobId: string; remainingMs: number }
+  /** An inference waited for the device while that worked for other jobs. Its time limit is extended. */
+  | { type: 'waitedForDevice'; jobId: string; ms: number }
   /** An inference has ended, with or without success. */
-  | { type: 'idle' }
+  | { type: 'inferred'; jobId: string }
   /** A job was claimed. `takenOver`: from a process whose lease had expired. */
   | { type: 'claimed'; takenOver: boolean }
   /** A job is ready for inference. */
@@ -55,18 +57,3 @@ export type JobMessage = Extract<
 
 /** Undefined values have the defaults of the engine. */
 export type MeshOptions = Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;
-
-/** Messages from a runner to its engine thread, which generates one model at a time. */
-export type ToEngine = { type: 'generate'; photo: DecodedPhoto } | { type: 'abort' } | { type: 'close' };
-
-/** Messages from the engine thread to its runner. */
-export type FromEngine =
-  | { type: 'opened'; chosen: ChosenDevice }
-  /** The device failed and the CPU replaces it. The job in progress continues there. */
-  | { type: 'fellBack'; message: string }
-  | { type: 'progress'; fraction: number }
-  | ({ type: 'generated' } & Pick<Generated, 'glb' | 'thumbnail' | 'stats'>)
-  /** No model can be generated from this photo. `detail` is for the log, and `message` for the customer. */
-  | { type: 'refused'; code: EngineErrorCode; message: string; detail: string | undefined }
-  /** An unexpected error. */
-  | { type: 'broken'; problem: string };

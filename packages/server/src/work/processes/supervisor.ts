@@ -141,7 +141,8 @@ export class Supervisor {
         return { ...message, config, deviceFailed, retryDeviceMs } satisfies ToChild;
       },
       onMessage: (child, message) => {
-        if (message.type === 'idle') return child.clearLimit();
+        if (message.type === 'inferred') return child.clearLimit(message.jobId);
+        if (message.type === 'waitedForDevice') return child.extendLimit(message.jobId, message.ms);
         if (message.type === 'hung') return this.#replaceHung(child, message.stage);
         if (message.type === 'fellBack') {
           fellBack = true;
@@ -159,7 +160,7 @@ export class Supervisor {
         }
         if (message.type === 'inferring') {
           const limitSeconds = config.inferenceLimitSeconds;
-          child.limit(limitSeconds * 1_000, () =>
+          child.limit(message.jobId, limitSeconds * 1_000, () =>
             log.error(
               { runner: child.id, jobId: message.jobId, limitSeconds },
               'inference exceeded its time limit; killing the runner',
@@ -176,7 +177,7 @@ export class Supervisor {
       name: 'preparer',
       file: preparerFile,
       onMessage: (child, message) => {
-        if (message.type === 'idle' || message.type === 'fellBack') return;
+        if (message.type === 'inferred' || message.type === 'waitedForDevice' || message.type === 'fellBack') return;
         if (message.type === 'hung') return this.#replaceHung(child, message.stage);
         this.#options.onJobMessage(message);
         if (message.type === 'prepared') child.useful = true;

@@ -1,8 +1,8 @@
 /** The runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
-import { availableParallelism, hostname } from 'node:os';
+import { hostname } from 'node:os';
+import type { EnginePool } from '@gen3d/engine';
 import { createLog } from '../../base/log.js';
 import { version } from '../../base/version.js';
-import type { Config } from '../../config.js';
 import { rateOf } from '../../data/accounts/rates.js';
 import { openDatabase } from '../../data/db/open.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
@@ -13,8 +13,8 @@ import { modelDirs } from '../bundles/model-dirs.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { FromChild, ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
+import { perJobBytes, slotsOf, thisMachine } from './capacity.js';
 import type { Runner } from './runner.js';
-import type { ThreadedEngine } from './threaded-engine.js';
 
 const gib = 1024 ** 3;
 
@@ -26,59 +26,59 @@ function fail(message: string): void {
 
 /**
  * Native sessions may leak memory from job to job. The returned function returns true once the process has grown beyond
- * twice its size after the first job plus 1 GiB: a new process costs less than a machine that runs out of memory.
+ * twice its size after the first job, plus 1 GiB, plus the memory of the jobs in its other slots: a new process costs
+ * less than a machine that runs out of memory.
  */
-function watchMemory(): () => boolean {
+function watchMemory(slots: number): () => boolean {
   let afterFirstJob: number | undefined;
   return () => {
     const { rss } = process.memoryUsage();
     afterFirstJob ??= rss;
-    return rss > 2 * afterFirstJob + gib;
+    return rss > 2 * afterFirstJob + gib + (slots - 1) * perJobBytes;
   };
 }
-
-/** Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime. */
-const threadsOf = ({ workers }: Config): number =>
-  workers > 1 ? Math.max(1, Math.floor(availableParallelism() / workers)) : 0;
 
 type Start = Extract<ToChild, { type: 'start' }>;
 
 async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
   // Loaded here, so that `onStart` reports a native part that cannot be loaded.
   const { Runner } = await import('./runner.js');
-  const { ThreadedEngine } = await import('./threaded-engine.js');
+  const { EnginePool } = await import('@gen3d/engine');
   const log = createLog(config, logLevel).child({ runner: id });
   const dirs = openDataDir(config);
   const { bundle, matte, device, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
   // For the work itself, for progress reports, and for renewing leases.
   const db = openDatabase(dirs.database, { connections: 3, log });
-  let engine: ThreadedEngine;
+  const machine = thisMachine();
+  const slots = slotsOf(machine, config.workers);
+  let engine: EnginePool;
   let runner: Runner | undefined;
   let fellBack = false;
   let retryDeviceAt = Number.POSITIVE_INFINITY;
   const fallBack = () => {
     fellBack = true;
     retryDeviceAt = performance.now() + retryDeviceMs;
-    // A busy runner checks the time after its job.
+    // A busy runner checks the time after each job.
     setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
     notifyParent({ type: 'fellBack' });
   };
   /** A CPU that replaces a GPU is not counted and charged as the GPU's instance. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   try {
-    engine = await ThreadedEngine.open({
+    engine = await EnginePool.open({
       bundle,
       matte,
       device,
       modelDirs: modelDirs(config),
       cacheDir: config.dataDir,
-      threads: threadsOf(config),
-      onFallback: (message) => {
+      // Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime.
+      threads: config.workers > 1 ? Math.max(1, Math.floor(machine.cores / config.workers)) : 0,
+      pipelines: slots,
+      onWarning: (message) => {
         log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
         fallBack();
       },
-      meshOptions: { resolution, maxTriangles, textureSize },
     });
     if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
     // A missing rate must fail the start, not the first job.
@@ -91,11 +91,13 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
     return fail(error instanceof Error ? error.message : String(error));
   }
   const { inputs, assets } = await openFileStores(dirs, config);
-  const hasLeaked = watchMemory();
+  const hasLeaked = watchMemory(slots);
   const working = new Runner({
     name: id,
     db,
     engine,
+    slots,
+    meshOptions: { resolution, maxTriangles, textureSize },
     inputs,
     assets,
     leaseMs: leaseSeconds * 1_000,

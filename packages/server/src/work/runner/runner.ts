@@ -1,4 +1,4 @@
-import { type DecodedPhoto, decode, EngineError } from '@gen3d/engine';
+import { type DecodedPhoto, type DeviceTimes, decode, EngineError, type EnginePool } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
@@ -11,12 +11,11 @@ import { JobFailure } from '../../data/jobs/failures.js';
 import { succeed } from '../../data/jobs/lifecycle.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
 import { isStorageUnavailable } from '../../data/s3/errors.js';
-import type { FromChild } from '../processes/messages.js';
+import type { FromChild, MeshOptions } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import { JobPace, RemainingTimes } from './job-pace.js';
-import type { ThreadedEngine } from './threaded-engine.js';
 
 /** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
@@ -25,7 +24,10 @@ export interface RunnerOptions {
   /** The name of this process in the leases that it takes. */
   name: string;
   db: Db;
-  engine: ThreadedEngine;
+  engine: EnginePool;
+  /** Maximum number of jobs at a time. */
+  slots: number;
+  meshOptions: MeshOptions;
   inputs: InputStore;
   assets: AssetStore;
   leaseMs: number;
@@ -52,12 +54,15 @@ function throwAsFailure(error: unknown): never {
   throw error;
 }
 
-/** Processes prepared jobs one at a time: runs the engine, stores the model, finishes the job. */
+/** Processes prepared jobs, several concurrently: runs the engine, stores the model, finishes the job. */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs: HeldJobs;
   readonly #poll = new Poll();
   readonly #remainingTimes = new RemainingTimes();
+  /** Milliseconds in the engine and on the device, of all jobs that this runner has finished. */
+  #engineMs = 0;
+  #deviceMs = 0;
   #endGrace: () => void = () => {};
   readonly #graceOver = new Promise<void>((resolve) => {
     this.#endGrace = resolve;
@@ -88,33 +93,55 @@ export class Runner {
     }
   }
 
-  /** Claims nothing more and ends `run` after the job in progress. */
+  /** Claims nothing more and ends `run` after the jobs in progress. */
   retire(): void {
     this.#jobs.stopClaiming();
     this.#poll.wake();
   }
 
-  /** Claims nothing more and gives the job in progress `graceMs` to finish before handing it back. */
+  /** Claims nothing more and gives the jobs in progress `graceMs` to finish before handing them back. */
   drain(graceMs: number): void {
     this.retire();
     setTimeout(() => this.#jobs.handBackAll().finally(this.#endGrace), graceMs).unref();
   }
 
   async #workThroughQueue(): Promise<void> {
-    const { db, name, leaseMs, notify, shouldRestart } = this.#options;
+    const { db, name, leaseMs } = this.#options;
+    const works = new Set<Promise<void>>();
     while (!this.#jobs.draining) {
-      const held = await this.#jobs.claim(() => claim(db, { runner: name, now: currentTime(db), leaseMs }));
+      const holdsOthers = !this.#jobs.idle;
+      const next = () => claim(db, { runner: name, now: currentTime(db), leaseMs, holdsOthers });
+      const held = this.#mayClaim() ? await this.#jobs.claim(next) : undefined;
       if (!held) {
         await this.#poll.wait();
         continue;
       }
-      const error = await this.#jobs.work(held, () => this.#infer(held));
-      if (error instanceof StageTimeoutError) {
-        this.#jobs.stopClaiming();
-        notify({ type: 'hung', stage: error.stage });
-      }
-      if (shouldRestart()) this.#jobs.stopClaiming();
+      const work = this.#work(held).finally(() => {
+        works.delete(work);
+        this.#poll.wake();
+      });
+      works.add(work);
     }
+    await Promise.all(works);
+  }
+
+  #mayClaim(): boolean {
+    // A job that was attempted before may crash this process, and the others would lose an attempt with it.
+    if (this.#jobs.hasRetried) return false;
+    // More jobs than these would only wait for the device, while another machine may be idle.
+    const useful = this.#deviceMs === 0 ? Number.POSITIVE_INFINITY : 1 + Math.round(this.#engineMs / this.#deviceMs);
+    return this.#jobs.count < Math.min(this.#options.slots, useful);
+  }
+
+  async #work(held: HeldJob): Promise<void> {
+    const { notify, shouldRestart } = this.#options;
+    const error = await this.#jobs.work(held, () => this.#infer(held));
+    if (error instanceof StageTimeoutError) {
+      this.#jobs.stopClaiming();
+      await this.#jobs.handBackAll();
+      notify({ type: 'hung', stage: error.stage });
+    }
+    if (shouldRestart()) this.#jobs.stopClaiming();
   }
 
   async #read({ job, abort }: HeldJob): Promise<DecodedPhoto> {
@@ -126,7 +153,7 @@ export class Runner {
   }
 
   async #infer(held: HeldJob): Promise<void> {
-    const { db, engine, inputs, assets, instance, rate, stageTimeoutMs, notify, log } = this.#options;
+    const { db, engine, meshOptions, inputs, assets, instance, rate, stageTimeoutMs, notify, log } = this.#options;
     const { job, abort, claimedAt } = held;
     const readStart = performance.now();
     const photo = await this.#read(held);
@@ -134,7 +161,6 @@ export class Runner {
     await this.#jobs.advance(job, 'IN_PROGRESS', progress.inferring);
 
     let writing: Promise<void> = Promise.resolve();
-    const started = performance.now();
     const waitedMs = job.waitedMs + millisecondsSince(claimedAt);
     notify({ type: 'inferring', jobId: job.id, waitedMs, attempt: job.attempt });
     const pace = new JobPace(this.#remainingTimes, {
@@ -145,14 +171,22 @@ export class Runner {
       },
       onEstimate: (remainingMs) => notify({ type: 'expecting', jobId: job.id, remainingMs }),
     });
-    const { glb, thumbnail, stats } = await engine
-      .generate(photo, { onProgress: (fraction) => pace.pass(fraction), signal: abort.signal })
+    let waitedForDeviceMs = 0;
+    const onProgress = (fraction: number, { deviceWaitMs }: DeviceTimes) => {
+      notify({ type: 'waitedForDevice', jobId: job.id, ms: deviceWaitMs - waitedForDeviceMs });
+      waitedForDeviceMs = deviceWaitMs;
+      pace.pass(fraction);
+    };
+    const { glb, thumbnail, stats, engineMs, deviceMs } = await engine
+      .generate(photo, { ...meshOptions, onProgress, signal: abort.signal })
       .catch(throwAsFailure)
       .finally(() => {
         pace.stop();
-        notify({ type: 'idle' });
+        notify({ type: 'inferred', jobId: job.id });
       });
-    const inferenceMs = millisecondsSince(started);
+    this.#engineMs += engineMs;
+    this.#deviceMs += deviceMs;
+    const inferenceMs = Math.round(engineMs);
     await writing;
     abort.signal.throwIfAborted();
 

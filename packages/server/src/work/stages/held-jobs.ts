@@ -82,6 +82,15 @@ export class HeldJobs {
     return this.#held.size === 0;
   }
 
+  get count(): number {
+    return this.#held.size;
+  }
+
+  /** True if it holds a job that was attempted before. */
+  get hasRetried(): boolean {
+    return [...this.#held].some(({ job }) => job.attempt > 1);
+  }
+
   get draining(): boolean {
     return this.#draining;
   }

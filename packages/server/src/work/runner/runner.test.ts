@@ -1,0 +1,156 @@
+import { EnginePool } from '@gen3d/engine';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ballPhoto } from '../../../test/ball-photo.js';
+import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
+import { newUlid } from '../../base/ids.js';
+import { FolderAssetStore } from '../../data/assets/folder-store.js';
+import { FolderInputStore } from '../../data/inputs/folder-store.js';
+import type { FromChild } from '../processes/messages.js';
+import { Runner } from './runner.js';
+
+let engine: EnginePool;
+beforeAll(async () => {
+  engine = await EnginePool.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [], pipelines: 2 });
+});
+afterAll(() => engine.close());
+
+/** A store on a file system that stops responding. */
+class HangingInputStore extends FolderInputStore {
+  readonly hanging = new Set<string>();
+
+  override read(jobId: string): Promise<Uint8Array> {
+    return this.hanging.has(jobId) ? new Promise(() => {}) : super.read(jobId);
+  }
+}
+
+async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
+  const db = await temporaryDatabase();
+  const inputs = new HangingInputStore(temporaryFolder());
+  const messages: FromChild[] = [];
+  /** The jobs in inference when each inference started. */
+  const together = new Map<string, string[]>();
+  const inferring = new Set<string>();
+  const notify = (message: FromChild) => {
+    messages.push(message);
+    if (message.type === 'inferred') inferring.delete(message.jobId);
+    if (message.type !== 'inferring') return;
+    for (const id of inferring) together.get(id)!.push(message.jobId);
+    together.set(message.jobId, [...inferring]);
+    inferring.add(message.jobId);
+  };
+  const runner = new Runner({
+    name: 'runner',
+    db,
+    engine,
+    slots: 2,
+    meshOptions: { resolution: 64, textureSize: 256 },
+    inputs,
+    assets: new FolderAssetStore(temporaryFolder()),
+    leaseMs,
+    stageTimeoutMs,
+    instance: () => 'cpu',
+    rate: async () => 1,
+    shouldRestart: () => false,
+    notify,
+    log: silent,
+  });
+  const account = await newAccount(db);
+  const create = async () => {
+    const id = newUlid();
+    await inputs.replace(id, ballPhoto());
+    return newJob(db, account, { id, created_at: Date.now() });
+  };
+  const row = (id: string) => db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  const finished = (id: string) => until(async () => (await row(id)).finished_at !== null && row(id));
+  /** Starts the runner. It ends with the test at the latest. */
+  const start = () => {
+    const run = runner.run();
+    onTestFinished(async () => {
+      runner.drain(0);
+      await run;
+      // The engine is shared, and an aborted inference ends at its next step.
+      await until(async () => inferring.size === 0);
+    });
+    return run;
+  };
+  return { db, inputs, runner, create, row, finished, start, messages, together, inferring };
+}
+
+test('two jobs are in inference at the same time, and each is finished and charged once', async () => {
+  const { db, create, finished, start, together } = await setUp();
+  const ids = [await create(), await create(), await create(), await create()];
+  start();
+  const rows = await Promise.all(ids.map(finished));
+  expect(rows.map(({ status, attempt }) => [status, attempt])).toEqual(ids.map(() => ['SUCCEEDED', 1]));
+  expect(together.get(ids[1]!)).toContain(ids[0]);
+  const charges = await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute();
+  expect(charges.map(({ job_id }) => job_id).sort()).toEqual([...ids].sort());
+  for (const { inference_ms, job_id } of charges) {
+    const { prepare: _, store: __, ...stages } = JSON.parse(rows.find(({ id }) => id === job_id)!.stage_ms!);
+    const stagesMs = Object.values<number>(stages).reduce((sum, ms) => sum + ms);
+    expect(inference_ms).toBeGreaterThan(0);
+    // Each stage is rounded.
+    expect(stagesMs).toBeLessThanOrEqual(inference_ms! + Object.keys(stages).length);
+  }
+});
+
+test('a job that was attempted before is alone in its runner, and no job overtakes it', async () => {
+  const { db, create, finished, start, together, messages } = await setUp();
+  const ids = [await create(), await create(), await create(), await create()];
+  await db.updateTable('jobs').set({ attempt: 1 }).where('id', '=', ids[1]!).execute();
+  start();
+  const rows = await Promise.all(ids.map(finished));
+  expect(rows.map(({ status, attempt }) => [status, attempt])).toEqual(
+    ids.map((_, i) => ['SUCCEEDED', i === 1 ? 2 : 1]),
+  );
+  expect(together.get(ids[1]!)).toEqual([]);
+  expect(together.get(ids[3]!)).toEqual([ids[2]]);
+  const order = messages.flatMap((message) => (message.type === 'inferring' ? message.jobId : []));
+  expect(order.slice(0, 2)).toEqual(ids.slice(0, 2));
+});
+
+test('a drain hands both jobs back without counting their attempts', async () => {
+  const { create, row, start, runner, inferring } = await setUp();
+  const ids = [await create(), await create()];
+  const run = start();
+  await until(async () => inferring.size === 2);
+  runner.drain(0);
+  expect(await run).toBe(false);
+  for (const id of ids) expect(await row(id)).toMatchObject({ attempt: 0, lease_token: null, finished_at: null });
+});
+
+test('a runner that retires finishes both jobs and claims no other', async () => {
+  const { create, row, start, runner, inferring } = await setUp();
+  const ids = [await create(), await create()];
+  const run = start();
+  await until(async () => inferring.size === 2);
+  const later = await create();
+  runner.retire();
+  expect(await run).toBe(true);
+  for (const id of ids) expect(await row(id)).toMatchObject({ status: 'SUCCEEDED' });
+  expect(await row(later)).toMatchObject({ status: 'PENDING', attempt: 0 });
+});
+
+test('a job whose lease is lost is left to its new holder, and the other job is finished', async () => {
+  const { db, create, row, finished, start, inferring } = await setUp({ leaseMs: 2_000 });
+  const [lost, kept] = [await create(), await create()];
+  start();
+  await until(async () => inferring.size === 2);
+  const takenOver = { lease_token: 'of another runner', lease_expires_at: Date.now() + 600_000, runner: 'another' };
+  await db.updateTable('jobs').set(takenOver).where('id', '=', lost).execute();
+  expect(await finished(kept)).toMatchObject({ status: 'SUCCEEDED' });
+  await until(async () => inferring.size === 0);
+  expect(await row(lost)).toMatchObject({ finished_at: null, lease_token: 'of another runner', attempt: 1 });
+});
+
+test('when a file system hangs, the other job is handed back before the process is replaced', async () => {
+  const { inputs, create, row, start, messages, inferring } = await setUp({ stageTimeoutMs: 300 });
+  const [hanging, other] = [await create(), await create()];
+  inputs.hanging.add(hanging);
+  start();
+  await until(async () => inferring.has(other));
+  await until(async () => messages.some(({ type }) => type === 'hung'));
+  for (const id of [hanging, other]) {
+    expect(await row(id)).toMatchObject({ attempt: 0, lease_token: null, finished_at: null });
+  }
+});
