@@ -55,8 +55,9 @@ function draw(mesh: TriangleMesh, view: View, { cullBackFaces = false }: Rasteri
   const map = { width, height, depth: new Float32Array(width * height).fill(Infinity) };
   const corners = projectPoints(view, mesh.positions);
   for (let i = 0; i < corners.length; i += 3) {
-    corners[i] = Math.round(corners[i]! * subpixels) / subpixels;
-    corners[i + 1] = Math.round(corners[i + 1]! * subpixels) / subpixels;
+    // Math.round takes three times as long.
+    corners[i] = Math.floor(corners[i]! * subpixels + 0.5) / subpixels;
+    corners[i + 1] = Math.floor(corners[i + 1]! * subpixels + 0.5) / subpixels;
   }
   for (let triangle = 0; 3 * triangle < mesh.indices.length; triangle++) {
     drawTriangle(map, corners, mesh.indices, triangle, cullBackFaces, hits);
@@ -147,11 +148,17 @@ export function visibleShare(map: DepthMap, x: number, y: number, depth: number)
   const column = Math.floor(x - 0.5);
   const row = Math.floor(y - 0.5);
   if (!(column >= 0 && row >= 0 && column < map.width - 1 && row < map.height - 1)) return 1;
+  const topLeft = row * map.width + column;
+  const seesTopLeft = depth <= map.depth[topLeft]!;
+  const seesTopRight = depth <= map.depth[topLeft + 1]!;
+  const seesBottomLeft = depth <= map.depth[topLeft + map.width]!;
+  const seesBottomRight = depth <= map.depth[topLeft + map.width + 1]!;
+  // Most points are not near an edge.
+  if (seesTopLeft && seesTopRight && seesBottomLeft && seesBottomRight) return 1;
+  if (!(seesTopLeft || seesTopRight || seesBottomLeft || seesBottomRight)) return 0;
   const right = x - 0.5 - column;
   const down = y - 0.5 - row;
-  const pixel = row * map.width + column;
-  const topShare = (depth <= map.depth[pixel]! ? 1 - right : 0) + (depth <= map.depth[pixel + 1]! ? right : 0);
-  const bottomShare =
-    (depth <= map.depth[pixel + map.width]! ? 1 - right : 0) + (depth <= map.depth[pixel + map.width + 1]! ? right : 0);
+  const topShare = (seesTopLeft ? 1 - right : 0) + (seesTopRight ? right : 0);
+  const bottomShare = (seesBottomLeft ? 1 - right : 0) + (seesBottomRight ? right : 0);
   return topShare * (1 - down) + bottomShare * down;
 }

@@ -13,7 +13,7 @@ export interface RenderOptions {
   readonly yawRadians: number;
   /** Above the horizon. */
   readonly pitchRadians: number;
-  /** Samples per pixel along each axis: 1 is jagged, 3 is good for display. */
+  /** Samples per pixel along each axis: 1 is jagged, 2 is good for display. */
   readonly supersample: number;
 }
 
@@ -53,23 +53,24 @@ function develop(object: Float32Array, raster: Raster, fine: View, studio: Studi
       let red = 0;
       let green = 0;
       let blue = 0;
-      let covered = 0;
-      for (let sample = 0; sample < samples; sample++) {
-        const fineRow = row * supersample + Math.floor(sample / supersample);
-        const at = fineRow * raster.width + column * supersample + (sample % supersample);
-        if (raster.triangle[at]! < 0) continue;
-        covered++;
-        red += object[3 * at]!;
-        green += object[3 * at + 1]!;
-        blue += object[3 * at + 2]!;
+      let free = samples;
+      for (let fineRow = row * supersample; fineRow < (row + 1) * supersample; fineRow++) {
+        const first = fineRow * raster.width + column * supersample;
+        for (let sample = first; sample < first + supersample; sample++) {
+          if (raster.triangle[sample]! < 0) continue;
+          free--;
+          red += object[3 * sample]!;
+          green += object[3 * sample + 1]!;
+          blue += object[3 * sample + 2]!;
+        }
       }
-      const free = samples - covered;
       const behind =
         free > 0 ? free * backdrop(fine, studio, (column + 0.5) * supersample, (row + 0.5) * supersample) : 0;
-      data[4 * (row * width + column)] = byteOfLinear((red + behind) / samples);
-      data[4 * (row * width + column) + 1] = byteOfLinear((green + behind) / samples);
-      data[4 * (row * width + column) + 2] = byteOfLinear((blue + behind) / samples);
-      data[4 * (row * width + column) + 3] = 255;
+      const pixel = 4 * (row * width + column);
+      data[pixel] = byteOfLinear((red + behind) / samples);
+      data[pixel + 1] = byteOfLinear((green + behind) / samples);
+      data[pixel + 2] = byteOfLinear((blue + behind) / samples);
+      data[pixel + 3] = 255;
     }
   }
   return { width, height, data };
@@ -90,5 +91,5 @@ function backdrop(
   const distance = eye[1] / down;
   const floorX = eye[0] + distance * (right * rotation[0] + up * rotation[3] - rotation[6]);
   const floorZ = eye[2] + distance * (right * rotation[2] + up * rotation[5] - rotation[8]);
-  return paper * floorShare(studio, floorX, floorZ);
+  return paper * floorShare(studio.floor, floorX, floorZ);
 }

@@ -1,5 +1,6 @@
-import { sampleBilinear } from '../base/interpolation.js';
+import { GrowingFloats } from '../base/growing.js';
 import type { TexturedMesh } from '../base/mesh.js';
+import { sampleColor } from '../base/sample-color.js';
 import type { LinearImage } from '../base/srgb.js';
 import type { Raster } from './rasterize.js';
 import { gatherLight, type Studio } from './studio.js';
@@ -16,46 +17,74 @@ const sameSurfaceRadii = 0.02;
  */
 export function shadeObject(
   mesh: TexturedMesh,
-  { width, height, data: baseColor }: LinearImage,
+  baseColor: LinearImage,
   raster: Raster,
   studio: Studio,
   block: number,
 ): Float32Array {
+  const { points, normals, pointOf } = litPoints(mesh, raster, sameSurfaceRadii * studio.radius, block);
+  const light = gatherLight(studio, points, normals);
   const colors = new Float32Array(3 * raster.width * raster.height);
-  const position = new Float32Array(3);
-  const normal = new Float32Array(3);
-  const uv = new Float32Array(2);
-  const litNormal = new Float32Array(3);
-  const light = new Float32Array(3);
-  const sameDepth = sameSurfaceRadii * studio.radius;
+  const uv = new Float64Array(2);
+  const color = new Float64Array(3);
+  for (let sample = 0; sample < pointOf.length; sample++) {
+    if (raster.triangle[sample]! < 0) continue;
+    interpolate(mesh.uvs, mesh, raster, sample, uv);
+    sampleColor(baseColor, uv[0]!, uv[1]!, color);
+    const point = 3 * pointOf[sample]!;
+    colors[3 * sample] = color[0]! * light[point]!;
+    colors[3 * sample + 1] = color[1]! * light[point + 1]!;
+    colors[3 * sample + 2] = color[2]! * light[point + 2]!;
+  }
+  return colors;
+}
+
+interface LitPoints {
+  /** [3·N] the points on the surface where light is gathered. */
+  readonly points: Float32Array;
+  /** [3·N], of unit length. */
+  readonly normals: Float32Array;
+  /** [width·height] the number of the point whose light a sample has, valid where a triangle was hit. */
+  readonly pointOf: Uint32Array;
+}
+
+/** Chooses a sample of each surface in each block. */
+function litPoints(mesh: TexturedMesh, raster: Raster, sameDepth: number, block: number): LitPoints {
+  const points = new GrowingFloats();
+  const normals = new GrowingFloats();
+  const pointOf = new Uint32Array(raster.width * raster.height);
+  const position = new Float64Array(3);
+  const normal = new Float64Array(3);
+  const litNormal = new Float64Array(3);
   for (let top = 0; top < raster.height; top += block) {
     for (let left = 0; left < raster.width; left += block) {
       let litDepth = -Infinity;
       let litTriangle = -1;
-      for (let sample = 0; sample < block * block; sample++) {
-        const at = (top + Math.floor(sample / block)) * raster.width + left + (sample % block);
-        if (raster.triangle[at]! < 0) continue;
-        if (raster.triangle[at] !== litTriangle) {
-          interpolate(mesh.normals, mesh, raster, at, normal);
-          normalize(normal);
-          const depth = raster.depth[at]!;
-          if (Math.abs(depth - litDepth) > sameDepth || dot(normal, litNormal) < sameSurfaceCosine) {
-            interpolate(mesh.positions, mesh, raster, at, position);
-            gatherLight(studio, position, normal, light);
-            litNormal.set(normal);
-            litDepth = depth;
-            litTriangle = raster.triangle[at]!;
+      for (let row = top; row < top + block; row++) {
+        for (let sample = row * raster.width + left; sample < row * raster.width + left + block; sample++) {
+          const triangle = raster.triangle[sample]!;
+          if (triangle < 0) continue;
+          if (triangle !== litTriangle) {
+            interpolate(mesh.normals, mesh, raster, sample, normal);
+            normalize(normal);
+            const depth = raster.depth[sample]!;
+            if (Math.abs(depth - litDepth) > sameDepth || dot(normal, litNormal) < sameSurfaceCosine) {
+              interpolate(mesh.positions, mesh, raster, sample, position);
+              for (let axis = 0; axis < 3; axis++) {
+                points.push(position[axis]!);
+                normals.push(normal[axis]!);
+              }
+              litNormal.set(normal);
+              litDepth = depth;
+              litTriangle = triangle;
+            }
           }
-        }
-        interpolate(mesh.uvs, mesh, raster, at, uv);
-        const [x, y] = [uv[0]! * width - 0.5, uv[1]! * height - 0.5];
-        for (let c = 0; c < 3; c++) {
-          colors[3 * at + c] = sampleBilinear(baseColor, width, height, x, y, 3, c) * light[c]!;
+          pointOf[sample] = points.length / 3 - 1;
         }
       }
     }
   }
-  return colors;
+  return { points: points.toArray(), normals: normals.toArray(), pointOf };
 }
 
 /**
@@ -66,7 +95,7 @@ function interpolate(
   mesh: TexturedMesh,
   raster: Raster,
   sample: number,
-  result: Float32Array,
+  result: Float64Array,
 ): void {
   const size = result.length;
   const corner = 3 * raster.triangle[sample]!;
@@ -81,11 +110,11 @@ function interpolate(
   }
 }
 
-function normalize(vector: Float32Array): void {
+function normalize(vector: Float64Array): void {
   const length = Math.sqrt(dot(vector, vector)) || 1;
   for (let axis = 0; axis < 3; axis++) vector[axis]! /= length;
 }
 
-function dot(a: Float32Array, b: Float32Array): number {
+function dot(a: Float64Array, b: Float64Array): number {
   return a[0]! * b[0]! + a[1]! * b[1]! + a[2]! * b[2]!;
 }

@@ -31,10 +31,13 @@ interface Floor {
   readonly left: number;
   readonly back: number;
   readonly cell: number;
+  /** Half the side of the grid. */
+  readonly reach: number;
   readonly share: Float32Array;
 }
 
-const domeLampCount = 28;
+/** With 28, thumbnails differ by less than 1 of 255 on average and take 20 % longer. */
+const domeLampCount = 18;
 const keyLampCount = 12;
 const keyColor: Color = [0.8, 0.785, 0.76];
 const domeColor: Color = [0.5, 0.51, 0.525];
@@ -63,77 +66,86 @@ export function setUpStudio(mesh: TriangleMesh, yawRadians: number): Studio {
 }
 
 /**
- * Sums the light that reaches a point [3] with a unit normal [3] into `light` [3], in linear color. A diffuse surface
- * shows its base color times that.
+ * Sums the light that reaches points [3·N] with unit normals [3·N], in linear color [3·N]. A diffuse surface shows its
+ * base color times that.
  */
-export function gatherLight(studio: Studio, point: Float32Array, normal: Float32Array, light: Float32Array): void {
-  const nx = normal[0]!;
-  const ny = normal[1]!;
-  const nz = normal[2]!;
+export function gatherLight({ lamps, floor, radius }: Studio, points: Float32Array, normals: Float32Array) {
   // Slightly off the surface, so that the coarse texels of the shadow maps do not let it shade itself.
-  const lift = (2.5 * studio.radius) / shadowMapSize;
-  const x = point[0]! + lift * nx;
-  const y = point[1]! + lift * ny;
-  const z = point[2]! + lift * nz;
-  let red = 0;
-  let green = 0;
-  let blue = 0;
-  for (const lamp of studio.lamps) {
-    const cosine = lamp.direction[0] * nx + lamp.direction[1] * ny + lamp.direction[2] * nz;
-    if (cosine <= 0) continue;
-    const received = cosine * litShare(lamp, x, y, z);
-    red += received * lamp.color[0];
-    green += received * lamp.color[1];
-    blue += received * lamp.color[2];
-  }
+  const lift = (2.5 * radius) / shadowMapSize;
+  const light = lightOf(
+    lamps,
+    points.map((coordinate, i) => coordinate + lift * normals[i]!),
+    normals,
+  );
   // The floor reflects the light that reaches it. The higher a point is, the more of the lit floor it sees.
-  const height = Math.min(1, Math.max(0, y / studio.radius));
-  const below = floorShare(studio, x, z);
-  const bounced = bounce * (0.5 - 0.5 * ny) * (below + (1 - below) * height);
-  light[0] = red + bounced;
-  light[1] = green + bounced;
-  light[2] = blue + bounced;
+  for (let i = 0; i < points.length; i += 3) {
+    const height = Math.min(1, Math.max(0, points[i + 1]! / radius));
+    const below = floorShare(floor, points[i]!, points[i + 2]!);
+    const bounced = bounce * (0.5 - 0.5 * normals[i + 1]!) * (below + (1 - below) * height);
+    light[i]! += bounced;
+    light[i + 1]! += bounced;
+    light[i + 2]! += bounced;
+  }
+  return light;
+}
+
+/** The light [3·N] that reaches points [3·N] from the lamps directly. One lamp at a time keeps its map in the cache. */
+function lightOf(lamps: readonly Lamp[], points: Float32Array, normals: Float32Array): Float32Array {
+  const light = new Float32Array(points.length);
+  for (const { direction, color, view, shadows } of lamps) {
+    const [towardsX, towardsY, towardsZ] = direction;
+    const [red, green, blue] = color;
+    const [eyeX, eyeY, eyeZ] = view.eye;
+    const [rightX, rightY, rightZ, upX, upY, upZ] = view.rotation;
+    const [centerX, centerY] = view.principalPoint;
+    for (let i = 0; i < points.length; i += 3) {
+      const cosine = towardsX * normals[i]! + towardsY * normals[i + 1]! + towardsZ * normals[i + 2]!;
+      if (cosine <= 0) continue;
+      const x = points[i]! - eyeX;
+      const y = points[i + 1]! - eyeY;
+      const z = points[i + 2]! - eyeZ;
+      const depth = -(towardsX * x + towardsY * y + towardsZ * z);
+      const scale = view.focalLength / depth;
+      const column = centerX + scale * (rightX * x + rightY * y + rightZ * z);
+      const row = centerY - scale * (upX * x + upY * y + upZ * z);
+      const received = cosine * visibleShare(shadows, column, row, depth);
+      light[i]! += received * red;
+      light[i + 1]! += received * green;
+      light[i + 2]! += received * blue;
+    }
+  }
+  return light;
 }
 
 /**
  * The share of its light that reaches the floor at [x, z], 0..1: the soft shadow, faded out towards the grid's edge.
  */
-export function floorShare({ floor, radius }: Studio, x: number, z: number): number {
-  const column = (x - floor.left) / floor.cell;
-  const row = (z - floor.back) / floor.cell;
+export function floorShare({ left, back, cell, reach, share }: Floor, x: number, z: number): number {
+  const column = (x - left) / cell;
+  const row = (z - back) / cell;
   if (!(column >= 0 && row >= 0 && column < floorSize - 1 && row < floorSize - 1)) return 1;
-  const share = sampleBilinear(floor.share, floorSize, floorSize, column, row);
-  const reach = floorReach * radius;
-  const away = Math.hypot(x - floor.left - reach, z - floor.back - reach) / reach;
-  return share + (1 - share) * smoothStep(0.5, 1, away);
-}
-
-function litShare({ view, shadows }: Lamp, x: number, y: number, z: number): number {
-  const { eye, rotation, focalLength, principalPoint } = view;
-  const dx = x - eye[0];
-  const dy = y - eye[1];
-  const dz = z - eye[2];
-  const depth = -(rotation[6] * dx + rotation[7] * dy + rotation[8] * dz);
-  const scale = focalLength / depth;
-  const column = principalPoint[0] + scale * (rotation[0] * dx + rotation[1] * dy + rotation[2] * dz);
-  const row = principalPoint[1] - scale * (rotation[3] * dx + rotation[4] * dy + rotation[5] * dz);
-  return visibleShare(shadows, column, row, depth);
+  const lit = sampleBilinear(share, floorSize, floorSize, column, row);
+  const dx = x - left - reach;
+  const dz = z - back - reach;
+  return lit + (1 - lit) * smoothStep(0.5, 1, Math.sqrt(dx * dx + dz * dz) / reach);
 }
 
 function shadeFloor(lamps: readonly Lamp[], { middle, radius }: Ball): Floor {
-  const [left, back] = [middle[0] - floorReach * radius, middle[2] - floorReach * radius];
-  const cell = (2 * floorReach * radius) / (floorSize - 1);
-  const share = new Float32Array(floorSize * floorSize);
-  const all = lamps.reduce((sum, lamp) => sum + lamp.direction[1] * lamp.color[1], 0);
-  for (let at = 0; at < share.length; at++) {
-    const x = left + cell * (at % floorSize);
-    const z = back + cell * Math.floor(at / floorSize);
-    for (const lamp of lamps) {
-      share[at]! += (lamp.direction[1] * lamp.color[1] * litShare(lamp, x, 0, z)) / all;
-    }
+  const reach = floorReach * radius;
+  const [left, back] = [middle[0] - reach, middle[2] - reach];
+  const cell = (2 * reach) / (floorSize - 1);
+  const points = new Float32Array(3 * floorSize * floorSize);
+  const normals = new Float32Array(points.length);
+  for (let i = 0; i < floorSize * floorSize; i++) {
+    points[3 * i] = left + cell * (i % floorSize);
+    points[3 * i + 2] = back + cell * Math.floor(i / floorSize);
+    normals[3 * i + 1] = 1;
   }
-  // Forty lamps cast forty faint edges. Two passes of a small blur merge them into one soft shadow.
-  return { left, back, cell, share: blurred(blurred(share)) };
+  const light = lightOf(lamps, points, normals);
+  const unshaded = lamps.reduce((sum, lamp) => sum + lamp.direction[1] * lamp.color[1], 0);
+  const share = new Float32Array(floorSize * floorSize).map((_, i) => light[3 * i + 1]! / unshaded);
+  // Each lamp casts a faint edge. Two passes of a small blur merge them into one soft shadow.
+  return { left, back, cell, reach, share: blurred(blurred(share)) };
 }
 
 /** Blurs the floor by 1 2 1 along each axis. Rows may mix at the border, where there is no shadow. */
