@@ -8,8 +8,9 @@
 Takes only the weights from that package, and no code. The published graph computes in half precision, with casts to
 single precision around every Resize. A CPU has no half-precision kernels, so the runtime would add casts around all
 other nodes too. Here the weights stay in half precision on disk, each followed by a Cast that the runtime folds when it
-loads, and all computation is in single precision. The side outputs for training are removed, and sizes that were
-computed at run time become constants. The shards keep every file below 50 MB.
+loads, and all computation is in single precision. The side outputs for training are removed. Every Resize doubles both
+sides, so it gets a constant factor instead of a size, and the graph takes images of any size that is a multiple of 64.
+The shards keep every file below 50 MB.
 """
 
 import hashlib
@@ -18,7 +19,7 @@ import sys
 from pathlib import Path
 
 import onnx
-from onnx import TensorProto, helper, numpy_helper, shape_inference
+from onnx import TensorProto, helper, numpy_helper
 
 SHA256_OF_SOURCE = "b6e8497ba978a6f5fbb647e419d2696cd80df5a23cb6a8ea532021911bd76acb"
 SHARD_BYTES = 45_000_000
@@ -35,8 +36,6 @@ def assemble(dist: Path) -> onnx.ModelProto:
 
 def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
     """Rewrites the graph around the weights."""
-    inferred = shape_inference.infer_shapes(source, data_prop=True).graph
-    shape_of = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in inferred.value_info}
     half_weights = {w.name: w for w in source.graph.initializer}
 
     through = {}  # the output of a Cast -> its input
@@ -52,7 +51,9 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
             name = through[name]
         return name
 
-    nodes, weights, done = [], [], set()
+    twice = "twice"
+    nodes, done = [], set()
+    weights = [helper.make_tensor(twice, TensorProto.FLOAT, [4], [1, 1, 2, 2])]
 
     def visit(name: str) -> None:
         """Adds the nodes that `name` depends on, then the one that computes it."""
@@ -69,11 +70,9 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
         node = onnx.NodeProto()
         node.CopyFrom(node_of[name])
         if node.op_type == "Resize":
-            sizes = f"{name}.sizes"
             x = behind_casts(node.input[0])
-            weights.append(helper.make_tensor(sizes, TensorProto.INT64, [4], shape_of[node.output[0]]))
             del node.input[:]
-            node.input.extend([x, "", "", sizes])
+            node.input.extend([x, "", twice])
             visit(x)
         else:
             inputs = [behind_casts(i) for i in node.input]
@@ -89,8 +88,8 @@ def in_single_precision(source: onnx.ModelProto) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "isnet",
-        [helper.make_tensor_value_info("input", TensorProto.FLOAT, [1, 3, 1024, 1024])],
-        [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 1, 1024, 1024])],
+        [helper.make_tensor_value_info("input", TensorProto.FLOAT, [1, 3, "height", "width"])],
+        [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 1, "height", "width"])],
         weights,
     )
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 15)], producer_name="gen3d")

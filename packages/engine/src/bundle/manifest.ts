@@ -42,9 +42,11 @@ const common = {
   origin: Origin.optional(),
 };
 
+const side = z.int().min(16).max(4096);
+
 const ImageInput = z.strictObject({
   tensor: z.string(),
-  size: z.int().min(16).max(4096).describe('S of float32 [1, channels, S, S]'),
+  size: side.describe('S of float32 [1, channels, S, S]'),
   // For bytes, as publishers state them: value = (byte - mean) / std.
   mean: PerChannel,
   std: PerChannel.refine((std) => std.every((value) => value > 0), 'must be above 0'),
@@ -114,10 +116,20 @@ export type ReconstructionManifest = z.infer<typeof ReconstructionManifest>;
 /** A decoder that is sampled inside a box. */
 export type BoxDecoder = Exclude<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 
+const MatteInput = ImageInput.extend({
+  quick: z
+    .strictObject({
+      locate: side.describe('S of a first look at the whole photo'),
+      closeUp: side.describe('S of a second look, at the part that shows the object'),
+    })
+    .optional()
+    .describe('smaller S that the graph accepts too; `size` is then for photos in which these leave doubt'),
+});
+
 export const MatteManifest = z.strictObject({
   ...common,
   kind: z.literal('matte'),
-  input: ImageInput,
+  input: MatteInput,
   output: z.string().describe('output tensor [1, 1, S, S]: coverage in 0..1'),
 });
 export type MatteManifest = z.infer<typeof MatteManifest>;

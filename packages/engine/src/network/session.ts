@@ -105,12 +105,13 @@ export function openDecoder(
   return open(bundle, graph, inputs, outputs);
 }
 
-/** Opens the network of a matting bundle. */
+/** Opens the network of a matting bundle. Its graph takes all sizes in the manifest. */
 export function openMatting(bundle: Bundle<MatteManifest>, open: OpenSession = openSession): Promise<Session> {
   const { graph, input, output } = bundle.manifest;
-  const { size } = input;
-  const inputs = [{ name: input.tensor, shape: [1, 3, size, size] }];
-  return open(bundle, graph, inputs, [{ name: output, shape: [1, 1, size, size] }]);
+  const { tensor: name, size, quick } = input;
+  const inputs = [size, ...Object.values(quick ?? {})].map((side) => ({ name, shape: [1, 3, side, side] }));
+  const outputSide = quick ? null : size;
+  return open(bundle, graph, inputs, [{ name: output, shape: [1, 1, outputSide, outputSide] }]);
 }
 
 /** Opens a session in this thread, as `OpenSession` specifies. */

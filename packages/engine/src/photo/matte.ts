@@ -6,9 +6,11 @@ import type { MatteManifest } from '../bundle/manifest.js';
 import { type OpenSession, openMatting } from '../network/session.js';
 import { cleanMatte } from './clean-matte.js';
 import type { DecodedPhoto } from './decode.js';
+import type { Rectangle } from './enlarge-matte.js';
+import { findObject } from './find-object.js';
 
-/** Estimates the matte of an opaque image, in any size with the same proportions. */
-export type PredictMatte = (image: RgbaImage) => Promise<Matte>;
+/** Finds the object of an opaque image. Returns a matte of the image's size, or undefined if there is no object. */
+export type PredictMatte = (image: RgbaImage) => Promise<Matte | undefined>;
 
 export interface MattingNetwork {
   readonly predict: PredictMatte;
@@ -20,11 +22,13 @@ export async function openMattingNetwork(bundle: Bundle<MatteManifest>, open?: O
   const { input, output } = bundle.manifest;
   const session = await openMatting(bundle, open);
   return {
-    async predict(image) {
-      const tensor = { shape: [1, 3, input.size, input.size], data: await networkInput(image, input) };
-      const coverage = (await session.run({ [input.tensor]: tensor })).get(output)!;
-      return { width: input.size, height: input.size, data: toBytes(coverage) };
-    },
+    predict: (image) =>
+      findObject(image, input, async (part, size) => {
+        const colors = await scaleToSquare(image, part, size);
+        const tensor = { shape: [1, 3, size, size], data: toPlanar(colors, input) };
+        const coverage = (await session.run({ [input.tensor]: tensor })).get(output)!;
+        return { width: size, height: size, data: toBytes(coverage), colors };
+      }),
     release: () => session.release(),
   };
 }
@@ -41,9 +45,7 @@ export async function matte({ image, transparent }: DecodedPhoto, predict: Predi
   if (alpha && cutsOut(alpha)) return found(cleanMatte(alpha), image);
   if (alpha && !alpha.data.some((value) => value >= minVisibleAlpha)) throw noForeground(image);
 
-  // Remove specks before scaling up, which blurs them, and while there are fewer pixels.
-  const cleaned = found(cleanMatte(await predict(alpha ? overGray(image) : image)), image);
-  const full = await resize(cleaned, image.width, image.height);
+  const full = found(await predict(alpha ? overGray(image) : image), image);
   if (alpha) for (let i = 0; i < full.data.length; i++) full.data[i] = Math.min(full.data[i]!, alpha.data[i]!);
   return full;
 }
@@ -107,18 +109,20 @@ function overGray({ width, height, data }: RgbaImage): RgbaImage {
   return { width, height, data: flat };
 }
 
-/** The image stretched to the network's square, as planar RGB in its range of values. */
-async function networkInput(
-  { width, height, data }: RgbaImage,
-  { size, mean, std }: MatteManifest['input'],
-): Promise<Float32Array> {
-  const pixels = await sharp(data, { raw: { width, height, channels: 4 } })
+/** A part of an image stretched to [3·size·size] bytes of RGB. */
+function scaleToSquare({ width, height, data }: RgbaImage, part: Rectangle, size: number): Promise<Buffer> {
+  return sharp(data, { raw: { width, height, channels: 4 } })
+    .extract({ ...part })
     .removeAlpha()
     .resize(size, size, { fit: 'fill' })
     .raw()
     .toBuffer();
-  const count = size * size;
-  const planar = new Float32Array(3 * count);
+}
+
+/** RGB as planes, in the network's range of values. */
+function toPlanar(pixels: Uint8Array, { mean, std }: MatteManifest['input']): Float32Array {
+  const count = pixels.length / 3;
+  const planar = new Float32Array(pixels.length);
   for (let c = 0; c < 3; c++) {
     const offset = mean[c]!;
     const scale = 1 / std[c]!;
@@ -136,14 +140,4 @@ function toBytes(coverage: Float32Array): Uint8Array {
     bytes[i] = Math.round(255 * Math.min(1, Math.max(0, value)));
   }
   return bytes;
-}
-
-async function resize({ width, height, data }: Matte, toWidth: number, toHeight: number): Promise<Matte> {
-  const scaled = await sharp(data, { raw: { width, height, channels: 1 } })
-    // Mitchell rings less than Lanczos, whose halo of 5 % at a hard edge would become part of the object.
-    .resize(toWidth, toHeight, { fit: 'fill', kernel: 'mitchell' })
-    .extractChannel(0)
-    .raw()
-    .toBuffer();
-  return { width: toWidth, height: toHeight, data: scaled };
 }
