@@ -9,7 +9,7 @@ export type Look = (part: Rectangle, size: number) => Promise<SmallMatte>;
 /** Coverage from which a pixel of the first look belongs to the object. Low, because thin parts are faint in it. */
 const boxThreshold = 32;
 
-/** Space around the object in the close-up, as a share of its longer side: thin parts may reach beyond the first look. */
+/** Space around the object in the close-up, as a share of its longer side: the first look may miss thin ends. */
 const margin = 0.1;
 
 /**

@@ -1,4 +1,4 @@
-import { EngineError } from '../base/errors.js';
+import { BundleError, EngineError } from '../base/errors.js';
 import type { Matte, RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
 import type { Bundle } from '../bundle/load-bundle.js';
@@ -27,6 +27,10 @@ export async function openMattingNetwork(bundle: Bundle<MatteManifest>, open?: O
         const colors = await scaleToSquare(image, part, size);
         const tensor = { shape: [1, 3, size, size], data: toPlanar(colors, input) };
         const coverage = (await session.run({ [input.tensor]: tensor })).get(output)!;
+        if (coverage.length !== size * size) {
+          const found = `${coverage.length} values for an image of ${size} x ${size} pixels`;
+          throw new BundleError(`${bundle.manifest.name}: the output "${output}" has ${found}`);
+        }
         return { width: size, height: size, data: toBytes(coverage), colors };
       }),
     release: () => session.release(),
