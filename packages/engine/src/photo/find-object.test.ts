@@ -3,7 +3,7 @@ import type { Rectangle } from './enlarge-matte.js';
 import { findObject, type Look } from './find-object.js';
 
 const photo = { width: 800, height: 400, data: new Uint8Array(4 * 800 * 400).fill(255) };
-const input = { tensor: 'input', size: 256, mean: [0, 0, 0], std: [1, 1, 1] } as const;
+const input = { size: 256 };
 const quick = { locate: 64, closeUp: 128 };
 const whole = { left: 0, top: 0, width: 800, height: 400 };
 

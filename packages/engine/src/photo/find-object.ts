@@ -27,7 +27,7 @@ const maxSoftShare = 0.5;
  */
 export async function findObject(
   photo: RgbaImage,
-  { size, quick }: MatteManifest['input'],
+  { size, quick }: Pick<MatteManifest['input'], 'size' | 'quick'>,
   look: Look,
 ): Promise<Matte | undefined> {
   const whole = { left: 0, top: 0, width: photo.width, height: photo.height };
