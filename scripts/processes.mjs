@@ -88,5 +88,8 @@ export async function main(work) {
   } catch (error) {
     console.error(error instanceof Failed ? `\n${error.message}` : error);
     process.exitCode = 1;
+  } finally {
+    // A child process that still runs would keep this one from ending.
+    cleanUp();
   }
 }
