@@ -2,6 +2,7 @@
 //
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone: time and memory of each stage
+//                             both also next to another checkout: `npm run bench -- --against CHECKOUT`
 //   npm run bench api         the API with a million jobs, next to bare Express and SQLite's own commits
 //   npm run bench queue       the queue on SQLite and PostgreSQL, next to graphile-worker
 //   npm run bench hostile     one account while other accounts and anonymous callers attack the server
@@ -26,7 +27,8 @@ const benches = new Map([
   ['hostile', benchHostile],
   ['quality', benchQuality],
 ]);
-const name = process.argv[2] ?? 'server';
+const [first = 'server'] = process.argv.slice(2);
+const name = first.startsWith('-') ? 'server' : first;
 const bench = benches.get(name);
 
 await main(async (atEnd) => {

@@ -10,16 +10,20 @@ import { gen3dBin } from './repository.mjs';
  *
  * @param {import('./processes.mjs').AtEnd} atEnd
  * @param {readonly string[]} flags
- * @param {{ env?: NodeJS.ProcessEnv, enter?: readonly string[] }} [options] `env` is set for the server alone;
- *   `enter` is put before its command
+ * @param {{ env?: NodeJS.ProcessEnv, enter?: readonly string[], bin?: string }} [options] `env` is set for the server
+ *   alone; `enter` is put before its command; `bin` is the command line, by default that of this repository
  */
-export async function startThrowawayServer(atEnd, flags = [], { env: serverEnv = {}, enter = [] } = {}) {
+export async function startThrowawayServer(
+  atEnd,
+  flags = [],
+  { env: serverEnv = {}, enter = [], bin = gen3dBin } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   const dataDir = join(folder, 'data');
   const env = { ...envWithoutSettings(), GEN3D_CONFIG_DIR: join(folder, 'config'), GEN3D_DATA_DIR: dataDir };
 
-  const serve = [gen3dBin, 'serve', '--port', '0', '--data-dir', dataDir, ...flags];
+  const serve = [bin, 'serve', '--port', '0', '--data-dir', dataDir, ...flags];
   const [command = '', ...args] = [...enter, process.execPath, ...serve];
   const server = start(command, args, { env: { ...env, ...serverEnv }, stdio: ['ignore', 'pipe', 'pipe'] });
   const url = await listeningUrl(server);
@@ -42,7 +46,7 @@ export async function startThrowawayServer(atEnd, flags = [], { env: serverEnv =
      * @param {{ stderr?: 'pipe' | 'inherit' }} [options]
      */
     gen3d: (args, { stderr = 'pipe' } = {}) =>
-      start(process.execPath, [gen3dBin, ...args], { env, stdio: ['ignore', 'pipe', stderr] }).ended,
+      start(process.execPath, [bin, ...args], { env, stdio: ['ignore', 'pipe', stderr] }).ended,
     /** @param {number} [timeoutMs] */
     close: (timeoutMs) => stop(server, timeoutMs),
   };

@@ -1,21 +1,23 @@
 // Makes two models and measures the second, for engine.mjs: the first also compiles and loads the matting network.
 // In a separate process, because peak memory is counted per process.
 //
-//   node scripts/bench/engine-run.mjs '{ "bundle", "device", "resolution", "photo" }'
+//   node scripts/bench/engine-run.mjs '{ "checkout", "bundle", "device", "resolution", "photo" }'
 //
-// Prints { load, total, stages: { name: { seconds, megabytes } }, peak, triangles } as JSON.
+// `checkout` is the repository whose engine is measured. Without a resolution, its own default applies.
+//
+// Prints { load, total, stages: { name: { seconds, megabytes } }, peak, triangles, bytes } as JSON.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { Engine } from '../../packages/engine/dist/index.js';
-import { root } from '../repository.mjs';
+import { pathToFileURL } from 'node:url';
 import { peakMemory } from './process-memory.mjs';
 
-const { bundle, device, resolution, photo } = JSON.parse(process.argv[2]);
+const { checkout, bundle, device, resolution, photo } = JSON.parse(process.argv[2]);
+const { Engine } = await import(pathToFileURL(join(checkout, 'packages/engine/dist/index.js')).href);
 /** @param {number} since */
 const secondsSince = (since) => (performance.now() - since) / 1000;
 
 const loadStart = performance.now();
-const modelDirs = [join(root, 'models'), ...(bundle.includes('/') ? [dirname(bundle)] : [])];
+const modelDirs = [join(checkout, 'models'), ...(bundle.includes('/') ? [dirname(bundle)] : [])];
 const engine = await Engine.open({ bundle: basename(bundle), matte: 'isnet', device, modelDirs });
 const load = secondsSince(loadStart);
 const bytes = readFileSync(photo);
@@ -25,7 +27,7 @@ await engine.generate(bytes, { resolution });
 const peaks = [peakMemory('self') ?? 0];
 resetPeakMemory();
 const start = performance.now();
-const { stats } = await engine.generate(bytes, {
+const { glb, stats } = await engine.generate(bytes, {
   resolution,
   onProgress() {
     peaks.push(peakMemory('self') ?? 0);
@@ -39,7 +41,8 @@ const stages = Object.entries(stats.stageMs).map(([name, ms], stage) => [
   { seconds: ms / 1000, megabytes: peaks[stage + 1] },
 ]);
 const peak = Math.max(...peaks) || Math.round(process.resourceUsage().maxRSS / 1024);
-console.log(JSON.stringify({ load, total, stages: Object.fromEntries(stages), peak, triangles: stats.triangles }));
+const { triangles } = stats;
+console.log(JSON.stringify({ load, total, stages: Object.fromEntries(stages), peak, triangles, bytes: glb.length }));
 
 /** Sets the peak to the present memory: 5 in clear_refs, see proc(5). */
 function resetPeakMemory() {

@@ -5,15 +5,17 @@ import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failed, start } from '../processes.mjs';
 import { demoPhotos, root } from '../repository.mjs';
+import { checkouts, comparedPhotos, comparisonRounds, figureReader, printComparison } from './against.mjs';
 import { median, row } from './figures.mjs';
 
 /** @typedef {{ seconds: number, megabytes?: number }} Stage */
-/** @typedef {{ load: number, total: number, stages: Record<string, Stage>, peak: number, triangles: number }} Figures */
+/** @typedef {{ load: number, total: number, stages: Record<string, Stage>, peak: number, triangles: number, bytes?: number }} Figures */
 /** @typedef {{ labels: string[], command: string[] }} Run */
 
 /**
  *   npm run bench engine                                     the bundles of the repository, at three resolutions
  *   npm run bench engine -- --photos --resolution 256        each demo photo
+ *   npm run bench engine -- --against CHECKOUT               next to the engine of another checkout, which must be built
  *   npm run bench engine -- --bundle DIR --resolution 256 --reference TRIPOSR --checkpoint FOLDER [--python venv/bin/python]
  *
  * The last compares a bundle with TripoSR: a clone of it, and a folder with the `model.ckpt` and `config.yaml` that the
@@ -23,29 +25,38 @@ export async function benchEngine() {
   const { values } = parseArgs({
     args: process.argv.slice(3),
     options: {
-      bundle: { type: 'string', multiple: true, default: ['gen3d-base', 'inflate'] },
+      bundle: { type: 'string', multiple: true },
       device: { type: 'string', multiple: true, default: ['cpu'] },
-      resolution: { type: 'string', multiple: true, default: ['128', '256', '384'] },
+      resolution: { type: 'string', multiple: true },
       photo: { type: 'string', default: 'examples/photos/toy-truck.png' },
       photos: { type: 'boolean', default: false },
-      rounds: { type: 'string', default: '3' },
+      rounds: { type: 'string' },
+      against: { type: 'string' },
       reference: { type: 'string' },
       checkpoint: { type: 'string' },
       python: { type: 'string', default: 'python3' },
     },
   });
+  if (values.against) {
+    const { against, bundle, device, resolution, rounds } = values;
+    return compare(against, {
+      bundle: bundle?.[0] ?? 'gen3d-base',
+      device: device[0],
+      resolution: resolution?.[0],
+      rounds: Number(rounds ?? comparisonRounds),
+    });
+  }
   const photos = values.photos ? demoPhotos() : [resolve(values.photo)];
+  const bundles = values.bundle ?? ['gen3d-base', 'inflate'];
+  const resolutions = values.resolution ?? ['128', '256', '384'];
   /** @type {Run[]} */
   const runs = photos.flatMap((photo) =>
-    values.bundle.flatMap((nameOrPath) =>
+    bundles.flatMap((nameOrPath) =>
       values.device.flatMap((device) =>
-        values.resolution.map((resolution) => {
+        resolutions.map((resolution) => {
           const bundle = existsSync(nameOrPath) ? resolve(nameOrPath) : nameOrPath;
-          const request = JSON.stringify({ bundle, device, resolution: Number(resolution), photo });
-          return {
-            labels: [basename(photo), basename(bundle), device, resolution],
-            command: [process.execPath, join(import.meta.dirname, 'engine-run.mjs'), request],
-          };
+          const command = engineRun({ checkout: root, bundle, device, resolution: Number(resolution), photo });
+          return { labels: [basename(photo), basename(bundle), device, resolution], command };
         }),
       ),
     ),
@@ -53,7 +64,7 @@ export async function benchEngine() {
   if (values.reference) {
     if (!values.checkpoint)
       throw new Failed('--reference also needs --checkpoint FOLDER, with model.ckpt and config.yaml');
-    for (const resolution of values.resolution) {
+    for (const resolution of resolutions) {
       const script = join(root, 'scripts/models/triposr/time_reference.py');
       const args = [resolve(values.reference), resolve(values.checkpoint), photos[0], '--resolution', resolution];
       runs.push({
@@ -63,13 +74,63 @@ export async function benchEngine() {
     }
   }
 
-  // The runs take turns, so other programs on the machine slow them equally.
+  print(runs, await measure(runs, Number(values.rounds ?? 3)));
+}
+
+/**
+ * Prints the figures of another checkout's engine and of this one's.
+ *
+ * @param {string} against
+ * @param {{ bundle: string, device: string, resolution: string | undefined, rounds: number }} options
+ */
+async function compare(against, { bundle, device, resolution, rounds }) {
+  const cells = resolution === undefined ? undefined : Number(resolution);
+  const runs = comparedPhotos.flatMap((photo) =>
+    checkouts(against).map((checkout) => ({
+      labels: [basename(photo)],
+      command: engineRun({ checkout, bundle, device, resolution: cells, photo }),
+    })),
+  );
+  const measured = await measure(runs, rounds);
+  const resolutionText = resolution === undefined ? 'default resolution' : `${resolution} cells`;
+  console.log(`${bundle} on ${device}, ${resolutionText}, medians of ${rounds} rounds.\n`);
+  printComparison(
+    comparedPhotos.map((photo, index) => {
+      const [before, after] = [measured[2 * index], measured[2 * index + 1]];
+      const figure = figureReader(before, after);
+      const stages = new Set([...before, ...after].flatMap((figures) => Object.keys(figures.stages)));
+      return {
+        label: basename(photo),
+        figures: [
+          figure('total', ' s', 2, ({ total }) => total),
+          ...[...stages].map((name) => figure(name, ' s', 2, (figures) => figures.stages[name]?.seconds ?? Number.NaN)),
+          figure('peak memory', ' MB', 0, ({ peak }) => peak),
+          figure('triangles', '', 0, ({ triangles }) => triangles),
+          figure('GLB', ' kB', 0, ({ bytes }) => (bytes ?? Number.NaN) / 1000),
+        ],
+      };
+    }),
+  );
+}
+
+/**
+ * @param {{ checkout: string, bundle: string, device: string, resolution: number | undefined, photo: string }} request
+ */
+const engineRun = (request) => [process.execPath, join(import.meta.dirname, 'engine-run.mjs'), JSON.stringify(request)];
+
+/**
+ * The figures by run, then round. The runs take turns, so other programs on the machine slow them equally.
+ *
+ * @param {readonly Run[]} runs
+ * @param {number} rounds
+ */
+async function measure(runs, rounds) {
   /** @type {Figures[][]} */
   const measured = runs.map(() => []);
-  for (let round = 0; round < Number(values.rounds); round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [index, { command }] of runs.entries()) measured[index].push(await runOne(command));
   }
-  print(runs, measured);
+  return measured;
 }
 
 /**

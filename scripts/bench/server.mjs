@@ -1,20 +1,34 @@
 // The time from photo to GLB through a real server and the real command line, and the API's latency meanwhile.
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { Failed } from '../processes.mjs';
 import { demoPhotos } from '../repository.mjs';
 import { startThrowawayServer } from '../throwaway-server.mjs';
-import { quantile, row } from './figures.mjs';
+import { checkouts, comparedPhotos, comparisonRounds, figureReader, printComparison } from './against.mjs';
+import { quantile, row, sum } from './figures.mjs';
 import { nameOf, peakMemory, processTree } from './process-memory.mjs';
 
 const pollEveryMs = 50;
 
+// The text of /metrics is cached for a second.
+const metricsCacheMs = 1_100;
+
 /**
- * Prints the section `Photo to GLB, through the server and the command line` of docs/benchmarks.md.
+ * Prints the section `Photo to GLB` of docs/benchmarks.md:
+ *
+ *   npm run bench                         each demo photo
+ *   npm run bench -- --against CHECKOUT   next to another checkout, which must be built
  *
  * @param {import('../processes.mjs').AtEnd} atEnd
  */
 export async function benchServer(atEnd) {
+  const { values } = parseArgs({
+    // Without an argument, `npm run bench` passes no name of a benchmark either.
+    args: process.argv.slice(2).filter((argument) => argument !== 'server'),
+    options: { against: { type: 'string' }, rounds: { type: 'string' } },
+  });
+  if (values.against) return compare(atEnd, values.against, Number(values.rounds ?? comparisonRounds));
   // The reads of this script and of the command line stay within the default limit. Without it, none can be refused.
   const server = await startThrowawayServer(atEnd, ['--rate-limit', 'off']);
   const all = [];
@@ -32,6 +46,85 @@ export async function benchServer(atEnd) {
   console.log(`\nPeak memory of the runner process: ${peaks.length ? `${peaks.join(', ')} MB` : 'unknown'}`);
   console.log(`Peak memory of the API process: ${peakMemory(server.pid) ?? 'unknown'} MB`);
   await server.close();
+}
+
+/**
+ * Prints the figures of another checkout and of this one, which take turns.
+ *
+ * @param {import('../processes.mjs').AtEnd} atEnd
+ * @param {string} against
+ * @param {number} rounds
+ */
+async function compare(atEnd, against, rounds) {
+  /** @type {import('../throwaway-server.mjs').ThrowawayServer[]} */
+  const servers = [];
+  for (const checkout of checkouts(against)) {
+    const bin = join(checkout, 'packages/cli/bin/gen3d.js');
+    servers.push(await startThrowawayServer(atEnd, [], { bin }));
+  }
+  /** @type {JobFigures[][][]} by photo, checkout, round */
+  const measured = comparedPhotos.map(() => servers.map(() => []));
+  // The first round loads the matting network, and the server has no earlier jobs to estimate by.
+  for (let round = 0; round <= rounds; round++) {
+    for (const [photoIndex, photo] of comparedPhotos.entries()) {
+      for (const [index, server] of servers.entries()) {
+        const figures = await measureAlone(server, photo);
+        if (round > 0) measured[photoIndex][index].push(figures);
+      }
+    }
+  }
+  for (const server of servers) await server.close();
+  console.log(`\`gen3d create PHOTO --wait\`, medians of ${rounds} rounds.\n`);
+  printComparison(
+    comparedPhotos.map((photo, index) => {
+      const [before, after] = measured[index];
+      const figure = figureReader(before, after);
+      return {
+        label: basename(photo),
+        figures: [
+          figure('photo to GLB on disk', ' s', 2, ({ seconds }) => seconds),
+          figure('inference', ' s', 2, ({ inference }) => inference),
+          figure('overhead', ' s', 2, ({ seconds, inference }) => seconds - inference),
+          figure('requests', '', 0, ({ requests }) => requests),
+        ],
+      };
+    }),
+  );
+}
+
+/** @typedef {{ seconds: number, inference: number, requests: number }} JobFigures times in seconds */
+
+/**
+ * Runs `gen3d create --wait` with nothing else on the machine.
+ *
+ * @param {import('../throwaway-server.mjs').ThrowawayServer} server
+ * @param {string} photo
+ * @returns {Promise<JobFigures>}
+ */
+async function measureAlone({ url, folder, gen3d }, photo) {
+  const totals = async () => {
+    await sleep(metricsCacheMs);
+    const text = await (await fetch(`${url}/metrics`)).text();
+    /** @param {string} pattern */
+    const total = (pattern) =>
+      sum([...text.matchAll(new RegExp(`^gen3d_${pattern} (.+)$`, 'gm'))].map(([, value]) => Number(value)));
+    return {
+      inference: total('inference_duration_seconds_sum'),
+      // The API and the files, but not /metrics.
+      requests: total('http_request_duration_seconds_count\\{.*route="/(?:v1|assets)[^}]*\\}'),
+    };
+  };
+  const before = await totals();
+  const startedAt = performance.now();
+  const { code, stderr } = await gen3d(['create', photo, '--wait', '-o', join(folder, 'model.glb'), '--force']);
+  const seconds = (performance.now() - startedAt) / 1000;
+  if (code !== 0) throw new Failed(`gen3d create failed: ${stderr}`);
+  const after = await totals();
+  return {
+    seconds,
+    inference: after.inference - before.inference,
+    requests: after.requests - before.requests,
+  };
 }
 
 /**

@@ -83,7 +83,7 @@ describe('a client that follows the pauses', () => {
 });
 
 test('Retry-After is the whole seconds of the pause, 1 or 2, and alone when the end is unknown', () => {
-  expect(pollingHeaders(1_850)).toEqual({ 'retry-after': '1', 'retry-after-ms': '1850' });
+  expect(pollingHeaders(1_800)).toEqual({ 'retry-after': '1', 'retry-after-ms': '1850' });
   expect(pollingHeaders(600_000)).toEqual({ 'retry-after': '2', 'retry-after-ms': '5000' });
   expect(pollingHeaders(-3_000)).toEqual({ 'retry-after': '1', 'retry-after-ms': '1000' });
   expect(pollingHeaders(undefined)).toEqual({ 'retry-after': '2' });

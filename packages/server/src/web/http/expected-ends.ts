@@ -7,6 +7,8 @@ import type { JobMessage } from '../../work/processes/messages.js';
 export const queueHeadSize = 50;
 /** Few, because photos, bundles and devices change. */
 const keptJobs = 9;
+/** Added to the remaining time. Asking just before the end would cost another second. */
+const marginMs = 50;
 /** More running jobs than any machine has. Jobs that another process takes over never report their end. */
 const maxRunning = 1_000;
 
@@ -79,7 +81,7 @@ export function pauseMs(remainingMs: number): number {
 export function pollingHeaders(remainingMs: number | undefined): Record<string, string> {
   const maxSeconds = limits.pollMs.min / 1_000;
   if (remainingMs === undefined) return { 'retry-after': String(maxSeconds) };
-  const pause = pauseMs(remainingMs);
+  const pause = pauseMs(remainingMs + marginMs);
   return {
     'retry-after': String(Math.min(maxSeconds, Math.floor(pause / 1_000))),
     'retry-after-ms': String(pause),

@@ -3,8 +3,11 @@ import { quantile } from '../../base/quantile.js';
 
 /** Few, because photos, bundles and devices change. */
 const keptJobs = 9;
-/** The share of the last jobs that an estimate covers. A client that asks too early loses more than one that asks late. */
-const coveredShare = 0.8;
+/**
+ * The share of the last jobs that an estimate covers. A client that asks too early loses up to a second. Replaying the
+ * stage times of 24 jobs with different photos: 0.24 s from the end to the request in the median, 0.28 s with 0.8.
+ */
+const coveredShare = 0.7;
 /** Granularity of the reported progress, which limits the number of events per job. */
 const progressStep = 10;
 const progressSpan = progress.inferred - progress.inferring;
