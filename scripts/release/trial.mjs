@@ -34,6 +34,18 @@ const otherUser = 65_534;
 export async function tryPackages(tarballs, atEnd) {
   const trial = new Trial();
   atEnd(() => rmSync(trial.folder, { recursive: true, force: true }));
+  try {
+    return await tryIn(trial, tarballs);
+  } finally {
+    await trial.stopServer();
+  }
+}
+
+/**
+ * @param {Trial} trial
+ * @param {readonly string[]} tarballs
+ */
+async function tryIn(trial, tarballs) {
   const packages = trial.makeFolder('release');
   for (const tarball of tarballs) trial.copy(tarball, join(packages, basename(tarball)));
   const all = readdirSync(packages).map((name) => join('..', 'release', name));
@@ -44,7 +56,7 @@ export async function tryPackages(tarballs, atEnd) {
   trial.copy(join(root, 'examples/photos/toy-truck.png'), join(app, 'cutout.png'));
   const begun = performance.now();
   await trial.run('npm install ../release/*.tgz', ['npm', 'install', ...all], app);
-  let server = await trial.serve(app);
+  const url = await trial.serve(app);
   await trial.run('npx gen3d create photo.jpg --wait', ['npx', 'gen3d', 'create', 'photo.jpg', '--wait'], app);
   requireGlb(join(app, 'photo.glb'));
   console.log(`3 commands, ${secondsSince(begun)} to the first GLB`);
@@ -52,17 +64,16 @@ export async function tryPackages(tarballs, atEnd) {
   console.log('\nThe rest of the trial');
   await trial.run('npx gen3d doctor', ['npx', 'gen3d', 'doctor'], app);
   reportScripts(app);
-  await trySdk(trial, all, server.url);
+  await trySdk(trial, all, url);
   const { stdout } = await trial.run('npm sbom', ['npm', 'sbom', '--sbom-format', 'cyclonedx'], app);
-  await stop(server.program);
+  await trial.stopServer();
 
   rmSync(join(app, 'node_modules/@gen3d/model-isnet'), { recursive: true });
-  server = await trial.serve(app);
+  await trial.serve(app);
   await trial.run('npx gen3d create cutout.png --wait', ['npx', 'gen3d', 'create', 'cutout.png', '--wait'], app);
   requireGlb(join(app, 'cutout.glb'));
   await trial.requireHint('create', ['npx', 'gen3d', 'create', 'photo.jpg', '--wait', '--force'], app);
-  await stop(server.program);
-  requireHint('gen3d serve', server.program.output.stderr);
+  requireHint('gen3d serve', await trial.stopServer());
   return JSON.parse(stdout);
 }
 
@@ -78,6 +89,8 @@ function requireHint(command, output) {
 
 class Trial {
   folder = mkdtempSync(join(tmpdir(), 'gen3d-trial-'));
+  /** @type {import('../processes.mjs').Program | undefined} */
+  #server;
   #asOther = process.platform === 'linux' && process.getuid?.() === 0;
   #env;
 
@@ -173,10 +186,17 @@ class Trial {
   /** @param {string} app */
   async serve(app) {
     const begun = performance.now();
-    const program = this.start(['npx', 'gen3d', 'serve'], app);
-    const url = await listeningUrl(program);
+    this.#server = this.start(['npx', 'gen3d', 'serve'], app);
+    const url = await listeningUrl(this.#server);
     console.log(`${secondsSince(begun).padStart(8)}  npx gen3d serve`);
-    return { program, url };
+    return url;
+  }
+
+  /** Returns the server's log. */
+  async stopServer() {
+    if (!this.#server) return '';
+    await stop(this.#server);
+    return this.#server.output.stderr;
   }
 
   /**
@@ -237,7 +257,8 @@ gen3d.generate('mug.jpg').then(({ status }) => console.log(status));\n`,
     join(project, 'mug.cts'),
     `import { Gen3d } from '@gen3d/sdk';\nexport const client: Gen3d = new Gen3d();\n`,
   );
-  trial.copy(join(root, 'examples/photos/coffee-cup.jpg'), join(project, 'mug.jpg'));
+  // Small enough for the public test key.
+  trial.copy(join(root, 'examples/photos/painted-chair.jpg'), join(project, 'mug.jpg'));
 
   await trial.run('npm init -y', ['npm', 'init', '-y'], project);
   const sdk = tarballs.filter((path) => /gen3d-(schema|sdk)-/.test(path));
