@@ -7,6 +7,9 @@ import { Failed } from '../processes.mjs';
  * @property {ReadonlyArray<{ license?: { id?: string, name?: string }, expression?: string }>} [licenses]
  */
 
+/** Packages whose terms have no SPDX identifier. */
+const withNotice = ['@gen3d/model-isnet'];
+
 /**
  * A line for each package of a CycloneDX SBOM.
  *
@@ -16,7 +19,8 @@ import { Failed } from '../processes.mjs';
 export function licensesOf({ components }) {
   const lines = components.map(({ name, version, licenses = [] }) => {
     const names = licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name);
-    return { name: `${name} ${version}`, license: names.join(', ') };
+    const license = withNotice.includes(name) ? 'see its NOTICE.md' : names.join(', ');
+    return { name: `${name} ${version}`, license };
   });
   const unlicensed = lines.filter(({ license }) => license === '');
   if (unlicensed.length > 0) throw new Failed(`Without a license: ${unlicensed.map(({ name }) => name).join(', ')}`);

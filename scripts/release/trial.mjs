@@ -65,6 +65,8 @@ async function tryIn(trial, tarballs) {
   await trial.run('npx gen3d doctor', ['npx', 'gen3d', 'doctor'], app);
   reportScripts(app);
   await trySdk(trial, all, url);
+  // An SBOM needs the name and version of its subject.
+  await trial.run('npm pkg set', ['npm', 'pkg', 'set', 'name=gen3d-installation', 'version=0.0.0'], app);
   const { stdout } = await trial.run('npm sbom', ['npm', 'sbom', '--sbom-format', 'cyclonedx'], app);
   await trial.stopServer();
 
