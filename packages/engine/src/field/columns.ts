@@ -89,11 +89,11 @@ export function columnsField(
   const count = size * size;
   const halfDepth = decoder.halfWidth * decoder.halfDepth;
   const halfTangent = decoder.halfWidth / camera.distance;
-  const weights = smoothingWeights(raw.frontDepth, coarseMatte, size);
-  const frontDepth = smoothed(raw.frontDepth, weights, size);
-  const occupancy = withExpectedVolume(smoothed(raw.occupancy, weights, size), coarseMatte);
+  const filter = bilateralFilter(raw.frontDepth, coarseMatte, size);
+  const frontDepth = smoothed(raw.frontDepth, filter);
+  const occupancy = withExpectedVolume(smoothed(raw.occupancy, filter), coarseMatte);
   const front = upsampleInside(frontDepth, coarseMatte, size);
-  const backColor = raw.backColor && smoothed(raw.backColor, weights, size);
+  const backColor = raw.backColor && smoothed(raw.backColor, filter);
   const outline = signedDistance(fineMatte, outlineSize);
   // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
   const outlineScale = size / outlineSize;
@@ -154,24 +154,32 @@ function mirrorRows(channels: Float32Array, size: number): Float32Array {
 
 const mean = (a: Float32Array, b: Float32Array) => a.map((value, i) => (value + b[i]!) / 2);
 
+/** Each pixel's 3x3 neighborhood, and the weights of its pixels: [9·S·S] each. */
+interface Filter {
+  readonly neighbors: Int32Array;
+  readonly weights: Float32Array;
+}
+
 /**
- * Weights of each pixel's 3x3 neighborhood, [9·S·S]: a bilateral filter whose range is a few voxels of depth. It evens
- * out the staircase that a network learns from voxels, and keeps the steps between parts.
+ * A bilateral filter whose range is a few voxels of depth. It evens out the staircase that a network learns from voxels,
+ * and keeps the steps between parts.
  */
-function smoothingWeights(depth: Float32Array, matte: Float32Array, size: number): Float32Array {
+function bilateralFilter(depth: Float32Array, matte: Float32Array, size: number): Filter {
   const range = 0.08;
+  const neighbors = new Int32Array(9 * size * size);
   const weights = new Float32Array(9 * size * size);
   for (let i = 0; i < depth.length; i++) {
     let total = 0;
     for (let n = 0; n < 9; n++) {
       const j = neighbor(i, n, size);
       const apart = (depth[j]! - depth[i]!) / range;
+      neighbors[9 * i + n] = j;
       weights[9 * i + n] = (0.02 + matte[j]!) * Math.exp(-apart * apart);
       total += weights[9 * i + n]!;
     }
     for (let n = 0; n < 9; n++) weights[9 * i + n]! /= total;
   }
-  return weights;
+  return { neighbors, weights };
 }
 
 /** The n-th pixel of the 3x3 neighborhood of i, or i itself beyond the border. */
@@ -182,14 +190,13 @@ function neighbor(i: number, n: number, size: number): number {
 }
 
 /** Filters each [S·S] channel, once: a second pass would round sharp edges. */
-function smoothed(channels: Float32Array, weights: Float32Array, size: number): Float32Array {
-  const count = size * size;
-  const around = Int32Array.from({ length: 9 * count }, (_, k) => neighbor(Math.floor(k / 9), k % 9, size));
+function smoothed(channels: Float32Array, { neighbors, weights }: Filter): Float32Array {
+  const count = weights.length / 9;
   const filtered = new Float32Array(channels.length);
   for (let first = 0; first < channels.length; first += count) {
     for (let i = 0; i < count; i++) {
       let sum = 0;
-      for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * channels[first + around[k]!]!;
+      for (let k = 9 * i; k < 9 * i + 9; k++) sum += weights[k]! * channels[first + neighbors[k]!]!;
       filtered[first + i] = sum;
     }
   }
