@@ -7,10 +7,9 @@ WORKDIR /src
 COPY . .
 # Compiles SQLite's addon where no prebuilt one fits; this image has the compiler, those below do not.
 RUN node scripts/pnpm.mjs install --frozen-lockfile && npm run build && npm run pack
-# Then without the sources and objects that only compiling SQLite's addon needs.
+# Compiling SQLite's addon leaves 25 MB of sources and objects.
 RUN npm install --prefix /app --no-audit --no-fund release/*.tgz \
-  && rm -rf /app/node_modules/better-sqlite3/deps /app/node_modules/better-sqlite3/src \
-  && find /app/node_modules/better-sqlite3/build -type f ! -name better_sqlite3.node -delete
+  && cd /app/node_modules/better-sqlite3 && rm -rf deps src build/Release/obj* build/Release/*.a
 
 FROM build AS cuda-libraries
 # onnxruntime's CUDA libraries are not in an npm package. Its own script downloads them to where it looks for them.

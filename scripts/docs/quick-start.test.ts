@@ -160,12 +160,12 @@ function blockWith(blocks: readonly Block[], words: string): string {
   return found.text;
 }
 
-/** The line without its comment. */
+/** The first line that starts with these words, without its comment. */
 function lineWith(blocks: readonly Block[], words: string): string {
-  const line = blockWith(blocks, words)
-    .split('\n')
-    .find((one) => one.startsWith(words.trimEnd()));
-  return (line ?? '').replace(/\s+#.*$/, '');
+  const lines = blocks.filter(({ language }) => language === 'sh').flatMap(({ text }) => text.split('\n'));
+  const line = lines.find((one) => one.startsWith(words));
+  if (line === undefined) throw new Error(`No line starts with "${words}"`);
+  return line.replace(/\s+#.*$/, '');
 }
 
 /** Defines the alias in the clone, as in the README, and uses it in another folder. Bash expands aliases line by line. */
