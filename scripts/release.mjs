@@ -40,8 +40,9 @@ await main(async (atEnd) => {
 });
 
 /** @param {string} tarball */
-const checksumLine = (tarball) =>
-  `${createHash('sha256').update(readFileSync(tarball)).digest('hex')}  ${tarball.slice(folder.length + 1)}\n`;
+function checksumLine(tarball) {
+  return `${createHash('sha256').update(readFileSync(tarball)).digest('hex')}  ${tarball.slice(folder.length + 1)}\n`;
+}
 
 /**
  * Publishes the versions that are not on the registry yet. Models and onnxruntime often are.
