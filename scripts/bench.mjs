@@ -4,6 +4,7 @@
 //   npm run bench engine      the engine alone: time and memory of each stage
 //                             both also next to another checkout: `npm run bench -- --against CHECKOUT`
 //   npm run bench api         the API with a million jobs, next to bare Express and SQLite's own commits
+//   npm run bench matting     matting at several sizes, on photos with a known matte: models/isnet/README.md
 //   npm run bench queue       the queue on SQLite and PostgreSQL, next to graphile-worker
 //   npm run bench hostile     one account while other accounts and anonymous callers attack the server
 //   npm run bench quality     how closely the models match the photographed objects: docs/quality.md
@@ -11,6 +12,7 @@ import { cpus, totalmem } from 'node:os';
 import { benchApi } from './bench/api.mjs';
 import { benchEngine } from './bench/engine.mjs';
 import { benchHostile } from './bench/hostile.mjs';
+import { benchMatting } from './bench/matting.mjs';
 import { benchQuality } from './bench/quality.mjs';
 import { benchQueue } from './bench/queue.mjs';
 import { benchServer } from './bench/server.mjs';
@@ -26,6 +28,7 @@ const benches = new Map([
   ['queue', benchQueue],
   ['hostile', benchHostile],
   ['quality', benchQuality],
+  ['matting', benchMatting],
 ]);
 const [first = 'server'] = process.argv.slice(2);
 const name = first.startsWith('-') ? 'server' : first;

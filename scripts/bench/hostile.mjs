@@ -23,7 +23,7 @@ import { checkRecords } from './hostile/records.mjs';
 import { call, portOf, serveImages } from './hostile/requests.mjs';
 import { silentNameServer } from './hostile/silent-name-server.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
-import { buildServerSources } from './server-sources.mjs';
+import { buildSources } from './sources.mjs';
 
 const accountNames = ['A', 'B', 'C', 'D1', 'D2', 'D3', 'D4', 'E'];
 /** Accounts with events that go to a receiver that responds. */
@@ -157,7 +157,7 @@ export async function benchHostile(atEnd) {
 async function startAll(atEnd, databaseKind) {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-bench-hostile-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
-  const { open } = await buildServerSources(atEnd, {
+  const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
     open: 'src/data/db/open.ts',

@@ -10,7 +10,7 @@ import { Failed, main, start, stop } from '../processes.mjs';
 import { gen3dBin } from '../repository.mjs';
 import { listeningUrl, startThrowawayServer } from '../throwaway-server.mjs';
 import { createPostgresDatabase, queryPostgres, Sqlite, seededUlid } from './databases.mjs';
-import { buildServerSources } from './server-sources.mjs';
+import { buildSources } from './sources.mjs';
 
 const jobCount = Number(process.argv[2] ?? 100_000);
 const openJobs = 500;
@@ -18,7 +18,7 @@ const waitingEvents = jobCount / 20;
 const dayMs = 24 * 3_600_000;
 
 await main(async (atEnd) => {
-  const { open } = await buildServerSources(atEnd, { cluster: 'test/postgres/cluster.ts' });
+  const { open } = await buildSources(atEnd, 'server', { cluster: 'test/postgres/cluster.ts' });
   const { startCluster } = await open('cluster');
   console.log(`${cpus()[0]?.model}, ${cpus().length} cores, Node ${process.version}`);
   // Other programs on the machine slow everything here.

@@ -8,7 +8,7 @@ import { Failed } from '../processes.mjs';
 import { createPostgresDatabase, queryPostgres, Sqlite } from './databases.mjs';
 import { median, quantile, row, sum } from './figures.mjs';
 import { longQueue, measureLongQueue, numbers } from './long-queue.mjs';
-import { buildServerSources } from './server-sources.mjs';
+import { buildSources } from './sources.mjs';
 
 const workerFile = join(import.meta.dirname, 'queue-worker.mjs');
 const workerCounts = [1, 2, 4, 8];
@@ -36,7 +36,7 @@ const systemNames = /** @type {System[]} */ (Object.keys(systems));
  * @param {import('../processes.mjs').AtEnd} atEnd
  */
 export async function benchQueue(atEnd) {
-  const { code, open } = await buildServerSources(atEnd, {
+  const { code, open } = await buildSources(atEnd, 'server', {
     claim: 'src/data/jobs/claim.ts',
     create: 'src/data/jobs/create.ts',
     group: 'src/data/db/group-commit.ts',
