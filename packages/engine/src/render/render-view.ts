@@ -2,7 +2,7 @@ import type { RgbaImage } from '../base/image.js';
 import type { TexturedMesh } from '../base/mesh.js';
 import { byteOfLinear, linearImage } from '../base/srgb.js';
 import { type Raster, rasterize } from './rasterize.js';
-import { shadeObject } from './shade.js';
+import { ObjectShader } from './shade.js';
 import { floorShare, type Studio, setUpStudio } from './studio.js';
 import { orbitView, type View } from './view.js';
 
@@ -39,12 +39,12 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
   });
   const raster = rasterize(mesh, fine, { cullBackFaces: true });
   const studio = setUpStudio(mesh, yawRadians);
-  const object = shadeObject(mesh, linearImage(baseColor), raster, studio, supersample);
-  return develop(object, raster, fine, studio, options);
+  const shader = new ObjectShader(mesh, linearImage(baseColor), raster, studio, supersample);
+  return develop(shader, raster, fine, studio, options);
 }
 
 /** Averages the samples of each pixel over the backdrop, in linear light. */
-function develop(object: Float32Array, raster: Raster, fine: View, studio: Studio, options: RenderOptions): RgbaImage {
+function develop(shader: ObjectShader, raster: Raster, fine: View, studio: Studio, options: RenderOptions): RgbaImage {
   const { width, height, supersample } = options;
   const samples = supersample * supersample;
   const data = new Uint8Array(4 * width * height);
@@ -59,9 +59,10 @@ function develop(object: Float32Array, raster: Raster, fine: View, studio: Studi
         for (let sample = first; sample < first + supersample; sample++) {
           if (raster.triangle[sample]! < 0) continue;
           free--;
-          red += object[3 * sample]!;
-          green += object[3 * sample + 1]!;
-          blue += object[3 * sample + 2]!;
+          shader.shade(sample);
+          red += shader.color[0]!;
+          green += shader.color[1]!;
+          blue += shader.color[2]!;
         }
       }
       const behind =

@@ -10,33 +10,39 @@ const sameSurfaceCosine = 0.98;
 const sameSurfaceRadii = 0.02;
 
 /**
- * The color of every sample of `raster` that hit the mesh, in linear light, Float32Array [3·width·height].
+ * The color of each sample of a raster that hit the mesh.
  *
  * Light changes slowly, unlike texture and silhouettes. So light is gathered once for a block of `block` x `block`
  * samples, and again only where the block straddles an edge, while texture is read for each sample.
  */
-export function shadeObject(
-  mesh: TexturedMesh,
-  baseColor: LinearImage,
-  raster: Raster,
-  studio: Studio,
-  block: number,
-): Float32Array {
-  const { points, normals, pointOf } = litPoints(mesh, raster, sameSurfaceRadii * studio.radius, block);
-  const light = gatherLight(studio, points, normals);
-  const colors = new Float32Array(3 * raster.width * raster.height);
-  const uv = new Float64Array(2);
-  const color = new Float64Array(3);
-  for (let sample = 0; sample < pointOf.length; sample++) {
-    if (raster.triangle[sample]! < 0) continue;
-    interpolate(mesh.uvs, mesh, raster, sample, uv);
-    sampleColor(baseColor, uv[0]!, uv[1]!, color);
-    const point = 3 * pointOf[sample]!;
-    colors[3 * sample] = color[0]! * light[point]!;
-    colors[3 * sample + 1] = color[1]! * light[point + 1]!;
-    colors[3 * sample + 2] = color[2]! * light[point + 2]!;
+export class ObjectShader {
+  /** Linear color of the sample that was shaded last. */
+  readonly color = new Float64Array(3);
+  readonly #mesh: TexturedMesh;
+  readonly #baseColor: LinearImage;
+  readonly #raster: Raster;
+  readonly #pointOf: Uint32Array;
+  readonly #light: Float32Array;
+  readonly #uv = new Float64Array(2);
+
+  constructor(mesh: TexturedMesh, baseColor: LinearImage, raster: Raster, studio: Studio, block: number) {
+    const { points, normals, pointOf } = litPoints(mesh, raster, sameSurfaceRadii * studio.radius, block);
+    this.#mesh = mesh;
+    this.#baseColor = baseColor;
+    this.#raster = raster;
+    this.#pointOf = pointOf;
+    this.#light = gatherLight(studio, points, normals);
   }
-  return colors;
+
+  /** @param sample one that hit the mesh */
+  shade(sample: number): void {
+    interpolate(this.#mesh.uvs, this.#mesh, this.#raster, sample, this.#uv);
+    sampleColor(this.#baseColor, this.#uv[0]!, this.#uv[1]!, this.color);
+    const point = 3 * this.#pointOf[sample]!;
+    this.color[0]! *= this.#light[point]!;
+    this.color[1]! *= this.#light[point + 1]!;
+    this.color[2]! *= this.#light[point + 2]!;
+  }
 }
 
 interface LitPoints {

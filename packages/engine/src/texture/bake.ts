@@ -137,7 +137,9 @@ function lookAtVertices(
     vertices.y[i] = projection.y;
     vertices.away[i] = projection.away;
     sampleColor(photo, projection.x, projection.y, color);
-    vertices.colors.set(color, p);
+    vertices.colors[p] = color[0]!;
+    vertices.colors[p + 1] = color[1]!;
+    vertices.colors[p + 2] = color[2]!;
   }
   return vertices;
 }

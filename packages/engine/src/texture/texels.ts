@@ -76,8 +76,9 @@ function cover({ indices, uvs }: TexturedMesh, size: number, reach: number, texe
     const cy = uvs[c + 1]! * size;
     const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
     if (Math.abs(area) < 1e-9) continue;
-    // A barycentric weight changes by 1 / area, times the edge's length, over one texel.
-    const slack = reach / Math.abs(area);
+    // A barycentric weight changes by this, times the edge's length, over one texel.
+    const scale = 1 / area;
+    const slack = reach * Math.abs(scale);
     const minA = -slack * distance(bx, by, cx, cy);
     const minB = -slack * distance(cx, cy, ax, ay);
     const minC = -slack * distance(ax, ay, bx, by);
@@ -91,8 +92,8 @@ function cover({ indices, uvs }: TexturedMesh, size: number, reach: number, texe
         const texel = row * size + column;
         if (triangleOf[texel]! >= 0) continue;
         const x = column + 0.5;
-        const weightA = ((bx - x) * (cy - y) - (by - y) * (cx - x)) / area;
-        const weightB = ((cx - x) * (ay - y) - (cy - y) * (ax - x)) / area;
+        const weightA = ((bx - x) * (cy - y) - (by - y) * (cx - x)) * scale;
+        const weightB = ((cx - x) * (ay - y) - (cy - y) * (ax - x)) * scale;
         const weightC = 1 - weightA - weightB;
         if (weightA < minA || weightB < minB || weightC < minC) continue;
         triangleOf[texel] = t;
