@@ -92,29 +92,40 @@ export function gatherLight({ lamps, floor, radius }: Studio, points: Float32Arr
 /** The light [3·N] that reaches points [3·N] from the lamps directly. One lamp at a time keeps its map in the cache. */
 function lightOf(lamps: readonly Lamp[], points: Float32Array, normals: Float32Array): Float32Array {
   const light = new Float32Array(points.length);
-  for (const { direction, color, view, shadows } of lamps) {
-    const [towardsX, towardsY, towardsZ] = direction;
-    const [red, green, blue] = color;
-    const [eyeX, eyeY, eyeZ] = view.eye;
-    const [rightX, rightY, rightZ, upX, upY, upZ] = view.rotation;
-    const [centerX, centerY] = view.principalPoint;
-    for (let i = 0; i < points.length; i += 3) {
-      const cosine = towardsX * normals[i]! + towardsY * normals[i + 1]! + towardsZ * normals[i + 2]!;
-      if (cosine <= 0) continue;
-      const x = points[i]! - eyeX;
-      const y = points[i + 1]! - eyeY;
-      const z = points[i + 2]! - eyeZ;
-      const depth = -(towardsX * x + towardsY * y + towardsZ * z);
-      const scale = view.focalLength / depth;
-      const column = centerX + scale * (rightX * x + rightY * y + rightZ * z);
-      const row = centerY - scale * (upX * x + upY * y + upZ * z);
-      const received = cosine * visibleShare(shadows, column, row, depth);
-      light[i]! += received * red;
-      light[i + 1]! += received * green;
-      light[i + 2]! += received * blue;
-    }
-  }
+  for (const lamp of lamps) addLight(lamp, points, normals, light);
   return light;
+}
+
+/**
+ * A function for one lamp, because V8 optimizes functions between their calls: the first model's light takes 80 ms
+ * instead of 115 ms.
+ */
+function addLight(
+  { direction, color, view, shadows }: Lamp,
+  points: Float32Array,
+  normals: Float32Array,
+  light: Float32Array,
+): void {
+  const [towardsX, towardsY, towardsZ] = direction;
+  const [red, green, blue] = color;
+  const [eyeX, eyeY, eyeZ] = view.eye;
+  const [rightX, rightY, rightZ, upX, upY, upZ] = view.rotation;
+  const [centerX, centerY] = view.principalPoint;
+  for (let i = 0; i < points.length; i += 3) {
+    const cosine = towardsX * normals[i]! + towardsY * normals[i + 1]! + towardsZ * normals[i + 2]!;
+    if (cosine <= 0) continue;
+    const x = points[i]! - eyeX;
+    const y = points[i + 1]! - eyeY;
+    const z = points[i + 2]! - eyeZ;
+    const depth = -(towardsX * x + towardsY * y + towardsZ * z);
+    const scale = view.focalLength / depth;
+    const column = centerX + scale * (rightX * x + rightY * y + rightZ * z);
+    const row = centerY - scale * (upX * x + upY * y + upZ * z);
+    const received = cosine * visibleShare(shadows, column, row, depth);
+    light[i]! += received * red;
+    light[i + 1]! += received * green;
+    light[i + 2]! += received * blue;
+  }
 }
 
 /**
