@@ -3,10 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 const { packageManager } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-// On Windows npx is a .cmd file, which Node starts only through a shell.
-const { status, error } = spawnSync('npx', ['--yes', packageManager, ...process.argv.slice(2)], {
+const onWindows = process.platform === 'win32';
+// On Windows npx is a .cmd file, which Node starts only through a shell. Node does not quote arguments for it.
+const args = process.argv.slice(2).map((arg) => (onWindows && /\s/.test(arg) ? `"${arg}"` : arg));
+const { status, error } = spawnSync('npx', ['--yes', packageManager, ...args], {
   stdio: 'inherit',
-  shell: process.platform === 'win32',
+  shell: onWindows,
 });
 if (error) throw error;
 process.exit(status ?? 1);

@@ -1,5 +1,5 @@
 // Child processes that never outlive the script, however it ends.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 
 const onWindows = process.platform === 'win32';
 /** @type {Set<import('node:child_process').ChildProcess>} */
@@ -48,7 +48,9 @@ export function start(command, args, { shell = false, ...options } = {}) {
  */
 export async function stop({ child, ended }, timeoutMs = 10_000) {
   if (!running.has(child)) return;
-  child.kill('SIGTERM');
+  // On Windows, a SIGTERM would terminate it without notice. `gen3d` ends on this message as on SIGTERM.
+  if (onWindows && child.connected) child.send('shutdown');
+  else child.kill('SIGTERM');
   const timer = setTimeout(() => kill(child), timeoutMs);
   await ended.catch(() => {});
   clearTimeout(timer);
@@ -57,7 +59,9 @@ export async function stop({ child, ended }, timeoutMs = 10_000) {
 /** @param {import('node:child_process').ChildProcess} child */
 function kill(child) {
   try {
-    if (onWindows || child.pid === undefined) child.kill('SIGKILL');
+    if (child.pid === undefined) return;
+    // Windows has no process groups. `/t` also ends the child processes.
+    if (onWindows) spawnSync('taskkill', ['/pid', String(child.pid), '/t', '/f']);
     else process.kill(-child.pid, 'SIGKILL');
   } catch {
     // It has already ended.

@@ -19,13 +19,16 @@ export async function startThrowawayServer(
   { env: serverEnv = {}, enter = [], bin = gen3dBin } = {},
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-'));
-  atEnd(() => rmSync(folder, { recursive: true, force: true }));
+  atEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   const dataDir = join(folder, 'data');
   const env = { ...envWithoutSettings(), GEN3D_CONFIG_DIR: join(folder, 'config'), GEN3D_DATA_DIR: dataDir };
 
   const serve = [bin, 'serve', '--port', '0', '--data-dir', dataDir, ...flags];
   const [command = '', ...args] = [...enter, process.execPath, ...serve];
-  const server = start(command, args, { env: { ...env, ...serverEnv }, stdio: ['ignore', 'pipe', 'pipe'] });
+  // On Windows, `stop` needs a channel to end the server gracefully.
+  /** @type {import('node:child_process').StdioOptions} */
+  const stdio = ['ignore', 'pipe', 'pipe', ...(process.platform === 'win32' ? [/** @type {const} */ ('ipc')] : [])];
+  const server = start(command, args, { env: { ...env, ...serverEnv }, stdio });
   const url = await listeningUrl(server);
   const { servers } = JSON.parse(readFileSync(join(env.GEN3D_CONFIG_DIR, 'profile.json'), 'utf8'));
 

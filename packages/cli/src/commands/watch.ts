@@ -16,7 +16,7 @@ import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
 import { aborted } from '../exit/interruption.js';
 import { downloadModel } from '../jobs/job.js';
-import { modelPath } from '../jobs/output-file.js';
+import { modelPath, pathKey } from '../jobs/output-file.js';
 import { shrinkToLimit } from '../jobs/photo-input.js';
 import { photoExtensions, watchFolder } from '../jobs/watched-folder.js';
 import { bytes, count, duration } from '../terminal/format.js';
@@ -124,11 +124,11 @@ class PhotoQueue {
     const name = basename(photo);
     const model = modelPath(photo);
     try {
-      const other = this.#photoOfModel.get(model) ?? photo;
+      const other = this.#photoOfModel.get(pathKey(model)) ?? photo;
       if (other !== photo && existsSync(other)) {
         throw new UsageError(`would become ${basename(model)}, like ${basename(other)}. Rename one of them`);
       }
-      this.#photoOfModel.set(model, photo);
+      this.#photoOfModel.set(pathKey(model), photo);
       if (!existsSync(model)) await this.#createModelWithRetries(photo, model);
     } catch (error) {
       if (this.#signal.aborted) return;

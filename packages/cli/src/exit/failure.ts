@@ -109,11 +109,17 @@ const explainedErrors: ReadonlySet<string> = new Set([
 const isExpected = (error: unknown): error is Error =>
   error instanceof Error && (explainedErrors.has(error.name) || 'syscall' in error);
 
-/** Replaces the error of a port that is in use with a UsageError. */
+/** Replaces the error of a port that cannot be used with a UsageError. */
 export function explainPort(error: unknown, port: number, command: string): unknown {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
-  return new UsageError(
-    `Port ${port} is already in use, perhaps by another \`${command}\`. Choose another port with --port, or any free one with --port 0`,
-    { cause: error },
-  );
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  // Windows reserves ranges of ports, for example for Hyper-V. Elsewhere, ports below 1024 need privileges.
+  const problems: Record<string, string> = {
+    EADDRINUSE: `is already in use, perhaps by another \`${command}\``,
+    EACCES: 'is reserved by the system, or needs privileges',
+  };
+  const problem = problems[String(code)];
+  if (problem === undefined) return error;
+  return new UsageError(`Port ${port} ${problem}. Choose another port with --port, or any free one with --port 0`, {
+    cause: error,
+  });
 }

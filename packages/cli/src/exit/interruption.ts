@@ -1,8 +1,14 @@
 import { once } from 'node:events';
 import { exitCode, Interrupted } from './failure.js';
 
+/** SIGBREAK is Ctrl-Break on Windows. */
+const signals = ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const;
+
 /**
  * Runs `work` with a signal that Ctrl-C or SIGTERM aborts with an `Interrupted`. A second Ctrl-C exits immediately.
+ *
+ * On Windows, a SIGTERM from another process terminates this one without notice. A parent process that has an IPC channel
+ * to it can send the message `shutdown` instead, as PM2 does.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
@@ -11,13 +17,16 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
     if (controller.signal.aborted) process.exit(exitCode.interrupted);
     controller.abort(new Interrupted());
   };
-  process.on('SIGINT', interrupt);
-  process.on('SIGTERM', interrupt);
+  const receive = (message: unknown) => {
+    if (message === 'shutdown') interrupt();
+  };
+  for (const signal of signals) process.on(signal, interrupt);
+  process.on('message', receive);
   try {
     return await work(controller.signal);
   } finally {
-    process.off('SIGINT', interrupt);
-    process.off('SIGTERM', interrupt);
+    for (const signal of signals) process.off(signal, interrupt);
+    process.off('message', receive);
   }
 }
 

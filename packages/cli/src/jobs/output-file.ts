@@ -26,12 +26,19 @@ export function modelPath(image: string): string {
 
 const stem = (name: string) => name.slice(0, name.length - extname(name).length) || 'model';
 
-/** A file name from an untrusted URL, without separators, leading dots and shell metacharacters. */
+/** A file name from an untrusted URL, without separators, leading dots, shell metacharacters and devices of Windows. */
 const safeName = (name: string) =>
   name
     .replace(/%[0-9a-f]{2}/gi, '-')
     .replace(/[^\w.-]+/g, '-')
-    .replace(/^[.-]+/, '');
+    .replace(/^[.-]+/, '')
+    .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
+
+/** Equal for two paths of one file. macOS and Windows usually ignore the case of letters. */
+export function pathKey(path: string, platform = process.platform): string {
+  const absolute = resolve(path);
+  return platform === 'darwin' || platform === 'win32' ? absolute.toLowerCase() : absolute;
+}
 
 /**
  * Decides the output paths before any job is created, because a model that cannot be written would still be charged.
@@ -45,13 +52,13 @@ export async function planOutputs(
   const { paths, folder } = await outputPaths(names, output);
   const indexes = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
-    const other = indexes.get(resolve(path));
+    const other = indexes.get(pathKey(path));
     if (other !== undefined) {
       throw new UsageError(
         `${names[other]} and ${names[index]} would both be written to ${path}. Use two commands with different -o`,
       );
     }
-    indexes.set(resolve(path), index);
+    indexes.set(pathKey(path), index);
     if (!force && existsSync(path)) throw existsError(path);
   }
   // Created after the checks above, so that a failed check leaves no empty folder.
@@ -126,10 +133,24 @@ export async function writeOutput(path: string, content: Uint8Array, force = fal
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.part`);
   try {
     await writeFile(draft, content, { flag: 'wx' });
-    if (force) await rename(draft, path);
+    if (force) await replace(draft, path);
     else await linkNew(draft, path);
   } finally {
     await rm(draft, { force: true });
+  }
+}
+
+async function replace(draft: string, path: string): Promise<void> {
+  try {
+    await rename(draft, path);
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    if (code !== 'EPERM' && code !== 'EBUSY') throw cause;
+    // Windows refuses to replace a file that a viewer has open.
+    throw new UsageError(
+      `Cannot replace ${path}. Close the programs that have it open, or write to another path with -o`,
+      { cause },
+    );
   }
 }
 

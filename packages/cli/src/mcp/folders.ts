@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import systemPath, { basename, dirname, join, resolve } from 'node:path';
 import { UsageError } from '../exit/failure.js';
 
 /**
@@ -55,7 +55,9 @@ export class Folders {
   }
 }
 
-function isInside(path: string, folder: string): boolean {
+/** `path` and `folder` are absolute, without symbolic links. */
+export function isInside(path: string, folder: string, { isAbsolute, relative, sep } = systemPath): boolean {
   const inner = relative(folder, path);
-  return inner !== '' && inner !== '..' && !inner.startsWith(`..${sep}`) && resolve(folder, inner) === path;
+  // On another drive of Windows, the relative path is absolute.
+  return inner !== '' && inner !== '..' && !inner.startsWith(`..${sep}`) && !isAbsolute(inner);
 }

@@ -38,6 +38,8 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 
-/** Quotes a path for a shell, if necessary. */
-export const shellWord = (path: string): string =>
-  /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+/** Quotes a path for a shell, if necessary: on Windows for both cmd and PowerShell, which no path can break out of. */
+export function shellWord(path: string, platform = process.platform): string {
+  if (platform === 'win32') return /^[\w.\\/:-]+$/.test(path) ? path : `"${path}"`;
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

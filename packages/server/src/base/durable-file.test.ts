@@ -28,35 +28,38 @@ test('a failed sync rejects all concurrent callers, and the next call tries agai
   await expect(syncFolder(folder)).resolves.toBeUndefined();
 });
 
-describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system: %s', (system) => {
-  const link =
-    system === 'with hard links'
-      ? undefined
-      : () => {
-          throw Object.assign(new Error(`${system}: link`), { code: system });
-        };
+describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR'])(
+  'on a file system: %s',
+  (system) => {
+    const link =
+      system === 'with hard links'
+        ? undefined
+        : () => {
+            throw Object.assign(new Error(`${system}: link`), { code: system });
+          };
 
-  test('a draft is renamed, and nothing else is left', async () => {
-    const folder = await temporaryFolder();
-    await writeFile(join(folder, '.draft'), 'whole');
-    publishNew(join(folder, '.draft'), join(folder, 'file'), link);
-    expect(await readdir(folder)).toEqual(['file']);
-    expect(await readFile(join(folder, 'file'), 'utf8')).toBe('whole');
-  });
+    test('a draft is renamed, and nothing else is left', async () => {
+      const folder = await temporaryFolder();
+      await writeFile(join(folder, '.draft'), 'whole');
+      publishNew(join(folder, '.draft'), join(folder, 'file'), link);
+      expect(await readdir(folder)).toEqual(['file']);
+      expect(await readFile(join(folder, 'file'), 'utf8')).toBe('whole');
+    });
 
-  test('an existing file is never replaced', async () => {
-    const folder = await temporaryFolder();
-    await writeFile(join(folder, '.draft'), 'whole');
-    await writeFile(join(folder, 'file'), 'precious');
-    expect(() => publishNew(join(folder, '.draft'), join(folder, 'file'), link)).toThrow(
-      expect.objectContaining({ code: 'EEXIST' }),
-    );
-    expect(await readFile(join(folder, 'file'), 'utf8')).toBe('precious');
-  });
+    test('an existing file is never replaced', async () => {
+      const folder = await temporaryFolder();
+      await writeFile(join(folder, '.draft'), 'whole');
+      await writeFile(join(folder, 'file'), 'precious');
+      expect(() => publishNew(join(folder, '.draft'), join(folder, 'file'), link)).toThrow(
+        expect.objectContaining({ code: 'EEXIST' }),
+      );
+      expect(await readFile(join(folder, 'file'), 'utf8')).toBe('precious');
+    });
 
-  test('if the draft cannot be renamed, no empty file is left', async () => {
-    const folder = await temporaryFolder();
-    expect(() => publishNew(join(folder, '.missing'), join(folder, 'file'), link)).toThrow('ENOENT');
-    expect(await readdir(folder)).toEqual([]);
-  });
-});
+    test('if the draft cannot be renamed, no empty file is left', async () => {
+      const folder = await temporaryFolder();
+      expect(() => publishNew(join(folder, '.missing'), join(folder, 'file'), link)).toThrow('ENOENT');
+      expect(await readdir(folder)).toEqual([]);
+    });
+  },
+);

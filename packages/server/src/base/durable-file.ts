@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { renameOver } from './rename-over.js';
 
 /**
  * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
@@ -21,7 +22,7 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
     } finally {
       await file.close();
     }
-    await rename(draft, path);
+    await renameOver(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
@@ -29,8 +30,8 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
   await syncFolder(folder);
 }
 
-/** Error codes of file systems without hard links: FAT, exFAT, many SMB shares. */
-const noHardLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+/** Error codes of file systems without hard links: FAT, exFAT, many SMB shares. Windows reports EISDIR for FAT. */
+const noHardLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR']);
 
 /**
  * Renames a finished draft, but never replaces an existing file. With hard links this is atomic. Without them, an empty

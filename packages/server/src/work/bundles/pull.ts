@@ -1,17 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  constants,
-  copyFile,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  statfs,
-  writeFile,
-} from 'node:fs/promises';
+import { constants, copyFile, mkdir, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   assemble,
@@ -26,6 +14,7 @@ import {
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { syncFolder } from '../../base/durable-file.js';
 import { isDiskFull } from '../../base/errors.js';
+import { renameOver } from '../../base/rename-over.js';
 import { download, reason } from './download.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
@@ -172,7 +161,7 @@ async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher,
       const part = `${path}.part`;
       if (recipe?.copyFrom !== undefined) await copy(recipe.copyFrom, part);
       else await download({ ...requestFor(name), path: part, size, sha256, dispatcher, signal, onProgress, pauseMs });
-      await rename(part, path);
+      await renameOver(part, path);
     }
     before += size;
     onProgress(size);
@@ -250,11 +239,17 @@ function isRunning(pid: number): boolean {
 /** Gives the finished draft its name. An older version is moved away immediately before. */
 async function install(draft: string, target: string): Promise<void> {
   const retired = `${draft}.${randomBytes(4).toString('hex')}`;
-  const hadOlder = await rename(target, retired).then(
+  const hadOlder = await renameOver(target, retired).then(
     () => true,
-    () => false,
+    (cause: NodeJS.ErrnoException) => {
+      if (cause.code === 'ENOENT') return false;
+      // Windows does not rename a folder while a process has one of its files open.
+      throw new BundleError(`${target} cannot be replaced: ${reason(cause)}. Stop gen3d, then pull the bundle again`, {
+        cause,
+      });
+    },
   );
-  await rename(draft, target);
+  await renameOver(draft, target);
   await syncFolder(join(target, '..'));
   if (hadOlder) await rm(retired, { recursive: true, force: true });
 }

@@ -53,6 +53,5 @@ process.on('message', async (request: DecodeRequest) => {
 process.on('disconnect', () => process.exit());
 // The parent may have ended while this process was starting.
 if (!process.connected) process.exit();
-// Ctrl-C reaches the whole process group; the parent process decides when to stop.
-process.on('SIGINT', () => {});
-process.on('SIGTERM', () => {});
+// Ctrl-C and Windows' Ctrl-Break reach the whole process group; the parent process decides when to stop.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const) process.on(signal, () => {});

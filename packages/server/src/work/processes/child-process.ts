@@ -8,9 +8,8 @@ export function notifyParent(message: FromChild): void {
 
 /** Runs `start` with the first message, and ends this process when its parent exits. */
 export function onStart(start: (message: Extract<ToChild, { type: 'start' }>) => Promise<void>): void {
-  // Ctrl-C reaches the whole process group; the parent process decides when to stop.
-  process.on('SIGINT', () => {});
-  process.on('SIGTERM', () => {});
+  // Ctrl-C and Windows' Ctrl-Break reach the whole process group; the parent process decides when to stop.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const) process.on(signal, () => {});
   process.on('disconnect', () => process.exit(1));
   process.once('message', (message: ToChild) => {
     if (message.type !== 'start') throw new Error(`the first message must be start, not ${message.type}`);

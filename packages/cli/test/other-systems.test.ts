@@ -1,0 +1,67 @@
+// Behavior that depends on the operating system, tested on any of them.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { win32 } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { explainPort, UsageError } from '../src/exit/failure.js';
+import { modelPath, pathKey } from '../src/jobs/output-file.js';
+import { isInside } from '../src/mcp/folders.js';
+import { shellWord } from '../src/terminal/format.js';
+import { bin, testFolder } from './run.js';
+
+const { path } = testFolder();
+
+test.each([
+  ['C:\\photos\\cup.png', true],
+  ['c:\\Photos\\cup.png', true],
+  ['C:\\photos', false],
+  ['C:\\secret.png', false],
+  ['D:\\secret.png', false],
+  ['\\\\server\\share\\secret.png', false],
+])('for an assistant on Windows, %s is inside C:\\photos: %s', (file, inside) => {
+  expect(isInside(file, 'C:\\photos', win32)).toBe(inside);
+});
+
+test('on macOS and Windows, two names that differ only in case are one file', () => {
+  expect(pathKey('Cup.glb', 'darwin')).toBe(pathKey('cup.glb', 'darwin'));
+  expect(pathKey('Cup.glb', 'win32')).toBe(pathKey('cup.glb', 'win32'));
+  expect(pathKey('Cup.glb', 'linux')).not.toBe(pathKey('cup.glb', 'linux'));
+});
+
+test.each([
+  ['https://shop.example/nul.png', 'nul_.glb'],
+  ['https://shop.example/COM1.jpg', 'COM1_.glb'],
+  ['https://shop.example/console.jpg', 'console.glb'],
+])('the model of %s is not a device of Windows', (image, name) => {
+  expect(modelPath(image)).toBe(name);
+});
+
+describe('a path in a command to copy', () => {
+  test.each<[NodeJS.Platform, string, string]>([
+    ['linux', "/home/o'neil/my data", "'/home/o'\\''neil/my data'"],
+    ['win32', 'C:\\Users\\me\\gen3d', 'C:\\Users\\me\\gen3d'],
+    ['win32', "C:\\Users\\Pat O'Neil", '"C:\\Users\\Pat O\'Neil"'],
+  ])('is quoted for the shells of %s: %s', (platform, file, word) => {
+    expect(shellWord(file, platform)).toBe(word);
+  });
+});
+
+test.each([
+  ['EADDRINUSE', /Port 80 is already in use/],
+  ['EACCES', /Port 80 is reserved by the system, or needs privileges\. Choose another port with --port/],
+])('a port that fails with %s is a usage error', (code, message) => {
+  const explained = explainPort(Object.assign(new Error(code), { code }), 80, 'gen3d serve');
+  expect(explained).toBeInstanceOf(UsageError);
+  expect((explained as Error).message).toMatch(message);
+});
+
+test('the message `shutdown` of a parent process ends a server as SIGTERM does', async () => {
+  const child = fork(bin, ['serve', '--port', '0', '--workers', '0'], {
+    env: { PATH: process.env.PATH, HOME: path(), GEN3D_CONFIG_DIR: path('config'), GEN3D_DATA_DIR: path('data') },
+    execArgv: [],
+    stdio: ['ignore', 'pipe', 'ignore', 'ipc'],
+  });
+  await once(child.stdout!, 'data');
+  child.send('shutdown');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { renameOver } from './rename-over.js';
+
+/** A rename that fails with these codes, and then succeeds. */
+function failing(...codes: string[]) {
+  let calls = 0;
+  const rename = async () => {
+    const code = codes[calls];
+    calls += 1;
+    if (code) throw Object.assign(new Error(code), { code });
+  };
+  return { rename, calls: () => calls };
+}
+
+test('on Windows, a file that another process has open for a moment is replaced', async () => {
+  const { rename, calls } = failing('EPERM', 'EBUSY', 'EACCES');
+  await renameOver('draft', 'file', { rename, platform: 'win32' });
+  expect(calls()).toBe(4);
+});
+
+test.each(['ENOENT', 'ENOSPC'])('%s is thrown at once', async (code) => {
+  const { rename, calls } = failing(code);
+  await expect(renameOver('draft', 'file', { rename, platform: 'win32' })).rejects.toMatchObject({ code });
+  expect(calls()).toBe(1);
+});
+
+test('on other systems, a missing right is thrown at once', async () => {
+  const { rename, calls } = failing('EPERM');
+  await expect(renameOver('draft', 'file', { rename, platform: 'linux' })).rejects.toMatchObject({ code: 'EPERM' });
+  expect(calls()).toBe(1);
+});
