@@ -3,6 +3,7 @@
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone: time and memory of each stage
 //                             both also next to another checkout: `npm run bench -- --against CHECKOUT`
+//   npm run bench throughput  photos per minute with several threads, and the idle share of the device
 //   npm run bench api         the API with a million jobs, next to bare Express and SQLite's own commits
 //   npm run bench matting     matting at several sizes, on photos with a known matte: models/isnet/README.md
 //   npm run bench queue       the queue on SQLite and PostgreSQL, next to graphile-worker
@@ -16,6 +17,7 @@ import { benchMatting } from './bench/matting.mjs';
 import { benchQuality } from './bench/quality.mjs';
 import { benchQueue } from './bench/queue.mjs';
 import { benchServer } from './bench/server.mjs';
+import { benchThroughput } from './bench/throughput.mjs';
 import { Failed, main } from './processes.mjs';
 import { requireNode } from './require-node.mjs';
 
@@ -24,6 +26,7 @@ requireNode();
 const benches = new Map([
   ['server', benchServer],
   ['engine', benchEngine],
+  ['throughput', benchThroughput],
   ['api', benchApi],
   ['queue', benchQueue],
   ['hostile', benchHostile],

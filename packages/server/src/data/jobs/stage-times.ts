@@ -3,7 +3,7 @@ import type { Stage } from '@gen3d/engine';
 /** The stages of a job: fetching and decoding the image, the engine's stages, storing the model. */
 export type JobStage = 'prepare' | Stage | 'store';
 
-/** Wall-clock milliseconds of each stage, in order. Waiting for the inference slot is not included. */
+/** Wall-clock milliseconds of each stage, in order. Waiting for a slot or for the device is not included. */
 export type StageTimes = Partial<Readonly<Record<JobStage, number>>>;
 
 /** Parses the stage times of a job's row into a list for display. */

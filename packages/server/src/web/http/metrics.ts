@@ -42,7 +42,7 @@ export class Metrics {
 
   readonly inferenceDuration = new Histogram({
     name: 'gen3d_inference_duration_seconds',
-    help: 'Time a job took in the engine',
+    help: 'Time a job took in the engine, without waiting for the device',
     buckets: [0.5, 1, 2, 5, 10, 20, 40, 80, 160, 320],
     registers: [this.registry],
   });

@@ -1,0 +1,30 @@
+// Makes models on a pool and measures all but the first ones, for throughput.mjs: those also start the threads and load
+// the networks. In a separate process, because peak memory is counted per process.
+//
+//   node scripts/bench/throughput-run.mjs '{ "bundle", "device", "photo", "threads", "photos", "cacheDir" }'
+//
+// Prints { seconds, deviceSeconds, peak } as JSON: the time of all photos, the time in which the device was in use, and the
+// peak memory in MB.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { EnginePool } from '../../packages/engine/dist/index.js';
+import { root } from '../repository.mjs';
+import { sum } from './figures.mjs';
+import { peakMemory } from './process-memory.mjs';
+
+const { bundle, device, photo, threads, photos, cacheDir } = JSON.parse(process.argv[2]);
+const modelDirs = [join(root, 'models')];
+const pool = await EnginePool.open({ bundle, matte: 'isnet', device, modelDirs, cacheDir, pipelines: threads });
+const bytes = readFileSync(photo);
+/** @param {number} count */
+const generate = (count) => Promise.all(Array.from({ length: count }, () => pool.generate(bytes)));
+
+// One by one, so that the simulated device records its outputs once.
+await generate(1);
+await generate(threads);
+const start = performance.now();
+const made = await generate(photos);
+const seconds = (performance.now() - start) / 1000;
+const deviceSeconds = sum(made.map(({ deviceMs }) => deviceMs)) / 1000;
+console.log(JSON.stringify({ seconds, deviceSeconds, peak: peakMemory('self') }));
+await pool.close();

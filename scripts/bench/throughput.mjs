@@ -1,0 +1,97 @@
+// Photos per minute on a pool with several threads, the share of the time in which the device is idle, and the memory.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Failed, start } from '../processes.mjs';
+import { root } from '../repository.mjs';
+import { median, row } from './figures.mjs';
+
+const cutout = 'examples/photos/toy-truck.png';
+const withBackground = 'examples/photos/painted-chair.jpg';
+
+/** @typedef {{ seconds: number, deviceSeconds: number, peak?: number }} Figures */
+/** @typedef {{ photo: string, device: 'cpu' | 'simulated', threads: number, figures: Figures[] }} Run */
+
+/**
+ *   npm run bench throughput
+ *   npm run bench throughput -- --threads 1 --threads 8 --photos 16 --rounds 5
+ *
+ * The simulated device answers after 50 ms without using the CPU, as a GPU does.
+ *
+ * @param {import('../processes.mjs').AtEnd} atEnd
+ */
+export async function benchThroughput(atEnd) {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      bundle: { type: 'string', default: 'gen3d-base' },
+      threads: { type: 'string', multiple: true, default: ['1', '2', '4'] },
+      photos: { type: 'string', default: '8' },
+      rounds: { type: 'string', default: '3' },
+    },
+  });
+  const photos = Number(values.photos);
+  // The comparison of the simulated device with the CPU takes as long as some models, so it is done once.
+  const cacheDir = mkdtempSync(join(tmpdir(), 'gen3d-throughput-'));
+  atEnd(() => rmSync(cacheDir, { recursive: true }));
+  const settings = /** @type {const} */ ([
+    [cutout, 'cpu'],
+    [withBackground, 'cpu'],
+    [cutout, 'simulated'],
+  ]);
+  /** @type {Run[]} */
+  const runs = settings.flatMap(([photo, device]) =>
+    values.threads.map((threads) => ({ photo, device, threads: Number(threads), figures: [] })),
+  );
+  // The runs take turns, so other programs on the machine slow them equally.
+  for (let round = 0; round < Number(values.rounds); round++) {
+    for (const run of runs) run.figures.push(await measure(run, { bundle: values.bundle, photos, cacheDir }));
+  }
+  print(runs, photos, values.bundle);
+}
+
+/**
+ * @param {Run} run
+ * @param {{ bundle: string, photos: number, cacheDir: string }} common
+ * @returns {Promise<Figures>}
+ */
+async function measure({ photo, device, threads }, common) {
+  const isSimulated = device === 'simulated';
+  const preload = isSimulated ? ['--require', join(import.meta.dirname, 'simulated-device.cjs')] : [];
+  const request = { ...common, device: isSimulated ? 'dml' : 'cpu', photo: join(root, photo), threads };
+  const args = [join(import.meta.dirname, 'throughput-run.mjs'), JSON.stringify(request)];
+  // As a variable, because the process that compares the device with the CPU needs it too.
+  const env = { ...process.env, NODE_OPTIONS: preload.join(' ') };
+  const { code, stdout, stderr } = await start(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    .ended;
+  if (code !== 0) throw new Failed(`${args.join(' ')} failed:\n${stderr.slice(-2000)}`);
+  return JSON.parse(stdout.slice(stdout.trimEnd().lastIndexOf('\n') + 1));
+}
+
+/**
+ * @param {readonly Run[]} runs
+ * @param {number} photos
+ * @param {string} bundle
+ */
+function print(runs, photos, bundle) {
+  console.log(`${photos} photos with ${bundle}, medians of ${runs[0].figures.length} rounds.\n`);
+  row('photo', 'device', 'threads', 'photos a minute', 'of the first', 'device idle', 'peak memory');
+  row('---', '---', '--:', '--:', '--:', '--:', '--:');
+  for (const { photo, device, threads, figures } of runs) {
+    const first = runs.find((run) => run.photo === photo && run.device === device) ?? runs[0];
+    const perMinute = (/** @type {Figures} */ { seconds }) => (60 * photos) / seconds;
+    // By round, because the machine may be faster in one round than in another.
+    const ratio = median(figures.map((figure, round) => perMinute(figure) / perMinute(first.figures[round])));
+    const idle = median(figures.map(({ seconds, deviceSeconds }) => 1 - deviceSeconds / seconds));
+    row(
+      basename(photo),
+      device,
+      threads,
+      median(figures.map(perMinute)).toFixed(1),
+      ratio.toFixed(2),
+      `${Math.round(100 * idle)} %`,
+      `${median(figures.map(({ peak }) => peak ?? Number.NaN))} MB`,
+    );
+  }
+}
