@@ -41,7 +41,7 @@ test('the matte comes from a close-up of the part in which the first look found 
 
 test.each([
   ['finds nothing', 0, [64, 256]],
-  ['is not certain of any pixel', 140, [64, 256]],
+  ['is undecided about the object', 140, [64, 256]],
 ])('if the first look %s, one look at full size decides', async (_, coverage, sizes) => {
   const { look, seen } = looks((size) => (size === 64 ? coverage : 255));
   const matte = (await findObject(photo, { ...input, quick }, look))!;
@@ -49,8 +49,8 @@ test.each([
   expect(matte.data[200 * 800 + 600]).toBe(255);
 });
 
-test('if the close-up is doubtful, one look at the whole photo at full size decides', async () => {
-  const { look, seen } = looks((size) => (size === 128 ? 140 : 255));
+test('if the close-up finds nothing, one look at the whole photo at full size decides', async () => {
+  const { look, seen } = looks((size) => (size === 128 ? 0 : 255));
   const matte = (await findObject(photo, { ...input, quick }, look))!;
   expect(seen.at(-1)).toEqual({ part: whole, size: 256 });
   expect(seen).toHaveLength(3);
