@@ -11,6 +11,8 @@ import { nameOf, peakMemory, processTree } from './process-memory.mjs';
 
 const pollEveryMs = 50;
 
+// These load the matting network, compile the engine, and give the server jobs to estimate by.
+const warmUpRounds = 3;
 // The text of /metrics is cached for a second.
 const metricsCacheMs = 1_100;
 
@@ -64,8 +66,7 @@ async function compare(atEnd, against, rounds) {
   }
   /** @type {JobFigures[][][]} by photo, checkout, round */
   const measured = comparedPhotos.map(() => servers.map(() => []));
-  // The first round loads the matting network, and the server has no earlier jobs to estimate by.
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 1 - warmUpRounds; round <= rounds; round++) {
     for (const [photoIndex, photo] of comparedPhotos.entries()) {
       for (const [index, server] of servers.entries()) {
         const figures = await measureAlone(server, photo);

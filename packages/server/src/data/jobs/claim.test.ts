@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import type { Db } from '../db/open.js';
-import { claim, claimForPreparation, expireLeasesOf, handBack, renew } from './claim.js';
+import { claim, claimForPreparation, expireLeasesOf, firstInQueue, handBack, renew } from './claim.js';
 import { JobFailure } from './failures.js';
 import { advance, cancel, fail, finishPreparation, LeaseLostError } from './lifecycle.js';
 
@@ -62,6 +62,21 @@ describe('a claim', () => {
     expect(await claim(db, withOthers)).toBeUndefined();
     expect(await claim(db, by('b', 0))).toMatchObject({ id: ids[0], attempt: 2 });
     expect(await claim(db, withOthers)).toMatchObject({ id: ids[1], attempt: 1 });
+  });
+
+  test('follows the order of the queue, which jobs leave when their inference starts', async () => {
+    const { db, account, ids } = await withJobs(2);
+    const ofOther = await newJob(db, await newAccount(db, 'other'), { prepared: 0 });
+    const [first, second] = ids;
+    expect(await firstInQueue(db, 10)).toEqual([first, ofOther, second]);
+    expect(await firstInQueue(db, 2)).toEqual([first, ofOther]);
+
+    const job = await claim(db, by('a', 0));
+    expect(await firstInQueue(db, 1)).toEqual([first]);
+    await advance(db, job!.lease, { status: 'QUEUED', progress: 25 }, 0);
+    await advance(db, job!.lease, { status: 'IN_PROGRESS', progress: 30 }, 0);
+    const last = await newJob(db, account);
+    expect(await firstInQueue(db, 10)).toEqual([ofOther, second, last]);
   });
 
   test('is refused after three attempts', async () => {

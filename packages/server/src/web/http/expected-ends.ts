@@ -6,8 +6,8 @@ import type { JobMessage } from '../../work/processes/messages.js';
 /** How many waiting jobs the estimates look at. Jobs behind them are far from their end. */
 export const queueHeadSize = 50;
 /** Few, because photos, bundles and devices change. */
-const keptJobs = 9;
-/** Added to the remaining time. Asking just before the end would cost another second. */
+const keptJobs = 15;
+/** Added to each remaining time. Asking just before the end would cost another second. */
 const marginMs = 50;
 /** More running jobs than any machine has. Jobs that another process takes over never report their end. */
 const maxRunning = 1_000;
@@ -17,8 +17,8 @@ const maxRunning = 1_000;
  * estimate.
  */
 export class ExpectedEnds {
-  /** Expected ends of the jobs in inference, in milliseconds of `performance.now()`. */
-  readonly #running = new Map<string, number>();
+  /** Possible ends of the jobs in inference, in milliseconds of `performance.now()`. */
+  readonly #running = new Map<string, readonly number[]>();
   /** Total stage times of the last jobs, in milliseconds. */
   #durations: number[] = [];
   readonly #queueHead: () => Promise<string[]>;
@@ -35,7 +35,11 @@ export class ExpectedEnds {
 
   record(message: JobMessage): void {
     if (message.type === 'expecting') {
-      this.#running.set(message.jobId, performance.now() + message.remainingMs);
+      const now = performance.now();
+      this.#running.set(
+        message.jobId,
+        message.remainingMs.map((ms) => now + ms),
+      );
       const [oldest] = this.#running.keys();
       if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
     }
@@ -46,42 +50,60 @@ export class ExpectedEnds {
     this.#durations = [...this.#durations, duration].slice(-keptJobs);
   }
 
-  /** The milliseconds until the job is expected to finish; negative if it is late. Undefined without an estimate. */
-  async remainingMs(jobId: string): Promise<number | undefined> {
+  /**
+   * The milliseconds until the job may finish, according to each of the last jobs; negative if it is late. Empty without an
+   * estimate.
+   */
+  async remainingMs(jobId: string): Promise<readonly number[]> {
     const now = performance.now();
-    const end = this.#running.get(jobId);
-    if (end !== undefined) return end - now;
+    const ends = this.#running.get(jobId);
+    if (ends) return ends.map((end) => end - now);
     const duration = quantile(this.#durations, 0.5);
-    if (duration === undefined) return undefined;
+    if (duration === undefined) return [];
     const waiting = (await this.#queueHead()).filter((id) => !this.#running.has(id));
     const position = waiting.indexOf(jobId);
     const jobsAhead = position === -1 ? waiting.length : position;
     // When each slot of the runners is free. A waiting job starts in the first one.
-    const free = [...this.#running.values()].map((time) => Math.max(now, time));
+    const free = [...this.#running.values()].map((ends) => Math.max(now, quantile(ends, 0.5) ?? now));
     while (free.length < this.#slots) free.push(now);
     for (let job = 0; job < jobsAhead; job++) {
       const first = Math.min(...free);
       free[free.indexOf(first)] = first + duration;
     }
-    return Math.min(...free) + duration - now;
+    const start = Math.min(...free);
+    return this.#durations.map((ms) => start + ms - now);
   }
 }
 
+/** A client asks at most once per second. */
+const minPauseMs = 1_000;
+
+/** How long after the end a client notices it that asks after `pauseMs` and, if the job is not finished, at its end. */
+const delayMs = (endMs: number, pauseMs: number): number =>
+  endMs <= pauseMs ? pauseMs - endMs : Math.max(0, pauseMs + minPauseMs - endMs);
+
 /**
- * The pause before the next request, 1 to 5 s. The last request comes at the expected end, and the one before it a second
- * earlier, when the end is known more precisely.
+ * The pause before the next request, 1 to 5 s: the one with the shortest delay on average over the possible ends. Replaying
+ * the stage times of two photos in turn, the delay is 0.16 s instead of 0.49 s with the pause until the median end.
  */
-export function pauseMs(remainingMs: number): number {
-  if (remainingMs < 2_000) return Math.max(1_000, Math.round(remainingMs));
-  if (remainingMs < 5_000) return 1_000;
-  return Math.round(Math.min(limits.pollMs.max, Math.max(limits.pollMs.min, remainingMs / 10)));
+export function pauseMs(remainingMs: readonly number[]): number {
+  const ends = remainingMs.map((ms) => Math.round(ms) + marginMs);
+  const { min, max } = limits.pollMs;
+  const earliest = Math.min(...ends);
+  if (earliest >= max) return Math.min(max, Math.max(min, Math.round(earliest / 10)));
+  // The longest first: of equal delays, the one with fewer requests.
+  const pauses = [minPauseMs, min, ...ends.flatMap((end) => [end, end - minPauseMs])]
+    .filter((pause) => pause >= minPauseMs && pause <= min)
+    .sort((a, b) => b - a);
+  const total = (pause: number) => ends.reduce((sum, end) => sum + delayMs(end, pause), 0);
+  return pauses.reduce((best, pause) => (total(pause) < total(best) ? pause : best));
 }
 
 /** Tells a client when to ask again. `Retry-After` has whole seconds, too coarse for jobs of a few seconds. */
-export function pollingHeaders(remainingMs: number | undefined): Record<string, string> {
+export function pollingHeaders(remainingMs: readonly number[]): Record<string, string> {
   const maxSeconds = limits.pollMs.min / 1_000;
-  if (remainingMs === undefined) return { 'retry-after': String(maxSeconds) };
-  const pause = pauseMs(remainingMs + marginMs);
+  if (remainingMs.length === 0) return { 'retry-after': String(maxSeconds) };
+  const pause = pauseMs(remainingMs);
   return {
     'retry-after': String(Math.min(maxSeconds, Math.floor(pause / 1_000))),
     'retry-after-ms': String(pause),

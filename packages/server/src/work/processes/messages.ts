@@ -32,8 +32,8 @@ export type FromChild =
   | { type: 'fellBack' }
   /** An inference starts, `waitedMs` after its job was created. Until `inferred`, its time is limited. */
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
-  /** The job in inference is expected to finish after `remainingMs`. Sent again whenever that becomes more precise. */
-  | { type: 'expecting'; jobId: string; remainingMs: number }
+  /** How long the last jobs took from where this one is now to their end. Sent at every checkpoint of the engine. */
+  | { type: 'expecting'; jobId: string; remainingMs: readonly number[] }
   /** An inference waited for the device while that worked for other jobs. Its time limit is extended. */
   | { type: 'waitedForDevice'; jobId: string; ms: number }
   /** An inference has ended, with or without success. */

@@ -2,12 +2,7 @@ import { progress } from '@gen3d/schema';
 import { quantile } from '../../base/quantile.js';
 
 /** Few, because photos, bundles and devices change. */
-const keptJobs = 9;
-/**
- * The share of the last jobs that an estimate covers. A client that asks too early loses up to a second. Replaying the
- * stage times of 24 jobs with different photos: 0.24 s from the end to the request in the median, 0.28 s with 0.8.
- */
-const coveredShare = 0.7;
+const keptJobs = 15;
 /** Granularity of the reported progress, which limits the number of events per job. */
 const progressStep = 10;
 const progressSpan = progress.inferred - progress.inferring;
@@ -16,16 +11,15 @@ const progressSpan = progress.inferred - progress.inferring;
 export class RemainingTimes {
   readonly #samples = new Map<number, number[]>();
 
-  /** The milliseconds within which most jobs end after `checkpoint`. Undefined before the first job. */
-  after(checkpoint: number): number | undefined {
-    return quantile(this.#samples.get(checkpoint) ?? [], coveredShare);
+  /** The milliseconds from `checkpoint` to the end in the last jobs, the latest last. Empty before the first job. */
+  after(checkpoint: number): readonly number[] {
+    return this.#samples.get(checkpoint) ?? [];
   }
 
   /** Adds a job that passed each checkpoint at the given time. */
   record(passedAt: ReadonlyMap<number, number>, endedAt: number): void {
     for (const [checkpoint, at] of passedAt) {
-      const samples = this.#samples.get(checkpoint) ?? [];
-      this.#samples.set(checkpoint, [...samples, endedAt - at].slice(-keptJobs));
+      this.#samples.set(checkpoint, [...this.after(checkpoint), endedAt - at].slice(-keptJobs));
     }
   }
 }
@@ -33,8 +27,8 @@ export class RemainingTimes {
 export interface JobPaceOptions {
   /** Called with each step of the job's progress. */
   onProgress: (progress: number) => void;
-  /** Called with the remaining milliseconds, at each checkpoint for which earlier jobs give them. */
-  onEstimate: (remainingMs: number) => void;
+  /** Called at each checkpoint with the milliseconds that the last jobs took from there to their end. */
+  onEstimate: (remainingMs: readonly number[]) => void;
 }
 
 /**
@@ -61,9 +55,10 @@ export class JobPace {
     const now = performance.now();
     this.#passedAt.set(checkpoint, now);
     const remainingMs = this.#times.after(checkpoint);
-    if (remainingMs === undefined || checkpoint === 1) this.#reach(checkpoint);
-    if (remainingMs === undefined) return;
-    this.#endsAt = now + remainingMs;
+    const expectedMs = quantile(remainingMs, 0.5);
+    if (expectedMs === undefined || checkpoint === 1) this.#reach(checkpoint);
+    if (expectedMs === undefined) return;
+    this.#endsAt = now + expectedMs;
     this.#options.onEstimate(remainingMs);
     this.#follow();
   }
