@@ -103,10 +103,13 @@ function withoutDegenerates(indices: Uint32Array): Uint32Array {
   const kept = new Uint32Array(indices.length);
   let length = 0;
   for (let i = 0; i < indices.length; i += 3) {
-    const [a, b, c] = [indices[i]!, indices[i + 1]!, indices[i + 2]!];
+    const a = indices[i]!;
+    const b = indices[i + 1]!;
+    const c = indices[i + 2]!;
     if (a === b || b === c || c === a) continue;
-    kept.set([a, b, c], length);
-    length += 3;
+    kept[length++] = a;
+    kept[length++] = b;
+    kept[length++] = c;
   }
   return kept.subarray(0, length);
 }
@@ -114,9 +117,9 @@ function withoutDegenerates(indices: Uint32Array): Uint32Array {
 function unitNormals(normals: Float32Array): Float32Array {
   const units = new Float32Array(normals.length);
   for (let i = 0; i < normals.length; i += 3) {
-    const [x, y, z] = [normals[i]!, normals[i + 1]!, normals[i + 2]!];
-    const length = Math.hypot(x, y, z);
-    units.set(length > 0 ? [x / length, y / length, z / length] : [0, 1, 0], i);
+    const length = Math.hypot(normals[i]!, normals[i + 1]!, normals[i + 2]!);
+    if (length === 0) units[i + 1] = 1;
+    else for (let axis = i; axis < i + 3; axis++) units[axis] = normals[axis]! / length;
   }
   return units;
 }
