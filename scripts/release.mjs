@@ -1,5 +1,5 @@
 // `npm run release -- --dry-run`: checks, builds and packs all packages into release/, verifies the tarballs and tries
-// them as a new user would, also on a fresh clone. Without --dry-run, it then publishes them, which only the release
+// them as a new user would. Works in a fresh clone. Without --dry-run, it then publishes them, which only the release
 // workflow should do. The folder also gets checksums, an SBOM and the list of licenses.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,6 @@
 // `node scripts/upgrade-fixture.mjs GEN3D_JS NAME`: writes packages/server/test/upgrades/NAME, the data directory of a
-// server of the version whose packages/cli/bin/gen3d.js is GEN3D_JS. Run it once per release; upgrades.test.ts opens all.
+// server of the version whose packages/cli/bin/gen3d.js is GEN3D_JS. Run it for each release with new migrations.
+// upgrades.test.ts opens all fixtures.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';

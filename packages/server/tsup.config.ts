@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  // Processes of their own keep their files.
+  // Child processes need separate files.
   entry: {
     index: 'src/index.ts',
     'runner/main': 'src/work/runner/main.ts',

@@ -8,7 +8,7 @@ import { median, row } from './figures.mjs';
 /** A photo that is already cut out, and one with a background, which needs matting. */
 export const comparedPhotos = ['toy-truck.png', 'painted-chair.jpg'].map((name) => join(root, 'examples/photos', name));
 
-/** The fewest rounds of a comparison. */
+/** Minimum number of rounds of a comparison. */
 export const comparisonRounds = 5;
 
 /**

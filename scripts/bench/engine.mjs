@@ -15,7 +15,7 @@ import { median, row } from './figures.mjs';
 /**
  *   npm run bench engine                                     the bundles of the repository, at three resolutions
  *   npm run bench engine -- --photos --resolution 256        each demo photo
- *   npm run bench engine -- --against CHECKOUT               next to the engine of another checkout, which must be built
+ *   npm run bench engine -- --against CHECKOUT               compares with another checkout, which must be built
  *   npm run bench engine -- --bundle DIR --resolution 256 --reference TRIPOSR --checkpoint FOLDER [--python venv/bin/python]
  *
  * The last compares a bundle with TripoSR: a clone of it, and a folder with the `model.ckpt` and `config.yaml` that the

@@ -11,7 +11,7 @@ import { nameOf, peakMemory, processTree } from './process-memory.mjs';
 
 const pollEveryMs = 50;
 
-// These load the matting network, compile the engine, and give the server jobs to estimate by.
+// These load the matting network, compile the engine, and give the server jobs to base its estimates on.
 const warmUpRounds = 3;
 // The text of /metrics is cached for a second.
 const metricsCacheMs = 1_100;
@@ -20,7 +20,7 @@ const metricsCacheMs = 1_100;
  * Prints the section `Photo to GLB` of docs/benchmarks.md:
  *
  *   npm run bench                         each demo photo
- *   npm run bench -- --against CHECKOUT   next to another checkout, which must be built
+ *   npm run bench -- --against CHECKOUT   compares with another checkout, which must be built
  *
  * @param {import('../processes.mjs').AtEnd} atEnd
  */

@@ -1,5 +1,5 @@
-// Preloaded into the processes of throughput.mjs. Registers the execution provider dml, which computes each output once, on
-// the CPU, and from then on returns it after 50 ms: a device that takes no time of the CPU.
+// Preloaded into the processes of throughput.mjs. Registers the execution provider dml, which computes each output
+// once, on the CPU, and from then on returns it after 50 ms, like a device that takes no CPU time.
 const { createHash } = require('node:crypto');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');

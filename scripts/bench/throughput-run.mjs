@@ -1,10 +1,10 @@
-// Makes models on a pool and measures all but the first ones, for throughput.mjs: those also start the threads and load
-// the networks. In a separate process, because peak memory is counted per process.
+// Makes models on a pool and measures all but the first ones, which also start the threads and load the networks. Runs
+// in a separate process of throughput.mjs, because peak memory is counted per process.
 //
 //   node scripts/bench/throughput-run.mjs '{ "bundle", "device", "photo", "threads", "photos", "cacheDir" }'
 //
-// Prints { seconds, deviceSeconds, peak } as JSON: the time of all photos, the time in which the device was in use, and the
-// peak memory in MB.
+// Prints { seconds, deviceSeconds, peak } as JSON: the time of all photos, the time during which the device was used,
+// and the peak memory in MB.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnginePool } from '../../packages/engine/dist/index.js';

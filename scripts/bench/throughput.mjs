@@ -17,7 +17,7 @@ const withBackground = 'examples/photos/painted-chair.jpg';
  *   npm run bench throughput
  *   npm run bench throughput -- --threads 1 --threads 8 --photos 16 --rounds 5
  *
- * The simulated device answers after 50 ms without using the CPU, as a GPU does.
+ * The simulated device responds after 50 ms without using the CPU, as a GPU does.
  *
  * @param {import('../processes.mjs').AtEnd} atEnd
  */
@@ -32,7 +32,7 @@ export async function benchThroughput(atEnd) {
     },
   });
   const photos = Number(values.photos);
-  // The comparison of the simulated device with the CPU takes as long as some models, so it is done once.
+  // Comparing the simulated device with the CPU takes as long as making some models, so it is done once.
   const cacheDir = mkdtempSync(join(tmpdir(), 'gen3d-throughput-'));
   atEnd(() => rmSync(cacheDir, { recursive: true }));
   const settings = /** @type {const} */ ([

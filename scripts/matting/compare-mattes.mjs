@@ -1,4 +1,4 @@
-/** Pixels of an object's longer side in the engine's frame at its largest. Distances at edges count in these pixels. */
+/** Longer side of an object in the engine's largest frame, in pixels, the unit of distances at edges. */
 const framedSide = 870;
 
 /** The band around the true edge in which errors count, in pixels of the frame. */

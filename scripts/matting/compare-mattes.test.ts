@@ -15,11 +15,11 @@ test('the true matte has an overlap of 1 and no error', () => {
   expect(compareMattes(truth, truth)).toEqual({ iou: 1, edgeError: 0 });
 });
 
-test('half of the object has an overlap of one half', () => {
+test('a matte of half of the object has an overlap of one half', () => {
   expect(compareMattes(rectangle(30, 30, 60, 70), truth).iou).toBe(0.5);
 });
 
-test('nothing found has no overlap, and misses the half of the band that is inside', () => {
+test('an empty matte has no overlap, and misses the half of the band that is inside', () => {
   const { iou, edgeError } = compareMattes(rectangle(0, 0, 0, 0), truth);
   expect(iou).toBe(0);
   expect(edgeError).toBeCloseTo(0.5, 1);

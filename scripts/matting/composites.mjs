@@ -20,7 +20,7 @@ const photosPerWireObject = 2;
  * photos.
  *
  * @param {number} seed
- * @param {number} limit at most so many, evenly chosen
+ * @param {number} limit maximum number of photos, chosen evenly
  * @returns {AsyncGenerator<Composite>}
  */
 export async function* composites(seed = 1, limit = Number.POSITIVE_INFINITY) {

@@ -12,7 +12,7 @@ const modelPackages = ['models/gen3d-base', 'models/isnet'];
 /** @typedef {{ name: string, version: string, tarball: string }} Packed */
 
 /**
- * Packs with pnpm, because npm does not replace `workspace:` and `catalog:` by versions.
+ * Packs with pnpm, because npm does not replace `workspace:` and `catalog:` with versions.
  *
  * @param {string} folder relative to the repository's root
  * @param {string} destination
@@ -24,8 +24,8 @@ export async function pack(folder, destination) {
 }
 
 /**
- * Packs everything that is published. npm refuses to install a package of another platform by its file, so those are in
- * the subfolder `other-platforms`.
+ * Packs everything that is published. npm refuses to install a package for another platform from a file, so those are
+ * in the subfolder `other-platforms`.
  *
  * @param {string} destination is emptied first
  */
@@ -69,7 +69,7 @@ async function packRuntime(platform, destination) {
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-runtime-'));
   try {
     for (const part of ['dist', 'lib', join('bin/napi-v6', os, cpu), ...(withCuda ? ['script'] : [])]) {
-      // The binding of macOS loads libonnxruntime.1.dylib. The same library with the full version is a copy.
+      // The macOS binding loads libonnxruntime.1.dylib. The file with the full version in its name is a copy of it.
       const filter = (/** @type {string} */ path) => !/\.\d+\.\d+\.\d+\.dylib$/.test(path);
       cpSync(join(source, part), join(folder, part), { recursive: true, filter });
     }

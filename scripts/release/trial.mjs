@@ -19,7 +19,7 @@ import { Failed, start, stop } from '../processes.mjs';
 import { root } from '../repository.mjs';
 import { listeningUrl } from '../throwaway-server.mjs';
 
-/** Any user who owns nothing. */
+/** The id of a user who owns no files. */
 const otherUser = 65_534;
 
 /**

@@ -10,7 +10,7 @@ import { start } from '../processes.mjs';
 import { root } from '../repository.mjs';
 
 const maxBundleBytes = 30_000;
-/** npm refuses larger packages without an exception; the largest of ours has IS-Net. */
+/** npm refuses larger packages, except by arrangement. The largest of ours is the one with IS-Net. */
 const maxTarballBytes = 150e6;
 
 /**

@@ -1,4 +1,4 @@
-// Native addons that cannot be loaded, such as those that were built for another version of Node.
+// Native addons that cannot be loaded, for example because they were built for another version of Node.
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';

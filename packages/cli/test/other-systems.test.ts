@@ -22,7 +22,7 @@ test.each([
   expect(isInside(file, 'C:\\photos', win32)).toBe(inside);
 });
 
-test('on macOS and Windows, two names that differ only in case are one file', () => {
+test('on macOS and Windows, two names that differ only in case are the same file', () => {
   expect(pathKey('Cup.glb', 'darwin')).toBe(pathKey('cup.glb', 'darwin'));
   expect(pathKey('Cup.glb', 'win32')).toBe(pathKey('cup.glb', 'win32'));
   expect(pathKey('Cup.glb', 'linux')).not.toBe(pathKey('cup.glb', 'linux'));
@@ -32,7 +32,7 @@ test.each([
   ['https://shop.example/nul.png', 'nul_.glb'],
   ['https://shop.example/COM1.jpg', 'COM1_.glb'],
   ['https://shop.example/console.jpg', 'console.glb'],
-])('the model of %s is not a device of Windows', (image, name) => {
+])('the model of %s is not named like a Windows device', (image, name) => {
   expect(modelPath(image)).toBe(name);
 });
 

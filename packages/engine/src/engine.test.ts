@@ -104,7 +104,7 @@ test('a real photograph with a background becomes a closed, valid model', async 
   expect(nonManifoldVertices(welded((await readGlb(glb)).mesh))).toHaveLength(0);
 });
 
-test('without the matting package, cutouts become models, and a photo with a background fails with what to install', async () => {
+test('without the matting package, cutouts become models, and other photos fail with a fix', async () => {
   const engine = await Engine.open({ ...options, bundle: 'gen3d-base', modelDirs: [join(models, 'gen3d-base')] });
   expect((await engine.generate(await vase(), { resolution: 64 })).stats.triangles).toBeGreaterThan(100);
   const photo = await readFile(join(import.meta.dirname, 'photo/fixtures/coffee.jpg'));
@@ -115,7 +115,7 @@ test('without the matting package, cutouts become models, and a photo with a bac
   await engine.close();
 });
 
-test('a matting bundle that is named and missing prevents the start', async () => {
+test('a missing matting bundle that is not one of our packages prevents the start', async () => {
   await expect(Engine.open({ ...options, bundle: 'gen3d-base', matte: 'u2net' })).rejects.toThrow(
     'No bundle called u2net',
   );

@@ -95,7 +95,7 @@ export class Engine {
   /**
    * Finds the bundles, chooses the device and loads the reconstruction network.
    *
-   * @param device of the engine's pool. Default: one of this thread
+   * @param device the device of the engine's pool. Default: a device that this thread opens
    * @throws {BundleError} if a bundle is missing, damaged or of another kind, or the named device cannot be used
    */
   static async open(options: EngineOptions, device?: EngineDevice): Promise<Engine> {
@@ -185,7 +185,7 @@ export class Engine {
       if (!(error instanceof MissingBundleError)) throw error;
       throw new EngineError(
         'inference_failed',
-        `This image has a background, and the network that removes it is missing. Send an image with a transparent background, or ask the operator: ${error.message}.`,
+        `This image has a background, and the network that removes it is missing. Send an image with a transparent background, or ask the operator to install it. ${error.message}.`,
         { cause: error },
       );
     });

@@ -12,7 +12,7 @@ export interface WaitOptions extends RequestOptions {
   readonly onProgress?: ((task: Task) => void) | undefined;
 }
 
-/** Retrieves the job once, with the `Retry-After` and `Retry-After-Ms` of the response, if it had them. */
+/** Retrieves the job once, with the response's `Retry-After` and `Retry-After-Ms` if it has them. */
 export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task } & Pauses>;
 
 /** The pauses that a response asks for, in milliseconds. */
@@ -56,14 +56,14 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
   });
 }
 
-/** A job is read at most once per second, whatever the server says. */
+/** A job is read at most once per second, regardless of the server's response. */
 const minPauseMs = 1_000;
 
 /**
  * The pause before the next request. A server that estimates the end of the job gives it in `Retry-After-Ms`.
  *
- * For other servers, the contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and pauses
- * grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.
+ * For other servers, the contract suggests 2 to 5 s. Jobs can take only seconds, so the first pause is shorter, and
+ * pauses grow with the elapsed time. `random` (0 to 1) spreads clients that started at the same time.
  */
 export function pollDelayMs(
   elapsedMs: number,

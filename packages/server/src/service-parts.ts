@@ -54,11 +54,13 @@ export function localUrl(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** Without its npm package, cutouts still work, so a missing matting bundle does not prevent the start. */
+/**
+ * Warns if the matting bundle is not installed. Cutouts work without it, so a missing one does not prevent the start.
+ */
 export async function warnOfMissingMatte(config: Config, log: Logger): Promise<void> {
   const missing = await findBundle(config.matte, modelDirs(config)).catch((error: unknown) => error);
   if (!(missing instanceof MissingBundleError)) return;
-  log.warn(`Only photos with a transparent background become models. ${missing.message}; then restart this process.`);
+  log.warn(`Only photos with a transparent background become models. ${missing.message}. Then restart this process.`);
 }
 
 /** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */

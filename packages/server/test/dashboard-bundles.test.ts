@@ -85,7 +85,7 @@ describe("the operator's bundles", () => {
     expect(await pullsEnd()).toMatchObject({ status: 'canceled' });
   });
 
-  test('are pulled again immediately after a cancellation, whatever the canceled process still reports', async () => {
+  test('are pulled again immediately after a cancellation, regardless of what the canceled process reports', async () => {
     let requests = 0;
     // Never responds.
     await startWithCatalog(() => {
@@ -99,7 +99,7 @@ describe("the operator's bundles", () => {
     await until(async () => requests === 1);
     pull.cancel();
     expect(pull.start(request)).toBe(true);
-    // The first process has ended long before the second one has loaded its modules.
+    // The first process ends long before the second one has loaded its modules.
     await until(async () => requests === 2);
     expect(pull.status).toMatchObject({ status: 'running', problem: null });
   });

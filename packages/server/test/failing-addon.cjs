@@ -1,5 +1,5 @@
-// Preloaded into all processes of a command under test. Loading the native addon whose path contains FAILING_ADDON fails
-// as for an addon that was built for another version of Node.
+// Preloaded into all processes of a command under test. Loading the native addon whose path contains FAILING_ADDON
+// fails as if it had been built for another version of Node.
 const { dlopen } = process;
 process.dlopen = (module, file, ...rest) => {
   if (!file.includes(process.env.FAILING_ADDON)) return dlopen(module, file, ...rest);

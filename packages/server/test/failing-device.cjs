@@ -1,6 +1,6 @@
 // Preloaded into all processes of a server under test. Simulates the execution provider dml on the CPU. In the network
-// thread, it fails while the file DEVICE_FAILS exists, and with DEVICE_CRASHES it kills its process when it gets the photo
-// of a ball (test/ball-photo.ts), but not of a needle.
+// thread, it fails while the file DEVICE_FAILS exists. With DEVICE_CRASHES, it kills its process when it gets the photo
+// of a ball (test/ball-photo.ts), but not when it gets that of a needle.
 const { existsSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');

@@ -14,7 +14,7 @@ import { callServer, finishedJob, startServer, temporaryFolder } from './kit.js'
 const fixtures = fileURLToPath(new URL('upgrades', import.meta.url));
 const apiKey = 'gen3d_0123456789abcdefghijklmnopqrstuvwxyzABCD';
 
-/** The data directory of a fixture, as if it had been written now: old records would be deleted. */
+/** The data directory of a fixture, as if it had just been written, because gen3d deletes old records. */
 function dataDirOf(name: string): string {
   const dataDir = temporaryFolder();
   for (const kept of ['assets', 'inputs', 'server.key']) {
@@ -32,7 +32,7 @@ function dataDirOf(name: string): string {
 }
 
 describe.each(readdirSync(fixtures))('a data directory of %s', (name) => {
-  test('opens with its keys, jobs, models, balance and webhook, and its waiting job is done', async () => {
+  test('opens with its keys, jobs, models, balance and webhook, and its waiting job is finished', async () => {
     const dataDir = dataDirOf(name);
     const server = await startServer({ dataDir, workers: 1, noTestKey: true, rates: { cpu: 0 }, instance: 'cpu' });
     expect(server.bootstrap).toBeUndefined();

@@ -7,8 +7,8 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const;
 /**
  * Runs `work` with a signal that Ctrl-C or SIGTERM aborts with an `Interrupted`. A second Ctrl-C exits immediately.
  *
- * On Windows, a SIGTERM from another process terminates this one without notice. A parent process that has an IPC channel
- * to it can send the message `shutdown` instead, as PM2 does.
+ * On Windows, a SIGTERM from another process terminates this one without notice. A parent process that has an IPC
+ * channel to this process can send the message `shutdown` instead, as PM2 does.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();

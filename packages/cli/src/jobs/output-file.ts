@@ -26,7 +26,10 @@ export function modelPath(image: string): string {
 
 const stem = (name: string) => name.slice(0, name.length - extname(name).length) || 'model';
 
-/** A file name from an untrusted URL, without separators, leading dots, shell metacharacters and devices of Windows. */
+/**
+ * A file name from an untrusted URL, without separators, leading dots, shell metacharacters and names of Windows
+ * devices.
+ */
 const safeName = (name: string) =>
   name
     .replace(/%[0-9a-f]{2}/gi, '-')
@@ -34,7 +37,7 @@ const safeName = (name: string) =>
     .replace(/^[.-]+/, '')
     .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
 
-/** Equal for two paths of one file. macOS and Windows usually ignore the case of letters. */
+/** Equal for two paths of the same file. macOS and Windows usually ignore the case of letters. */
 export function pathKey(path: string, platform = process.platform): string {
   const absolute = resolve(path);
   return platform === 'darwin' || platform === 'win32' ? absolute.toLowerCase() : absolute;

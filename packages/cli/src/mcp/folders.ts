@@ -55,9 +55,9 @@ export class Folders {
   }
 }
 
-/** `path` and `folder` are absolute, without symbolic links. */
+/** `path` and `folder` must be absolute and free of symbolic links. */
 export function isInside(path: string, folder: string, { isAbsolute, relative, sep } = systemPath): boolean {
   const inner = relative(folder, path);
-  // On another drive of Windows, the relative path is absolute.
+  // On Windows, the relative path to another drive is absolute.
   return inner !== '' && inner !== '..' && !inner.startsWith(`..${sep}`) && !isAbsolute(inner);
 }

@@ -38,7 +38,7 @@ export function table(rows: readonly (readonly string[])[]): string {
 
 const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 
-/** Quotes a path for a shell, if necessary: on Windows for both cmd and PowerShell, which no path can break out of. */
+/** Quotes a path for a shell, if necessary. On Windows, double quotes suit cmd and PowerShell, and no path has any. */
 export function shellWord(path: string, platform = process.platform): string {
   if (platform === 'win32') return /^[\w.\\/:-]+$/.test(path) ? path : `"${path}"`;
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

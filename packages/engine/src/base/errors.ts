@@ -19,7 +19,7 @@ export class BundleError extends Error {
   override readonly name: string = 'BundleError';
 }
 
-/** No searched folder has the bundle. */
+/** None of the searched folders has the bundle. */
 export class MissingBundleError extends BundleError {}
 
 /** A native addon, such as SQLite's, cannot be loaded. The message says why and what to do. */

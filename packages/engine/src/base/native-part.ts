@@ -13,7 +13,7 @@ export function loadNativePart<T>(name: string, load: () => T): T {
   }
 }
 
-/** The reason and the remedy, in one sentence or two. */
+/** The reason and the remedy, in one or two sentences. */
 export function whyNotLoaded(name: string, cause: unknown, { platform, arch, version } = process): string {
   const message = cause instanceof Error ? cause.message : String(cause);
   if (message.includes('NODE_MODULE_VERSION')) {

@@ -9,7 +9,7 @@ import { installedBundles } from './installed-bundles.js';
 import { findBundle } from './load-bundle.js';
 
 let folder: string;
-/** The folder of a package, which is called differently from its bundle. */
+/** The folder of a package, whose name differs from its bundle's. */
 let modelPackage: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-folders-'));

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 /** The bundles of the npm packages `@gen3d/model-NAME`, which belong to gen3d. */
 export const packagedBundles = ['gen3d-base', 'isnet'] as const;
 
-/** The npm package of one of `packagedBundles`, undefined for other bundles. */
+/** The npm package of one of `packagedBundles`. Undefined for other bundles. */
 export function packageOf(bundle: string): string | undefined {
   return packagedBundles.some((name) => name === bundle) ? `@gen3d/model-${bundle}` : undefined;
 }
@@ -14,7 +14,7 @@ export function packageOf(bundle: string): string | undefined {
  * Finds the folders of all bundles.
  *
  * @param searched folders that contain bundles or are themselves bundles; missing ones are skipped
- * @returns the folders by the bundle's name; of several bundles with the same name, the first
+ * @returns the folders by bundle name. Of several bundles with the same name, the first counts
  */
 export async function bundleFolders(searched: readonly string[]): Promise<Map<string, string>> {
   const folders = new Map<string, string>();

@@ -48,8 +48,8 @@ export function bundleOfKind<K extends BundleKind>(bundle: Bundle, kind: K): Bun
 }
 
 /**
- * Finds the bundle called `name` in the first of `searchDirectories` that has or is one, skipping missing directories. A
- * name that contains a slash or starts with a dot is the path of a bundle.
+ * Finds the bundle called `name` in the first of `searchDirectories` that has it or is it, skipping missing
+ * directories. A name that contains a slash or starts with a dot is the path of a bundle.
  *
  * @throws {MissingBundleError} if none has it
  * @throws {BundleError} if the first one is damaged

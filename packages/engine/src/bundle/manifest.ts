@@ -123,7 +123,7 @@ const MatteInput = ImageInput.extend({
       closeUp: side.describe('S of a second look, at the part that shows the object'),
     })
     .optional()
-    .describe('smaller S that the graph accepts too; `size` is then for photos in which these leave doubt'),
+    .describe('smaller values of S that the graph also accepts; `size` is then only for photos that remain undecided'),
 });
 
 export const MatteManifest = z.strictObject({

@@ -161,8 +161,8 @@ interface Filter {
 }
 
 /**
- * A bilateral filter whose range is a few voxels of depth. It evens out the staircase that a network learns from voxels,
- * and keeps the steps between parts.
+ * A bilateral filter whose range is a few voxels of depth. It evens out the staircase that a network learns from
+ * voxels, and keeps the steps between parts.
  */
 function bilateralFilter(depth: Float32Array, matte: Float32Array, size: number): Filter {
   const range = 0.08;

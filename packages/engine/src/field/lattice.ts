@@ -1,6 +1,9 @@
 import { GrowingInts } from '../base/growing.js';
 
-/** For each of the 27 neighbors of a cell, n = 13 the cell itself: bits of the cell's 27 samples that they share. */
+/**
+ * The samples that a cell shares with each of its 27 neighbors (number 13 is the cell itself), as bits of the cell's 27
+ * samples.
+ */
 const sharedSamples = Int32Array.from({ length: 27 }, (_, n) => {
   let bits = 0;
   for (let sample = 0; sample < 27; sample++) {

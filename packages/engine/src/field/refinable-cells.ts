@@ -53,7 +53,8 @@ export function refinableCells(
           const along = steepest(scaled, first, 1, nx, layer, i > 0, i + 1 < mx);
           const across = steepest(scaled, first, nx, 1, layer, j > 0, j + 1 < my);
           const deep = steepest(scaled, first, layer, 1, nx, k > 0, k + 1 < mz);
-          // Most cells are far from the surface. No segment has a smaller sum or a larger reach than this.
+          // Rejects most cells early, because they are far from the surface: no segment has a smaller sum or a larger
+          // reach.
           if (2 * nearest > margin * (along + across + deep)) continue;
           for (let axes = 1; axes < 8; axes++) {
             reach[axes] = margin * ((axes & 1 ? along : 0) + (axes & 2 ? across : 0) + (axes & 4 ? deep : 0));

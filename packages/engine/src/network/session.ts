@@ -105,7 +105,7 @@ export function openDecoder(
   return open(bundle, graph, inputs, outputs);
 }
 
-/** Opens the network of a matting bundle. Its graph takes all sizes in the manifest. */
+/** Opens the network of a matting bundle. Its graph accepts all sizes in the manifest. */
 export function openMatting(bundle: Bundle<MatteManifest>, open: OpenSession = openSession): Promise<Session> {
   const { graph, input, output } = bundle.manifest;
   const { tensor: name, size, quick } = input;

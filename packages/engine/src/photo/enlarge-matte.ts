@@ -17,16 +17,16 @@ export interface SmallMatte extends Matte {
 /** Half the side of the windows, in pixels of the small matte. */
 const radius = 4;
 
-/** The variance of colors in 0..1 that counts as noise, which windows with less contrast do not follow. */
+/** Variance of colors in 0..1 that counts as noise. Coverage does not follow colors in windows with less contrast. */
 const noiseVariance = 1e-4;
 
 /**
- * Scales the matte of a part of a photo up to the photo, with edges that follow the photo's: a guided filter.
+ * Scales the matte of a part of a photo up to the photo with a guided filter, so its edges follow those of the photo.
  *
  * In each window of the small matte, coverage is fitted as a linear function of color. These functions, averaged over
- * all windows that contain a pixel, give the coverage of the photo's pixels near the matte's edges. Where color explains
- * little of the coverage, such as between a gray leg and a gray wall, the matte is interpolated instead, because the
- * filter would blur it. Outside `part`, the result is 0.
+ * all windows that contain a pixel, give the coverage of the photo's pixels near the matte's edges. Where color
+ * explains little of the coverage, such as between a gray leg and a gray wall, the matte is interpolated instead, because
+ * the filter would blur it. Outside `part`, the result is 0.
  * @see He and Sun, "Fast Guided Filter", arXiv:1505.00996, 2015
  */
 export function enlargeMatte(photo: RgbaImage, part: Rectangle, small: SmallMatte): Matte {
@@ -70,8 +70,8 @@ export function enlargeMatte(photo: RgbaImage, part: Rectangle, small: SmallMatt
 }
 
 /**
- * For each pixel of the matte, coverage as a function of color around it: factors of red, green and blue, a constant, and
- * how far to trust the function, 0..1; each [width·height]. Colors and coverage are in bytes.
+ * For each pixel of the matte, coverage as a function of the colors around it: factors of red, green and blue, a
+ * constant, and how far to trust the function, 0..1, each [width·height]. Colors and coverage are in bytes.
  */
 function fitColors({ width, height, data, colors }: SmallMatte, edges: Uint8Array): readonly Float32Array[] {
   const count = width * height;
@@ -126,7 +126,7 @@ function fitColors({ width, height, data, colors }: SmallMatte, edges: Uint8Arra
     blue[i] = (m02 * x + m12 * y + (a * d - b * b) * z) * scale;
     constant[i] = constant[i]! - red[i]! * means[0]![i]! - green[i]! * means[1]![i]! - blue[i]! * means[2]![i]!;
     const explained = x * red[i]! + y * green[i]! + z * blue[i]!;
-    // The square of the share of the coverage's variance that color explains.
+    // The share of the variance of the coverage that color explains, squared.
     trust[i] = Math.min(1, explained / Math.max(1, trust[i]!)) ** 2;
   }
   return [red, green, blue, constant, trust].map(blur);

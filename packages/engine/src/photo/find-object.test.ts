@@ -7,7 +7,7 @@ const input = { size: 256 };
 const quick = { locate: 64, closeUp: 128 };
 const whole = { left: 0, top: 0, width: 800, height: 400 };
 
-/** A disc of 40 pixels around 600, 200 of the photo, with the coverage that `coverageAt` gives for the size. */
+/** A disc of 40 pixels around 600, 200 of the photo, with the coverage that `coverageAt` returns for the size. */
 function looks(coverageAt: (size: number) => number) {
   const seen: Array<{ part: Rectangle; size: number }> = [];
   const look: Look = async (part, size) => {
@@ -63,7 +63,7 @@ test('a network of one size looks once', async () => {
   expect(seen).toEqual([{ part: whole, size: 256 }]);
 });
 
-test('without an object there is no matte', async () => {
+test('a photo without an object has no matte', async () => {
   const { look } = looks(() => 0);
   expect(await findObject(photo, { ...input, quick }, look)).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import type { MatteManifest } from '../bundle/manifest.js';
 import { cleanMatte } from './clean-matte.js';
 import { enlargeMatte, type Rectangle, type SmallMatte } from './enlarge-matte.js';
 
-/** Estimates the matte of a part of a photo, which is scaled to a square of `size` pixels. */
+/** Estimates the matte of a part of a photo, scaled to a square of `size` pixels a side. */
 export type Look = (part: Rectangle, size: number) => Promise<SmallMatte>;
 
 /** Coverage from which a pixel of the first look belongs to the object. Low, because thin parts are faint in it. */
@@ -13,22 +13,24 @@ const boxThreshold = 32;
 const margin = 0.1;
 
 /**
- * Half-covered pixels occur along edges. Squares of them, with sides of this share of the matte's, are parts of which the
- * network does not decide whether they belong to the object.
+ * Side of a square, as a share of the matte's. Half-covered pixels occur along edges, but a whole square of them shows
+ * that the network has not decided whether this part belongs to the object.
  */
 const undecidedSide = 0.02;
 
 /**
- * Share of the object in such squares from which a first look is doubtful. On the matting set it is at most 0.3 %, also
- * for objects made of wires, or more than 2 %, and then the close-up is often wrong too.
+ * If a larger share of the object is in such squares, the first look is undecided. On the matting set, the share is
+ * either at most 0.3 %, even for objects made of wires, or more than 2 %. In the latter case, the close-up is often
+ * wrong too.
  */
 const maxUndecidedShare = 0.01;
 
 /**
  * Finds the object of an opaque photo.
  *
- * With the quick sizes, a first look finds where the object is, and a close-up of that part gives its matte: more detail
- * than one look at the whole photo, in less time. If the first look is doubtful, one look at full size decides.
+ * With the quick sizes, a first look finds where the object is, and a close-up of that part gives its matte. This shows
+ * more detail than one look at the whole photo, in less time. If the first look is undecided, one look at full size
+ * decides.
  * @returns the matte, of the photo's size, or undefined if there is no object
  */
 export async function findObject(

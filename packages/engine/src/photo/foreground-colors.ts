@@ -12,7 +12,7 @@ const largeIterations = 2;
  *
  * Where alpha is 0, the colors of the nearest parts of the object spread, so that sampling next to the silhouette never
  * picks up background.
- * @param photo [3·size·size] in 0..255, the channels of a pixel side by side, as in the result
+ * @param photo [3·size·size] in 0..255, with the channels interleaved, as in the result
  * @param alpha [size·size] in 0..1
  * @see Germer, Uelwer, Conrad and Harmeling, "Fast Multi-Level Foreground Estimation", ICPR 2020
  */

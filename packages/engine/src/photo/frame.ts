@@ -32,7 +32,7 @@ export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize
 
   const data = new Uint8Array(4 * size * size);
   for (let i = 0; i < alpha.length; i++) {
-    // Storing a byte cuts off the fraction.
+    // Adding 0.5 rounds, because storing a byte cuts off the fraction.
     data[4 * i] = colors[3 * i]! + 0.5;
     data[4 * i + 1] = colors[3 * i + 1]! + 0.5;
     data[4 * i + 2] = colors[3 * i + 2]! + 0.5;

@@ -123,7 +123,7 @@ function scaleToSquare({ width, height, data }: RgbaImage, part: Rectangle, size
     .toBuffer();
 }
 
-/** RGB as planes, in the network's range of values. */
+/** RGB, one channel after the other, in the network's range of values. */
 function toPlanar(pixels: Uint8Array, { mean, std }: MatteManifest['input']): Float32Array {
   const count = pixels.length / 3;
   const planar = new Float32Array(pixels.length);

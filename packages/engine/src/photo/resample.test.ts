@@ -49,7 +49,7 @@ test('pixels beyond the image count as zero, or as the nearest pixel of its edge
   expect(mean(resample(one, window, 12, 'edge'))).toBeCloseTo(1, 5);
 });
 
-test('a window outside the image has only such pixels', () => {
+test('all pixels of a window outside the image count as zero, or as the nearest pixel of its edge', () => {
   const one = channel(4, 4, () => 1);
   expect(mean(resample(one, { left: 20, top: 20, side: 4 }, 4, 'zero'))).toBe(0);
   expect(mean(resample(one, { left: 20, top: -20, side: 4 }, 4, 'edge'))).toBeCloseTo(1, 5);

@@ -51,7 +51,7 @@ const photo = () =>
 const blank = () => drawing('<rect width="0" height="0"/>');
 
 test.each(['planes', 'points', 'inflate'])(
-  'two photos at a time become the same models as in an engine: %s',
+  'two concurrent photos become the same models as in a single engine: %s',
   async (bundle) => {
     const photos = [await cutout(), await photo()];
     const engine = await Engine.open(optionsOf(bundle));
@@ -73,7 +73,7 @@ test('more photos than threads wait for their turn', async () => {
   const image = await cutout();
   const made = await Promise.all(Array.from({ length: 5 }, () => pool.generate(image, small)));
   expect(new Set(made.map(({ glb }) => Buffer.from(glb).toString('base64'))).size).toBe(1);
-  // With the network thread.
+  // One of them is the network thread.
   expect(started).toHaveLength(3);
 });
 
@@ -97,7 +97,7 @@ test('threads start when photos need them, and all but one end after a minute wi
   expect(started).toHaveLength(4);
 });
 
-test('the time that a photo waits for the device is reported, and is in no stage', async () => {
+test('the time that a photo waits for the device is reported, and no stage includes it', async () => {
   const pool = await openPool({ pipelines: 2 });
   const image = await cutout();
   const fine = { ...small, resolution: 128 };
@@ -130,7 +130,7 @@ test('a photo never blocks the thread of its caller', async () => {
   expect(within.filter((count) => count >= 10).length).toBeGreaterThanOrEqual(3);
 });
 
-test('an error about a photo is passed on, and the next photo succeeds', async () => {
+test('an error about a photo reaches the caller, and the next photo succeeds', async () => {
   const pool = await openPool();
   const error = await pool.generate(await blank(), small).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(EngineError);
@@ -153,7 +153,7 @@ test('an aborted photo ends at its next step, and the next photo succeeds', asyn
   expect((await pool.generate(image, small)).glb.length).toBeGreaterThan(0);
 });
 
-test('a thread that crashes fails its photo only, and is replaced', async () => {
+test('if a thread crashes, only its photo fails, and the thread is replaced', async () => {
   const started = threads();
   const pool = await openPool({ pipelines: 2 });
   const image = await cutout();

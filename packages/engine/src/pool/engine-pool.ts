@@ -37,9 +37,9 @@ export class EnginePool {
   readonly #options: ThreadOptions;
   readonly #maxPipelines: number;
   readonly #network: Worker;
-  /** All pipelines, including those that are being opened. */
+  /** Number of pipelines, including those that are being opened. */
   #count = 0;
-  /** The last one was used last. Each is closed by its timer, unless it is the only one. */
+  /** The most recently used one is last. Each is closed by its timer, unless it is the only pipeline. */
   readonly #free: { pipeline: Pipeline; timer: NodeJS.Timeout }[] = [];
   readonly #waiting: ((pipeline: Pipeline | undefined) => void)[] = [];
 
@@ -54,7 +54,8 @@ export class EnginePool {
    * Starts the network thread and one pipeline thread. The others are started when they are needed, and end when they
    * have been idle for a minute.
    *
-   * If the network thread crashes later, it throws an uncaught error: no photo can be finished without it.
+   * If the network thread crashes later, an uncaught error ends the process, because no photo can be finished without
+   * it.
    * @throws {BundleError} as `Engine.open` does
    */
   static async open({ pipelines = 1, onWarning = console.warn, ...options }: PoolOptions): Promise<EnginePool> {
@@ -81,7 +82,7 @@ export class EnginePool {
   }
 
   /**
-   * As `Engine.generate`, on one of the pool's threads. Waits if all of them are busy.
+   * Like `Engine.generate`, but on one of the pool's threads. Waits if all of them are busy.
    *
    * @throws {EngineError} if the photo cannot be used
    * @throws the error of a thread that crashed; the pool replaces it

@@ -42,7 +42,7 @@ export type ToPipelineThread =
 
 /** Milliseconds that a photo spent at the device. */
 export interface DeviceTimes {
-  /** Running, and for the first photo loading, networks for this photo. */
+  /** Running networks for this photo. For the first photo, this includes loading them. */
   readonly deviceMs: number;
   /** Waiting while the device worked for other photos. `stats.stageMs` does not contain it. */
   readonly deviceWaitMs: number;
@@ -79,7 +79,7 @@ export type NetworkReply = { deviceMs: number } & (
   | { type: 'failed'; error: SentError }
 );
 
-/** An error as it is sent to another thread, which would lose its class. */
+/** The form in which an error is sent to another thread. Sent as it is, it would lose its class. */
 export interface SentError {
   readonly type: 'engine' | 'bundle' | 'other';
   readonly code?: EngineErrorCode;
@@ -100,6 +100,6 @@ export function fromSentError({ type, code, message, stack, cause }: SentError):
   const options = cause === undefined ? {} : { cause: new Error(cause) };
   if (type === 'engine') return new EngineError(code!, message, options);
   if (type === 'bundle') return new BundleError(message, options);
-  // The stack in the other thread, for the log.
+  // For the log, which then shows the stack in the other thread.
   return Object.assign(new Error(message, options), stack !== undefined && { stack });
 }

@@ -30,7 +30,7 @@ export class Pipeline {
     const onEnd = () => {
       this.#ended = true;
     };
-    // Also when it is idle: an error without a listener would end the process.
+    // Listens even while the thread is idle, because an error without a listener would end the process.
     this.#thread.on('error', onEnd).on('exit', onEnd);
   }
 
@@ -46,7 +46,7 @@ export class Pipeline {
     return this.#ended;
   }
 
-  /** As `EnginePool.generate` does, one photo at a time. */
+  /** Like `EnginePool.generate`, but accepts only one photo at a time. */
   async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions): Promise<PoolGenerated> {
     const { onProgress, signal, resolution, maxTriangles, textureSize } = options;
     signal?.throwIfAborted();

@@ -14,7 +14,7 @@ export class RemoteSessions {
     port.on('message', (reply: NetworkReply) => this.#pending.shift()!(reply));
   }
 
-  /** A clock in milliseconds that stands still while a request waits for the device. */
+  /** A clock in milliseconds that stops while a request waits for the device. */
   readonly now = (): number => performance.now() - this.#waitMs;
 
   /** The times of all requests so far. */
@@ -34,7 +34,7 @@ export class RemoteSessions {
         const buffers = Object.values(copies).map(({ data }) => data.buffer);
         return (await this.#request('ran', { type: 'run', path, inputs: copies }, buffers)).outputs;
       },
-      // The other pipeline threads use it too. The network thread releases it at its end.
+      // The other pipeline threads use the session too. The network thread releases it when it ends.
       release: async () => {},
     };
   };

@@ -34,8 +34,8 @@ const near = 1e-4;
 const subpixels = 1024;
 
 /**
- * Draws a mesh into a z-buffer. Of triangles at the same depth the first one wins. A triangle with a corner behind the
- * camera is skipped.
+ * Draws a mesh into a z-buffer. Of several triangles at the same depth, the first one is drawn. A triangle with a
+ * corner behind the camera is skipped.
  */
 export function rasterize(mesh: TriangleMesh, view: View, options: RasterizeOptions = {}): Raster {
   const pixels = view.width * view.height;
@@ -43,7 +43,7 @@ export function rasterize(mesh: TriangleMesh, view: View, options: RasterizeOpti
   return { ...draw(mesh, view, options, hits), ...hits };
 }
 
-/** The depths of a view alone, for shadows and for the visibility from the photo's camera. */
+/** Draws only the depths of a view, for shadows and for the visibility from the photo's camera. */
 export function depthMap(mesh: TriangleMesh, view: View, options: RasterizeOptions = {}): DepthMap {
   return draw(mesh, view, options);
 }

@@ -50,7 +50,7 @@ interface LitPoints {
   readonly points: Float32Array;
   /** [3·N], of unit length. */
   readonly normals: Float32Array;
-  /** [width·height] the number of the point whose light a sample has, valid where a triangle was hit. */
+  /** [width·height] the index of the point whose light a sample uses, valid where a triangle was hit. */
   readonly pointOf: Uint32Array;
 }
 

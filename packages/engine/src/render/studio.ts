@@ -77,7 +77,7 @@ export function gatherLight({ lamps, floor, radius }: Studio, points: Float32Arr
     points.map((coordinate, i) => coordinate + lift * normals[i]!),
     normals,
   );
-  // The floor reflects the light that reaches it. The higher a point is, the more of the lit floor it sees.
+  // The floor reflects the light that reaches it. The higher a point is, the more of the lit floor is visible from it.
   for (let i = 0; i < points.length; i += 3) {
     const height = Math.min(1, Math.max(0, points[i + 1]! / radius));
     const below = floorShare(floor, points[i]!, points[i + 2]!);

@@ -208,7 +208,7 @@ function nearestVertex(positions: Float32Array, { min, max, middle, extent }: Me
   const first = ([0, 1, 2] as const).map((axis) => cellsTo(min[axis]!, axis) - borderCells);
   const size = ([0, 1, 2] as const).map((axis) => cellsTo(max[axis]!, axis) + borderCells + 1 - first[axis]!);
   const [nx, ny] = [size[0]!, size[1]!];
-  // A point beyond the grid counts as in the layer of cells below the outermost, whose neighbors all exist.
+  // A point beyond the grid counts as being in the second outermost layer of cells, whose neighbors all exist.
   const indexOf = (value: number, axis: 0 | 1 | 2) =>
     Math.min(Math.max(cellsTo(value, axis) - first[axis]!, 1), size[axis]! - 2);
   const cellAt = (x: number, y: number, z: number) => (indexOf(z, 2) * ny + indexOf(y, 1)) * nx + indexOf(x, 0);

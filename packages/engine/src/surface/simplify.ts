@@ -11,8 +11,8 @@ export interface Simplified {
 }
 
 /**
- * Triangles that a mesh keeps however flat it is: a decoder's colors are per vertex, and the search for mirror planes
- * compares vertices.
+ * Number of triangles that a mesh keeps even if fewer would do, because a decoder's colors are per vertex, and the
+ * search for mirror planes compares vertices.
  */
 const minKept = 10_000;
 
@@ -24,7 +24,7 @@ const minKept = 10_000;
  * edge of a thin tube can fold the tube onto itself. Such regions are locked and the mesh is simplified again.
  * `collapseEdges` then removes the triangles still above the budget. Of 48 photos of the quality benchmark, 2 need it
  * for 40,000 triangles, 6 for 10,000 and 12 for 2,000. Without it these would be sampled again at half the resolution.
- * @param tolerance distance from the mesh, in its units, at which fewer triangles are as good
+ * @param tolerance distance, in units of the mesh, by which simplification may move the surface
  */
 export async function simplify(mesh: TriangleMesh, maxTriangles: number, tolerance: number): Promise<Simplified> {
   const target = Math.min(minKept, maxTriangles);
@@ -75,7 +75,7 @@ async function simplifyFast(mesh: TriangleMesh, triangles: number, maxError: num
   return mesh;
 }
 
-/** The target of each attempt, as a multiple of `triangles`: the larger it is, the less folds. */
+/** The target of each attempt, as a multiple of `triangles`. A larger target causes fewer folds. */
 const attempts = [1, 1, 1, 1, 3, 6];
 
 /** Locks all vertices of triangles that have a locked one. */

@@ -85,7 +85,7 @@ function areaBelow(points: Float32Array, maxHeight: number, sign: 1 | -1): numbe
   return doubled / 2;
 }
 
-/** Positive if the way along the last two corners of the chain to the point turns left. */
+/** Positive if the path along the last two corners of the chain to the point turns left. */
 function turn(chain: Float64Array, end: number, x: number, z: number): number {
   const [fromX, fromZ] = [chain[end - 4]!, chain[end - 3]!];
   return (chain[end - 2]! - fromX) * (z - fromZ) - (chain[end - 1]! - fromZ) * (x - fromX);

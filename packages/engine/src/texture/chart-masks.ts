@@ -10,7 +10,7 @@ export interface Mask {
   readonly height: number;
   /** [3·R] row, first column and end column of each run of cells, row by row. */
   readonly runs: Int32Array;
-  /** Number of cells. */
+  /** Number of cells in the runs. */
   readonly area: number;
 }
 
@@ -35,7 +35,7 @@ export function chartBounds({ chartOfTriangle, count, flat }: Charts): Float64Ar
  *
  * @param bounds as `chartBounds` returns them
  * @param cell the side of a cell, in the units of `Charts.flat`
- * @param margin cells within this distance of a chart belong to it too, in cells along each axis
+ * @param margin distance in cells along each axis, within which cells also belong to a chart
  */
 export function masksOf(
   { chartOfTriangle, flat }: Charts,

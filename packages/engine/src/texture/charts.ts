@@ -208,7 +208,7 @@ function occupy(flat: Float32Array, t: number, scale: number, occupied: Int32Arr
   const right = Math.min(overlapGrid - 1, Math.max(ax, bx, cx));
   const top = Math.max(0, Math.floor(Math.min(ay, by, cy)));
   const bottom = Math.min(overlapGrid - 1, Math.max(ay, by, cy));
-  // The first walk finds an overlap, and the second marks.
+  // The first pass looks for an overlap, and the second marks the cells.
   for (let marking = 0; marking < 2; marking++) {
     for (let row = top; row <= bottom; row++) {
       for (let column = left; column <= right; column++) {

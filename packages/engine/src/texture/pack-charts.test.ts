@@ -23,7 +23,7 @@ function chartsOf(rectangles: readonly Rectangle[]): Charts {
   };
 }
 
-/** The rectangles where they are in the atlas, as shares of its side. */
+/** The positions of the rectangles in the atlas, as shares of its side. */
 function packed(rectangles: readonly Rectangle[], padding: number): Rectangle[] {
   const { offsets, side } = packCharts(chartsOf(rectangles), padding);
   return rectangles.map(({ left, top, right, bottom }, chart) => ({
@@ -34,7 +34,7 @@ function packed(rectangles: readonly Rectangle[], padding: number): Rectangle[] 
   }));
 }
 
-/** The smallest distance of two of the rectangles, along the axis where it is larger. Negative if they overlap. */
+/** The smallest distance between two rectangles, along the axis where it is larger. Negative if they overlap. */
 function smallestGap(rectangles: readonly Rectangle[]): number {
   const sorted = rectangles.toSorted((a, b) => a.left - b.left);
   let smallest = Infinity;
@@ -88,7 +88,7 @@ describe('packing charts', () => {
     expect(packCharts({ ...both, chartOfTriangle, count: 2 }, 0.004).side).toBeLessThan(1.03 * alone.side);
   });
 
-  test('of thousands of specks, whose padding needs more space than themselves, does not overlap any', () => {
+  test('keeps thousands of specks apart whose padding needs more space than they do', () => {
     const specks = Array.from({ length: 2_000 }, () => ({ left: 0, top: 0, right: 1e-3, bottom: 1e-3 }));
     expect(smallestGap(packed(specks, 4 / 256))).toBeGreaterThan(0);
   });

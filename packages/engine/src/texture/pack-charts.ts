@@ -8,7 +8,7 @@ export interface Packing {
   readonly side: number;
 }
 
-/** Cells across the atlas. Twice as many place charts 0.4 % denser, in twice the time. */
+/** Cells across the atlas. Twice as many would pack charts 0.4 % more densely, in twice the time. */
 const cellsAcross = 320;
 
 /** Charts cover 40 to 70 % of the atlas. Covering more than expected only widens the padding. */
@@ -64,10 +64,10 @@ function bestOrder(masks: readonly Mask[]): readonly number[] {
 }
 
 class Atlas {
-  /** The side of the square that the charts so far are in, in cells. */
+  /** The side, in cells, of the square that contains the charts placed so far. */
   side = 0;
   #width = 2 * cellsAcross;
-  /** [width·width] the last occupied column up to each column of each row, or -1. It tells how far to move a chart. */
+  /** [width·width] the last occupied column up to each column of each row, or -1. Shows how far to move a chart. */
   #lastOccupied = new Int16Array(this.#width * this.#width).fill(-1);
 
   /** Puts a chart where it enlarges the square least. */

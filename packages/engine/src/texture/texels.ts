@@ -34,7 +34,7 @@ export class SurfacePoint {
   #weightB = 0;
   #weightC = 0;
 
-  /** @param indices the triangles, in the order of the mesh that `texels` was made of. Vertices may be numbered anew */
+  /** @param indices the triangles, in the order of the mesh that `texels` was made of. Vertices may be renumbered */
   constructor(indices: Uint32Array, texels: Texels) {
     this.#indices = indices;
     this.#texels = texels;

@@ -27,7 +27,7 @@ export function unwrap(
   };
 }
 
-/** One vertex for each pair of a mesh's vertex and one of its charts. `corners` is the first corner with each. */
+/** One vertex for each pair of a mesh's vertex and one of its charts. `corners` has the first corner of each. */
 function splitAtSeams({ positions, indices }: TriangleMesh, chartOfTriangle: Int32Array) {
   // The copies of a vertex are a linked list: there is usually one, and seldom more than three.
   const firstCopy = new Int32Array(positions.length / 3).fill(-1);

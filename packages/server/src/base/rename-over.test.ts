@@ -24,7 +24,7 @@ test.each(['ENOENT', 'ENOSPC'])('%s is thrown at once', async (code) => {
   expect(calls()).toBe(1);
 });
 
-test('on other systems, a missing right is thrown at once', async () => {
+test('on other systems, EPERM is thrown at once', async () => {
   const { rename, calls } = failing('EPERM');
   await expect(renameOver('draft', 'file', { rename, platform: 'linux' })).rejects.toMatchObject({ code: 'EPERM' });
   expect(calls()).toBe(1);

@@ -6,7 +6,7 @@ const inUse: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
 /** In total 1.3 s. Scanners usually need some milliseconds. */
 const pausesMs = [10, 20, 50, 100, 200, 400, 500] as const;
 
-/** Renames a file or folder, and replaces an existing file. On Windows, waits until no other process has it open. */
+/** Renames a file or folder, replacing an existing file. On Windows, retries while another process has it open. */
 export async function renameOver(
   from: string,
   to: string,

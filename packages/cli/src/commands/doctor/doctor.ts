@@ -164,7 +164,7 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
       const npmPackage = packageOf(name);
       const wayOut = npmPackage ? `\`npm install ${npmPackage}\` adds it` : '`gen3d models list` shows those that are';
       const topic = `model ${name}`;
-      // Without this package, gen3d makes models of cutouts.
+      // Without this package, gen3d still makes models of cutouts.
       if (npmPackage && name === matte) {
         return { topic, level: 'note', text: `not installed, so photos must have a transparent background. ${wayOut}` };
       }

@@ -11,7 +11,7 @@ export interface Finding {
   readonly text: string;
 }
 
-// The networks of `models pull triposr`, and some hundred models of 1 to 3 MB.
+// Enough for the networks of `models pull triposr`, and some hundred models of 1 to 3 MB.
 const recommendedDisk = 2e9;
 
 /** Loads SQLite, sharp and onnxruntime. */
@@ -55,7 +55,7 @@ export async function diskFinding(folder: string): Promise<Finding> {
   }
 }
 
-/** Whether `gen3d serve` could listen. A gen3d that already does is a finding of its own. */
+/** Whether `gen3d serve` could listen. `serverFindings` reports a gen3d that is already running. */
 export async function portFinding({ host, port }: Pick<Config, 'host' | 'port'>): Promise<Finding> {
   const topic = 'port';
   const server = createServer();

@@ -151,7 +151,7 @@ class NodeConnection implements SqliteConnection {
     const statement = withCodes(() => this.#database.prepare(sql));
     statement.setReturnArrays(true);
     return {
-      // Node does not tell. A read that starts otherwise, such as `with`, takes its turn among the writes.
+      // Node does not report it. A read that starts with another word, such as `with`, takes its turn among the writes.
       isRead: /^\s*select\b/i.test(sql),
       columns: statement.columns().map(({ name }) => name),
       all: (parameters) => withCodes(() => statement.all(...parameters)),

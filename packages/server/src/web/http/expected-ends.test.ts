@@ -38,7 +38,7 @@ describe('the expected end of a job', () => {
     expect(await ends.remainingMs('a')).toEqual([-500]);
   });
 
-  test('of a waiting job follows the jobs ahead of it and those that run, on all runners', async () => {
+  test('follows, while the job waits, the jobs ahead of it and the running jobs of all runners', async () => {
     const ends = newEnds(2);
     for (const ms of [1_900, 60_000, 1_900]) ends.record(success('earlier', ms)); // 2 s is the median
     expect(await ends.remainingMs('new')).toEqual([2_000, 60_100, 2_000]);
@@ -50,7 +50,7 @@ describe('the expected end of a job', () => {
     expect(remaining.map(([first]) => first)).toEqual([2_000, 2_500, 4_000, 4_500]);
   });
 
-  test('takes one query per second for all requests', async () => {
+  test('takes at most one query per second for all requests', async () => {
     const ends = newEnds(1);
     ends.record(success('earlier', 1_900));
     for (let request = 0; request < 20; request++) {
@@ -63,7 +63,7 @@ describe('the expected end of a job', () => {
 
 describe('a client that follows the pauses', () => {
   const marginMs = 50;
-  /** When it notices the end of a job of `durationMs`, if it may take any of `durations`. */
+  /** When it notices the end of a job that takes `durationMs`, if `durations` are those of the last jobs. */
   function noticedAt(durationMs: number, durations: readonly number[]): number {
     let elapsedMs = 0;
     while (elapsedMs < durationMs) {
@@ -82,12 +82,12 @@ describe('a client that follows the pauses', () => {
     },
   );
 
-  test('asks after a second when the job is shorter or late', () => {
+  test('asks after a second when the job is short or late', () => {
     expect(pauseMs([100])).toBe(1_000);
     expect(pauseMs([-3_000, -10])).toBe(1_000);
   });
 
-  test('asks after the end of a fast job first when the next may be fast or slow', () => {
+  test('asks first after the end of a fast job when the next job may be fast or slow', () => {
     const fastOrSlow = [1_200, 2_900, 2_900, 2_900];
     expect(noticedAt(1_200, fastOrSlow)).toBe(1_250);
     expect(noticedAt(2_900, fastOrSlow)).toBe(2_950);
@@ -98,7 +98,7 @@ describe('a client that follows the pauses', () => {
   });
 });
 
-test('Retry-After is the whole seconds of the pause, 1 or 2, and alone when the end is unknown', () => {
+test('Retry-After has the whole seconds of the pause, 1 or 2, and is sent alone when the end is unknown', () => {
   expect(pollingHeaders([1_800])).toEqual({ 'retry-after': '1', 'retry-after-ms': '1850' });
   expect(pollingHeaders([600_000])).toEqual({ 'retry-after': '2', 'retry-after-ms': '5000' });
   expect(pollingHeaders([])).toEqual({ 'retry-after': '2' });

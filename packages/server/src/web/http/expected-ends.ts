@@ -5,7 +5,7 @@ import type { JobMessage } from '../../work/processes/messages.js';
 
 /** How many waiting jobs the estimates look at. Jobs behind them are far from their end. */
 export const queueHeadSize = 50;
-/** Few, because photos, bundles and devices change. */
+/** A small number, because photos, bundles and devices change. */
 const keptJobs = 15;
 /** Added to each remaining time. Asking just before the end would cost another second. */
 const marginMs = 50;
@@ -25,8 +25,8 @@ export class ExpectedEnds {
   readonly #slots: number;
 
   /**
-   * `readQueueHead` reads the ids of the first waiting jobs, in queue order. Called at most once per second.
-   * `slots`: how many jobs this server's runners work on concurrently.
+   * @param readQueueHead reads the ids of the first waiting jobs, in queue order. Called at most once per second
+   * @param slots how many jobs this server's runners work on concurrently
    */
   constructor(readQueueHead: () => Promise<string[]>, slots: number) {
     this.#queueHead = cached(readQueueHead);
@@ -51,8 +51,8 @@ export class ExpectedEnds {
   }
 
   /**
-   * The milliseconds until the job may finish, according to each of the last jobs; negative if it is late. Empty without an
-   * estimate.
+   * The milliseconds until the job may finish, according to each of the last jobs. Negative if it is late. Empty
+   * without an estimate.
    */
   async remainingMs(jobId: string): Promise<readonly number[]> {
     const now = performance.now();
@@ -78,20 +78,23 @@ export class ExpectedEnds {
 /** A client asks at most once per second. */
 const minPauseMs = 1_000;
 
-/** How long after the end a client notices it that asks after `pauseMs` and, if the job is not finished, at its end. */
+/**
+ * The delay with which a client notices the end if it asks after `pauseMs` and then, if the job is not finished, at its
+ * end, but at least a second later.
+ */
 const delayMs = (endMs: number, pauseMs: number): number =>
   endMs <= pauseMs ? pauseMs - endMs : Math.max(0, pauseMs + minPauseMs - endMs);
 
 /**
- * The pause before the next request, 1 to 5 s: the one with the shortest delay on average over the possible ends. Replaying
- * the stage times of two photos in turn, the delay is 0.16 s instead of 0.49 s with the pause until the median end.
+ * The pause before the next request, 1 to 5 s, with the shortest mean delay over the possible ends. In a replay of the
+ * stage times of two alternating photos, the delay is 0.16 s. With a pause until the median end, it is 0.49 s.
  */
 export function pauseMs(remainingMs: readonly number[]): number {
   const ends = remainingMs.map((ms) => Math.round(ms) + marginMs);
   const { min, max } = limits.pollMs;
   const earliest = Math.min(...ends);
   if (earliest >= max) return Math.min(max, Math.max(min, Math.round(earliest / 10)));
-  // The longest first: of equal delays, the one with fewer requests.
+  // The longest first, because among equal delays, a longer pause takes fewer requests.
   const pauses = [minPauseMs, min, ...ends.flatMap((end) => [end, end - minPauseMs])]
     .filter((pause) => pause >= minPauseMs && pause <= min)
     .sort((a, b) => b - a);

@@ -243,7 +243,7 @@ async function install(draft: string, target: string): Promise<void> {
     () => true,
     (cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT') return false;
-      // Windows does not rename a folder while a process has one of its files open.
+      // Windows refuses to rename a folder while a process has one of its files open.
       throw new BundleError(`${target} cannot be replaced: ${reason(cause)}. Stop gen3d, then pull the bundle again`, {
         cause,
       });

@@ -108,7 +108,7 @@ export class Child {
     this.#limits.set(jobId, { timer, endsAt: performance.now() + ms, onHang });
   }
 
-  /** Gives a job `ms` more, if its time is limited. */
+  /** Extends the time limit of a job by `ms`, if it has one. */
   extendLimit(jobId: string, ms: number): void {
     const limit = this.#limits.get(jobId);
     if (limit) this.limit(jobId, limit.endsAt - performance.now() + ms, limit.onHang);

@@ -32,9 +32,9 @@ export type FromChild =
   | { type: 'fellBack' }
   /** An inference starts, `waitedMs` after its job was created. Until `inferred`, its time is limited. */
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
-  /** How long the last jobs took from where this one is now to their end. Sent at every checkpoint of the engine. */
+  /** How long each of the last jobs took from this point to its end. Sent whenever the engine reports progress. */
   | { type: 'expecting'; jobId: string; remainingMs: readonly number[] }
-  /** An inference waited for the device while that worked for other jobs. Its time limit is extended. */
+  /** An inference waited while the device worked for other jobs. Its time limit is extended. */
   | { type: 'waitedForDevice'; jobId: string; ms: number }
   /** An inference has ended, with or without success. */
   | { type: 'inferred'; jobId: string }

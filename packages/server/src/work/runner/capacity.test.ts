@@ -4,13 +4,13 @@ import { slotsOf } from './capacity.js';
 const gb = 1e9;
 
 test.each([
-  { what: 'a job per core', cores: 4, memoryBytes: 16 * gb, runners: 1, slots: 4 },
-  { what: 'a share of the cores for each runner', cores: 8, memoryBytes: 64 * gb, runners: 3, slots: 2 },
-  { what: 'one job, even if there are more runners than cores', cores: 2, memoryBytes: 64 * gb, runners: 5, slots: 1 },
-  { what: 'fewer jobs where memory is short', cores: 16, memoryBytes: 3.1 * gb, runners: 1, slots: 4 },
-  { what: 'a share of the memory for each runner', cores: 16, memoryBytes: 4.2 * gb, runners: 2, slots: 2 },
-  { what: 'one job in a small container', cores: 16, memoryBytes: 0.5 * gb, runners: 1, slots: 1 },
-  { what: 'a limit on large machines', cores: 192, memoryBytes: 768 * gb, runners: 1, slots: 32 },
-])('a runner works on $what: $slots', ({ slots, runners, ...machine }) => {
+  { what: 'one per core', cores: 4, memoryBytes: 16 * gb, runners: 1, slots: 4 },
+  { what: 'one per core of its share', cores: 8, memoryBytes: 64 * gb, runners: 3, slots: 2 },
+  { what: 'one, even if there are more runners than cores', cores: 2, memoryBytes: 64 * gb, runners: 5, slots: 1 },
+  { what: 'lower where memory is short', cores: 16, memoryBytes: 3.1 * gb, runners: 1, slots: 4 },
+  { what: 'limited by its share of the memory', cores: 16, memoryBytes: 4.2 * gb, runners: 2, slots: 2 },
+  { what: 'one in a small container', cores: 16, memoryBytes: 0.5 * gb, runners: 1, slots: 1 },
+  { what: 'limited on large machines', cores: 192, memoryBytes: 768 * gb, runners: 1, slots: 32 },
+])('the number of slots of a runner is $what: $slots', ({ slots, runners, ...machine }) => {
   expect(slotsOf(machine, runners)).toBe(slots);
 });

@@ -2,13 +2,14 @@ import { availableParallelism, totalmem } from 'node:os';
 
 export interface Machine {
   readonly cores: number;
-  /** What this machine or container has in total. */
+  /** Total memory of this machine or container. */
   readonly memoryBytes: number;
 }
 
 export const thisMachine = (): Machine => ({
   cores: availableParallelism(),
-  // Without a limit, 0, undefined or more than the machine has, depending on the system and the version of Node.
+  // Without a limit, `constrainedMemory` is 0, undefined or more than the machine has, depending on the system and the
+  // version of Node.
   memoryBytes: Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY),
 });
 
@@ -18,7 +19,7 @@ const runnerBytes = 1.3e9;
 export const perJobBytes = 250e6;
 /** For the API, the database and the preparer with its decoders. */
 const reservedBytes = 1e9;
-/** Beyond that, one thread that claims, stores and reports, and one device, are the limit. */
+/** Beyond that, the one thread that claims, stores and reports, and the one device, are the bottleneck. */
 const maxSlots = 32;
 
 /** How many jobs each of the runners of a machine works on concurrently: one per core, as far as the memory allows. */

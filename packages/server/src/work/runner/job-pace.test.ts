@@ -25,7 +25,7 @@ function start(): JobPace {
   });
 }
 
-/** A job whose first stage, half the work by the engine's weights, takes `firstMs`, and whose second takes `secondMs`. */
+/** A job of two steps that take `firstMs` and `secondMs`. Each is half the work by the engine's weights. */
 function run(firstMs: number, secondMs: number): void {
   const pace = start();
   vi.advanceTimersByTime(firstMs);
@@ -36,7 +36,7 @@ function run(firstMs: number, secondMs: number): void {
   pace.record();
 }
 
-test('the first job reports progress by the weights of the engine, and no end', () => {
+test('the first job reports progress by the weights of the engine, and no estimate', () => {
   run(600, 5_400);
   expect(seen).toEqual([
     { at: 600, progress: 60 },
@@ -53,7 +53,7 @@ test('later jobs report progress evenly until the end that earlier jobs had', ()
   expect(estimates).toEqual([[6_000], [5_400], [0]]);
 });
 
-test('a job that is faster than the earlier ones catches up at the next checkpoint', () => {
+test('a job that is faster than the earlier ones catches up after the next step', () => {
   run(600, 5_400);
   run(600, 400);
   const progress = seen.map(({ progress }) => progress);

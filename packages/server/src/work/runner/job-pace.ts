@@ -1,25 +1,28 @@
 import { progress } from '@gen3d/schema';
 import { quantile } from '../../base/quantile.js';
 
-/** Few, because photos, bundles and devices change. */
+/** A small number, because photos, bundles and devices change. */
 const keptJobs = 15;
 /** Granularity of the reported progress, which limits the number of events per job. */
 const progressStep = 10;
 const progressSpan = progress.inferred - progress.inferring;
 
-/** The times from each checkpoint of the last jobs of this process to their end. A checkpoint is the engine's progress. */
+/**
+ * The times from each step of the engine to the end of the job, for the last jobs of this process. A step is identified
+ * by the fraction of the work that the engine then reports as done, 0..1.
+ */
 export class RemainingTimes {
   readonly #samples = new Map<number, number[]>();
 
-  /** The milliseconds from `checkpoint` to the end in the last jobs, the latest last. Empty before the first job. */
-  after(checkpoint: number): readonly number[] {
-    return this.#samples.get(checkpoint) ?? [];
+  /** The milliseconds from `fraction` to the end in the last jobs, the latest last. Empty before the first job. */
+  after(fraction: number): readonly number[] {
+    return this.#samples.get(fraction) ?? [];
   }
 
-  /** Adds a job that passed each checkpoint at the given time. */
+  /** Adds a job that reached each fraction at the given time. */
   record(passedAt: ReadonlyMap<number, number>, endedAt: number): void {
-    for (const [checkpoint, at] of passedAt) {
-      this.#samples.set(checkpoint, [...this.after(checkpoint), endedAt - at].slice(-keptJobs));
+    for (const [fraction, at] of passedAt) {
+      this.#samples.set(fraction, [...this.after(fraction), endedAt - at].slice(-keptJobs));
     }
   }
 }
@@ -27,13 +30,13 @@ export class RemainingTimes {
 export interface JobPaceOptions {
   /** Called with each step of the job's progress. */
   onProgress: (progress: number) => void;
-  /** Called at each checkpoint with the milliseconds that the last jobs took from there to their end. */
+  /** Called after each step of the engine with the milliseconds that the last jobs took from there to their end. */
   onEstimate: (remainingMs: readonly number[]) => void;
 }
 
 /**
- * The progress of an inference. It rises evenly until the expected end; without earlier jobs, it rises at the engine's
- * checkpoints.
+ * The progress of an inference. It rises evenly until the expected end. Without earlier jobs, it rises after each step
+ * of the engine.
  */
 export class JobPace {
   readonly #times: RemainingTimes;
@@ -51,12 +54,12 @@ export class JobPace {
   }
 
   /** The engine has done this share of its work. */
-  pass(checkpoint: number): void {
+  pass(fraction: number): void {
     const now = performance.now();
-    this.#passedAt.set(checkpoint, now);
-    const remainingMs = this.#times.after(checkpoint);
+    this.#passedAt.set(fraction, now);
+    const remainingMs = this.#times.after(fraction);
     const expectedMs = quantile(remainingMs, 0.5);
-    if (expectedMs === undefined || checkpoint === 1) this.#reach(checkpoint);
+    if (expectedMs === undefined || fraction === 1) this.#reach(fraction);
     if (expectedMs === undefined) return;
     this.#endsAt = now + expectedMs;
     this.#options.onEstimate(remainingMs);

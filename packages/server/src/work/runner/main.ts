@@ -26,8 +26,8 @@ function fail(message: string): void {
 
 /**
  * Native sessions may leak memory from job to job. The returned function returns true once the process has grown beyond
- * twice its size after the first job, plus 1 GiB, plus the memory of the jobs in its other slots: a new process costs
- * less than a machine that runs out of memory.
+ * twice its size after the first job, plus 1 GiB, plus the memory of the jobs in its other slots, because a new process
+ * costs less than a machine that runs out of memory.
  */
 function watchMemory(slots: number): () => boolean {
   let afterFirstJob: number | undefined;
