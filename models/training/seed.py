@@ -3,7 +3,7 @@ one core.
 
     python seed.py RUN
 
-`seed.pt` contains those weights (our own, trained on procedural objects only). The trunk is the same. The tiny
+`seed.pt` contains those weights (our own, trained on procedural objects only). The trunk is the same. The earlier
 network's box was 1.2 half widths deep and its steps began at the front, so the rows of the head are resampled.
 """
 
@@ -42,7 +42,7 @@ NAMES = {
 
 
 def current_name(name: str) -> str:
-    """The name that a weight of the tiny network has in this one."""
+    """The name that a weight of the earlier network has in this one."""
     first, *rest = name.split(".")
     return ".".join([NAMES[first], *(NAMES.get(word, word) for word in rest)])
 
@@ -62,7 +62,7 @@ def resample_head(values: np.ndarray, steps: int) -> np.ndarray:
 
 
 def initial_weights(weights: Path, preset: Preset) -> dict[str, torch.Tensor]:
-    """The state of a network that continues from the tiny one."""
+    """The state of a network that continues from the earlier one."""
     state = build(preset).state_dict()
     for old, values in torch.load(weights, map_location="cpu").items():
         name, values = current_name(old), values.float().numpy()

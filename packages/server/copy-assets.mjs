@@ -8,7 +8,7 @@ const path = (relative) => fileURLToPath(new URL(relative, import.meta.url));
 const dashboard = path('../dashboard/dist');
 if (!existsSync(`${dashboard}/index.html`)) {
   throw new Error(
-    `${dashboard} holds no dashboard: build packages/dashboard first, or run \`npm run build\` at the root`,
+    `${dashboard} contains no dashboard. Build packages/dashboard first, or run \`npm run build\` at the root`,
   );
 }
 cpSync(dashboard, path('dist/dashboard'), { recursive: true });

@@ -13,7 +13,7 @@ import {
   toSentError,
 } from './messages.js';
 
-if (!parentPort) throw new Error('the network thread is started by a pool');
+if (!parentPort) throw new Error('only a pool may start the network thread');
 const pool = parentPort;
 const send = (message: FromNetworkThread) => pool.postMessage(message);
 

@@ -5,7 +5,7 @@ import { lowerPriority } from './lower-priority.js';
 import { type FromPipelineThread, type PipelineData, type ToPipelineThread, toSentError } from './messages.js';
 import { RemoteSessions } from './remote-sessions.js';
 
-if (!parentPort) throw new Error('a pipeline thread is started by a pool');
+if (!parentPort) throw new Error('only a pool may start a pipeline thread');
 const pool = parentPort;
 const send = (message: FromPipelineThread) => pool.postMessage(message);
 

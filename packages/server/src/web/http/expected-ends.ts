@@ -102,7 +102,10 @@ export function pauseMs(remainingMs: readonly number[]): number {
   return pauses.reduce((best, pause) => (total(pause) < total(best) ? pause : best));
 }
 
-/** Tells a client when to ask again. `Retry-After` has whole seconds, too coarse for jobs of a few seconds. */
+/**
+ * The headers that tell a client when to ask again. `Retry-After` has whole seconds, which is too coarse for jobs of a
+ * few seconds.
+ */
 export function pollingHeaders(remainingMs: readonly number[]): Record<string, string> {
   const maxSeconds = limits.pollMs.min / 1_000;
   if (remainingMs.length === 0) return { 'retry-after': String(maxSeconds) };

