@@ -60,14 +60,14 @@ export interface Generated {
 
 /** Approximate share of the work done after each stage, on a CPU. */
 const doneAfter: Record<Stage, number> = {
-  matte: 0.45,
-  frame: 0.5,
-  encode: 0.55,
-  field: 0.62,
-  surface: 0.7,
-  unwrap: 0.8,
-  bake: 0.92,
-  write: 0.95,
+  matte: 0.5,
+  frame: 0.6,
+  encode: 0.65,
+  field: 0.7,
+  surface: 0.75,
+  unwrap: 0.78,
+  bake: 0.88,
+  write: 0.9,
   thumbnail: 1,
 };
 

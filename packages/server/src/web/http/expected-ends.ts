@@ -79,11 +79,11 @@ export class ExpectedEnds {
 const minPauseMs = 1_000;
 
 /**
- * The delay with which a client notices the end if it asks after `pauseMs` and then, if the job is not finished, at its
+ * The delay with which a client notices the end if it asks after `askMs` and then, if the job is not finished, at its
  * end, but at least a second later.
  */
-const delayMs = (endMs: number, pauseMs: number): number =>
-  endMs <= pauseMs ? pauseMs - endMs : Math.max(0, pauseMs + minPauseMs - endMs);
+const delayMs = (endMs: number, askMs: number): number =>
+  endMs <= askMs ? askMs - endMs : Math.max(0, askMs + minPauseMs - endMs);
 
 /**
  * The pause before the next request, 1 to 5 s, with the shortest mean delay over the possible ends. In a replay of the
