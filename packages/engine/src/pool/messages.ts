@@ -10,7 +10,7 @@ import type { DecodedPhoto } from '../photo/decode.js';
 /** The options that can be sent to a thread. */
 export type ThreadOptions = Omit<EngineOptions, 'onWarning'>;
 
-/** What a pipeline thread is started with. */
+/** The `workerData` of a pipeline thread. */
 export interface PipelineData {
   readonly options: ThreadOptions;
   readonly chosen: ChosenDevice;

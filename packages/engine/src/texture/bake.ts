@@ -164,7 +164,7 @@ function mirroredDifference(own: SeenVertices, across: SeenVertices): number {
   return pairs < 24 ? 0.9 * maxMirroredDifference : sum / pairs;
 }
 
-/** What to add to the mirrored colors of the vertices, [3·V], to meet the photo's own without a step. */
+/** The correction of the vertices' mirrored colors, [3·V], with which they meet the photo's own without a step. */
 function mirroredCorrection(mesh: TriangleMesh, own: SeenColors, across: SeenColors): Float32Array {
   const both = own.seen.map((seen, i) => seen * across.seen[i]!);
   return spreadDifference(mesh, own.colors, across.colors, both);

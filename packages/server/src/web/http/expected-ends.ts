@@ -1,12 +1,11 @@
 import { limits } from '@gen3d/schema';
 import { cached } from '../../base/cached.js';
 import { quantile } from '../../base/quantile.js';
+import { withLatest } from '../../base/recent-jobs.js';
 import type { JobMessage } from '../../work/processes/messages.js';
 
 /** How many waiting jobs the estimates look at. Jobs behind them are far from their end. */
 export const queueHeadSize = 50;
-/** A small number, because photos, bundles and devices change. */
-const keptJobs = 15;
 /** Added to each remaining time. Asking just before the end would cost another second. */
 const marginMs = 50;
 /** More running jobs than any machine has. Jobs that another process takes over never report their end. */
@@ -20,7 +19,7 @@ export class ExpectedEnds {
   /** Possible ends of the jobs in inference, in milliseconds of `performance.now()`. */
   readonly #running = new Map<string, readonly number[]>();
   /** Total stage times of the last jobs, in milliseconds. */
-  #durations: number[] = [];
+  #durations: readonly number[] = [];
   readonly #queueHead: () => Promise<string[]>;
   readonly #slots: number;
 
@@ -47,7 +46,7 @@ export class ExpectedEnds {
     this.#running.delete(message.jobId);
     if (message.status !== 'SUCCEEDED') return;
     const duration = Object.values(message.stageTimes).reduce((sum, ms) => sum + ms, 0);
-    this.#durations = [...this.#durations, duration].slice(-keptJobs);
+    this.#durations = withLatest(this.#durations, duration);
   }
 
   /**

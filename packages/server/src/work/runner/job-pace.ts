@@ -1,8 +1,7 @@
 import { progress } from '@gen3d/schema';
 import { quantile } from '../../base/quantile.js';
+import { withLatest } from '../../base/recent-jobs.js';
 
-/** A small number, because photos, bundles and devices change. */
-const keptJobs = 15;
 /** Granularity of the reported progress, which limits the number of events per job. */
 const progressStep = 10;
 const progressSpan = progress.inferred - progress.inferring;
@@ -12,7 +11,7 @@ const progressSpan = progress.inferred - progress.inferring;
  * by the fraction of the work that the engine then reports as done, 0..1.
  */
 export class RemainingTimes {
-  readonly #samples = new Map<number, number[]>();
+  readonly #samples = new Map<number, readonly number[]>();
 
   /** The milliseconds from `fraction` to the end in the last jobs, the latest last. Empty before the first job. */
   after(fraction: number): readonly number[] {
@@ -22,7 +21,7 @@ export class RemainingTimes {
   /** Adds a job that reached each fraction at the given time. */
   record(passedAt: ReadonlyMap<number, number>, endedAt: number): void {
     for (const [fraction, at] of passedAt) {
-      this.#samples.set(fraction, [...this.after(fraction), endedAt - at].slice(-keptJobs));
+      this.#samples.set(fraction, withLatest(this.after(fraction), endedAt - at));
     }
   }
 }
