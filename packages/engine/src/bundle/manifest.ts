@@ -65,7 +65,7 @@ const box = {
   sceneCodes: z.string().describe("the encoder's output tensor"),
   graph: FileName.describe('the ONNX graph of the decoder'),
   density: z.string().describe('output tensor [1, P, 1] of points, [P, 1] of planes'),
-  color: z.string().describe('output tensor [1, P, 3] of points, [P, 3] of planes: sRGB in 0..1'),
+  color: z.string().optional().describe('output tensor [1, P, 3] of points, [P, 3] of planes: sRGB in 0..1'),
   halfExtent: z.number().positive().describe('the box is ±halfExtent along each axis'),
   up: Axis,
   front: Axis.describe('towards the camera: the direction that the visible side faces'),

@@ -14,8 +14,8 @@ export interface PointDecoder {
 export interface Decoded {
   /** [N] */
   readonly density: Float32Array;
-  /** [3·N] sRGB in 0..1 */
-  readonly color: Float32Array;
+  /** [3·N] sRGB in 0..1, if the decoder has colors */
+  readonly color?: Float32Array | undefined;
 }
 
 // exp() of a large logit is Infinity, and a vertex between two infinite samples would be NaN.
@@ -60,8 +60,10 @@ export function boxedField(
           density[i] = reach > halfExtent ? outside(value) : value;
         }
       }),
-    evaluateColors: (points, colors) =>
-      inChunks(points, ({ color }, start, end) => colors.set(color.subarray(0, 3 * (end - start)), 3 * start)),
+    ...(decoder.color !== undefined && {
+      evaluateColors: (points: Float32Array, colors: Float32Array) =>
+        inChunks(points, ({ color }, start, end) => colors.set(color!.subarray(0, 3 * (end - start)), 3 * start)),
+    }),
   };
 }
 

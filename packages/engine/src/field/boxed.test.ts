@@ -77,6 +77,12 @@ describe.each(['planes', 'points'] as const)('a %s decoder', (kind) => {
     }
   });
 
+  test('has no colors if its manifest names none', async () => {
+    const field = await ballField({ kind, decoder: { color: undefined } });
+    expect((await densityAt(field, new Float32Array(3)))[0]).toBeGreaterThan(field.threshold);
+    expect(field.evaluateColors).toBeUndefined();
+  });
+
   test.each([
     ['+z', '+x', [2, 3, 1]],
     ['+y', '+z', [1, 2, 3]],

@@ -15,7 +15,10 @@ export function pointsDecoder(decoder: PointsDecoder, session: Session, sceneCod
       [decoder.sceneCodes]: sceneCodes,
       [decoder.points]: { shape: [1, points.length / 3, 3], data: points },
     });
-    return { density: outputs.get(decoder.density)!, color: outputs.get(decoder.color)! };
+    return {
+      density: outputs.get(decoder.density)!,
+      color: decoder.color === undefined ? undefined : outputs.get(decoder.color),
+    };
   };
   if (fixed === undefined) return { chunkSize: defaultChunkSize, decode };
   // A graph exported for a fixed number of points takes exactly that many: the rest keeps the values of the last call.

@@ -23,7 +23,10 @@ export function triplaneDecoder(decoder: TriplaneDecoder, session: Session, scen
       const outputs = await session.run({
         [decoder.features]: { shape, data: features.subarray(0, count * 3 * planeChannels) },
       });
-      return { density: outputs.get(decoder.density)!, color: outputs.get(decoder.color)! };
+      return {
+        density: outputs.get(decoder.density)!,
+        color: decoder.color === undefined ? undefined : outputs.get(decoder.color),
+      };
     },
   };
 }

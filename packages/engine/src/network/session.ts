@@ -88,20 +88,16 @@ export function openDecoder(
   const { graph, density, color } = decoder;
   if (decoder.kind === 'planes') {
     const inputs = [{ name: decoder.features, shape: [null, 3 * decoder.planeChannels] }];
-    const outputs = [
-      { name: density, shape: [null, 1] },
-      { name: color, shape: [null, 3] },
-    ];
+    const outputs: TensorSpec[] = [{ name: density, shape: [null, 1] }];
+    if (color) outputs.push({ name: color, shape: [null, 3] });
     return open(bundle, graph, inputs, outputs);
   }
   const inputs = [
     { name: decoder.sceneCodes, shape: encoder.shapeOf(decoder.sceneCodes), says: `${bundle.manifest.graph} gives` },
     { name: decoder.points, shape: [1, null, 3] },
   ];
-  const outputs = [
-    { name: density, shape: [1, null, 1] },
-    { name: color, shape: [1, null, 3] },
-  ];
+  const outputs: TensorSpec[] = [{ name: density, shape: [1, null, 1] }];
+  if (color) outputs.push({ name: color, shape: [1, null, 3] });
   return open(bundle, graph, inputs, outputs);
 }
 
