@@ -129,7 +129,7 @@ class Trial {
   makeFolder(name) {
     const path = join(this.folder, name);
     mkdirSync(path);
-    this.#give(path);
+    this.#changeOwner(path);
     return path;
   }
 
@@ -139,7 +139,7 @@ class Trial {
    */
   copy(from, to) {
     copyFileSync(from, to);
-    this.#give(to);
+    this.#changeOwner(to);
   }
 
   /**
@@ -148,11 +148,11 @@ class Trial {
    */
   write(path, text) {
     writeFileSync(path, text);
-    this.#give(path);
+    this.#changeOwner(path);
   }
 
   /** @param {string} path */
-  #give(path) {
+  #changeOwner(path) {
     if (this.#asOther) chownSync(path, otherUser, otherUser);
   }
 

@@ -1,7 +1,7 @@
 // Bundles, defaults and checks, for programs that do not run networks. This entry point loads no native part.
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
 export { whyNotLoaded } from './base/native-part.js';
-export { bundleFolders, packagedBundles, packageOf } from './bundle/bundle-folders.js';
+export { bundleFolders, installHint, packagedBundles, packageOf } from './bundle/bundle-folders.js';
 export {
   type InstalledBundle,
   installedBundle,

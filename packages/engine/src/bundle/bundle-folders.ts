@@ -10,6 +10,12 @@ export function packageOf(bundle: string): string | undefined {
   return packagedBundles.some((name) => name === bundle) ? `@gen3d/model-${bundle}` : undefined;
 }
 
+/** Says which command installs one of `packagedBundles`. Undefined for other bundles. */
+export function installHint(bundle: string): string | undefined {
+  const name = packageOf(bundle);
+  return name && `\`npm install ${name}\` adds it`;
+}
+
 /**
  * Finds the folders of all bundles.
  *

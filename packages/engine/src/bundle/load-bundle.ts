@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { BundleError, MissingBundleError } from '../base/errors.js';
-import { bundleFolders, packageOf } from './bundle-folders.js';
+import { bundleFolders, installHint } from './bundle-folders.js';
 import { type BundleKind, BundleName, Manifest } from './manifest.js';
 
 /** The name of the reconstructor without weights, which needs no folder. */
@@ -64,10 +64,8 @@ export async function findBundle(name: string, searchDirectories: readonly strin
   const folders = await bundleFolders(searchDirectories);
   const directory = folders.get(name);
   if (directory === undefined) {
-    const npmPackage = packageOf(name);
-    if (npmPackage) {
-      throw new MissingBundleError(`The bundle ${name} is not installed. \`npm install ${npmPackage}\` adds it`);
-    }
+    const hint = installHint(name);
+    if (hint) throw new MissingBundleError(`The bundle ${name} is not installed. ${hint}`);
     const others = [...folders.keys()].sort().join(', ');
     throw new MissingBundleError(
       `No bundle called ${name} in ${searchDirectories.join(', ') || 'an empty list of folders'}${others && `: there are ${others}`}`,

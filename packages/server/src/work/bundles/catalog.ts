@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BundleError, FileName, Manifest, ManifestWithoutGraphs, packageOf, parseJson } from '@gen3d/engine/bundles';
+import { BundleError, FileName, installHint, Manifest, ManifestWithoutGraphs, parseJson } from '@gen3d/engine/bundles';
 import { z } from 'zod';
 
 /**
@@ -64,8 +64,8 @@ export async function findInCatalogs(name: string, modelDirs: readonly string[])
   const entries = await readCatalogs(modelDirs);
   const entry = entries.find(({ manifest }) => manifest.name === name);
   if (entry) return entry;
-  const npmPackage = packageOf(name);
-  if (npmPackage) throw new BundleError(`${name} comes as an npm package. \`npm install ${npmPackage}\` adds it`);
+  const hint = installHint(name);
+  if (hint) throw new BundleError(`${name} comes as an npm package. ${hint}`);
   const names = entries.map(({ manifest }) => manifest.name).join(', ');
   throw new BundleError(
     `No catalog lists a bundle called ${name}${names ? `; they list ${names}` : ''}. Give the URL of its manifest.json`,

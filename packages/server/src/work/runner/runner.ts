@@ -107,7 +107,7 @@ export class Runner {
 
   async #workThroughQueue(): Promise<void> {
     const { db, name, leaseMs } = this.#options;
-    const works = new Set<Promise<void>>();
+    const inProgress = new Set<Promise<void>>();
     while (!this.#jobs.draining) {
       const holdsOthers = !this.#jobs.idle;
       const next = () => claim(db, { runner: name, now: currentTime(db), leaseMs, holdsOthers });
@@ -117,12 +117,12 @@ export class Runner {
         continue;
       }
       const work = this.#work(held).finally(() => {
-        works.delete(work);
+        inProgress.delete(work);
         this.#poll.wake();
       });
-      works.add(work);
+      inProgress.add(work);
     }
-    await Promise.all(works);
+    await Promise.all(inProgress);
   }
 
   #mayClaim(): boolean {
