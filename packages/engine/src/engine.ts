@@ -71,6 +71,12 @@ const doneAfter: Record<Stage, number> = {
   thumbnail: 1,
 };
 
+/** The stage that is running once `onProgress` has reported this share of the work. Undefined after the last one. */
+export function stageAt(fraction: number): Stage | undefined {
+  const stages = Object.entries(doneAfter) as [Stage, number][];
+  return stages.find(([, done]) => done > fraction)?.[0];
+}
+
 const paddingTexels = 4;
 
 /** Turns photos into models. Reuse an engine: its networks stay loaded between photos. */

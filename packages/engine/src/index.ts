@@ -19,6 +19,7 @@ export {
   type GenerateOptions,
   type GenerateStats,
   type Stage,
+  stageAt,
 } from './engine.js';
 export type { EngineOptions } from './engine-device.js';
 export { readGlb } from './gltf/read-glb.js';

@@ -216,6 +216,9 @@ const paths: JsonObject = {
         '200': response('The job.', ref('Task'), {
           'retry-after': { $ref: '#/components/headers/RetryAfter' },
           'retry-after-ms': { $ref: '#/components/headers/RetryAfterMs' },
+          'x-gen3d-queue-position': { $ref: '#/components/headers/QueuePosition' },
+          'x-gen3d-expected-seconds': { $ref: '#/components/headers/ExpectedSeconds' },
+          'x-gen3d-stage': { $ref: '#/components/headers/Stage' },
         }),
         '400': errorResponse('The path is not validly percent-encoded.', 'invalid_request'),
         '404': errorResponse('The job does not exist, or it belongs to another account.', 'not_found'),
@@ -345,6 +348,18 @@ export function openApiDocument(): JsonObject {
         RetryAfterMs: {
           description: 'Milliseconds to wait before the next request, if the end of the job can be estimated.',
           schema: { type: 'string', pattern: '^\\d+$' },
+        },
+        QueuePosition: {
+          description: 'Position of a waiting job in the queue of all accounts: 1 is the next. Absent far behind.',
+          schema: { type: 'string', pattern: '^\\d+$' },
+        },
+        ExpectedSeconds: {
+          description: 'Seconds until the end of an unfinished job, if they can be estimated.',
+          schema: { type: 'string', pattern: '^\\d+$' },
+        },
+        Stage: {
+          description: 'The current stage of inference, such as `surface`, if it is known.',
+          schema: { type: 'string' },
         },
       },
       responses: {

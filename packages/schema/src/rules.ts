@@ -4,3 +4,4 @@ export * from './credentials.js';
 export * from './image-data-uri.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
+export * from './outlook.js';

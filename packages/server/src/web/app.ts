@@ -57,7 +57,15 @@ export function createApp(services: Services): Express {
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       // `*` stands for every header except Authorization, so that a page's tracing headers do not block its requests.
       requestHeaders: ['Authorization', 'Content-Type', 'X-Api-Key', 'X-Request-Id', '*'],
-      responseHeaders: ['Allow', 'Retry-After', 'Retry-After-Ms', 'X-Request-Id'],
+      responseHeaders: [
+        'Allow',
+        'Retry-After',
+        'Retry-After-Ms',
+        'X-Gen3d-Expected-Seconds',
+        'X-Gen3d-Queue-Position',
+        'X-Gen3d-Stage',
+        'X-Request-Id',
+      ],
     }),
   );
   app.use(authenticate(services));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { until } from '../kit.js';
 import { refused, sharedServer } from './kit.js';
 
 const { newCaller } = sharedServer();
@@ -16,6 +17,15 @@ describe('4.2 GET /v1/jobs/{id}', () => {
   test('sends Retry-After: 2 until the job has finished', async () => {
     const { call, create } = await newCaller();
     expect((await call('GET', `/v1/jobs/${await create()}`)).headers.get('retry-after')).toBe('2');
+  });
+
+  test('sends the position of a waiting job in the queue of all accounts', async () => {
+    const [first, second] = [await newCaller(), await newCaller()];
+    const position = async ({ call }: typeof first, id: string) =>
+      Number((await call('GET', `/v1/jobs/${id}`)).headers.get('x-gen3d-queue-position'));
+    const ids = [await first.create(), await second.create()] as const;
+    // The server reads the queue at most once per second.
+    await until(async () => (await position(second, ids[1])) === (await position(first, ids[0])) + 1);
   });
 
   test('an unknown id is 404 not_found', async () => {

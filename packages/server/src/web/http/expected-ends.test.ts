@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { ExpectedEnds, pauseMs, pollingHeaders } from './expected-ends.js';
+import { ExpectedEnds, pauseMs, pollingHeaders, queueHeadSize } from './expected-ends.js';
 
 const success = (jobId: string, ms: number) =>
   ({ type: 'finished', jobId, status: 'SUCCEEDED', inferenceMs: ms, stageTimes: { prepare: 100, bake: ms } }) as const;
@@ -48,6 +48,30 @@ describe('the expected end of a job', () => {
     vi.advanceTimersByTime(1_000); // the queue is read again
     const remaining = await Promise.all(['a', 'b', 'c', 'new'].map((id) => ends.remainingMs(id)));
     expect(remaining.map(([first]) => first)).toEqual([2_000, 2_500, 4_000, 4_500]);
+  });
+
+  test('is shown with the position of a waiting job and the stage of a running one', async () => {
+    const ends = newEnds(1);
+    const waiting = (id: string) => ends.outlook({ id, status: 'QUEUED' });
+    queue = ['a', 'b'];
+    expect(await waiting('b')).toEqual({ position: 2 });
+
+    ends.record(success('earlier', 1_900));
+    ends.record({ type: 'stage', jobId: 'a', stage: 'bake' });
+    ends.record({ type: 'expecting', jobId: 'a', remainingMs: [1_200] });
+    expect(await ends.outlook({ id: 'a', status: 'IN_PROGRESS' })).toEqual({ stage: 'bake', expectedSeconds: 1 });
+    expect(await waiting('b')).toEqual({ position: 1, expectedSeconds: 3 });
+    expect(await waiting('new')).toEqual({ position: 2, expectedSeconds: 5 });
+    vi.advanceTimersByTime(60_000);
+    expect(await ends.outlook({ id: 'a', status: 'IN_PROGRESS' })).toEqual({ stage: 'bake', expectedSeconds: 0 });
+    expect(await ends.outlook({ id: 'elsewhere', status: 'IN_PROGRESS' })).toEqual({});
+  });
+
+  test('and the position are not shown for a job far behind', async () => {
+    const ends = newEnds(1);
+    ends.record(success('earlier', 1_900));
+    queue = Array.from({ length: queueHeadSize }, (_, index) => String(index));
+    expect(await ends.outlook({ id: 'behind', status: 'QUEUED' })).toEqual({});
   });
 
   test('takes at most one query per second for all requests', async () => {

@@ -1,23 +1,36 @@
-import { limits } from '@gen3d/schema';
+import { type JobStatus, limits } from '@gen3d/schema';
+import type { JobOutlook } from '@gen3d/schema/rules';
 import { cached } from '../../base/cached.js';
 import { quantile } from '../../base/quantile.js';
 import { withLatest } from '../../base/recent-jobs.js';
 import type { JobMessage } from '../../work/processes/messages.js';
 
 /** How many waiting jobs the estimates look at. Jobs behind them are far from their end. */
-export const queueHeadSize = 50;
+export const queueHeadSize = 200;
 /** Added to each remaining time. Asking just before the end would cost another second. */
 const marginMs = 50;
 /** More running jobs than any machine has. Jobs that another process takes over never report their end. */
 const maxRunning = 1_000;
+
+interface RunningJob {
+  /** Possible ends in milliseconds of `performance.now()`, one per earlier job. Absent without an earlier job. */
+  ends?: readonly number[];
+  stage?: string;
+}
+
+/** The whole seconds until the median of the possible ends. */
+function expectedSeconds(remainingMs: readonly number[]): Pick<JobOutlook, 'expectedSeconds'> {
+  const ms = quantile(remainingMs, 0.5);
+  return ms === undefined ? {} : { expectedSeconds: Math.max(0, Math.round(ms / 1_000)) };
+}
 
 /**
  * When jobs are expected to finish, from the reports of this server's runners. Jobs that run on other machines have no
  * estimate.
  */
 export class ExpectedEnds {
-  /** Possible ends of the jobs in inference, in milliseconds of `performance.now()`. */
-  readonly #running = new Map<string, readonly number[]>();
+  /** The jobs in inference. */
+  readonly #running = new Map<string, RunningJob>();
   /** Total stage times of the last jobs, in milliseconds. */
   #durations: readonly number[] = [];
   readonly #queueHead: () => Promise<string[]>;
@@ -33,14 +46,10 @@ export class ExpectedEnds {
   }
 
   record(message: JobMessage): void {
+    if (message.type === 'stage') this.#update(message.jobId, { stage: message.stage });
     if (message.type === 'expecting') {
       const now = performance.now();
-      this.#running.set(
-        message.jobId,
-        message.remainingMs.map((ms) => now + ms),
-      );
-      const [oldest] = this.#running.keys();
-      if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
+      this.#update(message.jobId, { ends: message.remainingMs.map((ms) => now + ms) });
     }
     if (message.type !== 'finished') return;
     this.#running.delete(message.jobId);
@@ -49,21 +58,47 @@ export class ExpectedEnds {
     this.#durations = withLatest(this.#durations, duration);
   }
 
+  #update(jobId: string, change: RunningJob): void {
+    this.#running.set(jobId, { ...this.#running.get(jobId), ...change });
+    const [oldest] = this.#running.keys();
+    if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
+  }
+
+  /** What a client may show of an unfinished job. */
+  async outlook({ id, status }: { id: string; status: JobStatus }): Promise<JobOutlook> {
+    const running = this.#running.get(id);
+    const stage = running?.stage === undefined ? {} : { stage: running.stage };
+    if (status === 'IN_PROGRESS')
+      return { ...stage, ...(running?.ends ? expectedSeconds(await this.remainingMs(id)) : {}) };
+    const head = await this.#queueHead();
+    // Too far behind, or newer than this reading of the queue.
+    if (!head.includes(id) && head.length >= queueHeadSize) return {};
+    const position = (await this.#jobsAhead(id)) + 1;
+    return { position, ...expectedSeconds(await this.remainingMs(id)) };
+  }
+
+  /** The number of jobs whose inference starts earlier. */
+  async #jobsAhead(jobId: string): Promise<number> {
+    const waiting = (await this.#queueHead()).filter((id) => !this.#running.has(id));
+    const position = waiting.indexOf(jobId);
+    return position === -1 ? waiting.length : position;
+  }
+
   /**
    * The milliseconds until the job may finish, according to each of the last jobs. Negative if it is late. Empty
    * without an estimate.
    */
   async remainingMs(jobId: string): Promise<readonly number[]> {
     const now = performance.now();
-    const ends = this.#running.get(jobId);
+    const ends = this.#running.get(jobId)?.ends;
     if (ends) return ends.map((end) => end - now);
     const duration = quantile(this.#durations, 0.5);
     if (duration === undefined) return [];
-    const waiting = (await this.#queueHead()).filter((id) => !this.#running.has(id));
-    const position = waiting.indexOf(jobId);
-    const jobsAhead = position === -1 ? waiting.length : position;
+    const jobsAhead = await this.#jobsAhead(jobId);
     // When each slot of the runners is free. A waiting job starts in the first one.
-    const free = [...this.#running.values()].map((ends) => Math.max(now, quantile(ends, 0.5) ?? now));
+    const free = [...this.#running.values()].map(({ ends = [] }) =>
+      Math.max(now, quantile(ends, 0.5) ?? now + duration),
+    );
     while (free.length < this.#slots) free.push(now);
     for (let job = 0; job < jobsAhead; job++) {
       const first = Math.min(...free);

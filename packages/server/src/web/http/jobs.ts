@@ -5,6 +5,7 @@ import {
   type ListJobsResponse,
   parseCreateJobRequest,
 } from '@gen3d/schema';
+import { outlookHeaders } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { GroupCommit } from '../../data/db/group-commit.js';
 import { currentTime } from '../../data/db/time.js';
@@ -71,7 +72,10 @@ export function jobRoutes(services: Services): Router {
     .get(async (request, response) => {
       const task = await findTask(db, callerOf(response).accountId, request.params.id);
       if (!task) throw new HttpError(404, 'not_found', 'No such job');
-      if (!isTerminal(task.status)) response.set(pollingHeaders(await expectedEnds.remainingMs(task.id)));
+      if (!isTerminal(task.status)) {
+        response.set(pollingHeaders(await expectedEnds.remainingMs(task.id)));
+        response.set(outlookHeaders(await expectedEnds.outlook(task)));
+      }
       sendJson(response, 200, toTask(task, assetsUrl()));
     })
     .all(onlyMethods('GET'));

@@ -1,6 +1,6 @@
 import type { GenerateOptions } from '@gen3d/engine';
 import type { Config } from '../../config.js';
-import type { StageTimes } from '../../data/jobs/stage-times.js';
+import type { JobStage, StageTimes } from '../../data/jobs/stage-times.js';
 
 /** Messages from the supervisor to a runner or preparer process. */
 export type ToChild =
@@ -32,6 +32,8 @@ export type FromChild =
   | { type: 'fellBack' }
   /** An inference starts, `waitedMs` after its job was created. Until `inferred`, its time is limited. */
   | { type: 'inferring'; jobId: string; waitedMs: number; attempt: number }
+  /** A stage of an inference starts. */
+  | { type: 'stage'; jobId: string; stage: JobStage }
   /** How long each of the last jobs took from this point to its end. Sent whenever the engine reports progress. */
   | { type: 'expecting'; jobId: string; remainingMs: readonly number[] }
   /** An inference waited while the device worked for other jobs. Its time limit is extended. */
@@ -52,7 +54,7 @@ export type FromChild =
 /** The messages about jobs. */
 export type JobMessage = Extract<
   FromChild,
-  { type: 'claimed' | 'prepared' | 'inferring' | 'expecting' | 'changed' | 'finished' }
+  { type: 'claimed' | 'prepared' | 'inferring' | 'stage' | 'expecting' | 'changed' | 'finished' }
 >;
 
 /** Undefined values have the defaults of the engine. */

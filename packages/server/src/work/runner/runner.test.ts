@@ -94,6 +94,15 @@ test('two jobs are in inference at the same time, and each is finished and charg
   }
 });
 
+test('the server learns of each stage of a job when it starts, in the order of its stage times', async () => {
+  const { create, finished, start, messages } = await setUp();
+  const id = await create();
+  start();
+  const { stage_ms } = await finished(id);
+  const stages = messages.flatMap((message) => (message.type === 'stage' ? message.stage : []));
+  expect(['prepare', ...stages]).toEqual(Object.keys(JSON.parse(stage_ms!)));
+});
+
 test('a job that was attempted before is alone in its runner, and no job overtakes it', async () => {
   const { db, create, finished, start, together, messages } = await setUp();
   const ids = [await create(), await create(), await create(), await create()];

@@ -1,4 +1,4 @@
-import { type DecodedPhoto, type DeviceTimes, decode, EngineError, type EnginePool } from '@gen3d/engine';
+import { type DecodedPhoto, type DeviceTimes, decode, EngineError, type EnginePool, stageAt } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
@@ -171,11 +171,15 @@ export class Runner {
       },
       onEstimate: (remainingMs) => notify({ type: 'expecting', jobId: job.id, remainingMs }),
     });
+    const notifyStage = (fraction: number) =>
+      notify({ type: 'stage', jobId: job.id, stage: stageAt(fraction) ?? 'store' });
+    notifyStage(0);
     let waitedForDeviceMs = 0;
     const onProgress = (fraction: number, { deviceWaitMs }: DeviceTimes) => {
       notify({ type: 'waitedForDevice', jobId: job.id, ms: deviceWaitMs - waitedForDeviceMs });
       waitedForDeviceMs = deviceWaitMs;
       pace.pass(fraction);
+      notifyStage(fraction);
     };
     const { glb, thumbnail, stats, engineMs, deviceMs } = await engine
       .generate(photo, { ...meshOptions, onProgress, signal: abort.signal })
