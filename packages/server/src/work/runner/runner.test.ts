@@ -1,5 +1,5 @@
 import { EnginePool } from '@gen3d/engine';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { ballPhoto } from '../../../test/ball-photo.js';
 import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
 import { newUlid } from '../../base/ids.js';
@@ -38,6 +38,14 @@ async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
     together.set(message.jobId, [...inferring]);
     inferring.add(message.jobId);
   };
+  // The order of events must not depend on how fast this machine is, so tests hold photos until others have started.
+  const hold = { while: () => false };
+  const generate = engine.generate.bind(engine);
+  const spy = vi.spyOn(engine, 'generate').mockImplementation(async (photo, options) => {
+    await until(async () => !hold.while() || options?.signal?.aborted);
+    return generate(photo, options);
+  });
+  onTestFinished(() => spy.mockRestore());
   const runner = new Runner({
     name: 'runner',
     db,
@@ -73,13 +81,16 @@ async function setUp({ leaseMs = 30_000, stageTimeoutMs = 60_000 } = {}) {
     });
     return run;
   };
-  return { db, inputs, runner, create, row, finished, start, messages, together, inferring };
+  return { db, inputs, runner, create, row, finished, start, messages, together, inferring, hold };
 }
 
 test('two jobs are in inference at the same time, and each is finished and charged once', async () => {
-  const { db, create, finished, start, together } = await setUp();
+  const { db, create, finished, start, together, inferring, hold } = await setUp();
   const ids = [await create(), await create(), await create(), await create()];
+  hold.while = () => inferring.size < 2;
   start();
+  await until(async () => together.size === 2);
+  hold.while = () => false;
   const rows = await Promise.all(ids.map(finished));
   expect(rows.map(({ status, attempt }) => [status, attempt])).toEqual(ids.map(() => ['SUCCEEDED', 1]));
   expect(together.get(ids[1]!)).toContain(ids[0]);
@@ -104,8 +115,9 @@ test('the server learns of each stage of a job when it starts, in the order of i
 });
 
 test('a job that was attempted before is alone in its runner, and no job overtakes it', async () => {
-  const { db, create, finished, start, together, messages } = await setUp();
+  const { db, create, finished, start, together, messages, inferring, hold } = await setUp();
   const ids = [await create(), await create(), await create(), await create()];
+  hold.while = () => inferring.has(ids[2]!) && !together.has(ids[3]!);
   await db.updateTable('jobs').set({ attempt: 1 }).where('id', '=', ids[1]!).execute();
   start();
   const rows = await Promise.all(ids.map(finished));
@@ -119,8 +131,9 @@ test('a job that was attempted before is alone in its runner, and no job overtak
 });
 
 test('a drain hands both jobs back without counting their attempts', async () => {
-  const { create, row, start, runner, inferring } = await setUp();
+  const { create, row, start, runner, inferring, hold } = await setUp();
   const ids = [await create(), await create()];
+  hold.while = () => true;
   const run = start();
   await until(async () => inferring.size === 2);
   runner.drain(0);
@@ -129,33 +142,38 @@ test('a drain hands both jobs back without counting their attempts', async () =>
 });
 
 test('a runner that retires finishes both jobs and claims no other', async () => {
-  const { create, row, start, runner, inferring } = await setUp();
+  const { create, row, start, runner, inferring, hold } = await setUp();
   const ids = [await create(), await create()];
+  hold.while = () => true;
   const run = start();
   await until(async () => inferring.size === 2);
   const later = await create();
   runner.retire();
+  hold.while = () => false;
   expect(await run).toBe(true);
   for (const id of ids) expect(await row(id)).toMatchObject({ status: 'SUCCEEDED' });
   expect(await row(later)).toMatchObject({ status: 'PENDING', attempt: 0 });
 });
 
 test('a job whose lease is lost is left to its new holder, and the other job is finished', async () => {
-  const { db, create, row, finished, start, inferring } = await setUp({ leaseMs: 2_000 });
+  const { db, create, row, finished, start, inferring, hold } = await setUp({ leaseMs: 6_000 });
   const [lost, kept] = [await create(), await create()];
+  hold.while = () => true;
   start();
   await until(async () => inferring.size === 2);
   const takenOver = { lease_token: 'of another runner', lease_expires_at: Date.now() + 600_000, runner: 'another' };
   await db.updateTable('jobs').set(takenOver).where('id', '=', lost).execute();
+  hold.while = () => false;
   expect(await finished(kept)).toMatchObject({ status: 'SUCCEEDED' });
   await until(async () => inferring.size === 0);
   expect(await row(lost)).toMatchObject({ finished_at: null, lease_token: 'of another runner', attempt: 1 });
 });
 
 test('when a file system hangs, the other job is handed back before the process is replaced', async () => {
-  const { inputs, create, row, start, messages, inferring } = await setUp({ stageTimeoutMs: 300 });
+  const { inputs, create, row, start, messages, inferring, hold } = await setUp({ stageTimeoutMs: 300 });
   const [hanging, other] = [await create(), await create()];
   inputs.hanging.add(hanging);
+  hold.while = () => true;
   start();
   await until(async () => inferring.has(other));
   await until(async () => messages.some(({ type }) => type === 'hung'));
