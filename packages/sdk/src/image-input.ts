@@ -1,13 +1,15 @@
 import { limits, parseImageDataUri } from '@gen3d/schema/rules';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
+import { imageFitter, maxSourceBytes } from './fit-image.js';
 import { sniffMediaType } from './media-type.js';
 
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.
  *
- * The server fetches a URL, whose image may have up to 25 MiB. All other images are part of the request and may have up
- * to 4 MiB.
+ * The server fetches a URL, whose image may have up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
+ * of up to 4 MiB. Browsers, and other platforms if the package `sharp` is installed, scale larger images to the 2048 pixels
+ * that the server uses, and convert the other formats that they can decode. A data URI is sent unchanged.
  */
 export type ImageInput =
   | string
@@ -21,7 +23,8 @@ export type ImageInput =
 /**
  * Converts a photo to an entry of `image_urls`.
  *
- * @throws {InvalidRequestError} if it cannot be read, is not a PNG, JPEG or WebP, or is too large for the request
+ * @throws {InvalidRequestError} if it cannot be read, or is not a PNG, JPEG or WebP of at most 4 MiB and this platform
+ *   cannot make it one
  */
 export async function toImageUrl(image: ImageInput): Promise<string> {
   if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
@@ -32,7 +35,7 @@ export async function toImageUrl(image: ImageInput): Promise<string> {
   }
   if (image instanceof Blob) {
     const name = 'name' in image && typeof image.name === 'string' ? image.name : 'The image';
-    requireInlineSize(name, image.size);
+    requireReadable(name, image.size);
     return inline(name, new Uint8Array(await image.arrayBuffer()));
   }
   if (image instanceof Uint8Array) return inline('The image', image);
@@ -47,20 +50,40 @@ export async function toImageUrl(image: ImageInput): Promise<string> {
 const invalid = (message: string, options?: ErrorOptions) =>
   new InvalidRequestError('invalid_request', message, options);
 
-function inline(name: string, bytes: Uint8Array): string {
+async function inline(name: string, bytes: Uint8Array): Promise<string> {
   if (bytes.length === 0) throw invalid(`${name} is empty`);
-  requireInlineSize(name, bytes.length);
   const type = sniffMediaType(bytes);
-  if ('found' in type) throw invalid(`${name} is ${type.found}. Send a PNG, JPEG or WebP`);
-  return `data:${type.mediaType};base64,${base64(bytes)}`;
+  if (bytes.length <= limits.inlineImageBytes && 'mediaType' in type) return encode(bytes, type.mediaType);
+  if ('found' in type && !type.convertible) throw invalid(`${name} is ${type.found}. ${accepted}`);
+  const problem = 'found' in type ? `${name} is ${type.found}` : `${name} has ${tooLarge(bytes.length)}`;
+  const fit = await imageFitter();
+  if (!fit) throw invalid(`${problem}. ${withoutFitter('found' in type)}`);
+  const fitted = await fit(bytes, !('mediaType' in type && type.mediaType === 'image/jpeg')).catch((cause: unknown) => {
+    const cannotDecode = 'found' in type ? `${problem} that cannot be decoded here` : `${name} cannot be decoded`;
+    throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
+  });
+  if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
+  return encode(fitted.bytes, fitted.mediaType);
 }
 
-function requireInlineSize(name: string, size: number): void {
-  if (size <= limits.inlineImageBytes) return;
-  const mebibytes = (size / 1024 ** 2).toFixed(1);
-  throw invalid(
-    `${name} has ${mebibytes} MiB, more than the 4 MiB that fit into a request. Pass its http(s) URL (up to 25 MiB), or make the image smaller`,
-  );
+const encode = (bytes: Uint8Array, mediaType: string) => `data:${mediaType};base64,${base64(bytes)}`;
+
+const accepted = 'Send a PNG, JPEG or WebP';
+
+const mebibytes = (size: number) => `${(size / 1024 ** 2).toFixed(1)} MiB`;
+
+const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit into a request`;
+
+/** What to do on a platform that cannot convert images. */
+function withoutFitter(isOtherFormat: boolean): string {
+  const remedy = isOtherFormat ? accepted : 'Pass its http(s) URL (up to 25 MiB), or make the image smaller';
+  // sharp needs a file system.
+  return fileSystem() ? `${remedy}, or install sharp (npm install sharp), with which this client converts it` : remedy;
+}
+
+/** Checked before reading, to avoid loading a video only to reject it. */
+function requireReadable(name: string, size: number): void {
+  if (size > maxSourceBytes) throw invalid(`${name} has ${tooLarge(size)}. Make the image smaller`);
 }
 
 function remote(url: string): string {
@@ -85,9 +108,8 @@ async function inlineFile(path: string | URL): Promise<string> {
   try {
     const file = await files.stat(path);
     if (!file.isFile()) throw invalid(`${name} is not a file`);
-    // Checked before reading, to avoid loading a large file only to reject it.
-    requireInlineSize(name, file.size);
-    return inline(name, await files.readFile(path));
+    requireReadable(name, file.size);
+    return await inline(name, await files.readFile(path));
   } catch (error) {
     throw error instanceof InvalidRequestError ? error : invalid(readErrorMessage(name, error), { cause: error });
   }
@@ -116,7 +138,7 @@ async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   for await (const part of chunks) {
     parts.push(part);
     size += part.length;
-    requireInlineSize('The image', size);
+    requireReadable('The image', size);
   }
   const bytes = new Uint8Array(size);
   let offset = 0;

@@ -7,23 +7,34 @@ const supported: readonly Signature[] = [
   ['image/webp', 8, 'WEBP'],
 ];
 
-const unsupported: readonly Signature[] = [
+/** Formats that browsers or sharp may be able to decode. */
+const convertible: readonly Signature[] = [
   ['a GIF', 0, 'GIF8'],
-  ['an AVIF', 4, 'ftypavif'],
+  ['an AVIF', 4, 'ftypavi'],
   ['a HEIC photo', 4, 'ftyphe'],
   ['a HEIC photo', 4, 'ftypmif1'],
   ['a TIFF', 0, 'II*\0'],
   ['a TIFF', 0, 'MM\0*'],
+];
+
+const unsupported: readonly Signature[] = [
   ['a BMP', 0, 'BM'],
   ['a PDF', 0, '%PDF'],
   ['an SVG', 0, '<svg'],
   ['an SVG or HTML', 0, '<'],
 ];
 
-/** Detects the media type of an image from its first bytes. `found` describes an unsupported type. */
-export function sniffMediaType(bytes: Uint8Array): { mediaType: string } | { found: string } {
+/**
+ * Detects the media type of an image from its first bytes. For other types, `found` describes what it is, and `convertible`
+ * says whether this platform may be able to convert it.
+ */
+export function sniffMediaType(bytes: Uint8Array): { mediaType: string } | { found: string; convertible: boolean } {
   const head = String.fromCharCode(...bytes.subarray(0, 16));
-  const matches = ([, offset, text]: Signature) => head.startsWith(text, offset);
-  const mediaType = supported.find(matches)?.[0];
-  return mediaType ? { mediaType } : { found: unsupported.find(matches)?.[0] ?? 'not a recognized image' };
+  const nameIn = (signatures: readonly Signature[]) =>
+    signatures.find(([, offset, text]) => head.startsWith(text, offset))?.[0];
+  const mediaType = nameIn(supported);
+  if (mediaType !== undefined) return { mediaType };
+  const found = nameIn(convertible);
+  if (found !== undefined) return { found, convertible: true };
+  return { found: nameIn(unsupported) ?? 'not a recognized image', convertible: false };
 }

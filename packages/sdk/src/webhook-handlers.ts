@@ -1,5 +1,6 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import {
+  secretsOf,
   type VerifyWebhookOptions,
   verifyWebhook,
   type WebhookPayload,
@@ -20,13 +21,16 @@ const consumedBody =
 /**
  * A handler for servers with the Fetch API: Hono, Next.js, Bun, Deno, Cloudflare Workers.
  *
+ * @throws {TypeError} immediately, if the secret is missing
  * @example
  * export const POST = webhookHandler({ secret, onEvent: async (event) => { ... } }); // Next.js
  */
 export function webhookHandler({
   onEvent,
-  ...options
+  secret,
+  toleranceSeconds,
 }: WebhookHandlerOptions): (request: Request) => Promise<Response> {
+  const options = { secret: secretsOf(secret), toleranceSeconds };
   return async (request) => {
     // A mistake in the app, not of the sender: throwing causes a 500, an entry in the app's log, and a retry.
     if (request.bodyUsed) throw new WebhookVerificationError(consumedBody);
@@ -59,10 +63,13 @@ export interface WebhookResponse {
  * A handler for Express. It reads the body, or uses the one from `express.raw`, `express.text` or the platform (`rawBody`).
  *
  * If a JSON parser has consumed the body, the handler passes an error to `next`: the mistake is in the app.
+ *
+ * @throws {TypeError} immediately, if the secret is missing
  * @example
  * app.post('/gen3d', expressWebhookHandler({ secret, onEvent: async (event) => { ... } })); // above app.use(express.json())
  */
-export function expressWebhookHandler({ onEvent, ...options }: WebhookHandlerOptions) {
+export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: WebhookHandlerOptions) {
+  const options = { secret: secretsOf(secret), toleranceSeconds };
   return async (request: WebhookRequest, response: WebhookResponse, next: (error: unknown) => void): Promise<void> => {
     const { headers } = request;
     const body = request.rawBody instanceof Uint8Array ? request.rawBody : request.body;

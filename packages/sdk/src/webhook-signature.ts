@@ -133,8 +133,12 @@ function signedBytes(timestamp: string, body: Uint8Array): Uint8Array<ArrayBuffe
   return bytes;
 }
 
-// `unknown`, because JavaScript callers may pass an unset environment variable.
-function secretsOf(secret: unknown): [string, ...string[]] {
+/**
+ * The secrets as a list. The parameter is `unknown`, because JavaScript callers may pass an unset environment variable.
+ *
+ * @throws {TypeError} if a secret is missing or empty
+ */
+export function secretsOf(secret: unknown): [string, ...string[]] {
   const list: readonly unknown[] = Array.isArray(secret) ? secret : [secret];
   const secrets = list.filter((item): item is string => typeof item === 'string' && item !== '');
   const [first, ...others] = secrets;

@@ -118,6 +118,21 @@ describe('verifyWebhook', () => {
   });
 });
 
+describe.each([
+  ['webhookHandler', webhookHandler],
+  ['expressWebhookHandler', expressWebhookHandler],
+])('%s', (_, create) => {
+  test.each([
+    ['an empty secret', ''],
+    ['an unset environment variable', undefined as unknown as string],
+    ['a list with an empty secret', [secret, '']],
+  ])('throws when it is created with %s', (_, none) => {
+    expect(() => create({ secret: none, onEvent: () => {} })).toThrow(
+      /secret is missing or empty.*environment variable/,
+    );
+  });
+});
+
 describe('webhookHandler', () => {
   const post = async (body: string, key = secret) =>
     new Request('https://me.test/hook', { method: 'POST', body, headers: await signWebhook({ payload, secret: key }) });

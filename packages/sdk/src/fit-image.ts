@@ -1,0 +1,111 @@
+import { limits } from '@gen3d/schema/rules';
+
+/** In pixels. The server scales photos down to this size, so sending more pixels does not change the model. */
+const maxSide = 2_048;
+
+/** From the best to the lowest that does not show in the model. At the last one, an image of `maxSide` always fits. */
+const qualities = [0.95, 0.88, 0.78];
+
+/** Images larger than this are not read, because they are probably videos. */
+export const maxSourceBytes = 100 * 1024 ** 2;
+
+interface Encoded {
+  readonly bytes: Uint8Array;
+  readonly mediaType: string;
+}
+
+type Fit = (bytes: Uint8Array, mayBeTransparent: boolean) => Promise<Encoded | undefined>;
+
+/**
+ * The function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere. It
+ * returns upright sRGB in JPEG, or in WebP if the image is transparent, of at most 4 MiB, or undefined if no quality fits.
+ * It rejects if it cannot decode the image.
+ *
+ * @returns undefined without a canvas, if sharp is not installed
+ */
+export async function imageFitter(): Promise<Fit | undefined> {
+  if (typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;
+  const sharp = await loadSharp();
+  return sharp && ((bytes) => fitWithSharp(sharp, bytes));
+}
+
+async function firstThatFits(encode: (quality: number) => Promise<Encoded>): Promise<Encoded | undefined> {
+  for (const quality of qualities) {
+    const encoded = await encode(quality);
+    if (encoded.bytes.length <= limits.inlineImageBytes) return encoded;
+  }
+  return undefined;
+}
+
+type Canvas = OffscreenCanvas | HTMLCanvasElement;
+
+// Safari has OffscreenCanvas from version 16.4.
+const newCanvas: ((width: number, height: number) => Canvas) | undefined =
+  typeof OffscreenCanvas === 'function'
+    ? (width, height) => new OffscreenCanvas(width, height)
+    : typeof document === 'object'
+      ? (width, height) => Object.assign(document.createElement('canvas'), { width, height })
+      : undefined;
+
+async function fitWithCanvas(bytes: Uint8Array, mayBeTransparent: boolean): Promise<Encoded | undefined> {
+  // Applies the orientation and the color profile.
+  const bitmap = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+  const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
+  const canvas = newCanvas?.(
+    Math.max(1, Math.round(bitmap.width * scale)),
+    Math.max(1, Math.round(bitmap.height * scale)),
+  );
+  const context = canvas?.getContext('2d') as CanvasRenderingContext2D | OffscreenCanvasRenderingContext2D | null;
+  if (!canvas || !context) throw new Error('This browser has no 2D canvas');
+  context.imageSmoothingQuality = 'high';
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  bitmap.close();
+  const encode = (type: string) => firstThatFits((quality) => encodeCanvas(canvas, type, quality));
+  // Safari writes PNG instead of WebP, which may be too large.
+  return (mayBeTransparent ? await encode('image/webp') : undefined) ?? encode('image/jpeg');
+}
+
+async function encodeCanvas(canvas: Canvas, type: string, quality: number): Promise<Encoded> {
+  const blob = await ('convertToBlob' in canvas
+    ? canvas.convertToBlob({ type, quality })
+    : new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, type, quality)));
+  if (!blob) throw new Error('The image is too large for the canvas of this browser');
+  return { bytes: new Uint8Array(await blob.arrayBuffer()), mediaType: blob.type };
+}
+
+/** The functions of sharp that are used here. */
+interface SharpImage {
+  metadata(): Promise<{ hasAlpha?: boolean }>;
+  rotate(): SharpImage;
+  resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: true }): SharpImage;
+  clone(): SharpImage;
+  webp(options: { quality: number }): SharpImage;
+  jpeg(options: { quality: number }): SharpImage;
+  toBuffer(): Promise<Uint8Array>;
+}
+type Sharp = (bytes: Uint8Array, options: { failOn: 'error' }) => SharpImage;
+
+async function loadSharp(): Promise<Sharp | undefined> {
+  // A variable, because bundlers fail on a literal that they cannot resolve, and must not bundle a native module.
+  const name = 'sharp';
+  try {
+    const module: { default: Sharp } = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
+    return module.default;
+  } catch {
+    return undefined;
+  }
+}
+
+async function fitWithSharp(sharp: Sharp, bytes: Uint8Array): Promise<Encoded | undefined> {
+  // 'error' accepts the harmless deviations in the JPEGs of some cameras.
+  const image = sharp(bytes, { failOn: 'error' });
+  const { hasAlpha = false } = await image.metadata();
+  // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
+  const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;
+  const scaled = image.rotate().resize(size);
+  return firstThatFits(async (fraction) => {
+    const quality = Math.round(100 * fraction);
+    const encoder = hasAlpha ? scaled.clone().webp({ quality }) : scaled.clone().jpeg({ quality });
+    return { bytes: await encoder.toBuffer(), mediaType: hasAlpha ? 'image/webp' : 'image/jpeg' };
+  });
+}
