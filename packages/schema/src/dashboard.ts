@@ -31,6 +31,48 @@ export const ListJobsResponse = z.object({
   next_cursor: z.optional(z.string()),
 }) satisfies SchemaOf<publicApi.ListJobsResponse>;
 
+/** Groups of statuses. `failed` includes canceled jobs. */
+export const jobGroups = ['in_progress', 'done', 'failed'] as const;
+export type JobGroup = (typeof jobGroups)[number];
+
+/** A job in the gallery: the task object, and fields that the API does not have. */
+export const GalleryJob = z.extend(Task, {
+  /** Usually the photo's file name. Null for jobs that were created without one. */
+  label: z.nullable(z.string()),
+  hidden: z.boolean(),
+  /** Seconds of inference, which the charge is computed from. Null until the job has succeeded. */
+  inference_seconds: z.nullable(z.number()),
+  /** Seconds of all stages, without waiting. Null until the job has succeeded. */
+  work_seconds: z.nullable(z.number()),
+  /** 1 is the job whose inference starts next. Null once inference has started, or far behind. */
+  queue_position: z.nullable(z.number()),
+  /** Until the job is finished, from the last jobs. Null if it is finished, or nothing is known. */
+  expected_seconds: z.nullable(z.number()),
+  /** The current stage of inference; see `stageNames`. Null if there is none, or it is not known. */
+  stage: z.nullable(z.string()),
+  can_cancel: z.boolean(),
+  /** Whether the server may still have the photo of a job that failed or was canceled. */
+  can_retry: z.boolean(),
+});
+export type GalleryJob = z.infer<typeof GalleryJob>;
+
+/** Numbers of jobs that match the search. Each stops at 1,000, which means 1,000 or more. */
+export const GalleryCounts = z.object({
+  in_progress: z.number(),
+  done: z.number(),
+  failed: z.number(),
+  hidden: z.number(),
+});
+export type GalleryCounts = z.infer<typeof GalleryCounts>;
+
+/** `next_cursor` is absent on the last page. */
+export const GalleryPage = z.object({
+  jobs: z.array(GalleryJob),
+  next_cursor: z.optional(z.string()),
+  counts: GalleryCounts,
+});
+export type GalleryPage = z.infer<typeof GalleryPage>;
+
 export const CreateJobResponse = z.object({ job_id: z.string() }) satisfies SchemaOf<publicApi.CreateJobResponse>;
 
 export const Balance = z.object({

@@ -19,6 +19,7 @@ export {
   Timestamp,
   Ulid,
 } from './job.js';
+export { cleanLabel } from './label.js';
 export * from './rules.js';
 export * from './text.js';
 export * from './webhook-endpoint.js';

@@ -7,6 +7,7 @@ import { authenticate, callerOf } from './http/auth.js';
 import { balanceRoutes } from './http/balance.js';
 import { cors } from './http/cors.js';
 import { errorHandler } from './http/error-handler.js';
+import { galleryRoutes } from './http/gallery.js';
 import { health, readiness } from './http/health.js';
 import { ownHostsOnly, requireHost } from './http/host.js';
 import { jobRoutes } from './http/jobs.js';
@@ -56,7 +57,7 @@ export function createApp(services: Services): Express {
     cors({
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       // `*` stands for every header except Authorization, so that a page's tracing headers do not block its requests.
-      requestHeaders: ['Authorization', 'Content-Type', 'X-Api-Key', 'X-Request-Id', '*'],
+      requestHeaders: ['Authorization', 'Content-Type', 'X-Api-Key', 'X-Gen3d-Label', 'X-Request-Id', '*'],
       responseHeaders: [
         'Allow',
         'Retry-After',
@@ -73,6 +74,7 @@ export function createApp(services: Services): Express {
   const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
   app.use(limitRequests((response) => (callerOf(response).sandbox ? testKeyLimit : apiLimit)));
   app.use('/v1/jobs', jobRoutes(services));
+  app.use('/gen3d/jobs', galleryRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));
   app.use(routeNotFound);

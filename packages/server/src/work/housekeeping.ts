@@ -7,6 +7,7 @@ import type { InputStore } from '../data/inputs/input-store.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs } from '../data/jobs/retention.js';
 import { retentionTime } from '../data/jobs/retention-clock.js';
+import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
 import { deleteOldDeadLetters } from '../data/webhooks/dead-letters.js';
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
@@ -34,7 +35,6 @@ export function startHousekeeping(
       .executeTakeFirst();
     return row && { finished: row.finished_at !== null, modelKey: row.model_key };
   };
-  const isOpen = async (jobId: string) => (await outcomeOf(jobId))?.finished === false;
   const clean = async () => {
     const now = await retentionTime(db, log);
     if (now === undefined) return;
@@ -48,7 +48,7 @@ export function startHousekeeping(
       deadLetters: () => deleteOldDeadLetters(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
-      inputs: () => inputs.sweep(strayBefore, isOpen),
+      inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId)),
       assets: () => assets.sweep(strayBefore, outcomeOf),
     });
   };

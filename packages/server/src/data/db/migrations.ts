@@ -22,6 +22,7 @@ export const migrations: Record<string, Migration> = {
   '0014_counts_and_buckets': { up: countsAndBuckets },
   '0015_clean_up': { up: cleanUp },
   '0016_bundle_of_job': { up: bundleOfJob },
+  '0017_labels': { up: labels },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -383,4 +384,17 @@ async function cleanUp(db: Kysely<unknown>): Promise<void> {
 /** The bundle that made a job's model. */
 async function bundleOfJob(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('jobs').addColumn('bundle', 'text').execute();
+}
+
+/** The label of a job, which names it in lists, and whether the gallery hides it. */
+async function labels(db: Kysely<unknown>): Promise<void> {
+  const ofJob = db.schema.alterTable('jobs');
+  await ofJob.addColumn('label', 'text').execute();
+  await ofJob.addColumn('label_folded', 'text', (column) => column.notNull().defaultTo('')).execute();
+  await ofJob.addColumn('hidden', 'integer', (column) => column.notNull().defaultTo(0)).execute();
+  await db.schema
+    .createIndex('jobs_of_account_by_label')
+    .on('jobs')
+    .columns(['account_id', 'label_folded', 'id'])
+    .execute();
 }

@@ -192,6 +192,12 @@ interface JobTable {
   taken_over: number;
   /** Trace id of the request that created the job: 32 hexadecimal digits. Null for jobs of older versions. */
   trace_id: string | null;
+  /** For people: usually the photo's file name. Null for jobs that were created without one. */
+  label: string | null;
+  /** The label for searching and sorting; see `foldLabel`. Empty without a label. */
+  label_folded: string;
+  /** 1 if the account has hidden the job from its gallery. */
+  hidden: number;
 }
 
 interface OutboxTable {

@@ -1,6 +1,6 @@
 /**
- * The images of jobs, one per job, kept until the job is finished: as received, and after preparation as the result of
- * `normalizeImage`. They are private and never served.
+ * The images of jobs, one per job, kept until the job has succeeded, or for a while after it failed (see jobs/retry.ts): as
+ * received, and after preparation as the result of `normalizeImage`. They are private and never served.
  */
 export interface InputStore {
   /** Stores a job's image. Once this resolves, the image survives a crash. */

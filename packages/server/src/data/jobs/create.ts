@@ -10,6 +10,7 @@ import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { enqueueJob, findByIdempotencyKey, insertJob } from './job-store.js';
+import { labelColumns, labelOfUrl } from './label.js';
 
 /** The balance is below the minimum, so no job is started. */
 export class InsufficientBalanceError extends Error {
@@ -27,11 +28,27 @@ export class TooManyOpenJobsError extends Error {
   override readonly name = 'TooManyOpenJobsError';
 }
 
-interface ImageSource {
+export interface ImageSource {
   /** Where to fetch the image, or null. */
   url: string | null;
   /** The image itself, if it came with the request. */
-  bytes?: Buffer;
+  bytes?: Uint8Array;
+  /** Whether `bytes` is a prepared image. */
+  isPrepared?: boolean;
+}
+
+/** Where jobs are stored. */
+export interface JobStores {
+  db: Db;
+  inputs: InputStore;
+  commits: GroupCommit;
+  maxOpenJobs: number;
+}
+
+export interface AcceptedJob {
+  id: string;
+  /** False if the account already has a job with the idempotency key. */
+  created: boolean;
 }
 
 function imageSource(request: CreateJobRequest): ImageSource {
@@ -42,27 +59,52 @@ function imageSource(request: CreateJobRequest): ImageSource {
   return 'base64' in inline ? { url: null, bytes: Buffer.from(inline.base64, 'base64') } : { url };
 }
 
-/**
- * Accepts a job and returns its id. For a repeated idempotency key, returns the id of the first job. Once this resolves, the
- * image is stored and the row committed, so the job survives a crash.
- * @throws {InsufficientBalanceError}
- * @throws {TooManyOpenJobsError}
- */
-export async function createJob(
-  { db, inputs, commits, maxOpenJobs }: { db: Db; inputs: InputStore; commits: GroupCommit; maxOpenJobs: number },
+/** Fields of a new job that are not part of the request's body. */
+export interface JobExtras {
+  traceId?: string | null | undefined;
+  /** See `cleanLabel`. Default: the last part of the image's URL, if it has one. */
+  label?: string | null | undefined;
+}
+
+/** Accepts a job and returns its id. For a repeated idempotency key, returns the id of the first job. See `acceptJob`. */
+export function createJob(
+  stores: JobStores,
   accountId: string,
   request: CreateJobRequest,
   now: Time,
-  traceId: string | null = null,
-): Promise<{ id: string; created: boolean }> {
-  const key = request.idempotency_key ?? null;
+  extras: JobExtras = {},
+): Promise<AcceptedJob> {
+  const { type, idempotency_key: key = null } = request;
+  return acceptJob(stores, accountId, { type, key, image: () => imageSource(request), ...extras }, now);
+}
+
+interface NewJobDetails extends JobExtras {
+  type: string;
+  /** Idempotency key. */
+  key: string | null;
+  /** Called only if the account may create the job. */
+  image: () => ImageSource | Promise<ImageSource>;
+}
+
+/**
+ * Accepts a job and returns its id. Once this resolves, the image is stored and the row committed, so the job survives a
+ * crash.
+ * @throws {InsufficientBalanceError}
+ * @throws {TooManyOpenJobsError}
+ */
+export async function acceptJob(
+  { db, inputs, commits, maxOpenJobs }: JobStores,
+  accountId: string,
+  { type, key, image: readImage, traceId = null, label }: NewJobDetails,
+  now: Time,
+): Promise<AcceptedJob> {
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   const earlier = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
   if (earlier) return { id: earlier, created: false };
   const balance = await balanceOf(db, accountId);
   if (balance < toMicroUsd(limits.minBalanceUsd)) throw new InsufficientBalanceError(balance);
 
-  const image = imageSource(request);
+  const image = await readImage();
   const id = newUlid();
   // Stored before the row: a job without its image could never run, but an image without a job is swept.
   if (image.bytes) await inputs.put(id, image.bytes);
@@ -72,11 +114,13 @@ export async function createJob(
       const row = {
         id,
         account_id: accountId,
-        type: truncatedType(request.type),
+        type: truncatedType(type),
         idempotency_key: key,
         image_url: image.url,
         created_at: now,
         trace_id: traceId,
+        prepared: image.isPrepared ? 1 : 0,
+        ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),
       };
       const job = await enqueueJob(trx, row, maxOpenJobs);
       if (job) await recordTaskUpdated(trx, job, now);

@@ -79,6 +79,9 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   bundle: null,
   taken_over: 0,
   trace_id: null,
+  label: null,
+  label_folded: '',
+  hidden: 0,
 };
 
 /** Inserts a job. Returns undefined if the account already has one with the same idempotency key. */

@@ -218,13 +218,17 @@ export async function reap(db: Db, now: Time): Promise<number> {
 
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
-/** Cancels a job whose inference has not started. A preparer working on it loses its lease. */
-export async function cancel(db: Db, jobId: string, now: Time): Promise<CancelOutcome> {
+/**
+ * Cancels a job whose inference has not started. A preparer working on it loses its lease. With `accountId`, jobs of other
+ * accounts are unknown.
+ */
+export async function cancel(db: Db, jobId: string, now: Time, accountId?: string): Promise<CancelOutcome> {
   return transaction(db, async (trx) => {
     const job = await trx
       .selectFrom('jobs')
       .selectAll()
       .where('id', '=', jobId)
+      .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
       .$call(forUpdate(trx))
       .executeTakeFirst();
     if (!job) return 'unknown';

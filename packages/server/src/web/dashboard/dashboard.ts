@@ -1,5 +1,6 @@
 import { Router } from 'express';
 import { balanceRoutes } from '../http/balance.js';
+import { galleryRoutes } from '../http/gallery.js';
 import { jobRoutes } from '../http/jobs.js';
 import { limitRequests, requestLimit } from '../http/rate-limit.js';
 import { noStore, routeNotFound } from '../http/responses.js';
@@ -34,6 +35,7 @@ export function dashboard(services: Services): Router {
   api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
   api.use(actForAccount(services));
   api.use('/jobs', jobRoutes(services));
+  api.use('/gallery', galleryRoutes(services));
   api.use('/job-details', jobDetailRoutes(services));
   api.use('/balance', balanceRoutes(services));
   api.use('/ledger', ledgerRoutes(services));

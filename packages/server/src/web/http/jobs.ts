@@ -1,8 +1,10 @@
 import {
   type CreateJobResponse,
+  cleanLabel,
   isTerminal,
   ListJobsQuery,
   type ListJobsResponse,
+  labelHeader,
   parseCreateJobRequest,
 } from '@gen3d/schema';
 import { outlookHeaders } from '@gen3d/schema/rules';
@@ -18,6 +20,18 @@ import { jsonBody } from './json-body.js';
 import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
+/** The label in the value of its header. Undefined without one. */
+function readLabel(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  try {
+    // Other characters arrive in an unknown encoding.
+    if (!/^[\x20-\x7e]*$/.test(header)) throw new URIError();
+    return cleanLabel(decodeURIComponent(header)) ?? undefined;
+  } catch {
+    throw new HttpError(400, 'invalid_request', `${labelHeader}: must be percent-encoded UTF-8`);
+  }
+}
+
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
   const { config, db, inputs, cursors, assetsUrl, sandbox, expectedEnds, onJobCreated } = services;
@@ -29,6 +43,7 @@ export function jobRoutes(services: Services): Router {
     .post(jsonBody(services), async (request, response) => {
       const parsed = parseCreateJobRequest(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
+      const label = readLabel(request.get(labelHeader));
       const caller = callerOf(response);
       let jobId: string;
       if (caller.sandbox && sandbox) {
@@ -40,7 +55,7 @@ export function jobRoutes(services: Services): Router {
           caller.accountId,
           parsed.data,
           currentTime(db),
-          traceId,
+          { traceId, label },
         );
         if (job.created) onJobCreated();
         jobId = job.id;

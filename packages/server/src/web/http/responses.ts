@@ -3,8 +3,15 @@ import type { ErrorCode } from '@gen3d/schema';
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 
-/** Error codes of the dashboard's routes, which the API does not have. */
-type DashboardErrorCode = 'cross_origin' | 'not_signed_in' | 'sign_in_failed' | 'too_many_tries' | 'operator_only';
+/** Error codes of routes outside `/v1`, which the API does not have. */
+type DashboardErrorCode =
+  | 'cross_origin'
+  | 'not_signed_in'
+  | 'sign_in_failed'
+  | 'too_many_tries'
+  | 'operator_only'
+  | 'not_cancelable'
+  | 'not_retryable';
 
 /** A refused request. The error handler sends it in the contract's standard shape. */
 export class HttpError extends Error {

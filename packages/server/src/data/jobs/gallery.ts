@@ -1,0 +1,160 @@
+import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
+import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboard';
+import type { JobOutlook } from '@gen3d/schema/rules';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import type { Queryable } from '../db/open.js';
+import type { JobRow, Tables } from '../db/tables.js';
+import { foldLabel } from './label.js';
+import { canRetry } from './retry.js';
+import { stagesOf } from './stage-times.js';
+import { taskColumns, toTask } from './task.js';
+
+const statusesOf: Record<JobGroup, readonly JobStatus[]> = {
+  in_progress: jobStatuses.filter((status) => !isTerminal(status)),
+  done: ['SUCCEEDED'],
+  failed: ['FAILED', 'CANCELED'],
+};
+
+/** Counting stops here, so that the cost does not grow with the number of jobs. */
+const maxCount = 1_000;
+
+const columns = [...taskColumns, 'type', 'label', 'hidden', 'stage_ms'] as const;
+export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & { inference_ms: number | null };
+
+export interface GalleryFilter {
+  /** A part of the label in any case, or the start of an id. */
+  search?: string | undefined;
+  /** The start of an id. */
+  id?: string | undefined;
+  group?: JobGroup | undefined;
+  status?: JobStatus | undefined;
+  visibility: 'visible' | 'hidden' | 'all';
+}
+
+export interface GalleryQuery extends GalleryFilter {
+  sort: 'newest' | 'oldest' | 'name';
+  limit: number;
+  /** The last job of the previous page. */
+  after?: string | undefined;
+}
+
+type JobQuery = SelectQueryBuilder<Tables, 'jobs', object>;
+
+/** A LIKE pattern for texts that contain (or start with) a text. */
+const containing = (text: string) => `%${text.replace(/[%_\\]/g, '\\$&')}%`;
+const startingWith = (text: string) => containing(text).slice(1);
+
+function filtered(db: Queryable, accountId: string, { search, id, group, status, visibility }: GalleryFilter) {
+  let query: JobQuery = db.selectFrom('jobs').where('account_id', '=', accountId);
+  // A range instead of LIKE, which uses the index. "~" sorts after all characters of an id.
+  if (id !== undefined) query = query.where('id', '>=', id).where('id', '<=', `${id}~`);
+  if (search !== undefined) {
+    query = query.where(
+      sql<boolean>`(label_folded like ${containing(foldLabel(search))} escape '\\'
+        or id like ${startingWith(search.toUpperCase())} escape '\\')`,
+    );
+  }
+  if (group !== undefined) query = query.where('status', 'in', statusesOf[group]);
+  if (status !== undefined) query = query.where('status', '=', status);
+  if (visibility !== 'all') query = query.where('hidden', '=', visibility === 'hidden' ? 1 : 0);
+  return query;
+}
+
+const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs', GalleryRow> =>
+  query.select(columns).select((eb) =>
+    eb
+      .selectFrom('ledger')
+      .select('inference_ms')
+      .whereRef('ledger.job_id', '=', 'jobs.id')
+      // A literal, to match the partial index.
+      .where('kind', '=', sql.lit('charge'))
+      .as('inference_ms'),
+  );
+
+/** A page of an account's jobs, and whether more follow. */
+export async function listGallery(
+  db: Queryable,
+  accountId: string,
+  { sort, limit, after, ...filter }: GalleryQuery,
+): Promise<{ rows: GalleryRow[]; more: boolean }> {
+  let query = withGalleryColumns(filtered(db, accountId, filter)).limit(limit + 1);
+  if (sort === 'name') {
+    query = query.orderBy('label_folded').orderBy('id');
+    if (after !== undefined) {
+      query = query.where(
+        sql<boolean>`(label_folded, id) > (select last.label_folded, last.id from jobs as last where last.id = ${after})`,
+      );
+    }
+  } else {
+    query = query.orderBy('id', sort === 'newest' ? 'desc' : 'asc');
+    if (after !== undefined) query = query.where('id', sort === 'newest' ? '<' : '>', after);
+  }
+  const rows = await query.execute();
+  return { rows: rows.slice(0, limit), more: rows.length > limit };
+}
+
+export function findGalleryJob(db: Queryable, accountId: string, id: string): Promise<GalleryRow | undefined> {
+  return withGalleryColumns(filtered(db, accountId, { visibility: 'all' }))
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+export async function countGallery(
+  db: Queryable,
+  accountId: string,
+  search: string | undefined,
+): Promise<GalleryCounts> {
+  const count = (filter: GalleryFilter) => {
+    const some = filtered(db, accountId, { search, ...filter })
+      .select('id')
+      .limit(maxCount);
+    return sql<number>`(select count(*) from ${some} as counted)`;
+  };
+  const visible = (group: JobGroup) => count({ group, visibility: 'visible' }).as(group);
+  const counts = await db
+    .selectNoFrom([
+      visible('in_progress'),
+      visible('done'),
+      visible('failed'),
+      count({ visibility: 'hidden' }).as('hidden'),
+    ])
+    .executeTakeFirstOrThrow();
+  return counts;
+}
+
+/** Hides or shows jobs. Returns how many of the account's jobs have changed. */
+export async function setHidden(
+  db: Queryable,
+  accountId: string,
+  ids: readonly string[],
+  hidden: boolean,
+): Promise<number> {
+  const [before, after] = hidden ? [0, 1] : [1, 0];
+  const { numUpdatedRows } = await db
+    .updateTable('jobs')
+    .set({ hidden: after })
+    .where('id', 'in', ids)
+    .where('account_id', '=', accountId)
+    .where('hidden', '=', before)
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+const seconds = (ms: number) => ms / 1_000;
+
+export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOutlook): GalleryJob {
+  const stages = row.status === 'SUCCEEDED' ? stagesOf(row.stage_ms) : null;
+  return {
+    ...toTask(row, assetsUrl),
+    label: row.label,
+    hidden: row.hidden === 1,
+    inference_seconds: row.inference_ms === null ? null : seconds(row.inference_ms),
+    work_seconds: stages && seconds(sum(stages.map(({ ms }) => ms))),
+    queue_position: outlook.position ?? null,
+    expected_seconds: outlook.expectedSeconds ?? null,
+    stage: outlook.stage ?? null,
+    can_cancel: row.status === 'PENDING' || row.status === 'QUEUED',
+    can_retry: canRetry(row),
+  };
+}

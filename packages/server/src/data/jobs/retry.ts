@@ -1,0 +1,92 @@
+import { type JobStatus, jobType } from '@gen3d/schema';
+import { dayMs } from '../../base/time.js';
+import type { Queryable } from '../db/open.js';
+import type { JobRow } from '../db/tables.js';
+import { after, currentTime, type Time } from '../db/time.js';
+import { UnreadableImageError } from '../inputs/input-store.js';
+import { type AcceptedJob, acceptJob, type ImageSource, type JobStores } from './create.js';
+
+// The photos of jobs without a model are kept for a while, to be able to try them again.
+const keptMs = 7 * dayMs;
+/** Per account and status, because failed jobs cost nothing and could fill the disk. */
+const maxKept = 50;
+
+const retriedStatuses: readonly JobStatus[] = ['FAILED', 'CANCELED'];
+
+/** Whether the server may still have the photo of a job without a model. */
+export const canRetry = ({ type, status, finished_at }: Pick<JobRow, 'type' | 'status' | 'finished_at'>): boolean =>
+  type === jobType && retriedStatuses.includes(status) && (finished_at ?? 0) > Date.now() - keptMs;
+
+/** Whether the image of a job is needed: to finish the job, or to try it again. */
+export async function needsInput(db: Queryable, jobId: string): Promise<boolean> {
+  const job = await db
+    .selectFrom('jobs')
+    .select(['account_id', 'status', 'finished_at'])
+    .where('id', '=', jobId)
+    .where((eb) => eb.or([eb('finished_at', 'is', null), eb('finished_at', '>', after(currentTime(db), -keptMs))]))
+    .executeTakeFirst();
+  if (!job) return false;
+  if (job.finished_at === null) return true;
+  if (!retriedStatuses.includes(job.status)) return false;
+  const oldest = await newestOf(db, job.account_id, job.status, maxKept);
+  return oldest === undefined || jobId >= oldest;
+}
+
+/** The failed job whose image is no longer kept after another job of the account has failed. */
+export const failedJobToForget = (db: Queryable, accountId: string): Promise<string | undefined> =>
+  newestOf(db, accountId, 'FAILED', maxKept + 1);
+
+/** The id of the account's nth newest job with a status. */
+async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: number): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('jobs')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('status', '=', status)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(n - 1)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+/**
+ * Creates a job with the photo and label of one that failed or was canceled. Repeated calls return the same job.
+ * `unknown`: the account has no such job. `not_retryable`: it has another status, or its photo is no longer stored.
+ * @throws like `acceptJob`
+ */
+export async function retryJob(
+  stores: JobStores,
+  accountId: string,
+  jobId: string,
+  now: Time,
+  traceId: string | undefined,
+): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
+  const job = await stores.db
+    .selectFrom('jobs')
+    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label'])
+    .where('id', '=', jobId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+  if (!job) return 'unknown';
+  if (!canRetry(job)) return 'not_retryable';
+  const { type, label } = job;
+  const details = { type, key: `retry-${job.id}`, image: () => imageOf(stores, job), label, traceId };
+  return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
+    if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
+    throw error;
+  });
+}
+
+type StoredJob = Pick<JobRow, 'id' | 'image_url' | 'prepared'>;
+
+/** @throws {UnreadableImageError} if the job came with its image, which is no longer stored */
+async function imageOf({ inputs }: JobStores, { id, image_url: url, prepared }: StoredJob): Promise<ImageSource> {
+  if (url !== null && prepared === 0) return { url };
+  try {
+    return { url, bytes: await inputs.read(id), isPrepared: prepared === 1 };
+  } catch (error) {
+    if (url === null) throw error;
+    return { url };
+  }
+}

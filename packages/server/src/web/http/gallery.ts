@@ -1,0 +1,137 @@
+import { isTerminal, JobStatus, limits } from '@gen3d/schema';
+import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dashboard';
+import { Router } from 'express';
+import { z } from 'zod';
+import { GroupCommit } from '../../data/db/group-commit.js';
+import { currentTime } from '../../data/db/time.js';
+import {
+  countGallery,
+  findGalleryJob,
+  type GalleryRow,
+  listGallery,
+  setHidden,
+  toGalleryJob,
+} from '../../data/jobs/gallery.js';
+import { cancel } from '../../data/jobs/lifecycle.js';
+import { retryJob } from '../../data/jobs/retry.js';
+import { callerOf, refuseSandbox } from './auth.js';
+import { jsonBody } from './json-body.js';
+import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import type { Services } from './services.js';
+
+const { pageSize } = limits;
+
+const GalleryQuery = z.object({
+  search: z.string().max(200).optional(),
+  id: z
+    .string()
+    .regex(/^[0-9A-Za-z]{1,26}$/, 'must be the start of a job id')
+    .transform((id) => id.toUpperCase())
+    .optional(),
+  group: z.enum(jobGroups).optional(),
+  status: JobStatus.optional(),
+  visibility: z.enum(['visible', 'hidden', 'all']).default('visible'),
+  sort: z.enum(['newest', 'oldest', 'name']).default('newest'),
+  limit: z.coerce.number().int().min(pageSize.min).max(pageSize.max).default(pageSize.default),
+  cursor: z.string().optional(),
+});
+
+const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(pageSize.max) });
+
+const notFound = () => new HttpError(404, 'not_found', 'No such job');
+
+/**
+ * The account's jobs with labels, and what the public API cannot do with them: docs/job-list.md. Mounted at `/gen3d/jobs`
+ * for API keys, and at `/dashboard/api/gallery` for sessions.
+ */
+export function galleryRoutes(services: Services): Router {
+  const { config, db, inputs, cursors, assetsUrl, expectedEnds, onJobCreated } = services;
+  const commits = new GroupCommit(db);
+  const router = Router();
+
+  const present = async (row: GalleryRow): Promise<GalleryJob> =>
+    toGalleryJob(row, assetsUrl(), isTerminal(row.status) ? {} : await expectedEnds.outlook(row));
+
+  async function find(accountId: string, id: string): Promise<GalleryJob> {
+    const row = await findGalleryJob(db, accountId, id);
+    if (!row) throw notFound();
+    return present(row);
+  }
+
+  router
+    .route('/')
+    .get(async (request, response) => {
+      const parsed = GalleryQuery.safeParse(request.query);
+      if (!parsed.success) throw invalidRequest(parsed.error, 'query');
+      const { accountId } = callerOf(response);
+      const { cursor, ...query } = parsed.data;
+      const search = query.search || undefined;
+      const after = cursor === undefined ? undefined : cursors.read(accountId, cursor);
+      if (cursor !== undefined && after === undefined) throw invalidCursor();
+      const { rows, more } = await listGallery(db, accountId, { ...query, search, after });
+      const last = rows.at(-1);
+      sendJson(response, 200, {
+        jobs: await Promise.all(rows.map(present)),
+        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+        counts: await countGallery(db, accountId, search),
+      } satisfies GalleryPage);
+    })
+    .all(onlyMethods('GET'));
+
+  for (const [path, hidden] of [
+    ['/hide', true],
+    ['/unhide', false],
+  ] as const) {
+    router
+      .route(path)
+      .post(refuseSandbox, jsonBody(services), async (request, response) => {
+        const parsed = Selection.safeParse(request.body);
+        if (!parsed.success) throw invalidRequest(parsed.error);
+        const changed = await setHidden(db, callerOf(response).accountId, parsed.data.task_ids, hidden);
+        sendJson(response, 200, { changed });
+      })
+      .all(onlyMethods('POST'));
+  }
+
+  router
+    .route('/:id')
+    .get(async (request, response) => {
+      sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
+    })
+    .all(onlyMethods('GET'));
+
+  router
+    .route('/:id/cancel')
+    .post(refuseSandbox, async (request, response) => {
+      const { accountId } = callerOf(response);
+      const { id } = request.params;
+      const outcome = await cancel(db, id, currentTime(db), accountId);
+      if (outcome === 'unknown') throw notFound();
+      if (outcome === 'too_late') {
+        throw new HttpError(409, 'not_cancelable', 'The job is in inference or finished, and cannot be canceled');
+      }
+      sendJson(response, 200, await find(accountId, id));
+    })
+    .all(onlyMethods('POST'));
+
+  router
+    .route('/:id/retry')
+    .post(refuseSandbox, async (request, response) => {
+      const { traceId } = response.locals;
+      const stores = { db, inputs, commits, maxOpenJobs: config.maxOpenJobs };
+      const { accountId } = callerOf(response);
+      const retried = await retryJob(stores, accountId, request.params.id, currentTime(db), traceId);
+      if (retried === 'unknown') throw notFound();
+      if (retried === 'not_retryable') {
+        const message =
+          'Only a job that failed or was canceled within 7 days can be tried again, while the server has its photo. Send the photo again';
+        throw new HttpError(409, 'not_retryable', message);
+      }
+      if (retried.created) onJobCreated();
+      response.locals.jobId = retried.id;
+      sendJson(response, 202, { job_id: retried.id });
+    })
+    .all(onlyMethods('POST'));
+
+  return router;
+}

@@ -1,0 +1,324 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CreateJobResponse, ErrorBody, encodeLabel, publicTestKey } from '@gen3d/schema';
+import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
+import { describe, expect, test } from 'vitest';
+import { dayMs } from '../src/base/time.js';
+import { type Db, openDatabase } from '../src/data/db/open.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
+import type { NewJob } from '../src/data/jobs/job-store.js';
+import { asDataUri, ballPhoto } from './ball-photo.js';
+import { type Caller, photoJob, photoUrl, sharedServer, withImages } from './contract/kit.js';
+import { browsersOn, codeOf } from './dashboard-kit.js';
+import { newJob, until } from './kit.js';
+
+const { server, admin, newCaller } = sharedServer();
+const { signIn } = browsersOn(server, admin);
+
+async function withDatabase<T>(work: (db: Db) => Promise<T>): Promise<T> {
+  const db = openDatabase(openDataDir(server().config).database);
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Creates a job with the header of a label, and returns the response. */
+const send = (apiKey: string, header: string | undefined, body: unknown = photoJob()) =>
+  fetch(`${server().url}/v1/jobs`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      ...(header === undefined ? {} : { 'x-gen3d-label': header }),
+    },
+    body: JSON.stringify(body),
+  });
+
+async function create({ apiKey }: Caller, label: string, body?: unknown): Promise<string> {
+  const response = await send(apiKey, encodeLabel(label), body);
+  expect(response.status).toBe(202);
+  return CreateJobResponse.parse(await response.json()).job_id;
+}
+
+/** Calls a route of the gallery, which the OpenAPI document does not contain. */
+const call = ({ apiKey }: Caller, method: string, path: string, body?: unknown) =>
+  server().call(method, `/gen3d/jobs${path}`, body, apiKey);
+
+async function page(caller: Caller, query = ''): Promise<GalleryPage> {
+  const response = await call(caller, 'GET', query);
+  expect(response.status).toBe(200);
+  return GalleryPage.parse(response.body);
+}
+
+const labelsOf = ({ jobs }: GalleryPage) => jobs.map(({ label }) => label);
+const job = async (caller: Caller, id: string) => GalleryJob.parse((await call(caller, 'GET', `/${id}`)).body);
+const finish = (id: string, status: 'SUCCEEDED' | 'FAILED' | 'CANCELED', fields: object = {}) =>
+  withDatabase((db) =>
+    db
+      .updateTable('jobs')
+      .set({ status, finished_at: Date.now(), ...fields })
+      .where('id', '=', id)
+      .execute(),
+  );
+
+describe('a label', () => {
+  test('is stored with the job, and the task object does not change', async () => {
+    const caller = await newCaller();
+    const id = await create(caller, 'Täßchen 茶 100 %.jpg');
+    expect(await job(caller, id)).toMatchObject({ task_id: id, label: 'Täßchen 茶 100 %.jpg', hidden: false });
+    expect(Object.keys(await caller.task(id))).toHaveLength(9);
+  });
+
+  test('is one line of at most 200 characters', async () => {
+    const caller = await newCaller();
+    const label = async (header: string) => {
+      const response = await send(caller.apiKey, header);
+      return (await job(caller, CreateJobResponse.parse(await response.json()).job_id)).label;
+    };
+    expect(await label(encodeURIComponent(' a\u0000\tb\u001B[2J\u202Ec\u2028d '))).toBe('a b [2J c d');
+    expect(await label(encodeURIComponent('👍'.repeat(201)))).toBe('👍'.repeat(200));
+    expect(await label('%20')).toBe('photo.jpg');
+  });
+
+  test('that is not percent-encoded UTF-8 is refused', async () => {
+    const { apiKey } = await newCaller();
+    for (const header of ['50%', '%ff', 'caf\u00E9']) {
+      const response = await send(apiKey, header);
+      expect(response.status).toBe(400);
+      expect(ErrorBody.parse(await response.json()).error.message).toContain('x-gen3d-label');
+    }
+  });
+
+  test('is the last part of the URL by default, and null for an image without a name', async () => {
+    const caller = await newCaller();
+    const named = await caller.create(withImages('https://example.com/a/Mein%20Becher.jpg/?size=2'));
+    expect((await job(caller, named)).label).toBe('Mein Becher.jpg');
+    const notUtf8 = await caller.create(withImages('https://example.com/%ff.jpg'));
+    expect((await job(caller, notUtf8)).label).toBe('%ff.jpg');
+    const unnamed = await caller.create(withImages('https://example.com'));
+    expect((await job(caller, unnamed)).label).toBeNull();
+    const inline = await caller.create(withImages(asDataUri(ballPhoto())));
+    expect((await job(caller, inline)).label).toBeNull();
+  });
+
+  test('is not stored for the public test key, whose jobs everyone can list', async () => {
+    const response = await send(publicTestKey, 'private.jpg');
+    const { job_id } = CreateJobResponse.parse(await response.json());
+    const found = await server().call('GET', `/gen3d/jobs/${job_id}`, undefined, publicTestKey);
+    expect(GalleryJob.parse(found.body).label).toBeNull();
+    for (const path of ['/hide', `/${job_id}/cancel`, `/${job_id}/retry`]) {
+      const { status } = await server().call('POST', `/gen3d/jobs${path}`, { task_ids: [job_id] }, publicTestKey);
+      expect(status).toBe(403);
+    }
+  });
+});
+
+describe('the list of jobs with labels', () => {
+  test('finds a part of the label in any case, and the start of an id', async () => {
+    const caller = await newCaller();
+    const ids = [];
+    for (const label of ['Teapot.jpg', 'ÄRMEL_1.png', '100%.jpg']) ids.push(await create(caller, label));
+    const found = async (text: string) => labelsOf(await page(caller, `?search=${encodeURIComponent(text)}`));
+    expect(await found('POT')).toEqual(['Teapot.jpg']);
+    expect(await found('ärmel')).toEqual(['ÄRMEL_1.png']);
+    expect(await found('%')).toEqual(['100%.jpg']);
+    expect(await found('_')).toEqual(['ÄRMEL_1.png']);
+    expect(await found('\\')).toEqual([]);
+    expect(await found(ids[0]!.toLowerCase())).toEqual(['Teapot.jpg']);
+    expect(labelsOf(await page(caller, `?id=${ids[1]}`))).toEqual(['ÄRMEL_1.png']);
+    expect((await page(caller, `?id=${ids[0]!.slice(0, 6).toLowerCase()}`)).jobs).toHaveLength(3);
+  });
+
+  test('sorts by creation or name, and pages without gaps', async () => {
+    const caller = await newCaller();
+    for (const label of ['b', 'C', 'a', 'B']) await create(caller, label);
+    const all = async (sort: string) => {
+      const labels: (string | null)[] = [];
+      for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+        const next: GalleryPage = await page(caller, `?sort=${sort}&limit=2${cursor && `&cursor=${cursor}`}`);
+        labels.push(...labelsOf(next));
+        cursor = next.next_cursor;
+      }
+      return labels;
+    };
+    expect(await all('newest')).toEqual(['B', 'a', 'C', 'b']);
+    expect(await all('oldest')).toEqual(['b', 'C', 'a', 'B']);
+    expect(await all('name')).toEqual(['a', 'b', 'B', 'C']);
+  });
+
+  test('filters by group of statuses, and counts the jobs of each that match the search', async () => {
+    const caller = await newCaller();
+    const ids: string[] = [];
+    for (const label of ['x1', 'x2', 'x3', 'x4', 'other']) ids.push(await create(caller, label));
+    await finish(ids[0]!, 'SUCCEEDED');
+    await finish(ids[1]!, 'FAILED');
+    await finish(ids[2]!, 'CANCELED');
+    const { counts } = await page(caller);
+    expect(counts).toEqual({ in_progress: 2, done: 1, failed: 2, hidden: 0 });
+    expect((await page(caller, '?search=x&group=done')).counts).toEqual({
+      in_progress: 1,
+      done: 1,
+      failed: 2,
+      hidden: 0,
+    });
+    expect(labelsOf(await page(caller, '?group=in_progress'))).toEqual(['other', 'x4']);
+    expect(labelsOf(await page(caller, '?group=done'))).toEqual(['x1']);
+    expect(labelsOf(await page(caller, '?group=failed'))).toEqual(['x3', 'x2']);
+    expect(labelsOf(await page(caller, '?status=FAILED'))).toEqual(['x2']);
+  });
+
+  test('shows the time of the work and of inference, and the reason of a failure', async () => {
+    const caller = await newCaller();
+    const id = await create(caller, 'cup.jpg');
+    await finish(id, 'SUCCEEDED', { stage_ms: '{"prepare":250,"bake":1500}' });
+    await withDatabase((db) =>
+      db
+        .insertInto('ledger')
+        .values({
+          id,
+          account_id: caller.accountId,
+          amount_microusd: 0,
+          kind: 'charge',
+          job_id: id,
+          instance: 'cpu',
+          inference_ms: 1_400,
+          created_at: 0,
+        })
+        .execute(),
+    );
+    expect(await job(caller, id)).toMatchObject({ work_seconds: 1.75, inference_seconds: 1.4, queue_position: null });
+    const failed = await create(caller, 'fog.jpg');
+    await finish(failed, 'FAILED', { error_code: 'no_foreground', error_message: 'There is no object' });
+    expect(await job(caller, failed)).toMatchObject({
+      error: { code: 'no_foreground', message: 'There is no object' },
+      work_seconds: null,
+      can_cancel: false,
+      can_retry: true,
+    });
+  });
+
+  test('shows the position in the queue', async () => {
+    const caller = await newCaller();
+    const first = await create(caller, 'first');
+    const second = await create(caller, 'second');
+    // The order of the queue is cached for a second.
+    const position = async (id: string) => (await job(caller, id)).queue_position ?? 0;
+    await until(async () => (await position(second)) > (await position(first)));
+    expect(await position(first)).toBeGreaterThan(0);
+    const two = await job(caller, second);
+    expect(two).toMatchObject({ expected_seconds: null, stage: null, can_cancel: true, can_retry: false });
+  });
+
+  test('refuses invalid queries, and the cursors of others', async () => {
+    const [caller, other] = [await newCaller(), await newCaller()];
+    for (const query of ['?group=open', '?sort=size', '?limit=0', '?limit=101', '?visibility=no', '?id=-']) {
+      expect((await call(caller, 'GET', query)).status).toBe(400);
+    }
+    for (const label of ['a', 'b']) await create(other, label);
+    const { next_cursor } = await page(other, '?limit=1');
+    expect(codeOf(await call(caller, 'GET', `?cursor=${next_cursor}`))).toBe('invalid_cursor');
+  });
+
+  test('is also a route of the dashboard, for the account of the session', async () => {
+    const caller = await newCaller();
+    const id = await create(caller, 'lamp.webp');
+    const browser = await signIn({ api_key: caller.apiKey });
+    const { jobs } = GalleryPage.parse((await browser.call('GET', '/gallery')).body);
+    expect(jobs).toMatchObject([{ task_id: id, label: 'lamp.webp' }]);
+    expect((await server().call('GET', '/gen3d/jobs', undefined, null)).status).toBe(403);
+  });
+});
+
+describe('hiding jobs', () => {
+  test('removes them from the gallery until they are shown again, but not from the API', async () => {
+    const caller = await newCaller();
+    const ids = [await create(caller, 'a'), await create(caller, 'b')];
+    const hide = { task_ids: [ids[0]] };
+    expect((await call(caller, 'POST', '/hide', hide)).body).toEqual({ changed: 1 });
+    expect((await call(caller, 'POST', '/hide', hide)).body).toEqual({ changed: 0 });
+    expect(await page(caller)).toMatchObject({ jobs: [{ label: 'b' }], counts: { in_progress: 1, hidden: 1 } });
+    expect(labelsOf(await page(caller, '?visibility=hidden'))).toEqual(['a']);
+    expect(labelsOf(await page(caller, '?visibility=all'))).toEqual(['b', 'a']);
+    expect((await caller.list()).jobs).toHaveLength(2);
+    expect(await job(caller, ids[0]!)).toMatchObject({ hidden: true });
+    expect((await call(caller, 'POST', '/unhide', hide)).body).toEqual({ changed: 1 });
+    expect((await page(caller)).jobs).toHaveLength(2);
+  });
+
+  test('does not affect the jobs of other accounts', async () => {
+    const [caller, other] = [await newCaller(), await newCaller()];
+    const id = await create(other, 'theirs');
+    expect((await call(caller, 'POST', '/hide', { task_ids: [id] })).body).toEqual({ changed: 0 });
+    expect((await call(caller, 'POST', '/hide', { task_ids: [] })).status).toBe(400);
+    expect(await job(other, id)).toMatchObject({ hidden: false });
+  });
+});
+
+describe('canceling a job', () => {
+  test('ends it without a charge while it waits, and is refused afterwards', async () => {
+    const caller = await newCaller();
+    const id = await create(caller, 'wrong.jpg');
+    const canceled = await call(caller, 'POST', `/${id}/cancel`);
+    expect(canceled.status).toBe(200);
+    expect(GalleryJob.parse(canceled.body)).toMatchObject({ status: 'CANCELED', can_cancel: false, can_retry: true });
+    expect((await caller.task(id)).status).toBe('CANCELED');
+    expect((await caller.call('GET', '/v1/balance')).body).toMatchObject({ balance_usd: 10 });
+    expect(codeOf(await call(caller, 'POST', `/${id}/cancel`))).toBe('not_cancelable');
+    const running = await create(caller, 'running.jpg');
+    await withDatabase((db) =>
+      db.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', running).execute(),
+    );
+    expect((await call(caller, 'POST', `/${running}/cancel`)).status).toBe(409);
+  });
+
+  test('is refused for the jobs of other accounts', async () => {
+    const [caller, other] = [await newCaller(), await newCaller()];
+    const id = await create(other, 'theirs');
+    expect(codeOf(await call(caller, 'POST', `/${id}/cancel`))).toBe('not_found');
+    expect((await other.task(id)).status).toBe('PENDING');
+  });
+});
+
+describe('trying a failed job again', () => {
+  const failedJob = (caller: Caller, fields: Partial<NewJob>) =>
+    withDatabase((db) => newJob(db, caller.accountId, { status: 'FAILED', finished_at: Date.now(), ...fields }));
+
+  test('creates a job with the same photo and label, once', async () => {
+    const caller = await newCaller();
+    const photo = ballPhoto();
+    const id = await create(caller, 'ball.png', withImages(asDataUri(photo)));
+    expect(codeOf(await call(caller, 'POST', `/${id}/retry`))).toBe('not_retryable');
+    await finish(id, 'FAILED');
+    const retried = await call(caller, 'POST', `/${id}/retry`);
+    expect(retried.status).toBe(202);
+    const { job_id } = CreateJobResponse.parse(retried.body);
+    expect(job_id).not.toBe(id);
+    expect(await job(caller, job_id)).toMatchObject({ label: 'ball.png', status: 'PENDING' });
+    expect(readFileSync(join(server().config.dataDir, 'inputs', job_id))).toEqual(photo);
+    expect((await call(caller, 'POST', `/${id}/retry`)).body).toEqual({ job_id });
+  });
+
+  test('fetches the image of a URL again', async () => {
+    const caller = await newCaller();
+    const id = await caller.create();
+    await finish(id, 'CANCELED');
+    const { job_id } = CreateJobResponse.parse((await call(caller, 'POST', `/${id}/retry`)).body);
+    const stored = await withDatabase((db) =>
+      db.selectFrom('jobs').select(['image_url', 'prepared']).where('id', '=', job_id).executeTakeFirstOrThrow(),
+    );
+    expect(stored).toEqual({ image_url: photoUrl, prepared: 0 });
+  });
+
+  test('is refused for jobs of others, jobs without a stored photo, and with too little balance', async () => {
+    const [caller, other] = [await newCaller(), await newCaller(0.5)];
+    const theirs = await failedJob(other, {});
+    expect(codeOf(await call(caller, 'POST', `/${theirs}/retry`))).toBe('not_found');
+    expect(codeOf(await call(other, 'POST', `/${theirs}/retry`))).toBe('insufficient_balance');
+    const lost = await failedJob(caller, { image_url: null });
+    expect(codeOf(await call(caller, 'POST', `/${lost}/retry`))).toBe('not_retryable');
+    const old = await failedJob(caller, { finished_at: Date.now() - 8 * dayMs });
+    expect(codeOf(await call(caller, 'POST', `/${old}/retry`))).toBe('not_retryable');
+  });
+});
