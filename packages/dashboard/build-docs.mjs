@@ -64,6 +64,13 @@ function render(name) {
   return { name, title: titleOf(name), contents: page.contents, body };
 }
 
+/** As in the dashboard's header. */
+const logo = `<svg class="logo" viewBox="0 0 32 32" aria-hidden="true">
+<path class="logo-side" d="M16 2 28 9v14l-12 7L4 23V9z"/>
+<path class="logo-right" d="m16 16 12-7v14l-12 7z"/>
+<path class="logo-top" d="M16 2 28 9l-12 7L4 9z"/>
+</svg>`;
+
 const linkTo = ({ name, title }, current) =>
   `<a href="${urlOf(name)}"${name === current ? ' aria-current="page"' : ''}>${title}</a>`;
 
@@ -78,8 +85,11 @@ const html = ({ name, title, contents, body }, pages) => `<!doctype html>
 <link rel="stylesheet" href="/docs/docs.css">
 </head>
 <body>
-<header><a class="brand" href="/">gen3d</a>
-<nav aria-label="Pages">${pages.map((page) => linkTo(page, name)).join('\n')}</nav></header>
+<header class="top">
+<a class="brand" href="/" aria-label="gen3d, models">${logo}<span>gen3d</span></a>
+<nav aria-label="Pages">${pages.map((page) => linkTo(page, name)).join('\n')}</nav>
+<a class="button" href="/">Dashboard</a>
+</header>
 <div class="columns">
 <nav class="contents" aria-label="On this page">${contents.map(({ id, plain }) => `<a href="#${id}">${plain}</a>`).join('\n')}</nav>
 <main>

@@ -98,17 +98,22 @@ await main(async (atEnd) => {
     await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
     await open('/dashboard/balance', '.chart');
-    await screenshot('balance');
+    await screenshot('usage');
 
     await open('/dashboard/webhook', 'form');
     await screenshot('webhook-none');
-    await page.getByLabel('URL').fill('https://example.com/gen3d');
-    await page.getByRole('button', { name: 'Set' }).click();
+    await page.getByLabel('Endpoint URL').fill('https://example.com/gen3d');
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
     await page.getByRole('button', { name: 'Send a ping' }).click();
     await page.locator('tr', { hasText: 'ping' }).getByText('Retrying').waitFor();
     await page.getByRole('button', { name: /^Details/ }).click();
     await page.locator('.delivery').waitFor();
     await screenshot('webhook');
+
+    for (const path of ['api', 'webhooks']) {
+      await open(path === 'api' ? '/docs' : `/docs/${path}`, 'h1');
+      await screenshot(`docs-${path}`, { fullPage: false });
+    }
 
     await open('/dashboard/operator', '.tile');
     await page.locator('tbody tr').first().waitFor();
@@ -117,10 +122,12 @@ await main(async (atEnd) => {
     await open('/dashboard/password', 'form');
     await screenshot('password');
     await page.getByLabel('New password').fill('correct horse battery');
-    await page.getByRole('button', { name: 'Set' }).click();
+    await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('Password set.').waitFor();
+    await page.getByRole('button', { name: /^Account/ }).click();
+    await screenshot('account-menu', { fullPage: false });
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('As operator').check();
+    await page.getByLabel('As the operator').check();
     await screenshot('sign-in-operator');
     await server.close();
     console.log(`The screenshots are in ${folder}`);

@@ -1,16 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
+import { AccountMenu } from './components/account-menu.js';
 import { useSession } from './session.js';
 
 const modelsPage = { href: '/', name: 'Models' };
-const accountPages = [
-  { href: '/dashboard/keys', name: 'API keys' },
-  { href: '/dashboard/balance', name: 'Balance' },
-  { href: '/dashboard/webhook', name: 'Webhook' },
-];
 const operatorPage = { href: '/dashboard/operator', name: 'Operator' };
-const passwordPage = { href: '/dashboard/password', name: 'Password' };
-const otherPages = [...accountPages, operatorPage, passwordPage];
+const passwordPage = '/dashboard/password';
 
 export function Logo() {
   return (
@@ -24,11 +19,16 @@ export function Logo() {
 
 export function Layout({ children }: { children: ComponentChildren }) {
   const { path } = useLocation();
-  const { role, account, accounts, chooseAccount, signOut } = useSession();
+  const { role, account, charges } = useSession();
+  const otherPages = [
+    { href: '/dashboard/keys', name: 'API keys' },
+    { href: '/dashboard/balance', name: charges ? 'Balance' : 'Usage' },
+    { href: '/dashboard/webhook', name: 'Webhook' },
+    ...(role === 'operator' ? [operatorPage] : []),
+  ];
   // The pages of jobs belong to the models page, and so does every path that is not another page's.
-  const current = otherPages.find(({ href }) => path.startsWith(href)) ?? modelsPage;
-  const ariaCurrent = (page: typeof modelsPage) => (page === current ? 'page' : undefined);
-  const pages = [modelsPage, ...accountPages, ...(role === 'operator' ? [operatorPage] : [])];
+  const isOther = path.startsWith(passwordPage) || otherPages.some(({ href }) => path.startsWith(href));
+  const isCurrent = ({ href }: typeof modelsPage) => (href === modelsPage.href ? !isOther : path.startsWith(href));
   return (
     <>
       <a class="skip" href="#content">
@@ -40,40 +40,18 @@ export function Layout({ children }: { children: ComponentChildren }) {
           <span>gen3d</span>
         </a>
         <nav aria-label="Pages">
-          {pages.map((page) => (
-            <a key={page.href} href={page.href} aria-current={ariaCurrent(page)}>
+          {[modelsPage, ...otherPages].map((page) => (
+            <a key={page.href} href={page.href} aria-current={isCurrent(page) ? 'page' : undefined}>
               {page.name}
             </a>
           ))}
-          {/* The router ignores links with a target: this page is not part of the application. */}
-          <a href="/docs" target="_top">
-            Docs
-          </a>
         </nav>
         <div class="account-bar">
-          {role === 'operator' ? (
-            <select
-              aria-label="Account"
-              value={account.account_id}
-              onChange={(event) => chooseAccount(event.currentTarget.value)}
-            >
-              {accounts.map(({ account_id, name }) => (
-                <option key={account_id} value={account_id}>
-                  {name}
-                </option>
-              ))}
-            </select>
-          ) : (
-            <span class="account">{account.name}</span>
-          )}
-          {role === 'operator' && (
-            <a class="button quiet" href={passwordPage.href} aria-current={ariaCurrent(passwordPage)}>
-              {passwordPage.name}
-            </a>
-          )}
-          <button type="button" class="quiet" onClick={() => void signOut()}>
-            Sign out
-          </button>
+          {/* The router ignores links with a target: this page is not part of the application. */}
+          <a class="button quiet" href="/docs" target="_top">
+            Docs
+          </a>
+          <AccountMenu passwordPage={passwordPage} />
         </div>
       </header>
       {/* The key discards all state of a page when the account changes. */}

@@ -11,6 +11,8 @@ interface SessionState {
   role: SignedInSession['role'];
   /** Whether the operator has set a password. */
   hasPassword: boolean;
+  /** Whether any rate is above 0. If none is, pages show seconds of work instead of money. */
+  charges: boolean;
   /** The key that signed in; null for the operator. */
   keyId: string | null;
   accounts: Account[];
@@ -69,6 +71,7 @@ export function SessionProvider(props: {
       role: session.role,
       keyId: session.key_id,
       hasPassword: session.operator_password,
+      charges: session.charges,
       accounts: session.accounts,
       account,
       chooseAccount(accountId) {

@@ -99,10 +99,12 @@ export type Account = z.infer<typeof Account>;
 
 /** `operator_password`: whether the operator has set one. */
 const session = { operator_password: z.boolean() };
+/** `charges`: whether any rate is above 0. If none is, the dashboard shows no amounts of money. */
+const signedIn = { ...session, charges: z.boolean(), accounts: z.array(Account) };
 export const Session = z.discriminatedUnion('role', [
   z.object({ ...session, role: z.null() }),
-  z.object({ ...session, role: z.literal('operator'), key_id: z.null(), accounts: z.array(Account) }),
-  z.object({ ...session, role: z.literal('member'), key_id: z.string(), accounts: z.array(Account) }),
+  z.object({ ...signedIn, role: z.literal('operator'), key_id: z.null() }),
+  z.object({ ...signedIn, role: z.literal('member'), key_id: z.string() }),
 ]);
 export type Session = z.infer<typeof Session>;
 
@@ -110,6 +112,8 @@ export const ApiKey = z.object({
   key_id: z.string(),
   /** Null for keys created on the command line without one. */
   name: z.nullable(z.string()),
+  /** The key's last four characters; null for keys that were created before these were stored. */
+  ending: z.nullable(z.string()),
   created_at: z.string(),
   /** To the minute; null before the first use. */
   last_used_at: z.nullable(z.string()),
@@ -136,7 +140,12 @@ export type LedgerEntry = z.infer<typeof LedgerEntry>;
 export const LedgerPage = z.object({ entries: z.array(LedgerEntry), next_cursor: z.optional(z.string()) });
 export type LedgerPage = z.infer<typeof LedgerPage>;
 
-export const DailySpend = z.object({ date: z.string(), spent_usd: z.number(), jobs: z.number() });
+export const DailySpend = z.object({
+  date: z.string(),
+  spent_usd: z.number(),
+  inference_seconds: z.number(),
+  jobs: z.number(),
+});
 export type DailySpend = z.infer<typeof DailySpend>;
 export const SpendHistory = z.object({ days: z.array(DailySpend) });
 export type SpendHistory = z.infer<typeof SpendHistory>;
@@ -216,6 +225,8 @@ export const Overview = z.object({
   /** Jobs that are open or finished within the last 24 hours. */
   jobs: z.partialRecord(JobStatus, z.number()),
   oldest_open_at: z.nullable(z.string()),
+  /** Of the last 200 succeeded jobs; null if there are none. */
+  inference_seconds: z.nullable(z.object({ median: z.number(), p95: z.number() })),
   events: z.object({ waiting: z.number(), dead: z.number() }),
   runners: z.array(Runner),
   rates: z.record(z.string(), z.number()),
@@ -227,6 +238,8 @@ export const Overview = z.object({
   platform: z.string(),
   uptime_seconds: z.number(),
   memory_bytes: z.number(),
+  /** Of the disk with the data directory. */
+  free_disk_bytes: z.number(),
 });
 export type Overview = z.infer<typeof Overview>;
 

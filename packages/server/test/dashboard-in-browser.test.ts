@@ -80,6 +80,8 @@ async function seriousViolations(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ': ' + target.join(' '))))`);
 }
 
+const openAccountMenu = (page: Page) => page.getByRole('button', { name: /^Account/ }).click();
+
 async function drop(page: Page): Promise<void> {
   const files = await page.evaluateHandle(`(() => {
     const { name, mimeType, base64 } = ${JSON.stringify(photo)};
@@ -110,9 +112,9 @@ describe.skipIf(!executablePath)('in a browser', () => {
     expect(await seriousViolations(page)).toEqual([]);
 
     await page.getByRole('link', { name: 'Webhook' }).click();
-    await page.getByLabel('URL').fill(receiver.url);
-    await page.getByRole('button', { name: 'Set' }).click();
-    await page.getByText('URL set.').waitFor();
+    await page.getByLabel('Endpoint URL').fill(receiver.url);
+    await page.getByRole('button', { name: 'Add endpoint' }).click();
+    await page.getByText('Endpoint saved.').waitFor();
     await page.getByText('No events yet.').waitFor();
     await page.getByRole('button', { name: 'Send a ping' }).click();
     const ping = page.locator('tr', { hasText: 'ping' });
@@ -166,9 +168,9 @@ describe.skipIf(!executablePath)('in a browser', () => {
 
     // The port is closed and there are no retries, so the ping becomes a dead letter.
     await page.getByRole('link', { name: 'Webhook' }).click();
-    await page.getByLabel('URL').fill('https://127.0.0.1:9/hook');
-    await page.getByRole('button', { name: 'Change' }).click();
-    await page.getByText('URL set.').waitFor();
+    await page.getByLabel('Endpoint URL').fill('https://127.0.0.1:9/hook');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Endpoint saved.').waitFor();
     await page.getByRole('button', { name: 'Send a ping' }).click();
     await page.getByLabel('Not delivered').check();
     await ping.getByText('Dead letter').waitFor();
@@ -176,7 +178,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await ping.getByRole('button', { name: /^Replay/ }).click();
     await page.getByText('The event will be sent again.').waitFor();
 
-    for (const name of ['Balance', 'Operator']) {
+    for (const name of ['Usage', 'Operator']) {
       await page.getByRole('link', { name }).click();
       await page.getByRole('heading', { level: 1, name }).waitFor();
       await page.locator('.tile').first().waitFor();
@@ -190,13 +192,16 @@ describe.skipIf(!executablePath)('in a browser', () => {
     const server = await startServer();
     const { page } = await newPage();
     await page.goto(await signInLink(server.url, server.config));
-    await page.getByRole('link', { name: 'Password' }).click();
+    await openAccountMenu(page);
+    expect(await seriousViolations(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Operator password' }).click();
     await page.getByLabel('New password').fill('correct horse battery');
-    await page.getByRole('button', { name: 'Set' }).click();
+    await page.getByRole('button', { name: 'Set password' }).click();
     await page.getByText('Password set.').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
+    await openAccountMenu(page);
     await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('As operator').check();
+    await page.getByLabel('As the operator').check();
     await page.getByLabel('Operator password').fill('wrong horse battery');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('This is not the operator’s password').waitFor();
@@ -218,8 +223,8 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.getByLabel('API key').fill(server.apiKey);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Models' }).waitFor();
-    for (const name of ['Operator', 'Password']) expect(await page.getByRole('link', { name }).count()).toBe(0);
-    for (const name of ['API keys', 'Balance', 'Webhook']) {
+    expect(await page.getByRole('link', { name: 'Operator' }).count()).toBe(0);
+    for (const name of ['API keys', 'Usage', 'Webhook']) {
       await page.getByRole('link', { name }).first().click();
       await page.getByRole('heading', { level: 1, name }).waitFor();
       expect(await seriousViolations(page)).toEqual([]);
@@ -228,9 +233,23 @@ describe.skipIf(!executablePath)('in a browser', () => {
       await page.goto(`${server.url}/dashboard/${path}`);
       await page.getByText('Page not found').waitFor();
     }
+    await openAccountMenu(page);
+    expect(await page.getByRole('link', { name: 'Operator password' }).count()).toBe(0);
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('API key').waitFor();
     expect(await page.getByText('Your session has ended').count()).toBe(0);
+  });
+
+  test('a server with rates above 0 shows balances and prices', async () => {
+    const server = await startServer({ rates: { g6e: 0.002 }, instance: 'g6e' });
+    const { page } = await newPage();
+    await page.goto(await signInLink(server.url, server.config));
+    await page.getByRole('link', { name: 'Balance' }).click();
+    await page.getByText('per second of inference on g6e').waitFor();
+    expect(await seriousViolations(page)).toEqual([]);
+    await page.getByRole('link', { name: 'Operator', exact: true }).click();
+    await page.getByLabel('Balance in USD').waitFor();
+    expect(await seriousViolations(page)).toEqual([]);
   });
 
   test('files that are not images are reported and not sent', async () => {
@@ -263,14 +282,15 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await signIn(page);
     await page.getByLabel('Failed').check();
     await page.getByText('No jobs with the status “Failed”.').waitFor();
-    await page.getByRole('link', { name: 'Balance' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Balance' }).waitFor();
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
     await page.goBack();
     await page.getByText('No jobs with the status “Failed”.').waitFor();
     expect(await page.getByLabel('Failed').isChecked()).toBe(true);
 
     const other = await page.context().newPage();
     await other.goto(server.url);
+    await openAccountMenu(other);
     await other.getByRole('button', { name: 'Sign out' }).click();
     await other.getByLabel('API key').waitFor();
     await other.close();

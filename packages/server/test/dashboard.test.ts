@@ -399,7 +399,10 @@ describe('a key', () => {
     const created = await createKey(browser, ' web shop ');
     expect((await server().call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(200);
     const keys = await listKeys(browser);
-    expect(keys.find(({ key_id }) => key_id === created.key_id)?.name).toBe('web shop');
+    expect(keys.find(({ key_id }) => key_id === created.key_id)).toMatchObject({
+      name: 'web shop',
+      ending: created.api_key.slice(-4),
+    });
     expect(JSON.stringify(keys)).not.toContain(created.api_key);
     expect((await call('DELETE', `/keys/${created.key_id}`)).status).toBe(204);
     expect((await server().call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(403);
@@ -466,7 +469,7 @@ test('the spend of a day is the sum of its charges', async () => {
   const { call } = await signIn({ api_key: apiKey });
   const { days } = SpendHistory.parse((await call('GET', '/ledger/days')).body);
   expect(days).toHaveLength(30);
-  expect(days.at(-1)).toMatchObject({ spent_usd: 0.5, jobs: 2 });
+  expect(days.at(-1)).toMatchObject({ spent_usd: 0.5, inference_seconds: 0.2, jobs: 2 });
   expect(days.slice(0, -1).every(({ jobs }) => jobs === 0)).toBe(true);
 });
 

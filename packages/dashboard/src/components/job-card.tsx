@@ -44,7 +44,7 @@ export function JobCard({ task, preview }: { task: Task; preview: string | undef
   return (
     <a class="card" href={`/dashboard/jobs/${task_id}`}>
       <span class="hidden">Model</span>
-      <div class={thumbnail_url ? 'card-image' : 'card-image photo'}>
+      <div class={thumbnail_url ? 'card-image model-image' : 'card-image photo'}>
         {/* The key makes a new element for a new URL, so that it is not hidden because the previous image was broken. */}
         {image && <img key={image} src={image} alt="" loading="lazy" decoding="async" onError={hideBroken} />}
         {!finished_at && <progress max={100} value={progress} aria-label="Progress" />}
@@ -55,7 +55,11 @@ export function JobCard({ task, preview }: { task: Task; preview: string | undef
           {relativeTime(created_at)}
         </time>
       </div>
-      {error && <p class="error">{error.message}</p>}
+      {error && (
+        <p class="error file" title={error.message}>
+          {error.message}
+        </p>
+      )}
     </a>
   );
 }

@@ -5,7 +5,6 @@ import { type Column, Table } from './table.js';
 const columns: readonly Column[] = [
   { name: 'Machine' },
   { name: 'Device' },
-  { name: 'Instance' },
   { name: 'Bundle' },
   { name: 'gen3d' },
   { name: 'Job' },
@@ -41,9 +40,9 @@ export function Runners({ runners, serverVersion }: { runners: readonly Runner[]
           </td>
           <td data-label="Device">
             {runner.device}
+            {runner.instance !== runner.device && ` (instance ${runner.instance})`}
             {runner.adapter && <span class="hint"> {runner.adapter}</span>}
           </td>
-          <td data-label="Instance">{runner.instance}</td>
           <td data-label="Bundle">{runner.bundle}</td>
           <td data-label="gen3d">
             {runner.version}

@@ -1,17 +1,24 @@
 import { Balance, type DailySpend, type LedgerEntry, LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useState } from 'preact/hooks';
+import { DayChart } from '../components/day-chart.js';
 import { Problem } from '../components/feedback.js';
-import { SpendChart } from '../components/spend-chart.js';
-import { Table } from '../components/table.js';
+import { type Column, Table } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 
-const columns = [{ name: 'Date' }, { name: 'Entry' }, { name: 'Inference' }, { name: 'Amount', right: true }];
+const columns: readonly Column[] = [
+  { name: 'Date' },
+  { name: 'Entry' },
+  { name: 'Inference', right: true },
+  { name: 'Amount', right: true },
+];
 
+/** The account's balance and ledger. If every rate is 0, its usage: the seconds of work instead of amounts. */
 export function BalancePage() {
-  useTitle('Balance');
-  const { api } = useSession();
+  const { api, charges } = useSession();
+  const title = charges ? 'Balance' : 'Usage';
+  useTitle(title);
   const [balance, setBalance] = useState<Balance>();
   const [days, setDays] = useState<DailySpend[]>([]);
   const [entries, setEntries] = useState<LedgerEntry[]>([]);
@@ -38,34 +45,46 @@ export function BalancePage() {
     void load();
   }, [api, load]);
 
+  const isLow = balance !== undefined && balance.balance_usd < balance.min_balance_usd;
+  const shownEntries = charges ? entries : entries.filter(({ kind }) => kind === 'charge');
   return (
     <>
-      <h1>Balance</h1>
+      <h1>{title}</h1>
       <Problem text={problem} />
-      {balance && <BalanceTiles balance={balance} />}
-      {days.length > 0 && <SpendChart days={days} />}
+      {!charges && isLow && (
+        <Problem
+          text={`New jobs are refused, because the account’s balance is below ${usd(balance.min_balance_usd)}. The operator can credit it on the operator page, or with: gen3d admin account credit`}
+        />
+      )}
+      {balance && charges && <BalanceTiles balance={balance} />}
+      {days.length > 0 && !charges && <UsageTiles days={days} />}
+      {days.length > 0 && <DayChart days={days} charges={charges} />}
       <section>
-        <h2>Ledger</h2>
-        <Table columns={columns}>
-          {entries.map((entry) => (
-            <tr key={entry.entry_id}>
-              <td>{dateTime(entry.created_at)}</td>
-              <td>
-                {entry.task_id ? (
-                  <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a>
-                ) : entry.amount_usd < 0 ? (
-                  'Deduction'
-                ) : (
-                  'Credit'
-                )}
-              </td>
-              <td class="wide-screen">
-                {entry.inference_seconds === null ? '–' : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
-              </td>
-              <td class="right number">{usd(entry.amount_usd)}</td>
-            </tr>
-          ))}
-        </Table>
+        <h2>{charges ? 'Ledger' : 'Models'}</h2>
+        {shownEntries.length === 0 ? (
+          <p class="hint">{charges ? 'No entries yet.' : 'No models yet.'}</p>
+        ) : (
+          <Table columns={charges ? columns : columns.slice(0, 3)}>
+            {shownEntries.map((entry) => (
+              <tr key={entry.entry_id}>
+                <td>{dateTime(entry.created_at)}</td>
+                <td>
+                  {entry.task_id ? (
+                    <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a>
+                  ) : entry.amount_usd < 0 ? (
+                    'Deduction'
+                  ) : (
+                    'Credit'
+                  )}
+                </td>
+                <td class={charges ? 'right number wide-screen' : 'right number'}>
+                  {entry.inference_seconds === null ? '–' : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
+                </td>
+                {charges && <td class="right number">{usd(entry.amount_usd)}</td>}
+              </tr>
+            ))}
+          </Table>
+        )}
         {cursor !== undefined && (
           <p class="row center">
             <button type="button" onClick={() => void load(cursor)}>
@@ -87,8 +106,8 @@ function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { ba
         <strong class={isLow ? 'low' : ''}>{usd(balance_usd)}</strong>
         <span class="hint">
           {isLow
-            ? `New jobs need at least ${usd(min_balance_usd)}`
-            : `New jobs are accepted down to ${usd(min_balance_usd)}`}
+            ? `New jobs are refused below ${usd(min_balance_usd)}`
+            : `New jobs need a balance of at least ${usd(min_balance_usd)}`}
         </span>
       </div>
       <div class="tile">
@@ -99,7 +118,24 @@ function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { ba
             <span class="hint"> {rate === 0 ? `on ${instance}` : `per second of inference on ${instance}`}</span>
           </span>
         ))}
-        {Object.keys(rates).length === 0 && <strong>–</strong>}
+      </div>
+    </div>
+  );
+}
+
+function UsageTiles({ days }: { days: readonly DailySpend[] }) {
+  const jobs = days.reduce((sum, day) => sum + day.jobs, 0);
+  const work = days.reduce((sum, day) => sum + day.inference_seconds, 0);
+  return (
+    <div class="tiles">
+      <div class="tile">
+        <span class="label">Models in {days.length} days</span>
+        <strong>{jobs}</strong>
+      </div>
+      <div class="tile">
+        <span class="label">Inference in {days.length} days</span>
+        <strong>{seconds(work)}</strong>
+        <span class="hint">{jobs > 0 && `${seconds(work / jobs)} per model`}</span>
       </div>
     </div>
   );

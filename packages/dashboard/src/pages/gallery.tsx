@@ -3,6 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Problem } from '../components/feedback.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
+import { SamplePhotos } from '../components/sample-photos.js';
 import { statusLabels } from '../labels.js';
 import { useUploads } from '../photos/uploads.js';
 import { usePolling } from '../polling.js';
@@ -182,10 +183,13 @@ export function GalleryPage() {
       </div>
       <Problem text={problem} />
       {isEmpty && status === '' && (
-        <button type="button" class="drop-zone" onClick={() => filePicker.current?.click()}>
-          <strong>Drop a photo here</strong>
-          <span>or paste one, or click to choose some. Best: one whole object on a plain background.</span>
-        </button>
+        <>
+          <button type="button" class="drop-zone" onClick={() => filePicker.current?.click()}>
+            <strong>Drop a photo here</strong>
+            <span>or paste one, or click to choose some. Best: one whole object on a plain background.</span>
+          </button>
+          <SamplePhotos onChoose={(photo) => add([photo])} />
+        </>
       )}
       {isEmpty && status !== '' && <p class="empty">No jobs with the status “{statusLabels[status]}”.</p>}
       <ul class="gallery">

@@ -75,12 +75,12 @@ export function KeysPage() {
       )}
       {keys && (
         <Table columns={columns}>
-          {keys.map(({ key_id, name, created_at, last_used_at, revoked_at }) => (
+          {keys.map(({ key_id, name, ending, created_at, last_used_at, revoked_at }) => (
             <tr key={key_id} class={revoked_at ? 'revoked' : ''} data-key={key_id}>
               <td>
                 <strong class="name">{name ?? 'Unnamed'}</strong>
                 <br />
-                <code class="hint">{key_id}</code>
+                <code class="hint">{ending === null ? key_id : `gen3d_…${ending}`}</code>
                 {key_id === keyId && <span class="hint"> · you signed in with this key</span>}
               </td>
               <td data-label="Created">{dateTime(created_at)}</td>

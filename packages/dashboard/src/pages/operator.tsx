@@ -1,24 +1,20 @@
 import { formLimits, type OperatorAccount, OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
+import { limits } from '@gen3d/schema/rules';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { Runners, runnersSummary } from '../components/runners.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
-import { dateTime, relativeTime, usd } from '../format.js';
+import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
 import { statusLabels } from '../labels.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 import { NotFoundPage } from './not-found.js';
 
-const columns: readonly Column[] = [
-  { name: 'Account' },
-  { name: 'Created' },
-  { name: 'Open jobs', right: true },
-  { name: 'Balance', right: true },
-  actionsColumn,
-];
+const columns: readonly Column[] = [{ name: 'Account' }, { name: 'Created' }, { name: 'Open jobs', right: true }];
+const balanceColumn: Column = { name: 'Balance', right: true };
 const statuses = Object.keys(statusLabels) as (keyof typeof statusLabels)[];
 
 function uptime(seconds: number): string {
@@ -28,7 +24,7 @@ function uptime(seconds: number): string {
 
 export function OperatorPage() {
   useTitle('Operator');
-  const { role, api, chooseAccount, refresh } = useSession();
+  const { role, api, charges, chooseAccount, refresh } = useSession();
   const { route } = useLocation();
   const [overview, setOverview] = useState<Overview>();
   const [accounts, setAccounts] = useState<OperatorAccount[]>([]);
@@ -58,7 +54,10 @@ export function OperatorPage() {
 
   if (role !== 'operator') return <NotFoundPage />;
   if (!overview) return null;
-  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0 } = overview.jobs;
+  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0 } = overview.jobs;
+  // Without rates, balances matter only where one is too low to create jobs.
+  const isLow = ({ sandbox, balance_usd }: OperatorAccount) => !sandbox && balance_usd < limits.minBalanceUsd;
+  const showsBalances = charges || accounts.some(isLow);
   return (
     <>
       <h1>Operator</h1>
@@ -69,6 +68,15 @@ export function OperatorPage() {
           <strong>{PENDING + QUEUED + IN_PROGRESS}</strong>
           <span class="hint">
             {overview.oldest_open_at ? `oldest created ${relativeTime(overview.oldest_open_at)}` : 'none waiting'}
+          </span>
+        </div>
+        <div class="tile">
+          <span class="label">Last 24 hours</span>
+          <strong>{SUCCEEDED === 1 ? '1 model' : `${SUCCEEDED} models`}</strong>
+          <span class="hint">
+            {FAILED} failed
+            {overview.inference_seconds &&
+              `, ${seconds(overview.inference_seconds.median)} per model (95 % within ${seconds(overview.inference_seconds.p95)})`}
           </span>
         </div>
         <div class="tile">
@@ -84,12 +92,14 @@ export function OperatorPage() {
         <div class="tile">
           <span class="label">Server memory</span>
           <strong>{Math.round(overview.memory_bytes / 1e6)} MB</strong>
-          <span class="hint">up for {uptime(overview.uptime_seconds)}</span>
+          <span class="hint">
+            up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
+          </span>
         </div>
       </div>
       <section>
         <h2>Accounts</h2>
-        <Table columns={columns}>
+        <Table columns={[...columns, ...(showsBalances ? [balanceColumn] : []), actionsColumn]}>
           {accounts.map((account) => (
             <tr key={account.account_id}>
               <td>
@@ -101,12 +111,14 @@ export function OperatorPage() {
               <td class="right number" data-label="Open jobs">
                 {account.open_jobs}
               </td>
-              <td class="right number" data-label="Balance">
-                {usd(account.balance_usd)}
-              </td>
+              {showsBalances && (
+                <td class={isLow(account) ? 'right number low' : 'right number'} data-label="Balance">
+                  {usd(account.balance_usd)}
+                </td>
+              )}
               <td class="right">
                 <div class="row end">
-                  {!account.sandbox && (
+                  {showsBalances && !account.sandbox && (
                     <button
                       type="button"
                       class="small"
@@ -141,7 +153,11 @@ export function OperatorPage() {
             event.preventDefault();
             const form = event.currentTarget;
             const data = new FormData(form);
-            const body = { name: String(data.get('name')), balance_usd: Number(data.get('balance')) };
+            const balance = data.get('balance');
+            const body = {
+              name: String(data.get('name')),
+              ...(balance !== null && { balance_usd: Number(balance) }),
+            };
             void change(async () => {
               await api.send('POST', '/operator/accounts', body);
               form.reset();
@@ -152,10 +168,12 @@ export function OperatorPage() {
             New account
             <input name="name" required maxLength={formLimits.nameLength} placeholder="Name" />
           </label>
-          <label>
-            Balance in USD
-            <input name="balance" type="number" min={0} step="any" defaultValue={10} required />
-          </label>
+          {charges && (
+            <label>
+              Balance in USD
+              <input name="balance" type="number" min={0} step="any" defaultValue={10} required />
+            </label>
+          )}
           <button type="submit" class="primary">
             Create account
           </button>

@@ -59,7 +59,7 @@ export function PasswordPage() {
         </label>
         <div class="row">
           <button type="submit" class="primary">
-            {hasPassword ? 'Change' : 'Set'}
+            {hasPassword ? 'Change password' : 'Set password'}
           </button>
           {hasPassword && (
             <ConfirmButton

@@ -68,7 +68,10 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
             void signIn(isOperator ? { password: secret } : { api_key: secret });
           }}
         >
-          <p>Turn photos into 3D models. Sign in with an API key to see your account.</p>
+          <p>
+            gen3d turns a photo of an object into a textured 3D model, a GLB file. Sign in with an API key of your
+            account.
+          </p>
           {hasPassword && (
             <fieldset class="filter">
               <legend class="hidden">Sign in</legend>
@@ -83,7 +86,7 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
                       setSecret('');
                     }}
                   />
-                  <span>{one === 'member' ? 'With an API key' : 'As operator'}</span>
+                  <span>{one === 'member' ? 'With an API key' : 'As the operator'}</span>
                 </label>
               ))}
             </fieldset>
@@ -110,7 +113,10 @@ export function SignInPage(props: { hasPassword: boolean; ended: boolean; onSign
       )}
       <Problem text={problem} />
       <p class="hint">
-        Do you run this server? <code>gen3d admin sign-in-link</code> prints a link that signs you in as its operator.
+        Do you run this server? <code>gen3d admin sign-in-link</code> prints a link that signs you in as its operator.{' '}
+        <a href="/docs" target="_top">
+          Documentation
+        </a>
       </p>
     </main>
   );

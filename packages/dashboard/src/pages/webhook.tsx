@@ -4,9 +4,44 @@ import { ConfirmButton } from '../components/confirm-button.js';
 import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
+import { type Snippet, Snippets } from '../components/snippets.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
+
+const snippets: readonly Snippet[] = [
+  {
+    name: 'SDK',
+    code: `import { expressWebhookHandler } from '@gen3d/sdk';
+
+app.post('/gen3d', expressWebhookHandler({
+  secret: process.env.GEN3D_WEBHOOK_SECRET,
+  onEvent: (event) => {
+    if (event.event === 'task.updated' && event.status === 'SUCCEEDED') console.log(event.model_urls?.glb);
+  },
+})); // above app.use(express.json())`,
+  },
+  {
+    name: 'On your own machine',
+    code: `# Forwards the account's events to your program. Needs no public endpoint; prints the secret.
+gen3d webhook listen --forward-to http://127.0.0.1:3000/gen3d`,
+  },
+  {
+    name: 'An event',
+    code: `{
+  "event": "task.updated",
+  "event_id": "01K6Y3W4N3P2V6Q0T5J8ZB7C1D",
+  "user_id": "01K6Y3R2C8W7H5N0A4D6XJ1T9M",
+  "timestamp": "2026-01-31T12:00:00.000Z",
+  "task_id": "01K6Y3VZ8M5A1R9E4S7XHD2F6G",
+  "type": "image-to-3d",
+  "status": "SUCCEEDED",
+  "progress": 100,
+  "model_urls": { "glb": "${location.origin}/assets/…/model.glb" },
+  "thumbnail_url": "${location.origin}/assets/…/thumbnail.jpg"
+}`,
+  },
+];
 
 export function WebhookPage() {
   useTitle('Webhook');
@@ -39,33 +74,36 @@ export function WebhookPage() {
   return (
     <>
       <h1>Webhook</h1>
-      <p class="lead">Each change of a job is sent to an https URL as a POST request, signed with your secret.</p>
+      <p class="lead">
+        The server sends a signed POST request to your https endpoint whenever a job changes. Your program then does not
+        need to poll.
+      </p>
       <form
         class="panel"
+        // The server’s message is clearer than the browser’s.
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           void send(async () => {
             await api.send('PUT', '/webhook-endpoint', { url });
             setEditedUrl(undefined);
-          }, 'URL set.');
+          }, 'Endpoint saved.');
         }}
       >
         <label>
-          URL
+          Endpoint URL
           <input
             type="url"
             name="url"
             required
             placeholder="https://example.com/gen3d"
-            pattern="https://.*"
-            title="A URL that starts with https://"
             value={url}
             onInput={(event) => setEditedUrl(event.currentTarget.value)}
           />
         </label>
         <div class="row">
           <button type="submit" class="primary" disabled={endpoint !== null && url === endpoint.url}>
-            {endpoint ? 'Change' : 'Set'}
+            {endpoint ? 'Save' : 'Add endpoint'}
           </button>
           {endpoint && (
             <>
@@ -118,6 +156,17 @@ export function WebhookPage() {
       </form>
       <Problem text={problem} />
       <Success text={success} />
+      <section>
+        <h2>Receive events</h2>
+        <p class="hint">
+          Verify the signature before you use an event: see{' '}
+          <a href="/docs/webhooks" target="_top">
+            Webhooks
+          </a>
+          .
+        </p>
+        <Snippets label="Language" snippets={snippets} />
+      </section>
       <section>
         <h2>Events</h2>
         <p class="hint">

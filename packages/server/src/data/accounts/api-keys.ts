@@ -38,6 +38,7 @@ export class ApiKeys {
         account_id: accountId,
         name,
         hash: this.#hash(apiKey).toString('hex'),
+        ending: apiKey.slice(-4),
         created_at: now,
         last_used_at: null,
         revoked_at: null,

@@ -23,6 +23,7 @@ export const migrations: Record<string, Migration> = {
   '0015_clean_up': { up: cleanUp },
   '0016_bundle_of_job': { up: bundleOfJob },
   '0017_labels': { up: labels },
+  '0018_key_endings': { up: keyEndings },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -397,4 +398,9 @@ async function labels(db: Kysely<unknown>): Promise<void> {
     .on('jobs')
     .columns(['account_id', 'label_folded', 'id'])
     .execute();
+}
+
+/** The last characters of each key, by which people recognize it. */
+async function keyEndings(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('api_keys').addColumn('ending', 'text').execute();
 }

@@ -24,6 +24,8 @@ export interface Tables {
     name: string | null;
     /** HMAC-SHA256 of the key under the server key, hexadecimal. The key itself is not stored. */
     hash: string;
+    /** The key's last four characters; null for keys that were created before these were stored. */
+    ending: string | null;
     created_at: number;
     /** Updated at most once a minute; see accounts/key-use.ts. */
     last_used_at: number | null;

@@ -29,14 +29,15 @@ export function keyRoutes(services: Services): Router {
     .get(async (_request, response) => {
       const rows = await db
         .selectFrom('api_keys')
-        .select(['id', 'name', 'created_at', 'last_used_at', 'revoked_at'])
+        .select(['id', 'name', 'ending', 'created_at', 'last_used_at', 'revoked_at'])
         .where('account_id', '=', callerOf(response).accountId)
         .orderBy('id', 'desc')
         .execute();
       sendJson(response, 200, {
-        keys: rows.map(({ id, name, created_at, last_used_at, revoked_at }) => ({
+        keys: rows.map(({ id, name, ending, created_at, last_used_at, revoked_at }) => ({
           key_id: id,
           name,
+          ending,
           created_at: isoTime(created_at),
           last_used_at: last_used_at === null ? null : isoTime(last_used_at),
           revoked_at: revoked_at === null ? null : isoTime(revoked_at),

@@ -54,7 +54,12 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
       const day = sql<number>`created_at / ${sql.lit(dayMs)}`;
       const rows = await db
         .selectFrom('ledger')
-        .select([day.as('day'), sql<number>`sum(amount_microusd)`.as('amount'), sql<number>`count(*)`.as('jobs')])
+        .select([
+          day.as('day'),
+          sql<number>`sum(amount_microusd)`.as('amount'),
+          sql<number>`sum(inference_ms)`.as('inference_ms'),
+          sql<number>`count(*)`.as('jobs'),
+        ])
         .where('account_id', '=', callerOf(response).accountId)
         .where('kind', '=', 'charge')
         .where('created_at', '>=', (today - spendDays + 1) * dayMs)
@@ -69,6 +74,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
           return {
             date: isoTime(number * dayMs).slice(0, 10),
             spent_usd: toUsd(-Number(row?.amount ?? 0) || 0),
+            inference_seconds: Number(row?.inference_ms ?? 0) / 1_000,
             jobs: Number(row?.jobs ?? 0),
           };
         }),

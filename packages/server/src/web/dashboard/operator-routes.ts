@@ -1,3 +1,4 @@
+import { statfs } from 'node:fs/promises';
 import { isTerminal, jobStatuses, limits } from '@gen3d/schema';
 import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
@@ -9,6 +10,7 @@ import { version } from '../../base/version.js';
 import { createAccount, findAccount } from '../../data/accounts/accounts.js';
 import { balanceOf, credit } from '../../data/accounts/ledger.js';
 import { isPostgres } from '../../data/db/dialect.js';
+import type { Db } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { finishedJobsByStatus, openJobsByStatus } from '../../data/jobs/counts.js';
@@ -30,7 +32,7 @@ const Credit = z.object({ usd });
 
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
-  const { bundleManager, db, rates } = services;
+  const { bundleManager, config, db, rates } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -50,9 +52,11 @@ export function operatorRoutes(services: Services): Router {
         .limit(1)
         .executeTakeFirst();
       const runners = await liveRunners(db, currentTime(db));
+      const { bavail, bsize } = await statfs(config.dataDir);
       sendJson(response, 200, {
         jobs,
         oldest_open_at: oldest ? isoTime(oldest.created_at) : null,
+        inference_seconds: await recentInference(db),
         events,
         runners: runners.map((runner) => ({
           runner_id: runner.id,
@@ -74,6 +78,7 @@ export function operatorRoutes(services: Services): Router {
         platform: `${process.platform} ${process.arch}`,
         uptime_seconds: Math.round(process.uptime()),
         memory_bytes: process.memoryUsage.rss(),
+        free_disk_bytes: bavail * bsize,
       } satisfies Overview);
     })
     .all(onlyMethods('GET'));
@@ -140,4 +145,19 @@ export function operatorRoutes(services: Services): Router {
     })
     .all(onlyMethods('POST'));
   return router;
+}
+
+/** The median and the 95th percentile of the last jobs' inference. The ledger has one charge per succeeded job. */
+async function recentInference(db: Db): Promise<Overview['inference_seconds']> {
+  const rows = await db
+    .selectFrom('ledger')
+    .select('inference_ms')
+    .where('kind', '=', 'charge')
+    .orderBy('id', 'desc')
+    .limit(200)
+    .execute();
+  const times = rows.flatMap(({ inference_ms }) => inference_ms ?? []).sort((a, b) => a - b);
+  if (times.length === 0) return null;
+  const secondsAt = (share: number) => times[Math.floor(share * (times.length - 1))]! / 1_000;
+  return { median: secondsAt(0.5), p95: secondsAt(0.95) };
 }

@@ -31,7 +31,7 @@ export const accountHeader = 'x-gen3d-account';
 
 /** `/dashboard/api/session`: reading the session, signing in and out. `limit` applies to signing in with a key. */
 export function sessionRoutes(
-  { config, db, keys, keyUse, dashboardTokens: tokens }: Services,
+  { config, db, keys, keyUse, dashboardTokens: tokens, rates }: Services,
   limit: RequestLimit,
 ): Router {
   const router = Router();
@@ -47,8 +47,9 @@ export function sessionRoutes(
     if (identity.role === 'member') query = query.where('id', '=', identity.accountId);
     const rows = await query.execute();
     const accounts = rows.map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 }));
-    if (identity.role === 'member') return { role: 'member', key_id: identity.keyId, operator_password, accounts };
-    return { role: 'operator', key_id: null, operator_password, accounts };
+    const charges = Object.values(rates()).some((rate) => rate > 0);
+    if (identity.role === 'operator') return { role: 'operator', key_id: null, operator_password, charges, accounts };
+    return { role: 'member', key_id: identity.keyId, operator_password, charges, accounts };
   };
 
   router
