@@ -1,6 +1,6 @@
 import { BundleError } from './base/errors.js';
 import { type Bundle, bundleOfKind } from './bundle/load-bundle.js';
-import { runBundle } from './device/parity-run.js';
+import { networksOf, runBundle } from './device/parity-run.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { openMattingNetwork } from './photo/matte.js';
 import { openReconstructor } from './reconstructor.js';
@@ -24,8 +24,8 @@ export async function checkBundle(bundle: Bundle): Promise<void> {
  * @throws {BundleError} as `checkBundle`, and if the output is all zero or not a number
  */
 export async function testBundle(bundle: Bundle): Promise<void> {
-  const { encoder, decoder } = await runBundle(bundle, new ComputeDevice(), { runs: 1 });
-  for (const [name, values] of [...encoder.outputs, ...(decoder?.outputs ?? [])]) {
+  const run = await runBundle(bundle, new ComputeDevice(), { runs: 1 });
+  for (const [name, values] of networksOf(run).flatMap(({ outputs }) => [...outputs])) {
     if (values.every(Number.isFinite) && values.some((value) => value !== 0)) continue;
     throw new BundleError(
       `${bundle.manifest.name} failed its self-test: output "${name}" is all zero or not a number. Are these the right weights?`,

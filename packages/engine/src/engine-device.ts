@@ -1,9 +1,11 @@
-import { MissingBundleError } from './base/errors.js';
+import { BundleError, MissingBundleError } from './base/errors.js';
 import { packageOf } from './bundle/bundle-folders.js';
+import { cpuSeconds } from './bundle/cpu-time.js';
 import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import type { Device } from './device/adapter.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
+import { isSteps } from './field/steps.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { localSessions, type OpenSession } from './network/session.js';
 
@@ -56,16 +58,33 @@ export async function findBundles(options: EngineOptions): Promise<EngineBundles
   return { reconstruction, matte };
 }
 
-/** Chooses the device for the bundles. @throws {BundleError} if the named device cannot be used */
+/**
+ * Chooses the device for the bundles. The CPU replaces neither a missing nor a failed device of a bundle of the kind
+ * `steps`, because it would take minutes for a photo.
+ *
+ * @throws {BundleError} if the named device cannot be used, or only the CPU can be and it was not named
+ */
 export async function openDevice(
   { reconstruction, matte }: EngineBundles,
   { device, cacheDir, threads = 0, onWarning = console.warn }: EngineOptions,
 ): Promise<EngineDevice> {
   const bundles = [reconstruction, matte].filter((found) => found !== undefined);
   const chosen = await chooseDevice(device, bundles, { cacheDir });
+  const inSteps = reconstruction && isSteps(reconstruction) ? reconstruction.manifest : undefined;
+  const expectedSeconds = inSteps && chosen.provider === 'cpu' ? cpuSeconds(inSteps.decoder) : undefined;
+  if (expectedSeconds !== undefined && device !== 'cpu') {
+    const problems = chosen.passedOver.map(({ provider, problem }) => `${provider}: ${problem}`).join('; ');
+    throw new BundleError(
+      `${inSteps!.name} needs a GPU, and none can be used here (${problems}). On this CPU, a photo would take about ${inWords(expectedSeconds)}; \`--device cpu\` does it anyway`,
+    );
+  }
+  const computeDevice = new ComputeDevice(chosen.provider, inSteps ? undefined : onWarning);
   return {
-    chosen,
-    openSession: localSessions({ threads, device: new ComputeDevice(chosen.provider, onWarning) }),
+    chosen: { ...chosen, ...(expectedSeconds !== undefined && { expectedSeconds }) },
+    openSession: localSessions({ threads, device: computeDevice }),
     now: () => performance.now(),
   };
 }
+
+const inWords = (seconds: number): string =>
+  seconds < 90 ? `${Math.ceil(seconds)} seconds` : `${Math.ceil(seconds / 60)} minutes`;

@@ -25,8 +25,8 @@ import { unwrap } from './texture/unwrap.js';
 const { version } = createRequire(import.meta.url)('../package.json') as { version: string };
 
 export interface GenerateOptions {
-  /** Called with the increasing share of the work done, 0..1. */
-  readonly onProgress?: (fraction: number) => void;
+  /** Called with the increasing share of the work done, 0..1, and the stage that is running; none after the last. */
+  readonly onProgress?: (fraction: number, running: Stage | undefined) => void;
   readonly signal?: AbortSignal;
   /**
    * Cells along the longest side of the model: 128 for a preview, 384 for the finest detail. Default: `meshDefaults`.
@@ -71,11 +71,20 @@ const doneAfter: Record<Stage, number> = {
   thumbnail: 1,
 };
 
-/** The stage that is running once `onProgress` has reported this share of the work. Undefined after the last one. */
-export function stageAt(fraction: number): Stage | undefined {
-  const stages = Object.entries(doneAfter) as [Stage, number][];
-  return stages.find(([, done]) => done > fraction)?.[0];
-}
+/** The same if the network takes steps, each of which takes longer than everything else. */
+const doneAfterInSteps: Record<Stage, number> = {
+  matte: 0.02,
+  frame: 0.03,
+  encode: 0.85,
+  field: 0.93,
+  surface: 0.95,
+  unwrap: 0.96,
+  bake: 0.98,
+  write: 0.99,
+  thumbnail: 1,
+};
+
+const stages = Object.keys(doneAfter) as Stage[];
 
 const paddingTexels = 4;
 
@@ -118,19 +127,20 @@ export class Engine {
    * Makes a textured model of the object in a photo.
    *
    * @throws {EngineError} if the photo cannot be used
-   * @throws the signal's reason, once aborted; it is checked between stages
+   * @throws the signal's reason, once aborted; it is checked between stages, and between the steps of a sampler
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
     const { onProgress, signal } = options;
     const { now } = this.#device;
     const { maxTriangles = meshDefaults.maxTriangles, textureSize = meshDefaults.textureSize } = options;
+    const done = this.#reconstructor.inSteps ? doneAfterInSteps : doneAfter;
     const stageMs = {} as Record<Stage, number>;
     const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
       signal?.throwIfAborted();
       const start = now();
       const result = await work();
       stageMs[name] = now() - start;
-      onProgress?.(doneAfter[name]);
+      onProgress?.(done[name], stages[stages.indexOf(name) + 1]);
       return result;
     };
 
@@ -138,7 +148,10 @@ export class Engine {
     const coverage = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
     const { foregroundRatio } = this.#reconstructor;
     const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
-    const field = await stage('encode', () => this.#reconstructor.reconstruct(cutout));
+    const onEncoded = (share: number) => onProgress?.(done.frame + share * (done.encode - done.frame), 'encode');
+    const field = await stage('encode', () =>
+      this.#reconstructor.reconstruct(cutout, { signal, onProgress: onEncoded }),
+    );
     const { stepped, smooth } = meshDefaults.resolution;
     const resolution = options.resolution ?? (field.projects ? smooth : stepped);
     const grid = await stage('field', () => sampleGrid(field, resolution, signal));

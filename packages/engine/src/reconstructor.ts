@@ -5,8 +5,10 @@ import { openBoxed } from './field/boxed.js';
 import type { BoxManifest } from './field/boxed-field.js';
 import { carve } from './field/carve.js';
 import { type ColumnsManifest, encodeColumns } from './field/columns.js';
-import type { DensityField } from './field/density-field.js';
+import type { CameralessField, DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
+import type { SamplingOptions } from './field/sample-latents.js';
+import { isSteps, openSteps } from './field/steps.js';
 import { fitCamera } from './fit-camera.js';
 import type { BundleCredit } from './gltf/write-glb.js';
 import { type OpenSession, openEncoder } from './network/session.js';
@@ -16,13 +18,17 @@ export interface Reconstructor {
   /** Identifies the weights in each GLB. */
   readonly credit: BundleCredit;
   readonly foregroundRatio: number;
-  reconstruct(cutout: Cutout): Promise<DensityField>;
+  /** Whether nearly all of the time goes into `reconstruct`, which then reports its progress. */
+  readonly inSteps: boolean;
+  /** @throws the signal's reason, once aborted */
+  reconstruct(cutout: Cutout, options?: SamplingOptions): Promise<DensityField>;
   release(): Promise<void>;
 }
 
 export const inflateReconstructor: Reconstructor = {
   credit: { name: builtInBundle, licence: 'MIT' },
   foregroundRatio: 0.86,
+  inSteps: false,
   reconstruct: async (cutout) => inflate(cutout),
   release: async () => {},
 };
@@ -45,21 +51,33 @@ export async function openReconstructor(
     const session = await openEncoder(bundle, open);
     return {
       ...common,
+      inSteps: false,
       reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
       release: () => session.release(),
     };
   }
-  // TypeScript does not narrow nested properties. isColumns has checked the kind.
-  const { encode, release } = await openBoxed(bundle as Bundle<BoxManifest>, open);
   const { camera } = bundle.manifest;
+  const withCamera = async (field: CameralessField, cutout: Cutout): Promise<DensityField> => {
+    if (!camera) return fitCamera(field, cutout);
+    const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
+    return { ...field, camera: { distance: camera.distance, halfTangent } };
+  };
+  if (isSteps(bundle)) {
+    const { encode, release } = await openSteps(bundle, open);
+    return {
+      ...common,
+      inSteps: true,
+      // Not carved: such a shape follows the photo's outline better than a fitted camera shows it.
+      reconstruct: async (cutout, options) => withCamera(await encode(cutout, options), cutout),
+      release,
+    };
+  }
+  // TypeScript does not narrow nested properties. isColumns and isSteps have checked the kind.
+  const { encode, release } = await openBoxed(bundle as Bundle<BoxManifest>, open);
   return {
     ...common,
-    async reconstruct(cutout) {
-      const field = await encode(cutout);
-      if (!camera) return carve(await fitCamera(field, cutout), cutout);
-      const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
-      return carve({ ...field, camera: { distance: camera.distance, halfTangent } }, cutout);
-    },
+    inSteps: false,
+    reconstruct: async (cutout) => carve(await withCamera(await encode(cutout), cutout), cutout),
     release,
   };
 }

@@ -60,15 +60,19 @@ const ReconstructionInput = ImageInput.extend({
 
 const Axis = z.enum(['+x', '-x', '+y', '-y', '+z', '-z']);
 
+const placement = {
+  halfExtent: z.number().positive().describe('the box is ±halfExtent along each axis'),
+  up: Axis,
+  front: Axis.describe('towards the camera: the direction that the visible side faces'),
+};
+
 /** The box of a decoder that is sampled inside one. A `columns` decoder covers the camera's frustum instead. */
 const box = {
   sceneCodes: z.string().describe("the encoder's output tensor"),
   graph: FileName.describe('the ONNX graph of the decoder'),
   density: z.string().describe('output tensor [1, P, 1] of points, [P, 1] of planes'),
   color: z.string().optional().describe('output tensor [1, P, 3] of points, [P, 3] of planes: sRGB in 0..1'),
-  halfExtent: z.number().positive().describe('the box is ±halfExtent along each axis'),
-  up: Axis,
-  front: Axis.describe('towards the camera: the direction that the visible side faces'),
+  ...placement,
 };
 
 const Decoder = z.discriminatedUnion('kind', [
@@ -95,6 +99,45 @@ const Decoder = z.discriminatedUnion('kind', [
     planeChannels: z.int().positive(),
     planeSize: z.int().positive().describe('the scene codes are [1, 3, planeChannels, planeSize, planeSize]'),
   }),
+  // A rectified flow over a set of latent tokens [1, tokens, channels], whose result is decoded at points.
+  z.strictObject({
+    kind: z.literal('steps'),
+    imageTokens: z.string().describe("the encoder's output tensor [1, I, K], and an input of the step graph"),
+    step: z.strictObject({
+      graph: FileName.describe('the ONNX graph of one step of the sampler, including guidance'),
+      latents: z.string().describe('input tensor [1, tokens, channels]'),
+      timestep: z.string().describe('input tensor [1]: timestepScale times sigma'),
+      stepSize: z.string().describe('input tensor [1]: sigma of this step minus sigma of the next one'),
+      guidance: z.string().describe('input tensor [1]'),
+      nextLatents: z.string().describe('output tensor [1, tokens, channels]'),
+    }),
+    tokens: z.int().positive(),
+    channels: z.int().positive(),
+    sampler: z.strictObject({
+      steps: z.int().min(1).max(1000),
+      guidance: z.number().describe('weight of the photo against all-zero image tokens; 1 is none'),
+      timestepScale: z.number().positive(),
+      shift: z.number().positive().default(1).describe('above 1: more of the steps at high noise'),
+      seed: z.int().min(0).max(0xffffffff).default(0),
+    }),
+    latentsGraph: z.strictObject({
+      graph: FileName.describe('the ONNX graph that runs once per photo, from latents to scene codes'),
+      latents: z.string().describe('input tensor [1, tokens, channels]'),
+    }),
+    sceneCodes: z.string().describe('output tensor of the latents graph, and an input of the points graph'),
+    graph: FileName.describe('the ONNX graph that computes densities at points'),
+    points: z.string().describe('input tensor [1, P, 3]'),
+    pointsPerCall: z.int().positive().default(8192).describe('P, if the graph leaves it open'),
+    density: z.string().describe('output tensor [1, P, 1]'),
+    inside: z
+      .enum(['above', 'below'])
+      .optional()
+      .describe('side of the threshold; absent: the one on which most of the faces of the box are not'),
+    flops: z
+      .strictObject({ step: z.number().positive(), point: z.number().positive() })
+      .describe('operations of one run of the step graph and of one point, to estimate times'),
+    ...placement,
+  }),
 ]);
 
 export const ReconstructionManifest = z.strictObject({
@@ -115,6 +158,7 @@ export const ReconstructionManifest = z.strictObject({
 export type ReconstructionManifest = z.infer<typeof ReconstructionManifest>;
 /** A decoder that is sampled inside a box. */
 export type BoxDecoder = Exclude<ReconstructionManifest['decoder'], { kind: 'columns' }>;
+export type StepsDecoder = Extract<BoxDecoder, { kind: 'steps' }>;
 
 const MatteInput = ImageInput.extend({
   quick: z
@@ -170,7 +214,12 @@ export function graphsOf(
 ): Array<{ readonly path: readonly string[]; readonly name: string }> {
   const graphs = [{ path: ['graph'], name: manifest.graph }];
   if (manifest.kind === 'reconstruction' && manifest.decoder.kind !== 'columns') {
-    graphs.push({ path: ['decoder', 'graph'], name: manifest.decoder.graph });
+    const { decoder } = manifest;
+    graphs.push({ path: ['decoder', 'graph'], name: decoder.graph });
+    if (decoder.kind === 'steps') {
+      graphs.push({ path: ['decoder', 'step', 'graph'], name: decoder.step.graph });
+      graphs.push({ path: ['decoder', 'latentsGraph', 'graph'], name: decoder.latentsGraph.graph });
+    }
   }
   return graphs;
 }

@@ -37,6 +37,8 @@ export interface ChosenDevice {
   readonly adapter?: Adapter;
   /** The providers that `auto` rejected, each with its problem. */
   readonly passedOver: readonly DeviceReport[];
+  /** Approximate seconds per photo, if a bundle of the kind `steps` runs on the CPU. */
+  readonly expectedSeconds?: number;
 }
 
 /**

@@ -1,20 +1,27 @@
 import { type Bundle, bundleOfKind } from '../bundle/load-bundle.js';
-import type { Manifest, ReconstructionManifest } from '../bundle/manifest.js';
+import type { BoxDecoder, Manifest, ReconstructionManifest } from '../bundle/manifest.js';
 import { sceneCodesShape } from '../field/boxed.js';
 import type { BoxManifest } from '../field/boxed-field.js';
+import { normalNoise } from '../field/normal-noise.js';
+import { filled, isSteps, type StepsManifest, scalar } from '../field/steps.js';
 import type { ComputeDevice } from '../network/compute-device.js';
 import {
   type FloatTensor,
   localSessions,
   openDecoder,
   openEncoder,
+  openLatents,
   openMatting,
+  openStep,
   type Session,
 } from '../network/session.js';
 import { type Difference, difference } from './difference.js';
 
 /** Points or rows for a decoder, unless its graph requires another number. */
 const decoderRows = 4096;
+
+/** Latent tokens for a step graph that takes any number. A CPU would take a minute for the 2,048 of a large model. */
+const stepTokens = 256;
 
 /** The outputs of one network and its running time. */
 interface NetworkRun {
@@ -37,31 +44,39 @@ export interface ParityRun {
 export interface BundleRun {
   readonly encoder: NetworkRun;
   readonly decoder?: NetworkRun;
+  readonly step?: NetworkRun;
+  readonly latents?: NetworkRun;
 }
+
+/** The networks that a bundle of this kind has. */
+export const networksOf = ({ encoder, step, latents, decoder }: BundleRun): NetworkRun[] =>
+  [encoder, step, latents, decoder].filter((network) => network !== undefined);
 
 /** Runs a bundle on a device and on the CPU. @throws the sessions' errors */
 export async function compareWithCpu(bundle: Bundle, device: ComputeDevice, cpu: ComputeDevice): Promise<ParityRun> {
   const expected = await runBundle(bundle, cpu);
-  // Both decoders get the CPU's scene codes, so that an error of the encoder does not count for the decoder too.
+  // Both runs decode the CPU's scene codes, so that an error of the encoder does not count for the decoder too.
   const actual = await runBundle(bundle, device, { given: expected });
   return { difference: differenceBetween(expected, actual), ...totalTimes(actual), cpuMs: totalTimes(expected).ms };
 }
 
 /** The running times of all graphs together. */
-export const totalTimes = ({ encoder, decoder }: BundleRun): { ms: number; firstMs: number } => ({
-  ms: encoder.ms + (decoder?.ms ?? 0),
-  firstMs: encoder.firstMs + (decoder?.firstMs ?? 0),
+export const totalTimes = (run: BundleRun): { ms: number; firstMs: number } => ({
+  ms: networksOf(run).reduce((sum, { ms }) => sum + ms, 0),
+  firstMs: networksOf(run).reduce((sum, { firstMs }) => sum + firstMs, 0),
 });
 
 export function differenceBetween(expected: BundleRun, actual: BundleRun): Difference {
-  const encoders = difference(expected.encoder.outputs, actual.encoder.outputs);
-  if (!expected.decoder || !actual.decoder) return encoders;
-  const decoders = difference(expected.decoder.outputs, actual.decoder.outputs);
-  return { rms: Math.max(encoders.rms, decoders.rms), largest: Math.max(encoders.largest, decoders.largest) };
+  const actualNetworks = networksOf(actual);
+  const differences = networksOf(expected).map(({ outputs }, i) => difference(outputs, actualNetworks[i]!.outputs));
+  return {
+    rms: Math.max(...differences.map(({ rms }) => rms)),
+    largest: Math.max(...differences.map(({ largest }) => largest)),
+  };
 }
 
 interface RunOptions {
-  /** The run whose scene codes the decoder gets. Default: this run. */
+  /** The run whose outputs are the other networks' inputs. Default: this run. */
   readonly given?: BundleRun;
   /** Number of runs of each graph. Default 2: the first run compiles shaders and allocates memory. */
   readonly runs?: number;
@@ -80,6 +95,7 @@ export async function runBundle(
     return { encoder: await timed(session, image, runs).finally(() => session.release()) };
   }
   const reconstruction = bundleOfKind(bundle, 'reconstruction');
+  if (isSteps(reconstruction)) return runSteps(reconstruction, device, image, given, runs);
   const session = await openEncoder(reconstruction, localSessions({ device }));
   try {
     const encoder = await timed(session, image, runs);
@@ -89,6 +105,50 @@ export async function runBundle(
   } finally {
     await session.release();
   }
+}
+
+/** Opens and releases one graph at a time, because together they may not fit into memory. */
+async function runSteps(
+  bundle: Bundle<StepsManifest>,
+  device: ComputeDevice,
+  image: Readonly<Record<string, FloatTensor>>,
+  given: BundleRun | undefined,
+  runs: number,
+): Promise<BundleRun> {
+  const { decoder } = bundle.manifest;
+  const open = localSessions({ device });
+  const run = (session: Session, inputs: Readonly<Record<string, FloatTensor>>) =>
+    // The first run on a CPU is as fast as any other.
+    timed(session, inputs, device.provider === 'cpu' ? 1 : runs).finally(() => session.release());
+
+  const encoderSession = await openEncoder(bundle, open);
+  const encoder = await run(encoderSession, image);
+  const imageTokens = (given?.encoder ?? encoder).outputs.get(decoder.imageTokens)!;
+
+  const stepSession = await openStep(bundle, decoder, encoderSession, open);
+  const tokens = stepSession.shapeOf(decoder.step.latents)[1] ?? Math.min(stepTokens, decoder.tokens);
+  const noise = {
+    shape: [1, tokens, decoder.channels],
+    data: normalNoise(decoder.sampler.seed, tokens * decoder.channels),
+  };
+  const step = await run(stepSession, {
+    [decoder.step.latents]: noise,
+    [decoder.imageTokens]: filled(encoderSession, decoder.imageTokens, imageTokens),
+    [decoder.step.timestep]: scalar(decoder.sampler.timestepScale / 2),
+    [decoder.step.stepSize]: scalar(1 / decoder.sampler.steps),
+    [decoder.step.guidance]: scalar(decoder.sampler.guidance),
+  });
+
+  const latentsSession = await openLatents(bundle, decoder, open);
+  const latents = await run(latentsSession, { [decoder.latentsGraph.latents]: noise });
+  const codes = (given?.latents ?? latents).outputs.get(decoder.sceneCodes)!;
+
+  const pointsSession = await openDecoder(bundle, decoder, latentsSession, open);
+  const points = await run(pointsSession, {
+    [decoder.sceneCodes]: filled(latentsSession, decoder.sceneCodes, codes),
+    [decoder.points]: randomPoints(decoder, pointsSession),
+  });
+  return { encoder, step, latents, decoder: points };
 }
 
 async function runDecoder(
@@ -102,23 +162,28 @@ async function runDecoder(
   const codes = outputs.get(decoder.sceneCodes)!;
   const session = await openDecoder(bundle, decoder, encoder, localSessions({ device }));
   try {
-    const random = randomNumbers();
     if (decoder.kind === 'planes') {
+      const random = randomNumbers();
       const channels = 3 * decoder.planeChannels;
       const rows = session.shapeOf(decoder.features)[0] ?? decoderRows;
       const data = Float32Array.from({ length: rows * channels }, () => codes[Math.floor(random() * codes.length)]!);
       return await timed(session, { [decoder.features]: { shape: [rows, channels], data } }, runs);
     }
-    const count = session.shapeOf(decoder.points)[1] ?? decoderRows;
-    const data = Float32Array.from({ length: 3 * count }, () => (2 * random() - 1) * decoder.halfExtent);
     const inputs = {
       [decoder.sceneCodes]: { shape: sceneCodesShape(bundle, encoder, session), data: codes },
-      [decoder.points]: { shape: [1, count, 3], data },
+      [decoder.points]: randomPoints(decoder, session),
     };
     return await timed(session, inputs, runs);
   } finally {
     await session.release();
   }
+}
+
+function randomPoints(decoder: Exclude<BoxDecoder, { kind: 'planes' }>, session: Session): FloatTensor {
+  const random = randomNumbers();
+  const count = session.shapeOf(decoder.points)[1] ?? decoderRows;
+  const data = Float32Array.from({ length: 3 * count }, () => (2 * random() - 1) * decoder.halfExtent);
+  return { shape: [1, count, 3], data };
 }
 
 const isBoxed = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<BoxManifest> =>

@@ -60,10 +60,11 @@ export function boxedField(
           density[i] = reach > halfExtent ? outside(value) : value;
         }
       }),
-    ...(decoder.color !== undefined && {
-      evaluateColors: (points: Float32Array, colors: Float32Array) =>
-        inChunks(points, ({ color }, start, end) => colors.set(color!.subarray(0, 3 * (end - start)), 3 * start)),
-    }),
+    ...(decoder.kind !== 'steps' &&
+      decoder.color !== undefined && {
+        evaluateColors: (points: Float32Array, colors: Float32Array) =>
+          inChunks(points, ({ color }, start, end) => colors.set(color!.subarray(0, 3 * (end - start)), 3 * start)),
+      }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { BoxDecoder } from '../bundle/manifest.js';
+import type { BoxDecoder, StepsDecoder } from '../bundle/manifest.js';
 import type { FloatTensor, Session } from '../network/session.js';
 import type { PointDecoder } from './boxed-field.js';
 
@@ -8,7 +8,12 @@ type PointsDecoder = Extract<BoxDecoder, { kind: 'points' }>;
 const defaultChunkSize = 32_768;
 
 /** Decodes through a graph that samples the scene codes itself. */
-export function pointsDecoder(decoder: PointsDecoder, session: Session, sceneCodes: FloatTensor): PointDecoder {
+export function pointsDecoder(
+  decoder: PointsDecoder | StepsDecoder,
+  session: Session,
+  sceneCodes: FloatTensor,
+): PointDecoder {
+  const color = decoder.kind === 'points' ? decoder.color : undefined;
   const fixed = session.shapeOf(decoder.points)[1] ?? undefined;
   const decode = async (points: Float32Array) => {
     const outputs = await session.run({
@@ -17,10 +22,12 @@ export function pointsDecoder(decoder: PointsDecoder, session: Session, sceneCod
     });
     return {
       density: outputs.get(decoder.density)!,
-      color: decoder.color === undefined ? undefined : outputs.get(decoder.color),
+      color: color === undefined ? undefined : outputs.get(color),
     };
   };
-  if (fixed === undefined) return { chunkSize: defaultChunkSize, decode };
+  if (fixed === undefined) {
+    return { chunkSize: decoder.kind === 'steps' ? decoder.pointsPerCall : defaultChunkSize, decode };
+  }
   // A graph exported for a fixed number of points takes exactly that many: the rest keeps the values of the last call.
   const filled = new Float32Array(3 * fixed);
   return {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { BundleError, EngineError } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import type { BoxDecoder, MatteManifest, ReconstructionManifest } from '../bundle/manifest.js';
+import type { BoxDecoder, MatteManifest, ReconstructionManifest, StepsDecoder } from '../bundle/manifest.js';
 import { ComputeDevice } from './compute-device.js';
 import { fromFloat16, toFloat16 } from './float16.js';
 import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from './onnxruntime.js';
@@ -70,22 +70,57 @@ export function openEncoder(bundle: Bundle<ReconstructionManifest>, open: OpenSe
   } else if (decoder.kind === 'planes') {
     const { planeChannels, planeSize } = decoder;
     outputs.push({ name: decoder.sceneCodes, shape: [1, 3, planeChannels, planeSize, planeSize] });
-  } else {
+  } else if (decoder.kind === 'points') {
     outputs.push({ name: decoder.sceneCodes, shape: [1, null, null, null, null] });
+  } else {
+    outputs.push({ name: decoder.imageTokens, shape: [1, null, null] });
   }
   if (elevation) outputs.push({ name: elevation, shape: [1] });
   const inputs = [{ name: input.tensor, shape: [1, input.channels, size, size] }];
   return open(bundle, graph, inputs, outputs);
 }
 
-/** Opens the decoder of a `points` or `planes` bundle, and checks that its input is the encoder's output. */
+/** Opens the graph of a step of the sampler, and checks that it takes the encoder's output. */
+export function openStep(
+  bundle: Bundle<ReconstructionManifest>,
+  { step, imageTokens, tokens, channels }: StepsDecoder,
+  encoder: Session,
+  open: OpenSession = openSession,
+): Promise<Session> {
+  const inputs = [
+    { name: step.latents, shape: [1, tokens, channels] },
+    { name: imageTokens, shape: encoder.shapeOf(imageTokens), says: `${bundle.manifest.graph} gives` },
+    { name: step.timestep, shape: [1] },
+    { name: step.stepSize, shape: [1] },
+    { name: step.guidance, shape: [1] },
+  ];
+  return open(bundle, step.graph, inputs, [{ name: step.nextLatents, shape: [1, null, channels] }]);
+}
+
+/** Opens the graph from latents to scene codes. */
+export function openLatents(
+  bundle: Bundle<ReconstructionManifest>,
+  { latentsGraph: { graph, latents }, sceneCodes, tokens, channels }: StepsDecoder,
+  open: OpenSession = openSession,
+): Promise<Session> {
+  const inputs = [{ name: latents, shape: [1, tokens, channels] }];
+  return open(bundle, graph, inputs, [{ name: sceneCodes, shape: [] }]);
+}
+
+/**
+ * Opens the graph that computes densities, and colors if there are any. Checks that it takes the scene codes.
+ *
+ * @param encoder the graph that gives the scene codes
+ */
 export function openDecoder(
   bundle: Bundle<ReconstructionManifest>,
   decoder: BoxDecoder,
   encoder: Session,
   open: OpenSession = openSession,
 ): Promise<Session> {
-  const { graph, density, color } = decoder;
+  const { graph, density } = decoder;
+  const color = decoder.kind === 'steps' ? undefined : decoder.color;
+  const encoderGraph = decoder.kind === 'steps' ? decoder.latentsGraph.graph : bundle.manifest.graph;
   if (decoder.kind === 'planes') {
     const inputs = [{ name: decoder.features, shape: [null, 3 * decoder.planeChannels] }];
     const outputs: TensorSpec[] = [{ name: density, shape: [null, 1] }];
@@ -93,7 +128,7 @@ export function openDecoder(
     return open(bundle, graph, inputs, outputs);
   }
   const inputs = [
-    { name: decoder.sceneCodes, shape: encoder.shapeOf(decoder.sceneCodes), says: `${bundle.manifest.graph} gives` },
+    { name: decoder.sceneCodes, shape: encoder.shapeOf(decoder.sceneCodes), says: `${encoderGraph} gives` },
     { name: decoder.points, shape: [1, null, 3] },
   ];
   const outputs: TensorSpec[] = [{ name: density, shape: [1, null, 1] }];

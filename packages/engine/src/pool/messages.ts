@@ -2,7 +2,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { BundleError, EngineError, type EngineErrorCode } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ChosenDevice } from '../device/choose-device.js';
-import type { Generated, GenerateOptions } from '../engine.js';
+import type { Generated, GenerateOptions, Stage } from '../engine.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { FloatTensor, TensorSpec } from '../network/session.js';
 import type { DecodedPhoto } from '../photo/decode.js';
@@ -48,6 +48,11 @@ export interface DeviceTimes {
   readonly deviceWaitMs: number;
 }
 
+export interface PoolProgress extends DeviceTimes {
+  /** The stage that is running; undefined after the last. */
+  readonly running: Stage | undefined;
+}
+
 export interface PoolGenerated extends Generated, DeviceTimes {
   /** Milliseconds from start to end, without `deviceWaitMs`. */
   readonly engineMs: number;
@@ -56,7 +61,7 @@ export interface PoolGenerated extends Generated, DeviceTimes {
 /** Messages from a pipeline thread to its pool. */
 export type FromPipelineThread =
   | { type: 'opened' }
-  | ({ type: 'progress'; fraction: number } & DeviceTimes)
+  | ({ type: 'progress'; fraction: number } & PoolProgress)
   | ({ type: 'generated' } & PoolGenerated)
   | { type: 'failed'; error: SentError };
 

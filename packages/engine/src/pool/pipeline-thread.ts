@@ -1,6 +1,6 @@
 /** A thread that makes models, one at a time. Its networks run in the network thread. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
-import { Engine } from '../engine.js';
+import { Engine, type Stage } from '../engine.js';
 import { lowerPriority } from './lower-priority.js';
 import { type FromPipelineThread, type PipelineData, type ToPipelineThread, toSentError } from './messages.js';
 import { RemoteSessions } from './remote-sessions.js';
@@ -29,8 +29,8 @@ async function generate({ photo, options }: Extract<ToPipelineThread, { type: 'g
     deviceMs: sessions.times.deviceMs - before.deviceMs,
     deviceWaitMs: sessions.times.deviceWaitMs - before.deviceWaitMs,
   });
-  const onProgress = (fraction: number) => {
-    send({ type: 'progress', fraction, ...times() });
+  const onProgress = (fraction: number, running: Stage | undefined) => {
+    send({ type: 'progress', fraction, running, ...times() });
     // The engine does not return to the event loop between stages. Without this, an abort would arrive after the last.
     for (let next = receiveMessageOnPort(pool); next; next = receiveMessageOnPort(pool)) receive(next.message);
   };

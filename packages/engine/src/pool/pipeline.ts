@@ -4,17 +4,17 @@ import { Worker } from 'node:worker_threads';
 import type { GenerateOptions } from '../engine.js';
 import type { DecodedPhoto } from '../photo/decode.js';
 import {
-  type DeviceTimes,
   type FromPipelineThread,
   fromSentError,
   type PipelineData,
   type PoolGenerated,
+  type PoolProgress,
   type ToPipelineThread,
 } from './messages.js';
 
 export interface PoolGenerateOptions extends Omit<GenerateOptions, 'onProgress'> {
-  /** Called after each stage with the share of the work done, 0..1, and with the times at the device so far. */
-  readonly onProgress?: (fraction: number, times: DeviceTimes) => void;
+  /** Called after each stage and step with the share of the work done, 0..1, and with the times at the device so far. */
+  readonly onProgress?: (fraction: number, progress: PoolProgress) => void;
 }
 
 /** Resolved by package name, which works from the built package and from the sources. */

@@ -1,4 +1,4 @@
-import { type DecodedPhoto, type DeviceTimes, decode, EngineError, type EnginePool, stageAt } from '@gen3d/engine';
+import { type DecodedPhoto, decode, EngineError, type EnginePool, type PoolProgress, type Stage } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
@@ -171,15 +171,15 @@ export class Runner {
       },
       onEstimate: (remainingMs) => notify({ type: 'expecting', jobId: job.id, remainingMs }),
     });
-    const notifyStage = (fraction: number) =>
-      notify({ type: 'stage', jobId: job.id, stage: stageAt(fraction) ?? 'store' });
-    notifyStage(0);
+    const notifyStage = (running: Stage | undefined) =>
+      notify({ type: 'stage', jobId: job.id, stage: running ?? 'store' });
+    notifyStage('matte');
     let waitedForDeviceMs = 0;
-    const onProgress = (fraction: number, { deviceWaitMs }: DeviceTimes) => {
+    const onProgress = (fraction: number, { deviceWaitMs, running }: PoolProgress) => {
       notify({ type: 'waitedForDevice', jobId: job.id, ms: deviceWaitMs - waitedForDeviceMs });
       waitedForDeviceMs = deviceWaitMs;
       pace.pass(fraction);
-      notifyStage(fraction);
+      notifyStage(running);
     };
     const { glb, thumbnail, stats, engineMs, deviceMs } = await engine
       .generate(photo, { ...meshOptions, onProgress, signal: abort.signal })

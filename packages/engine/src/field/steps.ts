@@ -1,0 +1,149 @@
+import { EngineError } from '../base/errors.js';
+import type { Cutout } from '../base/image.js';
+import type { Bundle } from '../bundle/load-bundle.js';
+import type { ReconstructionManifest, StepsDecoder } from '../bundle/manifest.js';
+import {
+  type FloatTensor,
+  type OpenSession,
+  openDecoder,
+  openEncoder,
+  openLatents,
+  openStep,
+  type Session,
+} from '../network/session.js';
+import { toInput } from '../photo/frame.js';
+import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
+import type { CameralessField } from './density-field.js';
+import { normalNoise } from './normal-noise.js';
+import { pointsDecoder } from './points.js';
+import { type SamplingOptions, sampleLatents } from './sample-latents.js';
+
+export type StepsManifest = BoxManifest & { readonly decoder: StepsDecoder };
+
+export const isSteps = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<StepsManifest> =>
+  bundle.manifest.decoder.kind === 'steps';
+
+/** The networks of a bundle of the kind `steps`. */
+export interface StepsNetworks {
+  /**
+   * Samples the shape of a photo; the field decodes it at points. The same photo gives the same shape, except for the
+   * rounding of the device.
+   *
+   * @throws {EngineError} inference_failed
+   * @throws the signal's reason, once aborted: between two steps
+   */
+  encode(cutout: Cutout, options?: SamplingOptions): Promise<CameralessField>;
+  release(): Promise<void>;
+}
+
+/** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or another graph */
+export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSession): Promise<StepsNetworks> {
+  const { manifest } = bundle;
+  const { input, decoder } = manifest;
+  const encoder = await openEncoder(bundle, open);
+  const step = await openStep(bundle, decoder, encoder, open);
+  const latentsGraph = await openLatents(bundle, decoder, open);
+  const points = await openDecoder(bundle, decoder, latentsGraph, open);
+  const latentsShape = [1, decoder.tokens, decoder.channels];
+
+  /** @returns the scene codes */
+  async function sample(cutout: Cutout, options?: SamplingOptions): Promise<FloatTensor> {
+    const shape = [1, input.channels, input.size, input.size];
+    const encoded = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
+    const imageTokens = filled(encoder, decoder.imageTokens, encoded.get(decoder.imageTokens)!);
+    const guidance = scalar(decoder.sampler.guidance);
+    const noise = normalNoise(decoder.sampler.seed, decoder.tokens * decoder.channels);
+    // The latents go through the host between two steps: 0.5 MB for TripoSG, which takes less than a thousandth of the
+    // step. onnxruntime could keep them on some devices, but releasing such a tensor can abort the process
+    // (microsoft/onnxruntime#32346).
+    const latents = await sampleLatents(
+      noise,
+      decoder.sampler,
+      async (latents, { timestep, stepSize }) => {
+        const outputs = await step.run({
+          [decoder.step.latents]: { shape: latentsShape, data: latents },
+          [decoder.imageTokens]: imageTokens,
+          [decoder.step.timestep]: scalar(timestep),
+          [decoder.step.stepSize]: scalar(stepSize),
+          [decoder.step.guidance]: guidance,
+        });
+        return outputs.get(decoder.step.nextLatents)!;
+      },
+      options,
+    );
+    if (!latents.every(Number.isFinite)) {
+      throw new EngineError('inference_failed', 'The network returned a value that is not a number (NaN).');
+    }
+    const codes = await latentsGraph.run({ [decoder.latentsGraph.latents]: { shape: latentsShape, data: latents } });
+    return filled(latentsGraph, decoder.sceneCodes, codes.get(decoder.sceneCodes)!);
+  }
+
+  return {
+    async encode(cutout, options) {
+      const decode = pointsDecoder(decoder, points, await sample(cutout, options));
+      return boxedField(manifest, await insideAbove(manifest, decode), undefined);
+    },
+    async release() {
+      for (const session of [encoder, step, latentsGraph, points]) await session.release();
+    },
+  };
+}
+
+export const scalar = (value: number): FloatTensor => ({ shape: [1], data: Float32Array.of(value) });
+
+/** An output with its shape in the graph. A size that the graph leaves open follows from the number of values. */
+export function filled(session: Session, name: string, data: Float32Array): FloatTensor {
+  const shape = session.shapeOf(name);
+  let rest = data.length / shape.reduce<number>((product, size) => product * (size ?? 1), 1);
+  return {
+    data,
+    // The batch size is 1, so the second axis takes what the others leave.
+    shape: shape.map((size, axis) => {
+      if (size !== null) return size;
+      if (axis === 0) return 1;
+      const open = rest;
+      rest = 1;
+      return open;
+    }),
+  };
+}
+
+/** Samples along each axis of a face of the box. */
+const faceSamples = 12;
+
+/**
+ * The decoder with higher values inside than outside. Publishers use either sign, and sometimes state neither, so it is
+ * found on the faces of the box: a shape touches them at a few points at most.
+ */
+async function insideAbove({ decoder, threshold }: StepsManifest, points: PointDecoder): Promise<PointDecoder> {
+  const below = decoder.inside ? decoder.inside === 'below' : await mostlyAbove(decoder.halfExtent, threshold, points);
+  if (!below) return points;
+  return {
+    chunkSize: points.chunkSize,
+    async decode(at) {
+      const { density } = await points.decode(at);
+      return { density: density.map((value) => 2 * threshold - value) };
+    },
+  };
+}
+
+async function mostlyAbove(halfExtent: number, threshold: number, { chunkSize, decode }: PointDecoder) {
+  const faces: number[] = [];
+  for (let i = 0; i < 6 * faceSamples ** 2; i++) {
+    const face = Math.floor(i / faceSamples ** 2);
+    const [u, v] = [i % faceSamples, Math.floor(i / faceSamples) % faceSamples].map(
+      (step) => ((2 * step + 1) / faceSamples - 1) * halfExtent,
+    ) as [number, number];
+    const point = [u, v];
+    point.splice(face % 3, 0, face < 3 ? halfExtent : -halfExtent);
+    faces.push(...point);
+  }
+  const count = faces.length / 3;
+  let above = 0;
+  for (let start = 0; start < count; start += chunkSize) {
+    const end = Math.min(start + chunkSize, count);
+    const { density } = await decode(Float32Array.from(faces.slice(3 * start, 3 * end)));
+    for (const value of density.subarray(0, end - start)) if (value > threshold) above++;
+  }
+  return above > count / 2;
+}
