@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { discPng, testFolder } from './run.js';
 
@@ -12,7 +14,7 @@ beforeAll(async () => {
   await mkdir(path('photos'));
   for (const name of ['cup.png', 'photos/bowl.png', 'photos/hat.png']) await writeFile(path(name), discPng());
   await writeFile(path('empty.png'), discPng(64, 0));
-  await serve('--bundle', 'inflate', '--allow-private-network');
+  await serve('--bundle', 'inflate');
 });
 
 const isGlb = async (...names: string[]) => (await readFile(path(...names))).subarray(0, 4).toString() === 'glTF';
@@ -50,14 +52,43 @@ describe('create --wait', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'phone.glb\n' });
   });
 
-  test('rejects a large file that is not a photo, and a photo larger than the limit', async () => {
+  test('rejects a large file that is not a photo, and a file that is too large for a photo', async () => {
     await writeFile(path('junk.jpg'), Buffer.alloc(5_000_000, 'not a photo '));
-    await writeFile(path('huge.png'), Buffer.concat([discPng(), Buffer.alloc(26 * 1024 * 1024)]));
+    await writeFile(path('movie.png'), discPng());
+    await truncate(path('movie.png'), 101 * 1024 ** 2); // sparse, so it uses no disk space
     expect(await gen3d(['create', 'junk.jpg'])).toMatchObject({ code: 2, stderr: expect.stringContaining('junk.jpg') });
-    expect(await gen3d(['create', 'huge.png'])).toMatchObject({ code: 2, stderr: expect.stringContaining('25 MiB') });
+    const tooLarge = expect.stringMatching(/movie\.png has 101\.0 MiB.*Make the image smaller/);
+    expect(await gen3d(['create', 'movie.png'])).toMatchObject({ code: 2, stderr: tooLarge });
   });
 
-  test('names the model of a URL after the file in it', async () => {
+  test.each(['gif', 'avif', 'tiff'] as const)('converts a cutout in %s', async (format) => {
+    await writeFile(path(`disc.${format}`), await sharp(discPng()).toFormat(format).toBuffer());
+    const { code, stdout } = await gen3d(['create', `disc.${format}`, '--wait', '--force']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'disc.glb\n' });
+  });
+
+  test('converts HEIC photos from a path and from stdin, and explains a damaged one', async () => {
+    const heic = await readFile(fileURLToPath(new URL('./photos/teapot.heic', import.meta.url)));
+    await writeFile(path('teapot.heic'), heic);
+    await writeFile(path('damaged.heic'), heic.subarray(0, 9_000));
+    expect(await gen3d(['create', 'teapot.heic'])).toMatchObject({ code: 0, stderr: '' });
+    expect(await gen3d(['create', '-'], { input: heic })).toMatchObject({ code: 0, stderr: '' });
+    const { code, stdout, stderr } = await gen3d(['create', 'damaged.heic']);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(/damaged\.heic is a HEIC photo that cannot be decoded\. .*save it as JPEG/);
+  });
+
+  test('explains a URL of this machine that cannot be fetched', async () => {
+    const shop = createServer((_, response) => response.writeHead(404).end());
+    await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
+    const { port } = shop.address() as AddressInfo;
+    expect((await gen3d(['create', `http://127.0.0.1:${port}/a.png`])).stderr).toMatch(/Cannot fetch .*status 404/);
+    await new Promise((resolve) => shop.close(resolve));
+    const { code, stderr } = await gen3d(['create', `http://127.0.0.1:${port}/a.png`]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/Cannot fetch .*ECONNREFUSED.*Check/) });
+  });
+
+  test('fetches a URL of this machine itself, and names the model after the file in it', async () => {
     const shop = createServer((_, response) => response.end(discPng()));
     await new Promise<void>((resolve) => shop.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/shop/tea%20pot.png?size=large`;

@@ -23,7 +23,6 @@ export {
 export type { EngineOptions } from './engine-device.js';
 export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
-export { shrinkPhoto } from './photo/encode.js';
 export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/messages.js';
 export type { PoolGenerateOptions } from './pool/pipeline.js';

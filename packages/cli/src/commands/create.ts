@@ -45,7 +45,9 @@ export function addCreate(program: Command): void {
   program
     .command('create')
     .summary('turn photos into 3D models')
-    .description('Create a job for each photo. With --wait, wait for the jobs and write the models.')
+    .description(
+      'Create a job for each photo (JPEG, PNG, WebP, HEIC, AVIF, GIF, TIFF). With --wait, wait for the jobs and write the models.',
+    )
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
     .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')
     .option('-o, --output <path>', 'with --wait: the file to write, or a folder for several photos')

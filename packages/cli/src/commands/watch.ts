@@ -17,7 +17,7 @@ import { failureOf, UsageError } from '../exit/failure.js';
 import { aborted } from '../exit/interruption.js';
 import { downloadModel } from '../jobs/job.js';
 import { modelPath, pathKey } from '../jobs/output-file.js';
-import { shrinkToLimit } from '../jobs/photo-input.js';
+import { photoFile } from '../jobs/photo-input.js';
 import { photoExtensions, watchFolder } from '../jobs/watched-folder.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { cross, paint, print, printJson, say, tick } from '../terminal/terminal.js';
@@ -157,7 +157,7 @@ class PhotoQueue {
     const content = await readFile(photo, { signal: this.#signal });
     // The same photo always has the same job.
     const idempotencyKey = `watch-${createHash('sha256').update(content).digest('hex')}`;
-    const image = await shrinkToLimit(name, content);
+    const image = await photoFile(name, content);
     const { job_id } = await this.#client.jobs.create({ image, idempotencyKey }, { signal: this.#signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     const task = await this.#client.jobs.wait(job_id, { signal: this.#signal });

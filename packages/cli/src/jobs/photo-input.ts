@@ -1,40 +1,47 @@
-import { readFile, stat } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { limits } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
+import { heicHeaderBytes, heicToJpeg, isHeic } from './heic.js';
+import { fetchPhoto, isOnPrivateNetwork } from './private-url.js';
 
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
 export const isDataUri = (image: string): boolean => /^data:/i.test(image);
 
 /**
- * Converts an argument of `create` to an input of the SDK. Photos larger than 4 MiB, the limit of a request, are scaled to
- * the size that the server works with, which does not change the model.
+ * Converts an argument of `create` to an input of the SDK, which scales large photos and converts GIF, AVIF and TIFF.
+ * Converts HEIC, and fetches URLs of this machine and its network, which the server must not or cannot fetch.
  *
- * @throws {UsageError} if a large file is not a photo, or is larger than 25 MiB
+ * @throws {UsageError} if a URL cannot be fetched, or a HEIC photo is damaged
  */
 export async function photoInput(image: string, signal: AbortSignal): Promise<ImageInput> {
-  if (isUrl(image) || isDataUri(image)) return image;
-  if (image === '-') return shrinkToLimit('stdin', await buffer(addAbortSignal(signal, process.stdin)));
-  const { size } = await stat(image);
-  if (size <= limits.inlineImageBytes) return image;
-  requireSize(image, size);
-  return shrinkToLimit(image, await readFile(image, { signal }));
+  if (isDataUri(image)) return image;
+  if (isUrl(image)) {
+    const url = new URL(image);
+    return (await isOnPrivateNetwork(url)) ? photoFile(image, await fetchPhoto(url, signal)) : image;
+  }
+  if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
+  if (!isHeic(await readStart(image))) return image;
+  return photoFile(image, await readFile(image, { signal }));
 }
 
-/** Scales a photo down if it is too large for a request. `name` is for messages. @throws like `photoInput` */
-export async function shrinkToLimit(name: string, photo: Uint8Array): Promise<Uint8Array> {
-  if (photo.byteLength <= limits.inlineImageBytes) return photo;
-  requireSize(name, photo.byteLength);
-  const { EngineError, shrinkPhoto } = await import('@gen3d/engine');
-  return shrinkPhoto(photo, limits.inlineImageBytes).catch((error: unknown) => {
-    throw error instanceof EngineError ? new UsageError(`${name}: ${error.message}`, { cause: error }) : error;
+/** A photo for the SDK. `name` is for error messages. @throws {UsageError} if it is a damaged HEIC photo */
+export async function photoFile(name: string, photo: Uint8Array): Promise<File> {
+  if (!isHeic(photo)) return new File([new Uint8Array(photo)], name);
+  const jpeg = await heicToJpeg(photo).catch((cause: unknown) => {
+    const remedy = 'Check that the file is complete, or save it as JPEG';
+    throw new UsageError(`${name} is a HEIC photo that cannot be decoded. ${remedy}`, { cause });
   });
+  return new File([new Uint8Array(jpeg)], name);
 }
 
-function requireSize(name: string, size: number): void {
-  if (size <= limits.remoteImageBytes) return;
-  const mebibytes = (size / 2 ** 20).toFixed(1);
-  throw new UsageError(`${name} has ${mebibytes} MiB, more than the limit of 25 MiB. Make the photo smaller`);
+async function readStart(path: string): Promise<Uint8Array> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(new Uint8Array(heicHeaderBytes), 0, heicHeaderBytes, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
 }

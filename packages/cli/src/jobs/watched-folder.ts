@@ -2,7 +2,7 @@ import { basename, extname } from 'node:path';
 import type { FSWatcher } from 'chokidar';
 
 /** The file types that `create` accepts. */
-export const photoExtensions = ['.jpg', '.jpeg', '.png', '.webp'];
+export const photoExtensions = ['.jpg', '.jpeg', '.png', '.webp', '.heic', '.heif', '.avif', '.gif', '.tif', '.tiff'];
 
 // Copies from cameras and browsers pause for less. After a longer pause, the file is processed again when it grows.
 const settledMs = 1000;

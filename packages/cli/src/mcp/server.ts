@@ -29,7 +29,9 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         image: z
           .string()
           .min(1)
-          .describe('The photo: the path of a PNG, JPEG or WebP file, an http(s) URL or a data URI'),
+          .describe(
+            'The photo: the path of a PNG, JPEG, WebP, HEIC, AVIF, GIF or TIFF file, an http(s) URL or a data URI',
+          ),
         idempotency_key: z
           .string()
           .min(1)
@@ -43,9 +45,10 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
     },
     ({ image, idempotency_key }, { signal }) =>
       runTool(options, signal, async (client, stop) => {
-        const source = isUrl(image) || isDataUri(image) ? image : await folders.existing(image);
-        const params = { image: await photoInput(source, stop), idempotencyKey: idempotency_key };
-        const created = await client.jobs.create(params, { signal: stop });
+        // The server fetches every URL: an assistant must not make this machine send requests to its own network.
+        const isInline = isUrl(image) || isDataUri(image);
+        const photo = isInline ? image : await photoInput(await folders.existing(image), stop);
+        const created = await client.jobs.create({ image: photo, idempotencyKey: idempotency_key }, { signal: stop });
         return {
           structuredContent: { ...created },
           content: [text(`Created job ${created.job_id}. Call wait next.`)],

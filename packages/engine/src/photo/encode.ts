@@ -15,22 +15,3 @@ export async function normalizeImage(bytes: Uint8Array, options: DecodeOptions =
   // 160 ms.
   return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 1 }).toBuffer();
 }
-
-/**
- * Re-encodes a photo to fit into `maxBytes`, at the size to which `decode` scales it anyway. The lowest quality is 78, so
- * the result may still be larger.
- *
- * @throws {EngineError} image_invalid or image_too_large, as `decode` does
- */
-export async function shrinkPhoto(bytes: Uint8Array, maxBytes: number): Promise<Uint8Array> {
-  const { image, transparent } = await decode(bytes);
-  const { width, height, data } = image;
-  let smallest: Uint8Array = bytes;
-  for (const quality of [95, 88, 78]) {
-    if (smallest.byteLength <= maxBytes) break;
-    const pixels = sharp(data, { raw: { width, height, channels: 4 } });
-    const encoder = transparent ? pixels.webp({ quality }) : pixels.removeAlpha().jpeg({ quality });
-    smallest = await encoder.toBuffer();
-  }
-  return smallest;
-}
