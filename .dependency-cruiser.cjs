@@ -58,9 +58,21 @@ module.exports = {
     packageImportsOnly('schema', []),
     packageImportsOnly('sdk', ['schema']),
     packageImportsOnly('engine', []),
-    packageImportsOnly('dashboard', ['schema']),
+    packageImportsOnly('dashboard', ['schema', 'engine']),
     packageImportsOnly('server', ['schema', 'engine']),
     packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine']),
+    {
+      name: 'packages/dashboard imports only the part of engine that browsers can load',
+      severity: 'error',
+      from: { path: '^packages/dashboard/' },
+      to: { path: '^(packages|@gen3d)/engine', pathNot: '^(packages|@gen3d)/engine/(dist/)?convert' },
+    },
+    {
+      name: 'packages/engine/src/convert works in browsers',
+      severity: 'error',
+      from: { path: '^packages/engine/src/convert/', pathNot: tests },
+      to: { dependencyTypes: ['core'] },
+    },
     {
       name: 'another package is imported by its name',
       severity: 'error',
@@ -129,6 +141,7 @@ module.exports = {
     ...oneWay(`${server}/web`, [['http', 'docs'], 'dashboard', 'app']),
 
     ...oneWay('packages/engine/src', [
+      'convert',
       'base',
       ['gltf', 'render'],
       'checkpoint',

@@ -6,13 +6,21 @@ export default defineConfig({
     index: 'src/index.ts',
     images: 'src/images.ts',
     bundles: 'src/bundles.ts',
+    convert: 'src/convert/convert-model.ts',
     'device-probe': 'src/device/probe-process.ts',
     'pool/network-thread': 'src/pool/network-thread.ts',
     'pool/pipeline-thread': 'src/pool/pipeline-thread.ts',
   },
   format: ['esm'],
   target: 'node20',
-  dts: { entry: ['src/index.ts', 'src/images.ts', 'src/bundles.ts'] },
+  dts: {
+    entry: {
+      index: 'src/index.ts',
+      images: 'src/images.ts',
+      bundles: 'src/bundles.ts',
+      convert: 'src/convert/convert-model.ts',
+    },
+  },
   clean: true,
   sourcemap: true,
 });

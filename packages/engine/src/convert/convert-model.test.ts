@@ -1,0 +1,169 @@
+import { Document, WebIO } from '@gltf-transform/core';
+import sharp from 'sharp';
+import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
+import { PLYLoader } from 'three/examples/jsm/loaders/PLYLoader.js';
+import { STLLoader } from 'three/examples/jsm/loaders/STLLoader.js';
+import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
+import { describe, expect, test } from 'vitest';
+import { writeGlb } from '../gltf/write-glb.js';
+import { sphere } from '../render/shapes.fixture.js';
+import { ConversionError, convertModel, type DecodeTexture, type ModelFormat } from './convert-model.js';
+
+const decodeTexture: DecodeTexture = async (bytes) => {
+  const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  return { width: info.width, height: info.height, data };
+};
+/** The upper half is red, the lower half blue. */
+const pixels = Buffer.from(Array.from({ length: 64 * 64 }, (_, i) => (i < 2_048 ? [255, 0, 0] : [0, 0, 255])).flat());
+const texture = {
+  bytes: new Uint8Array(
+    await sharp(pixels, { raw: { width: 64, height: 64, channels: 3 } })
+      .png()
+      .toBuffer(),
+  ),
+  mimeType: 'image/png',
+} as const;
+/** It stands on y = 0, and its extents differ by axis. */
+const ball = sphere(0.5, 12);
+const mesh = { ...ball, positions: ball.positions.map((value, at) => value * [1, 2, 3][at % 3]!) };
+const triangleCount = mesh.indices.length / 3;
+const glb = await writeGlb(mesh, texture, {
+  generator: 'gen3d 0.1.0',
+  bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
+});
+
+const convert = (format: ModelFormat, file = glb) => convertModel(file, format, { name: 'my cup', decodeTexture });
+const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
+
+/** The largest distance from the origin per axis. */
+function extent(positions: ArrayLike<number>): number[] {
+  const max = [0, 0, 0];
+  for (let at = 0; at < positions.length; at++) max[at % 3] = Math.max(max[at % 3]!, Math.abs(positions[at]!));
+  return max.map((value) => Math.round(value * 100) / 100);
+}
+
+describe('OBJ', () => {
+  test('has the triangles in meters with Y up, and names its material and texture', async () => {
+    const [obj, mtl, image] = await convert('obj');
+    expect([obj?.name, mtl?.name, image?.name]).toEqual(['my cup.obj', 'my_cup.mtl', 'my_cup-texture.png']);
+    expect(text(obj?.bytes)).toContain('# gen3d 0.1.0\n# bundle gen3d-base, license MIT\nmtllib my_cup.mtl\n');
+    expect(text(mtl?.bytes)).toContain('\nmap_Kd my_cup-texture.png\n');
+    expect(image?.bytes).toEqual(texture.bytes);
+    const [part] = new OBJLoader().parse(text(obj?.bytes)).children;
+    const { position, uv } = part!.geometry.attributes;
+    expect(position!.count).toBe(3 * triangleCount);
+    expect(extent(position!.array)).toEqual([0.5, 2, 1.5]);
+    expect(position!.array[1]).toBeCloseTo(mesh.positions[3 * mesh.indices[0]! + 1]!, 6);
+    expect(uv!.array[1]).toBeCloseTo(1 - mesh.uvs[2 * mesh.indices[0]! + 1]!, 6);
+  });
+
+  test('has each position once, so the surface stays closed where the texture is cut', async () => {
+    const [obj] = await convert('obj');
+    const positions = text(obj?.bytes).match(/^v .*$/gm)!;
+    expect(new Set(positions).size).toBe(positions.length);
+    expect(positions.length).toBeLessThan(mesh.positions.length / 3);
+  });
+});
+
+test('STL has the triangles in meters with Z up and outward normals', async () => {
+  const [stl] = await convert('stl');
+  expect(stl?.bytes.length).toBe(84 + 50 * triangleCount);
+  const center = [0, 0, 1];
+  const { position, normal } = new STLLoader().parse(stl!.bytes.buffer).attributes;
+  expect(extent(position!.array)).toEqual([0.5, 1.5, 2]);
+  for (let at = 0; at < position!.array.length; at += 9) {
+    const fromCenter = [0, 1, 2].map((axis) => position!.array[at + axis]! - center[axis]!);
+    const outward = fromCenter.reduce((sum, value, axis) => sum + value * normal!.array[at + axis]!, 0);
+    expect(outward).toBeGreaterThanOrEqual(0);
+  }
+});
+
+test('PLY has Z up and the color of the texture at each vertex', async () => {
+  const [ply] = await convert('ply');
+  const { attributes, index } = new PLYLoader().parse(ply!.bytes.buffer);
+  expect(index?.count).toBe(3 * triangleCount);
+  expect(extent(attributes.position!.array)).toEqual([0.5, 1.5, 2]);
+  for (let vertex = 0; vertex < mesh.uvs.length / 2; vertex++) {
+    const v = mesh.uvs[2 * vertex + 1]!;
+    if (Math.abs(v - 0.5) < 0.02) continue;
+    const [red, , blue] = attributes.color!.array.subarray(3 * vertex, 3 * vertex + 3);
+    expect([red, blue]).toEqual(v < 0.5 ? [1, 0] : [0, 1]);
+  }
+});
+
+describe('USDZ', () => {
+  /** Names and offsets of the stored files, from their local headers. */
+  function storedFiles(archive: Uint8Array) {
+    const view = new DataView(archive.buffer);
+    const files: { name: string; at: number; bytes: Uint8Array }[] = [];
+    for (let at = 0; view.getUint32(at, true) === 0x04034b50; ) {
+      expect(view.getUint16(at + 8, true)).toBe(0);
+      const [size, nameLength] = [view.getUint32(at + 18, true), view.getUint16(at + 26, true)];
+      const name = text(archive.subarray(at + 30, at + 30 + nameLength));
+      at += 30 + nameLength + view.getUint16(at + 28, true);
+      files.push({ name, at, bytes: archive.subarray(at, at + size) });
+      at += size;
+    }
+    return files;
+  }
+
+  test('stores the layer first and each file uncompressed at a multiple of 64 bytes', async () => {
+    const [usdz] = await convert('usdz');
+    const files = storedFiles(usdz!.bytes);
+    expect(files.map(({ name, at }) => [name, at % 64])).toEqual([
+      ['model.usda', 0],
+      ['textures/0.png', 0],
+    ]);
+    expect(files[1]?.bytes).toEqual(texture.bytes);
+  });
+
+  test('has the triangles in meters with Y up, and a material with the texture', async () => {
+    const [usdz] = await convert('usdz');
+    const layer = text(storedFiles(usdz!.bytes)[0]?.bytes);
+    expect(layer).toMatch(/^#usda 1\.0\n/);
+    const stage = new USDAParser().parseText(layer) as Record<string, Record<string, unknown>>;
+    expect(stage['#usda 1.0']).toMatchObject({ metersPerUnit: '1', upAxis: '"Y"' });
+    const part = (stage['def Xform "Model"'] as Record<string, Record<string, string>>)['def Mesh "Part0"']!;
+    expect(JSON.parse(part['int[] faceVertexIndices']!)).toEqual([...mesh.indices]);
+    const points = part['point3f[] points']!.match(/-?[\d.e-]+/g)!.map(Number);
+    expect(extent(points)).toEqual([0.5, 2, 1.5]);
+    expect(layer).toContain('asset inputs:file = @textures/0.png@');
+  });
+});
+
+describe('a GLB of another program', () => {
+  /** A triangle below a node that moves it up and mirrors it, with normalized bytes as texture coordinates. */
+  async function foreignGlb(): Promise<Uint8Array> {
+    const document = new Document();
+    const buffer = document.createBuffer();
+    const accessor = (type: 'VEC2' | 'VEC3', array: Float32Array | Uint8Array) =>
+      document.createAccessor().setType(type).setArray(array).setBuffer(buffer);
+    const primitive = document
+      .createPrimitive()
+      .setAttribute('POSITION', accessor('VEC3', Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0)))
+      .setAttribute('TEXCOORD_0', accessor('VEC2', Uint8Array.of(0, 0, 255, 0, 0, 255)).setNormalized(true))
+      .setMaterial(document.createMaterial().setBaseColorFactor([0.5, 0, 0, 1]));
+    const node = document.createNode().setMesh(document.createMesh().addPrimitive(primitive));
+    node.setTranslation([0, 2, 0]).setScale([-1, 1, 1]);
+    document.createScene().addChild(node);
+    return new WebIO().writeBinary(document);
+  }
+
+  test('keeps the positions of its nodes, the outside of its triangles, and its color', async () => {
+    const [obj, mtl, ...rest] = await convert('obj', await foreignGlb());
+    expect(rest).toEqual([]);
+    expect(text(obj?.bytes).match(/^v .*$/gm)).toEqual(['v 0 2 0', 'v -1 2 0', 'v 0 3 0']);
+    expect(text(obj?.bytes)).toContain('\nf 1/1 3/3 2/2\n');
+    expect(text(mtl?.bytes)).toContain('\nKd 0.5 0 0\n');
+    const [ply] = await convert('ply', await foreignGlb());
+    // 0.5 of the light is 188 of 255 in sRGB.
+    expect([...new PLYLoader().parse(ply!.bytes.buffer).attributes.color!.array.subarray(0, 3)]).toEqual(
+      [0.5, 0, 0].map((value) => expect.closeTo(value, 2)),
+    );
+  });
+
+  test('is refused with the reason if it is damaged or empty', async () => {
+    await expect(convert('stl', Uint8Array.of(1, 2, 3))).rejects.toThrow(ConversionError);
+    await expect(convert('stl', await new WebIO().writeBinary(new Document()))).rejects.toThrow('no triangles');
+  });
+});

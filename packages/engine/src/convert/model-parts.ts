@@ -1,0 +1,179 @@
+import { type Material, type Node, type Primitive, type Texture, WebIO } from '@gltf-transform/core';
+
+/** A GLB that cannot be converted. The message says why. */
+export class ConversionError extends Error {
+  override readonly name = 'ConversionError';
+}
+
+/** Triangles with one material, in the coordinates of the GLB: meters, Y up. */
+export interface ModelPart {
+  /** x, y, z per vertex. */
+  readonly positions: Float32Array;
+  /** Unit length, x, y, z per vertex. */
+  readonly normals: Float32Array | undefined;
+  /** u, v per vertex; v = 0 is the top of the texture. */
+  readonly uvs: Float32Array | undefined;
+  /** Three per triangle, counterclockwise. */
+  readonly indices: Uint32Array;
+  /** Index into `ModelContent.materials`. Undefined for the default material. */
+  readonly material: number | undefined;
+}
+
+export interface ModelMaterial {
+  /** Linear, 0..1. Multiplies the texture. */
+  readonly color: readonly [number, number, number];
+  readonly opacity: number;
+  readonly roughness: number;
+  readonly metallic: number;
+  readonly doubleSided: boolean;
+  /** Encoded as sRGB. */
+  readonly texture: { readonly bytes: Uint8Array; readonly extension: 'jpg' | 'png' } | undefined;
+}
+
+export interface ModelContent {
+  readonly parts: readonly ModelPart[];
+  readonly materials: readonly ModelMaterial[];
+  /** Program, owner and terms, one line each. */
+  readonly credits: readonly string[];
+}
+
+/** A file that a conversion makes. */
+export interface ModelFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+/** The mode of a primitive that is a list of triangles (glTF 2.0, 3.7.2.1). */
+const triangles = 4;
+
+/**
+ * Reads the triangles of a GLB's scene, with the transformations of its nodes applied. Other primitives, skins and
+ * animations are left out.
+ *
+ * @throws {ConversionError} if the file is not a GLB, is compressed or has no triangles
+ */
+export async function readModel(glb: Uint8Array): Promise<ModelContent> {
+  const { root, asset } = await readGltf(glb).catch((cause: unknown) => {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new ConversionError(`The file cannot be read as a GLB without compression: ${reason}`, { cause });
+  });
+  const materials = root.listMaterials();
+  const parts: ModelPart[] = [];
+  const scene = root.getDefaultScene() ?? root.listScenes()[0];
+  scene?.traverse((node) => {
+    for (const primitive of node.getMesh()?.listPrimitives() ?? []) {
+      const part = toPart(node, primitive, materials);
+      if (part) parts.push(part);
+    }
+  });
+  if (parts.length === 0) throw new ConversionError('The GLB contains no triangles');
+  return { parts, materials: materials.map(toMaterial), credits: creditsOf(asset) };
+}
+
+async function readGltf(glb: Uint8Array) {
+  const io = new WebIO();
+  const gltf = await io.binaryToJSON(glb);
+  // The document has another generator.
+  const asset = { ...gltf.json.asset };
+  return { root: (await io.readJSON(gltf)).getRoot(), asset };
+}
+
+function toPart(node: Node, primitive: Primitive, materials: readonly Material[]): ModelPart | undefined {
+  const vertices = primitive.getAttribute('POSITION');
+  if (primitive.getMode() !== triangles || !vertices) return undefined;
+  const count = vertices.getCount();
+  const indices = primitive.getIndices()?.getArray() ?? Uint32Array.from({ length: count }, (_, index) => index);
+  // Column-major. Normals are transformed by the cofactors of its upper left part, which also works for nonuniform scales.
+  const m = node.getWorldMatrix();
+  const linear = [m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]];
+  const [a, b, c, d, e, f, g, h, i] = linear as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const cofactors = [e * i - f * h, f * g - d * i, d * h - e * g, c * h - b * i, a * i - c * g, b * g - a * h];
+  cofactors.push(b * f - c * e, c * d - a * f, a * e - b * d);
+  const isMirrored = a * cofactors[0]! + b * cofactors[1]! + c * cofactors[2]! < 0;
+  const positions = elements(primitive, 'POSITION', 3)!;
+  transform(positions, linear, [m[12], m[13], m[14]]);
+  const normals = elements(primitive, 'NORMAL', 3);
+  if (normals) {
+    transform(normals, isMirrored ? cofactors.map((value) => -value) : cofactors, [0, 0, 0]);
+    normalize(normals);
+  }
+  const material = primitive.getMaterial();
+  return {
+    positions,
+    normals,
+    uvs: elements(primitive, 'TEXCOORD_0', 2),
+    indices: isMirrored ? reversed(indices) : Uint32Array.from(indices),
+    material: material ? materials.indexOf(material) : undefined,
+  };
+}
+
+/** The values of an attribute as floats, whatever type the file stores. */
+function elements(primitive: Primitive, name: string, size: number): Float32Array | undefined {
+  const accessor = primitive.getAttribute(name);
+  if (!accessor) return undefined;
+  const values = new Float32Array(accessor.getCount() * size);
+  for (let index = 0; index < accessor.getCount(); index++) values.set(accessor.getElement(index, []), index * size);
+  return values;
+}
+
+/** Multiplies each vector by a row-major 3 x 3 matrix and adds `offset`. */
+function transform(vectors: Float32Array, matrix: readonly number[], offset: readonly [number, number, number]): void {
+  for (let at = 0; at < vectors.length; at += 3) {
+    const [x, y, z] = [vectors[at]!, vectors[at + 1]!, vectors[at + 2]!];
+    for (let row = 0; row < 3; row++) {
+      vectors[at + row] =
+        matrix[3 * row]! * x + matrix[3 * row + 1]! * y + matrix[3 * row + 2]! * z + offset[row as 0 | 1 | 2];
+    }
+  }
+}
+
+function normalize(vectors: Float32Array): void {
+  for (let at = 0; at < vectors.length; at += 3) {
+    const length = Math.hypot(vectors[at]!, vectors[at + 1]!, vectors[at + 2]!) || 1;
+    for (let axis = at; axis < at + 3; axis++) vectors[axis] = vectors[axis]! / length;
+  }
+}
+
+function reversed(indices: ArrayLike<number>): Uint32Array {
+  return Uint32Array.from(indices, (_, at) => indices[at + [0, 1, -1][at % 3]!]!);
+}
+
+function toMaterial(material: Material): ModelMaterial {
+  const [red, green, blue, opacity] = material.getBaseColorFactor();
+  return {
+    color: [red, green, blue],
+    opacity: material.getAlphaMode() === 'OPAQUE' ? 1 : opacity,
+    roughness: material.getRoughnessFactor(),
+    metallic: material.getMetallicFactor(),
+    doubleSided: material.getDoubleSided(),
+    texture: toTexture(material.getBaseColorTexture()),
+  };
+}
+
+function toTexture(texture: Texture | null): ModelMaterial['texture'] {
+  const bytes = texture?.getImage();
+  if (!texture || !bytes) return undefined;
+  // glTF without extensions has no others.
+  return { bytes, extension: texture.getMimeType() === 'image/png' ? 'png' : 'jpg' };
+}
+
+/** gen3d names the bundles and their terms in `extras`, because a model is passed on without accompanying files. */
+function creditsOf({ generator, copyright, extras }: { generator?: string; copyright?: string; extras?: unknown }) {
+  const { bundles } = (extras ?? {}) as { bundles?: unknown };
+  const names = Array.isArray(bundles)
+    ? bundles.map(({ name, licence }: { name?: unknown; licence?: unknown }) => `bundle ${name}, license ${licence}`)
+    : [];
+  const lines = [generator, copyright, ...names].filter((line) => line !== undefined && line !== '');
+  // A line break would end the comment that contains it.
+  return lines.map((line) => line!.replace(/\p{Cc}+/gu, ' '));
+}

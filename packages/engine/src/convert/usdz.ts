@@ -1,0 +1,138 @@
+import { floatText } from './float-text.js';
+import type { ModelContent, ModelMaterial, ModelPart } from './model-parts.js';
+import { zip } from './zip.js';
+
+/** In bytes, of the files in the archive. */
+const alignment = 64;
+
+/**
+ * USDZ for AR on Apple's devices: a text layer with `UsdPreviewSurface` materials, and the textures. Meters, Y up.
+ *
+ * Source: OpenUSD, Usdz File Format Specification 1.3, and UsdPreviewSurface Specification 2.6.
+ */
+export function writeUsdz(model: ModelContent): Uint8Array {
+  const textures = model.materials.map(({ texture }, index) =>
+    texture ? { name: `textures/${index}.${texture.extension}`, bytes: texture.bytes } : undefined,
+  );
+  const materials = model.materials.map((material, index) => describeMaterial(material, index, textures[index]?.name));
+  const layer = `#usda 1.0
+(
+    defaultPrim = "Model"
+    doc = ${quoted(model.credits.join('; '))}
+    metersPerUnit = 1
+    upAxis = "Y"
+)
+
+def Xform "Model" (
+    kind = "component"
+)
+{
+${model.parts.map((part, index) => describePart(part, index, model.materials)).join('')}
+    def Scope "Materials"
+    {
+${materials.join('')}    }
+}
+`;
+  const files = [{ name: 'model.usda', bytes: new TextEncoder().encode(layer) }];
+  return zip([...files, ...textures.filter((texture) => texture !== undefined)], alignment);
+}
+
+const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
+
+function describePart(
+  { positions, normals, uvs, indices, material }: ModelPart,
+  index: number,
+  materials: readonly ModelMaterial[],
+): string {
+  const doubleSided = material !== undefined && materials[material]?.doubleSided ? 1 : 0;
+  const binding =
+    material === undefined ? '' : `\n        rel material:binding = </Model/Materials/Material${material}>`;
+  return `    def Mesh "Part${index}" (
+        prepend apiSchemas = ["MaterialBindingAPI"]
+    )
+    {
+        uniform bool doubleSided = ${doubleSided}
+        float3[] extent = [${extentOf(positions).join(', ')}]
+        int[] faceVertexCounts = [${new Array(indices.length / 3).fill(3).join(', ')}]
+        int[] faceVertexIndices = [${indices.join(', ')}]${binding}
+        point3f[] points = [${tuples(positions, 3)}]
+${normals ? `        normal3f[] normals = [${tuples(normals, 3)}] (\n            interpolation = "vertex"\n        )\n` : ''}${
+  uvs
+    ? `        texCoord2f[] primvars:st = [${tuples(fromBottom(uvs), 2)}] (\n            interpolation = "vertex"\n        )\n`
+    : ''
+}        uniform token subdivisionScheme = "none"
+    }
+`;
+}
+
+/** The origin of USD's texture coordinates is at the bottom. */
+const fromBottom = (uvs: Float32Array) => uvs.map((value, index) => (index % 2 === 1 ? 1 - value : value));
+
+function tuples(values: Float32Array, size: number): string {
+  const rows: string[] = [];
+  for (let at = 0; at < values.length; at += size) rows.push(tuple(Array.from(values.subarray(at, at + size))));
+  return rows.join(', ');
+}
+
+const tuple = (values: readonly number[]) => `(${values.map(floatText).join(', ')})`;
+
+/** The smallest and the largest coordinates. */
+function extentOf(positions: Float32Array): string[] {
+  const min = [Infinity, Infinity, Infinity];
+  const max = [-Infinity, -Infinity, -Infinity];
+  for (let at = 0; at < positions.length; at++) {
+    min[at % 3] = Math.min(min[at % 3]!, positions[at]!);
+    max[at % 3] = Math.max(max[at % 3]!, positions[at]!);
+  }
+  return [tuple(min), tuple(max)];
+}
+
+function describeMaterial(
+  { color, opacity, roughness, metallic }: ModelMaterial,
+  index: number,
+  texture: string | undefined,
+): string {
+  const path = `/Model/Materials/Material${index}`;
+  const diffuse =
+    texture === undefined
+      ? `color3f inputs:diffuseColor = ${tuple(color)}`
+      : `color3f inputs:diffuseColor.connect = <${path}/Texture.outputs:rgb>`;
+  const shaders =
+    texture === undefined
+      ? ''
+      : `
+            def Shader "TextureCoordinates"
+            {
+                uniform token info:id = "UsdPrimvarReader_float2"
+                string inputs:varname = "st"
+                float2 outputs:result
+            }
+
+            def Shader "Texture"
+            {
+                uniform token info:id = "UsdUVTexture"
+                asset inputs:file = @${texture}@
+                float4 inputs:scale = ${tuple([...color, 1])}
+                token inputs:sourceColorSpace = "sRGB"
+                float2 inputs:st.connect = <${path}/TextureCoordinates.outputs:result>
+                token inputs:wrapS = "clamp"
+                token inputs:wrapT = "clamp"
+                float3 outputs:rgb
+            }
+`;
+  return `        def Material "Material${index}"
+        {
+            token outputs:surface.connect = <${path}/Surface.outputs:surface>
+
+            def Shader "Surface"
+            {
+                uniform token info:id = "UsdPreviewSurface"
+                ${diffuse}
+                float inputs:metallic = ${floatText(metallic)}
+                float inputs:opacity = ${floatText(opacity)}
+                float inputs:roughness = ${floatText(roughness)}
+                token outputs:surface
+            }
+${shaders}        }
+`;
+}
