@@ -4,6 +4,7 @@ import packageJson from '../package.json' with { type: 'json' };
 import { addAdmin } from './commands/admin/admin.js';
 import { addBalance } from './commands/balance.js';
 import { addCompletion } from './commands/completion.js';
+import { addConvert } from './commands/convert.js';
 import { addCreate } from './commands/create.js';
 import { addDoctor } from './commands/doctor/doctor.js';
 import { addDownload } from './commands/download.js';
@@ -63,6 +64,7 @@ export function program(): Command {
   addGet(gen3d);
   addList(gen3d);
   addDownload(gen3d);
+  addConvert(gen3d);
   addWatch(gen3d);
   gen3d.commandsGroup('Account:');
   addBalance(gen3d);

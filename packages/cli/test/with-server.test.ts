@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { discPng, outputMatching, result, testFolder } from './run.js';
@@ -146,6 +147,37 @@ describe('with the test key, whose jobs finish immediately', () => {
     ]);
     expect(lines.at(-1)).toMatch(/^2 models, in [\d.]+ s$/);
     expect(code).toBe(0);
+  });
+
+  test('-o converts the model to the format of the extension, and prints that file', async () => {
+    const created = await gen3d(['create', 'cup.png', '--wait', '-o', 'cup.obj'], { env });
+    expect(created).toMatchObject({ code: 0, stdout: 'cup.obj\n' });
+    expect(await readFile(path('cup.obj'), 'utf8')).toMatch(/^# gen3d .*\nmtllib cup\.mtl\n/s);
+    expect(await readFile(path('cup.mtl'), 'utf8')).toContain('map_Kd cup-texture.jpg');
+    expect(existsSync(path('cup-texture.jpg'))).toBe(true);
+  });
+
+  test('-o - writes the bytes of the GLB to stdout, which convert reads from stdin', async () => {
+    expect((await gen3d(['create', 'cup.png', '--wait', '-o', 'piped.glb'], { env })).code).toBe(0);
+    const child = start(['create', 'cup.png', '--wait', '-o', '-'], env);
+    const glb = await buffer(child.stdout);
+    expect(glb).toEqual(await readFile(path('piped.glb')));
+    expect(await gen3d(['convert', '-', 'piped.stl'], { input: glb })).toMatchObject({
+      code: 0,
+      stdout: 'piped.stl\n',
+    });
+    const stl = await readFile(path('piped.stl'));
+    expect(stl.length).toBe(84 + 50 * stl.readUInt32LE(80));
+    expect(existsSync(path('-'))).toBe(false);
+  });
+
+  test('-o keeps a file that an OBJ would overwrite, and says how to get the model', async () => {
+    await writeFile(path('mug-texture.jpg'), 'precious');
+    const { code, stderr } = await gen3d(['create', 'cup.png', '--wait', '-o', 'mug.obj'], { env });
+    expect(stderr).toMatch(/mug-texture\.jpg already exists.*gen3d download/);
+    expect(code).toBe(1);
+    expect(await readFile(path('mug-texture.jpg'), 'utf8')).toBe('precious');
+    expect(existsSync(path('mug.obj'))).toBe(false);
   });
 
   test('create --wait continues when stderr is closed', async () => {

@@ -14,6 +14,7 @@ import pMap from 'p-map';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
+import { printModelPath } from '../jobs/model-file.js';
 import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
@@ -50,7 +51,10 @@ export function addCreate(program: Command): void {
     )
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
     .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')
-    .option('-o, --output <path>', 'with --wait: the file to write, or a folder for several photos')
+    .option(
+      '-o, --output <path>',
+      'with --wait: the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout',
+    )
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
     .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file')
@@ -213,7 +217,7 @@ async function createModel(
     const line = `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`;
     display.finish(item.name, preview === undefined ? line : `${line}\n${preview}`);
     if (options.json) printJson(task);
-    else print(path);
+    else printModelPath(path);
   } catch (error) {
     if (error instanceof JobFailedError) {
       item.runningJob = undefined;

@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed } from '../exit/failure.js';
 import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
+import { printModelPath } from '../jobs/model-file.js';
 import { planOutputs } from '../jobs/output-file.js';
-import { print } from '../terminal/terminal.js';
 
 interface DownloadOptions extends ServerOptions {
   readonly output?: string;
@@ -18,7 +18,7 @@ export function addDownload(program: Command): void {
     .summary('download the model of a finished job')
     .description('Download the model of a finished job to ID.glb, or its thumbnail to ID.jpg.')
     .argument('<id>', 'the id of the job')
-    .option('-o, --output <path>', 'the file to write, or a folder')
+    .option('-o, --output <path>', 'the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout')
     .option('--thumbnail', 'download the JPEG thumbnail instead of the model')
     .option('-f, --force', 'overwrite an existing file')
     .action((id: string, _: unknown, command: Command) => download(id, command.optsWithGlobals()));
@@ -36,6 +36,6 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
     if (task.status !== 'SUCCEEDED') throw new JobFailedError(task);
     const asset = thumbnail ? 'thumbnail' : 'glb';
     await downloadModel(client, task, path, { asset, force: options.force, signal });
-    print(path);
+    printModelPath(path);
   });
 }

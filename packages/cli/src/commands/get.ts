@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
 import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
+import { printModelPath } from '../jobs/model-file.js';
 import { planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
@@ -16,7 +17,7 @@ export function addGet(program: Command): void {
     .description('Show a job. With --wait, wait for it; with -o, also write its model.')
     .argument('<id>', 'the id of the job')
     .option('-w, --wait', 'show progress until the job is finished')
-    .option('-o, --output <path>', 'with --wait: write the model to this file')
+    .option('-o, --output <path>', 'with --wait: write the model to this .glb, .obj, .stl, .usdz or .ply; - for stdout')
     .option('-f, --force', 'overwrite an existing file')
     .option('--json', "print the API's task object")
     .option('--open', 'open the job in the dashboard; with -o the model file')
@@ -48,7 +49,8 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
     }
     if (path !== undefined) await downloadModel(client, task, path, { force: options.force, signal });
     if (options.json) printJson(task);
-    else print(path ?? describe(task));
+    else if (path === undefined) print(describe(task));
+    else printModelPath(path);
     if (path !== undefined && options.json) say(path);
     const preview = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
     if (preview !== undefined) say(preview);

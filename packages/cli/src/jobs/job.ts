@@ -1,6 +1,7 @@
 import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
 import { exitCode, Failed } from '../exit/failure.js';
 import { shellWord } from '../terminal/format.js';
+import { writeModel } from './model-file.js';
 import { writeOutput } from './output-file.js';
 
 /**
@@ -36,7 +37,8 @@ export async function downloadModel(
 ): Promise<number> {
   const content = await client.download(task, { asset: options.asset, signal: options.signal });
   try {
-    await writeOutput(path, content, options.force);
+    if (options.asset === 'thumbnail') await writeOutput(path, content, options.force);
+    else await writeModel(path, content, options.force);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const hint = `The model is finished. To download it to another path: \`gen3d download ${task.task_id} -o OTHER.glb\``;

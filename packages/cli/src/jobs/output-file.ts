@@ -16,6 +16,26 @@ export interface ResultOptions {
   readonly preview?: boolean;
 }
 
+/** The output that stands for stdout. */
+export const stdoutPath = '-';
+
+/** The extensions of the files that a model can be written to. */
+const modelFormats = ['glb', 'obj', 'stl', 'usdz', 'ply'] as const;
+export type OutputFormat = (typeof modelFormats)[number];
+
+/**
+ * The format that a path's extension selects. A path without an extension is a GLB.
+ *
+ * @throws {UsageError} if it is the extension of another format
+ */
+export function formatOf(path: string): OutputFormat {
+  const extension = extname(path).slice(1).toLowerCase();
+  if (extension === '') return 'glb';
+  const format = modelFormats.find((format) => format === extension);
+  if (format) return format;
+  throw new UsageError(`Cannot write ${path}: use .glb, or .obj, .stl, .usdz or .ply, which gen3d converts the GLB to`);
+}
+
 /** The default path of a photo's model: next to a file, in the current folder for a URL or stdin. */
 export function modelPath(image: string): string {
   if (image === '-' || isDataUri(image)) return 'model.glb';
@@ -46,12 +66,17 @@ export function pathKey(path: string, platform = process.platform): string {
 /**
  * Decides the output paths before any job is created, because a model that cannot be written would still be charged.
  *
- * @throws {UsageError} if two results have the same path, a file exists without `force`, or a folder is not writable
+ * @throws {UsageError} if two results have the same path, a file exists without `force`, a folder is not writable, or the
+ *   format is unknown
  */
 export async function planOutputs(
   names: readonly string[],
-  { output, force }: Pick<ResultOptions, 'output' | 'force'>,
+  { output, force, json, open }: Pick<ResultOptions, 'output' | 'force' | 'json' | 'open'>,
 ): Promise<string[]> {
+  if (output === stdoutPath) {
+    requireFreeStdout(names.length, json === true || open === true);
+    return [stdoutPath];
+  }
   const { paths, folder } = await outputPaths(names, output);
   const indexes = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
@@ -73,6 +98,14 @@ export async function planOutputs(
     throw error;
   }
   return paths;
+}
+
+function requireFreeStdout(results: number, isUsed: boolean): void {
+  if (results > 1) throw new UsageError(`-o - writes one model to stdout, not ${results}. Pass a folder with -o`);
+  if (isUsed) throw new UsageError('-o - writes the model to stdout, so it excludes --json and --open');
+  if (process.stdout.isTTY) {
+    throw new UsageError('-o - writes the model to stdout, which is a terminal. Redirect it, as in -o - > model.glb');
+  }
 }
 
 /** Writes a test file. Permission bits are not sufficient: they do not apply to root, or cover read-only and full disks. */
@@ -102,14 +135,18 @@ async function outputPaths(names: readonly string[], output: string | undefined)
   if (names.length > 1 && isFolder === false) {
     throw new UsageError(`${output} is a file, but there are ${names.length} results. Pass a folder with -o`);
   }
-  if (names.length > 1 && isFolder === undefined && /\.glb$/i.test(output)) {
+  if (names.length > 1 && isFolder === undefined && /\.(glb|obj|stl|usdz|ply)$/i.test(output)) {
     const folder = output.slice(0, -extname(output).length);
     throw new UsageError(
       `${output} is the name of one file, but there are ${names.length} results. Pass a folder with -o, such as ${folder}`,
     );
   }
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || isFolder === true;
-  if (!wantsFolder) return { paths: [output] };
+  if (!wantsFolder) {
+    // A thumbnail has no other format.
+    if (names[0]?.endsWith('.glb')) formatOf(output);
+    return { paths: [output] };
+  }
   return { paths: names.map((name) => join(output, basename(name))), folder: output };
 }
 
@@ -173,5 +210,5 @@ async function linkNew(draft: string, path: string): Promise<void> {
 
 const isExistsError = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'EEXIST';
 
-const existsError = (path: string) =>
-  new UsageError(`${path} already exists. Overwrite it with --force, or write to another path with -o`);
+export const existsError = (path: string) =>
+  new UsageError(`${path} already exists. Overwrite it with --force, or choose another path`);

@@ -1,0 +1,49 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
+import type { DecodeTexture } from '@gen3d/engine/convert';
+import { UsageError } from '../exit/failure.js';
+import { print } from '../terminal/terminal.js';
+import { existsError, formatOf, stdoutPath, writeOutput } from './output-file.js';
+
+/**
+ * Writes a model: to stdout for `-`, otherwise in the format of the path's extension. An OBJ gets its MTL and its texture
+ * next to it.
+ *
+ * @throws {UsageError} if a file exists and `force` is not set, or the GLB cannot be converted
+ */
+export async function writeModel(path: string, glb: Uint8Array, force = false): Promise<void> {
+  if (path === stdoutPath) {
+    await new Promise<void>((resolve) => process.stdout.write(glb, () => resolve()));
+    return;
+  }
+  const files = await convertedFiles(path, glb);
+  const existing = files.find((file) => !force && existsSync(file.path));
+  if (existing) throw existsError(existing.path);
+  for (const file of files) await writeOutput(file.path, file.bytes, force);
+}
+
+/** Prints the path of a written model, unless stdout has the model itself. */
+export function printModelPath(path: string): void {
+  if (path !== stdoutPath) print(path);
+}
+
+async function convertedFiles(path: string, glb: Uint8Array): Promise<{ path: string; bytes: Uint8Array }[]> {
+  const format = formatOf(path);
+  if (format === 'glb') return [{ path, bytes: glb }];
+  const { ConversionError, convertModel } = await import('@gen3d/engine/convert');
+  const name = basename(path, extname(path));
+  const [main, ...others] = await convertModel(glb, format, { name, decodeTexture }).catch((error: unknown) => {
+    throw error instanceof ConversionError ? new UsageError(error.message, { cause: error }) : error;
+  });
+  // The name as given: its extension may be in capitals.
+  return [
+    { path, bytes: main!.bytes },
+    ...others.map((file) => ({ path: join(dirname(path), file.name), bytes: file.bytes })),
+  ];
+}
+
+const decodeTexture: DecodeTexture = async (bytes) => {
+  const { default: sharp } = await import('sharp');
+  const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  return { width: info.width, height: info.height, data };
+};
