@@ -1,6 +1,7 @@
 import type { Argument, Command, Option } from 'commander';
 import { exitCode } from '../../packages/cli/src/exit/failure.js';
 import { completeProgram } from '../../packages/cli/src/program.js';
+import { describeArgument, describeCommand, describeOption } from '../../packages/cli/src/terminal/help.js';
 import { code, page, table } from './write-markdown.js';
 
 const exitCodes: Record<keyof typeof exitCode, string> = {
@@ -38,16 +39,15 @@ const isHidden = (command: Command) => (command as Command & { _hidden?: boolean
 
 function sectionsOf(command: Command, level: number): string[] {
   const subcommands = listed(command);
-  const description = command.description() || command.summary();
   return [
     `${'#'.repeat(level)} ${nameOf(command)}`,
-    ...sentences(description),
+    ...sentences(describeCommand(command)),
     ...(subcommands.length > 0 ? [] : [code(usage(command))]),
     ...(command.registeredArguments.some(({ description }) => description)
       ? [
           table(
             ['Argument', 'Meaning'],
-            command.registeredArguments.map((one) => [code(argument(one)), one.description + choicesOf(one)]),
+            command.registeredArguments.map((one) => [code(argument(one)), describeArgument(one)]),
           ),
         ]
       : []),
@@ -72,14 +72,11 @@ function argument(one: Argument): string {
 
 const optionsOf = (command: Command): readonly Option[] => command.options.filter((option) => !option.hidden);
 
-const choicesOf = ({ argChoices }: { argChoices?: string[] }) => (argChoices ? `: ${argChoices.join(', ')}` : '');
-
 function optionTable(command: Command): string {
-  const rows = optionsOf(command).map((option) => {
-    const byDefault = option.defaultValue === undefined ? '' : `; default: ${String(option.defaultValue)}`;
-    return [code(option.flags), `${option.description}${choicesOf(option)}${byDefault}`];
-  });
-  return table(['Option', 'Meaning'], rows);
+  return table(
+    ['Option', 'Meaning'],
+    optionsOf(command).map((option) => [code(option.flags), describeOption(option)]),
+  );
 }
 
 /** A description as Markdown. Indented lines are commands, and become a code block. */
@@ -87,9 +84,5 @@ function sentences(text: string): string[] {
   const lines = text.trim().split('\n');
   const prose = lines.filter((line) => !line.startsWith('  ')).join('\n');
   const commands = lines.filter((line) => line.startsWith('  ')).map((line) => line.slice(2));
-  const capital = prose.slice(0, 1).toUpperCase() + prose.slice(1);
-  return [
-    prose === '' || /[.!?:]$/.test(prose) ? capital : `${capital}.`,
-    ...(commands.length > 0 ? [`\`\`\`text\n${commands.join('\n')}\n\`\`\``] : []),
-  ];
+  return [prose, ...(commands.length > 0 ? [`\`\`\`text\n${commands.join('\n')}\n\`\`\``] : [])];
 }

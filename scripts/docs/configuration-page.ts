@@ -10,10 +10,10 @@ export function configurationPage(): string {
     'A flag overrides a variable, which overrides the file, which overrides the choice of `gen3d models use`, which overrides the default. An invalid value, or an unknown key in the file, stops the start with a message that names the setting.',
     table(
       ['Flag', 'Variable', 'Default', 'Meaning'],
-      settings.map(({ flag, variable, description, choices, defaultValue }) => [
+      settings.map(({ flag, variable, description, choices, defaultText }) => [
         flag ? code(flag) : '',
         code(variable),
-        defaultValue === undefined ? '' : code(written(defaultValue)),
+        defaultText === undefined ? '' : code(defaultText),
         choices ? `${description} (${choices.map(code).join(', ')})` : placeholders(description),
       ]),
     ),
@@ -42,17 +42,6 @@ const dataDir = (platform: NodeJS.Platform) => defaultDataDir({}, platform).repl
 
 /** Keeps Markdown from turning `http://HOST:PORT` into a link. */
 const placeholders = (text: string) => text.replace(/https?:\/\/[A-Z]\S*/g, code);
-
-/** In the form in which a flag or a variable takes it. */
-function written(value: unknown): string {
-  if (Array.isArray(value)) return value.join(',');
-  if (isRate(value)) return `${value.perSecond}:${value.burst}`;
-  if (typeof value === 'object') return JSON.stringify(value);
-  return String(value);
-}
-
-const isRate = (value: unknown): value is { perSecond: number; burst: number } =>
-  typeof value === 'object' && value !== null && 'perSecond' in value && 'burst' in value;
 
 const example = {
   host: '0.0.0.0',

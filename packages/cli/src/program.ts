@@ -14,11 +14,12 @@ import { addLogin } from './commands/login.js';
 import { addLogout } from './commands/logout.js';
 import { addMcp } from './commands/mcp.js';
 import { addModels } from './commands/models.js';
-import { addServe } from './commands/serve.js';
+import { addServe } from './commands/serve/serve.js';
 import { addWatch } from './commands/watch.js';
 import { addWebhook } from './commands/webhook/webhook.js';
 import { addWorker } from './commands/worker.js';
 import { addServerOptions } from './server-options.js';
+import { helpConfiguration } from './terminal/help.js';
 
 const data = ['dataDir', 'database'] as const;
 const bundles = ['dataDir', 'bundle', 'matte', 'device'] as const;
@@ -35,6 +36,7 @@ const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>
     'host',
     'metricsPort',
     'logFormat',
+    'logLevel',
   ],
   admin: data,
   models: bundles,
@@ -54,7 +56,7 @@ export function program(): Command {
     .version(packageJson.version)
     .option('--base-url <url>', 'URL of the server (GEN3D_BASE_URL)')
     .option('--api-key <key>', 'API key for the server (GEN3D_API_KEY)')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp(helpConfiguration)
     .showHelpAfterError('For help, run `gen3d --help` or `gen3d COMMAND --help`.')
     .configureOutput({ outputError: (text, write) => write(withFileHint(text)) })
     .exitOverride();

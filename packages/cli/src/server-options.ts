@@ -15,12 +15,15 @@ const placeholders: Partial<Record<Key, string>> = {
   assetsUrl: 'url',
   assets: 'dir',
   workers: 'number',
-  bundle: 'name',
-  matte: 'name',
-  device: 'auto|cpu|webgpu|cuda|coreml|dml',
+  bundle: 'bundle',
+  matte: 'matte',
+  device: 'device',
   rateLimit: 'rate:burst',
   maxOpenJobs: 'number',
-  logFormat: 'pretty|json',
+  preparations: 'number',
+  database: 'url',
+  logFormat: 'format',
+  logLevel: 'level',
 };
 
 /**
@@ -29,10 +32,13 @@ const placeholders: Partial<Record<Key, string>> = {
  */
 export async function addServerOptions(command: Command, keys?: readonly Key[]): Promise<void> {
   const { settings } = await import('@gen3d/server');
-  for (const { key, flag, variable, description } of settings) {
+  for (const { key, flag, variable, description, choices, defaultText } of settings) {
     if (flag === undefined || (keys && !keys.includes(key))) continue;
     const value = switches.has(key) ? '' : ` <${placeholders[key] ?? 'value'}>`;
-    command.addOption(new Option(`${flag}${value}`, `${description} (${variable})`));
+    const option = new Option(`${flag}${value}`, `${description} (${variable})`);
+    // Only for the help: the value stays undefined, because a variable or the config file may override the default.
+    if (value !== '') option.default(undefined, defaultText);
+    command.addOption(choices ? option.choices(choices) : option);
   }
   command.option('--config <file>', 'JSON file with these settings (GEN3D_CONFIG)');
 }

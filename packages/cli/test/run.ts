@@ -33,8 +33,10 @@ export function testFolder() {
   });
 
   const path = (...names: string[]) => join(folder, ...names);
-  const start = (args: readonly string[], env: Record<string, string> = {}) => {
-    const child = spawn(process.execPath, [bin, ...args], { cwd: folder, env: { ...environment(), ...env } });
+  /** Starts a program, `gen3d` unless another one is given. */
+  const start = (args: readonly string[], env: Record<string, string> = {}, program?: string) => {
+    const command = program === undefined ? [bin, ...args] : args;
+    const child = spawn(program ?? process.execPath, command, { cwd: folder, env: { ...environment(), ...env } });
     children.push(child);
     return child;
   };
@@ -57,8 +59,7 @@ export function testFolder() {
 
   /** Runs another program until it exits, with the same environment. */
   const run = async (program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Result> => {
-    const child = spawn(program, args, { cwd: folder, env: { ...environment(), ...env } });
-    children.push(child);
+    const child = start(args, env, program);
     child.stdin.end();
     return result(child);
   };

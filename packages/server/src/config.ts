@@ -97,7 +97,9 @@ const Config = z.strictObject({
     .describe(
       'Separate port for /healthz and /metrics. Without it, a worker serves neither; with it, a server serves /metrics only there',
     ),
-  dataDir: folder.describe('Folder for the database, the stored inputs and the server key'),
+  dataDir: folder.describe(
+    "Folder for the database, the stored inputs and the server key; default: ~/.local/share/gen3d, or the platform's folder for application data",
+  ),
   publicUrl: baseUrl.optional().describe('URL at which clients reach this server; default: http://HOST:PORT'),
   assetsUrl: baseUrl.optional().describe('URL at which clients reach the assets; default: PUBLIC_URL/assets'),
   database: z
@@ -156,6 +158,10 @@ const Config = z.strictObject({
     .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),
   noTestKey: flag.default(false).describe('Turn the public test key off'),
   logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty in a terminal, else json'),
+  logLevel: z
+    .enum(['debug', 'info', 'warn', 'error'])
+    .default('info')
+    .describe('What to log; with the format pretty, info is one line per job, and debug adds requests'),
 
   rates: rates.optional().describe('USD per second of inference by serving instance; default: 0 for this machine'),
   instance: z
@@ -248,13 +254,22 @@ export interface Setting {
   description: string;
   /** The allowed values, if they are a list. */
   choices?: readonly string[];
-  /** Absent if the description explains the default. */
-  defaultValue?: unknown;
+  /** The default as a flag or a variable takes it. Absent if the description explains it. */
+  defaultText?: string;
 }
 
 const separateWords = (key: string, separator: string) =>
   key.replace(/[A-Z]/g, (letter) => separator + letter.toLowerCase());
 const variableOf = (key: string) => `GEN3D_${separateWords(key, '_').toUpperCase()}`;
+
+function written(value: unknown): string {
+  if (Array.isArray(value)) return value.join(',');
+  if (isRateLimit(value)) return `${value.perSecond}:${value.burst}`;
+  return String(value);
+}
+
+const isRateLimit = (value: unknown): value is { perSecond: number; burst: number } =>
+  typeof value === 'object' && value !== null && 'perSecond' in value && 'burst' in value;
 
 /** Every setting in the order of the help, for `--help` and docs/configuration.md. */
 export const settings: readonly Setting[] = (Object.keys(Config.shape) as SettingKey[]).map((key) => {
@@ -266,7 +281,7 @@ export const settings: readonly Setting[] = (Object.keys(Config.shape) as Settin
     variable: variableOf(key),
     description: schema.description ?? '',
     ...(inner instanceof z.ZodEnum && { choices: inner.options.map(String) }),
-    ...(schema instanceof z.ZodDefault && { defaultValue: schema.def.defaultValue }),
+    ...(schema instanceof z.ZodDefault && { defaultText: written(schema.def.defaultValue) }),
   };
 });
 

@@ -6,7 +6,7 @@ export {
   openAdmin,
 } from './admin.js';
 export { AdminError, ConfigError } from './base/errors.js';
-export { createLog } from './base/log.js';
+export { createLog, isLogForPeople } from './base/log.js';
 export { type BundleChoice, chooseBundles } from './chosen-bundles.js';
 export { type Config, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
 export { sqliteLibrary } from './data/db/sqlite-connection.js';

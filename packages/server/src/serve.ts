@@ -45,13 +45,12 @@ import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
 import { BundleManager } from './work/bundles/bundle-manager.js';
 import { startHousekeeping } from './work/housekeeping.js';
+import type { RunnerDevice } from './work/processes/child.js';
 import { slotsOf, thisMachine } from './work/runner/capacity.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
 export interface Output {
   write(text: string): unknown;
-  /** True for a terminal, false for a log. */
-  isTTY?: boolean;
 }
 
 export interface ServeOptions {
@@ -59,8 +58,6 @@ export interface ServeOptions {
   log?: Logger;
   /** Gets the ready line. */
   stdout?: Output;
-  /** Gets the first API key, which is shown only once. */
-  stderr?: Output;
   /** Resolves the settings again after `gen3d models use`. Without it, the server keeps its bundles. */
   reloadConfig?: () => Config;
   /** Folder of the test key's model.glb and thumbnail.jpg. Default: the sample that gen3d ships. */
@@ -71,8 +68,12 @@ export interface Server {
   /** The public URL, or http://HOST:PORT. */
   url: string;
   port: number;
-  /** The account that this start created, if it was the first with this database. */
+  /** The account that this start created, if it was the first with this database. Its key is not shown again. */
   bootstrap?: Bootstrap;
+  /** Undefined without runners. */
+  device?: RunnerDevice | undefined;
+  /** A link that signs in one browser as the operator. It works once, within an hour. */
+  signInLink(): Promise<string>;
   /** Stops accepting requests, gives running inferences `graceMs` (30 s) to finish, hands back the other jobs, and exits. */
   close(options?: { graceMs?: number }): Promise<void>;
 }
@@ -96,13 +97,7 @@ async function openSandbox(
  * @throws {RunnerStartError} when the engine cannot be opened; a system error when the port is not available
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
-  const {
-    log = createLog(config),
-    stdout = process.stdout,
-    stderr = process.stderr,
-    reloadConfig,
-    sampleFolder,
-  } = options;
+  const { log = createLog(config), stdout = process.stdout, reloadConfig, sampleFolder } = options;
   for (const warning of unknownVariables()) log.warn(warning);
   const store = await openStore(config, log);
   const { db, dirs, keys, files, serverKey } = store;
@@ -231,7 +226,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     if (config.workers > 0) await warnOfMissingMatte(config, log);
     if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
     // Without configured rates, the only instance is this machine's device, at rate 0.
-    const instance = config.instance ?? device;
+    const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) rates = { [instance]: 0 };
     await delivery.start();
     listener?.start();
@@ -243,19 +238,9 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
     // The last step, because a failed start must not create a key that is never shown.
     const first = await bootstrap(db, keys, config, currentTime(db));
-    if (first?.generated) {
-      stderr.write(`Created the account "default". Its API key, shown only once: ${first.apiKey}\n`);
-    }
-    if (first) {
-      // In a log, the link would give its readers access to the dashboard.
-      stderr.write(
-        stderr.isTTY
-          ? `To open the dashboard as the operator, use this link once, within an hour: ${url}${signInPath(await dashboardTokens.issueLink())}\n`
-          : 'To open the dashboard as the operator: gen3d admin sign-in-link\n',
-      );
-    }
     stdout.write(`gen3d is listening on ${address}\n`);
-    return { url, port, ...(first ? { bootstrap: first } : {}), close };
+    const signInLink = async () => url + signInPath(await dashboardTokens.issueLink());
+    return { url, port, ...(first ? { bootstrap: first } : {}), device, signInLink, close };
   } catch (error) {
     await close({ graceMs: 0 });
     throw error;

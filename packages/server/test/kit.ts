@@ -189,7 +189,6 @@ export async function startServer(
     log: silent,
     reloadConfig,
     stdout: { write: (text) => (stdout += text) },
-    stderr: { write: () => {} },
     ...options,
   });
   let open = true;

@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
+import { inheritedOptions } from '../terminal/help.js';
 
 /** The possible values of an argument or option: unknown to the shell, files, folders, or one of these words. */
 export type Value = 'unknown' | 'files' | 'folders' | readonly string[];
@@ -30,7 +31,7 @@ export function syntaxOf(command: Command, path: readonly string[] = []): Comman
   const syntax: CommandSyntax = {
     path,
     description: help.subcommandDescription(command),
-    options: [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)].map(optionSyntax),
+    options: [...help.visibleOptions(command), ...inheritedOptions(command)].map(optionSyntax),
     subcommands: subcommands.map((subcommand) => ({
       name: subcommand.name(),
       description: help.subcommandDescription(subcommand),

@@ -1,12 +1,42 @@
 import pino, { type Logger } from 'pino';
 import pretty from 'pino-pretty';
 
+interface LogSettings {
+  logFormat?: 'pretty' | 'json' | undefined;
+  logLevel?: string | undefined;
+}
+
+/** Whether the log is read by a person instead of a program. */
+export const isLogForPeople = ({ logFormat }: LogSettings): boolean =>
+  logFormat === undefined ? process.stderr.isTTY : logFormat === 'pretty';
+
+/** The level of records that only programs read: people get one line per job. */
+export const routineLevel = (settings: LogSettings): 'debug' | 'info' => (isLogForPeople(settings) ? 'debug' : 'info');
+
 /** Logs go to stderr, because stdout is for results. They never contain keys, secrets or bodies. */
-export function createLog({ logFormat }: { logFormat?: 'pretty' | 'json' | undefined }, level = 'info'): Logger {
-  const format = logFormat ?? (process.stderr.isTTY ? 'pretty' : 'json');
-  const destination =
-    format === 'pretty'
-      ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
-      : pino.destination({ fd: 2, sync: true });
+export function createLog(settings: LogSettings, level = settings.logLevel ?? 'info'): Logger {
+  const destination = isLogForPeople(settings)
+    ? pretty({
+        destination: 2,
+        sync: true,
+        singleLine: true,
+        translateTime: 'SYS:HH:MM:ss',
+        messageFormat: (record, messageKey) => sentence(record, String(record[messageKey])),
+        ignore: ['pid', 'hostname', ...inSentence, ...(level === 'debug' ? [] : forPrograms)].join(),
+      })
+    : pino.destination({ fd: 2, sync: true });
   return pino({ level, base: null }, destination);
+}
+
+const inSentence = ['jobId', 'inferenceMs', 'code', 'reason', 'detail'];
+const forPrograms = ['runner', 'preparer', 'attempt', 'trace_id', 'bundle'];
+
+/** A record's message with the fields that people look for, such as `job succeeded: 01M8…, 5.8 s of inference`. */
+function sentence({ jobId, inferenceMs, code, reason, detail }: Record<string, unknown>, message: string): string {
+  const time = typeof inferenceMs === 'number' ? `${(inferenceMs / 1000).toFixed(1)} s of inference` : undefined;
+  const cause = String(detail ?? '').includes(String(reason)) ? '' : detail;
+  const facts = [jobId, time, code, reason, cause].filter(Boolean);
+  const text = facts.length > 0 ? `${message}: ${facts.join(', ')}` : message;
+  // Ids in requests may contain escape sequences.
+  return text.replace(/\p{Cc}+/gu, ' ');
 }

@@ -1,5 +1,6 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
+import { routineLevel } from '../base/log.js';
 import { dashboard } from './dashboard/dashboard.js';
 import { docs, openApi } from './docs.js';
 import { assetRoutes, movedAssetRoutes } from './http/assets.js';
@@ -31,7 +32,7 @@ export function createApp(services: Services): Express {
   app.disable('etag');
   app.set('query parser', 'simple');
 
-  app.use(requestLog(log, metrics));
+  app.use(requestLog(log, metrics, { requestLevel: routineLevel(config) }));
   app.use(closeUnreadBodies(unreadBodyGraceMs));
   // Responses are data, which browsers must not execute, frame or sniff.
   app.use(

@@ -13,8 +13,7 @@ export interface RunningServer extends Server {
 /** Starts a server without runners. Unlike with `startServer`, it may use SQLite or PostgreSQL in the same test. */
 export async function serveFrom(settings: Record<string, unknown>, apiKey = ''): Promise<RunningServer> {
   const config = loadConfig({}, {}, { port: 0, workers: 0, rateLimit: 'off', ...settings });
-  const nowhere = { write: () => {} };
-  const server = await serve(config, { log: silent, stdout: nowhere, stderr: nowhere });
+  const server = await serve(config, { log: silent, stdout: { write: () => {} } });
   let open = true;
   const close: Server['close'] = async () => {
     if (open) await server.close({ graceMs: 0 });

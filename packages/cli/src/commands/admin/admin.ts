@@ -88,7 +88,8 @@ async function urlOf(dataDir: string): Promise<string | undefined> {
 function addAccounts(account: Command): void {
   account
     .command('create')
-    .argument('<name>')
+    .summary('create an account')
+    .argument('<name>', 'its name')
     .option('--balance <usd>', 'the initial balance', usd, 0)
     .action((name: string, options: { balance: number }, command: Command) =>
       administer(command, async (admin, json) => {
@@ -99,20 +100,23 @@ function addAccounts(account: Command): void {
         say(`To create an API key: gen3d admin key create ${created.account_id}`);
       }),
     );
-  account.command('list').action((_: unknown, command: Command) =>
-    administer(command, async (admin, json) => {
-      const accounts = await admin.listAccounts();
-      if (json) return printJson(accounts);
-      printRows(
-        accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name]),
-        'There are no accounts. To create one: gen3d admin account create NAME',
-      );
-    }),
-  );
+  account
+    .command('list')
+    .summary('list all accounts')
+    .action((_: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const accounts = await admin.listAccounts();
+        if (json) return printJson(accounts);
+        printRows(
+          accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name]),
+          'There are no accounts. To create one: gen3d admin account create NAME',
+        );
+      }),
+    );
   account
     .command('credit')
     .summary('add credit; a negative amount subtracts')
-    .argument('<account-id>')
+    .argument('<account-id>', 'the id of the account')
     .argument('<usd>', 'an amount in USD', usd)
     .action((id: string, amount: number, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
@@ -127,7 +131,7 @@ function addKeys(key: Command): void {
   key
     .command('create')
     .summary('create a key, which is shown only once')
-    .argument('<account-id>')
+    .argument('<account-id>', 'the id of the account')
     .option('--name <name>', 'a name for lists of keys')
     .action((id: string, { name }: { name?: string }, command: Command) =>
       administer(command, async (admin, json) => {
@@ -139,7 +143,8 @@ function addKeys(key: Command): void {
     );
   key
     .command('list')
-    .argument('[account-id]')
+    .summary('list keys, without their secrets')
+    .argument('[account-id]', 'the id of an account; default: all accounts')
     .action((id: string | undefined, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         const keys = await admin.listKeys(id);
@@ -156,7 +161,8 @@ function addKeys(key: Command): void {
     );
   key
     .command('revoke')
-    .argument('<key-id>')
+    .summary('revoke a key immediately')
+    .argument('<key-id>', 'the id of the key')
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         await admin.revokeKey(id);
@@ -170,7 +176,7 @@ function addJobs(job: Command): void {
   job
     .command('cancel')
     .summary('cancel a job before inference')
-    .argument('<job-id>')
+    .argument('<job-id>', 'the id of the job')
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         await admin.cancelJob(id);
@@ -181,25 +187,28 @@ function addJobs(job: Command): void {
 }
 
 function addDeadLetters(deadLetter: Command): void {
-  deadLetter.command('list').action((_: unknown, command: Command) =>
-    administer(command, async (admin, json) => {
-      const letters = await admin.listDeadLetters();
-      if (json) return printJson(letters);
-      const rows = letters.map(({ event_id, account_id, event, task_id, dead_at, last_failure }) => [
-        event_id,
-        dead_at,
-        account_id,
-        event,
-        task_id ?? '',
-        last_failure ?? '',
-      ]);
-      printRows(rows, 'There are no dead letters');
-    }),
-  );
+  deadLetter
+    .command('list')
+    .summary('list deliveries that failed after all retries')
+    .action((_: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const letters = await admin.listDeadLetters();
+        if (json) return printJson(letters);
+        const rows = letters.map(({ event_id, account_id, event, task_id, dead_at, last_failure }) => [
+          event_id,
+          dead_at,
+          account_id,
+          event,
+          task_id ?? '',
+          last_failure ?? '',
+        ]);
+        printRows(rows, 'There are no dead letters');
+      }),
+    );
   deadLetter
     .command('replay')
     .summary('deliver again')
-    .argument('[event-id]')
+    .argument('[event-id]', 'the id of one dead letter')
     .option('--since <time>', 'all dead letters since this ISO 8601 time', time)
     .action((eventId: string | undefined, { since }: { since?: Date }, command: Command) => {
       if ((eventId === undefined) === (since === undefined)) {

@@ -22,6 +22,9 @@ interface SelfTest {
   readonly difference?: number | null;
 }
 
+/** The model of the CPU, and how many cores this process may use. */
+export const cpuName = () => `${cpus()[0]?.model.trim() || process.arch}, ${availableParallelism()} cores`;
+
 /**
  * Tests all providers with the configured bundles, and caches the results for the server. Skips bundles that cannot be
  * loaded, which are reported separately.
@@ -44,8 +47,7 @@ export async function findDevices(config: Config): Promise<FoundDevice[]> {
     const { reply } = await probe({ type: 'time', provider: 'cpu', directory: reconstruction.directory });
     if (reply.type === 'timed') tests.push({ bundle: reconstruction.manifest.name, ms: reply.ms });
   }
-  const name = `${cpus()[0]?.model.trim() || process.arch}, ${availableParallelism()} cores`;
-  found.push({ provider: 'cpu', adapter: { name }, tests });
+  found.push({ provider: 'cpu', adapter: { name: cpuName() }, tests });
   const automatic = found.find(({ problem }) => problem === undefined);
   return found.map((device) => ({ ...device, takenByAuto: device === automatic }));
 }

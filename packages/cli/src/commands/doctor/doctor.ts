@@ -22,7 +22,7 @@ const recommendedMemory = 4 * 1024 ** 3;
 export function addDoctor(program: Command): void {
   program
     .command('doctor')
-    .summary('check this machine: installation, devices, bundles, licenses')
+    .summary('check installation, devices, bundles and licenses')
     .description(
       'Check this machine: whether gen3d is installed completely, which devices can run the networks, and which bundles are installed under which licenses.',
     )

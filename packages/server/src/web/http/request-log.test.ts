@@ -12,7 +12,7 @@ test('a flood of rejected requests is two log lines per status, and each accepte
   const lines: Record<string, unknown>[] = [];
   const log = pino({ base: null }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const app = express();
-  app.use(requestLog(log, new Metrics(await temporaryDatabase(), temporaryFolder()), 1_000));
+  app.use(requestLog(log, new Metrics(await temporaryDatabase(), temporaryFolder()), { summaryMs: 1_000 }));
   app.post('/forbidden', (_request, response) => void response.status(403).end());
   app.use((_request, response, next) => {
     response.locals.caller = { accountId: 'one', sandbox: false };

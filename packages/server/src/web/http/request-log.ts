@@ -64,7 +64,11 @@ class Rejections {
  * bodies. Rejected requests, which anyone can send, get one line per status and `summaryMs`, and one line with the
  * number of the others.
  */
-export function requestLog(log: Logger, metrics: Metrics, summaryMs = 60_000): RequestHandler {
+export function requestLog(
+  log: Logger,
+  metrics: Metrics,
+  { summaryMs = 60_000, requestLevel = 'info' }: { summaryMs?: number; requestLevel?: 'debug' | 'info' } = {},
+): RequestHandler {
   const rejections = new Rejections(log, summaryMs);
   return (request, response, next) => {
     const startedAt = performance.now();
@@ -84,7 +88,7 @@ export function requestLog(log: Logger, metrics: Metrics, summaryMs = 60_000): R
       const isRejected = status === 429 || (caller === undefined && status >= 400 && status < 500);
       if (isRejected && !rejections.isFirst(status)) return;
       // Successful polls would hide everything else, and anyone can send preflights.
-      const level = /^(GET|HEAD|OPTIONS)$/.test(method) && status < 400 ? 'debug' : 'info';
+      const level = /^(GET|HEAD|OPTIONS)$/.test(method) && status < 400 ? 'debug' : requestLevel;
       if (!log.isLevelEnabled(level)) return;
       log[level](
         {

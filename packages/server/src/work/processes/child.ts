@@ -15,6 +15,13 @@ export interface ChildKind {
   readonly onMessage: (child: Child, message: Exclude<FromChild, { type: 'ready' | 'failed' }>) => void;
 }
 
+/** The device on which a runner runs the networks. */
+export interface RunnerDevice {
+  readonly provider: string;
+  /** The name of the GPU. Undefined for the CPU. */
+  readonly adapter?: string | undefined;
+}
+
 /** How a process ended. */
 export interface ChildEnd {
   readonly code: number | null;
@@ -36,7 +43,7 @@ export class Child {
   readonly ended: Promise<ChildEnd>;
   ready = false;
   /** Undefined until a runner is ready. A preparer has no device. */
-  device: string | undefined;
+  device: RunnerDevice | undefined;
   /** Why it ended before it was ready. */
   problem: string;
   /** True once it has done useful work. */
@@ -60,7 +67,8 @@ export class Child {
     child.on('message', (message: FromChild) => {
       if (message.type === 'ready') {
         this.ready = true;
-        this.device = message.device;
+        const { device, adapter } = message;
+        this.device = device === undefined ? undefined : { provider: device, adapter };
         onReady(this);
       } else if (message.type === 'failed') {
         this.problem = message.message;

@@ -24,8 +24,8 @@ export type ToChild =
 
 /** Messages from a runner or preparer process to the supervisor. They only save time, as the database has the state. */
 export type FromChild =
-  /** A preparer has no device. */
-  | { type: 'ready'; device?: string }
+  /** A preparer has no device, and a CPU no adapter. */
+  | { type: 'ready'; device?: string; adapter?: string | undefined }
   /** The engine cannot be opened. A restart does not help until the cause is fixed. */
   | { type: 'failed'; message: string }
   /** The CPU replaces a device that failed in this process or in the previous one. */

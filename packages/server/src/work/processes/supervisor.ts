@@ -1,9 +1,10 @@
 import { createRequire } from 'node:module';
 import type { Logger } from 'pino';
 import { withoutSettings } from '../../base/environment.js';
+import { routineLevel } from '../../base/log.js';
 import type { ChosenBundles, Config } from '../../config.js';
 import { whyFailed } from '../../data/db/unavailable.js';
-import { Child, type ChildEnd, type ChildKind } from './child.js';
+import { Child, type ChildEnd, type ChildKind, type RunnerDevice } from './child.js';
 import type { JobMessage, ToChild } from './messages.js';
 
 /** Resolved by package name, which works from the built package and from the sources. */
@@ -52,6 +53,7 @@ export class Supervisor {
   /** The bundles to return to if a runner cannot open the new ones. */
   #previousBundles: ChosenBundles | undefined;
   #bundleProblem: string | null = null;
+  #started = false;
   #draining = false;
 
   constructor(options: SupervisorOptions) {
@@ -69,11 +71,12 @@ export class Supervisor {
    * Starts all processes. Resolves with the device when every runner is ready, or undefined if there are no runners.
    * @throws {RunnerStartError} when a process cannot be started
    */
-  async start(): Promise<string | undefined> {
+  async start(): Promise<RunnerDevice | undefined> {
     const { workers } = this.#options.config;
     if (workers === 0) return undefined;
     const runners = Array.from({ length: workers }, () => this.#spawn(this.#runnerKind(), firstPauseMs));
     const [device] = await Promise.all([...runners, this.#spawn(this.#preparerKind(), firstPauseMs)]);
+    this.#started = true;
     return device;
   }
 
@@ -210,11 +213,12 @@ export class Supervisor {
   }
 
   /** Resolves when the process is ready, with the device of a runner. Rejects when the process ends before that. */
-  #spawn(kind: ChildKind, pauseMs: number): Promise<string | undefined> {
-    const { log } = this.#options;
+  #spawn(kind: ChildKind, pauseMs: number): Promise<RunnerDevice | undefined> {
+    const { config, log } = this.#options;
     return new Promise((resolve, reject) => {
       const child = new Child(kind, ({ id, pid, device }) => {
-        log.info({ [kind.name]: id, pid, device }, `${kind.name} is ready`);
+        const level = this.#started ? 'info' : routineLevel(config);
+        log[level]({ [kind.name]: id, pid, device: device?.provider }, `${kind.name} is ready`);
         resolve(device);
         // The process was not listening yet when an earlier drain was sent.
         if (this.#draining) child.send({ type: 'drain', graceMs: 0 });

@@ -1,7 +1,7 @@
 /** The runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { hostname } from 'node:os';
 import type { EnginePool } from '@gen3d/engine';
-import { createLog } from '../../base/log.js';
+import { createLog, routineLevel } from '../../base/log.js';
 import { version } from '../../base/version.js';
 import { rateOf } from '../../data/accounts/rates.js';
 import { openDatabase } from '../../data/db/open.js';
@@ -121,8 +121,8 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
     if (message.type === 'drain') working.drain(message.graceMs);
   });
   const { provider, adapter, passedOver } = engine.chosen;
-  const problems = Object.fromEntries(passedOver.map((report) => [report.provider, report.problem]));
-  log.info({ device: provider, adapter: adapter?.name, passedOver: problems }, 'device chosen');
+  log[routineLevel(config)]({ device: provider, adapter: adapter?.name }, 'device chosen');
+  for (const { provider, problem } of passedOver) log.debug({ device: provider, problem }, 'device passed over');
   const describe = () => ({
     host: hostname(),
     pid: process.pid,
@@ -133,7 +133,7 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
     adapter: (fellBack ? undefined : adapter?.name) ?? null,
   });
   const depart = await keepAnnounced(db, id, describe, leaseSeconds * 1_000, log);
-  notifyParent({ type: 'ready', device: provider });
+  notifyParent({ type: 'ready', device: provider, adapter: adapter?.name });
   const idle = await working.run();
   await depart();
   // Freeing the networks during an inference could crash the process.

@@ -1,14 +1,12 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
-import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import { bundleOffers } from '../bundles/bundle-offers.js';
-import { healthOf } from '../connection/client.js';
-import { emptyProfile, profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
-import { explainPort, UsageError } from '../exit/failure.js';
-import { aborted, exitSoon, interruptible } from '../exit/interruption.js';
-import { configReader, serverConfig } from '../server-options.js';
-import { shellWord } from '../terminal/format.js';
-import { isInteractive, paint, say } from '../terminal/terminal.js';
+import { healthOf } from '../../connection/client.js';
+import { emptyProfile, readProfile, withServer, writeProfile } from '../../connection/profile.js';
+import { explainPort, UsageError } from '../../exit/failure.js';
+import { aborted, exitSoon, interruptible } from '../../exit/interruption.js';
+import { configReader, serverConfig } from '../../server-options.js';
+import { say } from '../../terminal/terminal.js';
+import { banner, firstStartLines } from './banner.js';
 
 export function addServe(program: Command): void {
   program
@@ -25,7 +23,7 @@ async function serve(command: Command): Promise<void> {
   const config = await serverConfig(command);
   // On PostgreSQL, any number of servers may share a data directory.
   if (config.database === 'sqlite') await requireUnserved(config.dataDir);
-  const { serve: start } = await import('@gen3d/server');
+  const { isLogForPeople, serve: start } = await import('@gen3d/server');
   await interruptible(async (signal) => {
     let readyLine = '';
     const stdout = { write: (line: string) => (readyLine += line) };
@@ -34,27 +32,18 @@ async function serve(command: Command): Promise<void> {
       throw explainPort(error, config.port, 'gen3d serve');
     });
     // Before the ready line, because scripts may run `gen3d create` as soon as it appears.
-    await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
+    const hasStoredKey = await storeKey(server.url, config.dataDir, server.bootstrap?.apiKey);
+    const isForPeople = isLogForPeople(config);
+    if (!isForPeople) for (const line of await firstStartLines(server)) say(line);
     process.stdout.write(readyLine);
-    if (isLogForPeople(config)) {
-      // The first start prints a link itself.
-      if (!server.bootstrap) say(`To open the dashboard as the operator: ${signInHint(config)}`);
-      // An unreadable catalog does not prevent serving. `gen3d doctor` reports it.
-      for (const line of await bundleOffers(config).catch(() => [])) say(line);
-    }
+    if (isForPeople) say(await banner(server, config, hasStoredKey));
     await aborted(signal);
+    if (isForPeople) say('Stopping. Running jobs have 30 s to finish; another Ctrl-C exits immediately');
     await server.close();
+    if (isForPeople) say('Stopped');
     exitSoon();
   });
 }
-
-const isLogForPeople = ({ logFormat }: Config) => logFormat === 'pretty' || (!logFormat && process.stderr.isTTY);
-
-/** Does not print the URL of a PostgreSQL database, because it may contain a password. */
-const signInHint = ({ database, dataDir }: Config) =>
-  database === 'sqlite'
-    ? `gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}`
-    : "gen3d admin sign-in-link, with this server's --database";
 
 /**
  * Two servers of one data directory would overwrite each other's address in the profile.
@@ -83,19 +72,21 @@ async function acceptsKey(baseUrl: string, apiKey: string): Promise<boolean> {
   );
 }
 
-/** Stores the key and URL for other commands on this machine. A failure does not prevent serving. */
-async function storeKey(url: string, dataDir: string, newKey: string | undefined): Promise<void> {
+/**
+ * Stores the key and URL for other commands on this machine. A failure does not prevent serving.
+ *
+ * @returns whether the profile has a key for the server
+ */
+async function storeKey(url: string, dataDir: string, newKey: string | undefined): Promise<boolean> {
   try {
     const profile = await readProfile();
     const known = Object.values(profile.servers).find((server) => server.dataDir === dataDir);
     const apiKey = newKey ?? known?.apiKey;
-    if (apiKey === undefined) return;
+    if (apiKey === undefined) return false;
     await writeProfile(withServer(profile, url, { apiKey, dataDir }));
-    if (newKey !== undefined && isInteractive()) {
-      const hint = 'On this machine, try: gen3d create photo.jpg --wait';
-      say(paint('dim', `The API key is stored in ${profilePath()}. ${hint}`));
-    }
+    return true;
   } catch (error) {
     say(`warning: Could not write the profile: ${error instanceof Error ? error.message : String(error)}`);
+    return false;
   }
 }

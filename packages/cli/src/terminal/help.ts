@@ -1,0 +1,68 @@
+import { type Argument, type Command, Help, type HelpConfiguration, type Option } from 'commander';
+
+/** Help without repetitions. The overview of all commands fits on one screen: 24 lines of 80 characters. */
+export const helpConfiguration: HelpConfiguration = {
+  formatHelp: (command, helper) => (command.parent ? commandHelp(command, helper) : overview(command, helper)),
+  commandDescription: describeCommand,
+  optionDescription: describeOption,
+  argumentDescription: describeArgument,
+  showGlobalOptions: true,
+  // Those of gen3d itself would repeat in every help. A line below names them.
+  visibleGlobalOptions: (command) =>
+    inheritedOptions(command).filter((option) => !rootOf(command).options.includes(option)),
+};
+
+/** A command's summary is a phrase, and its description has sentences. */
+export function describeCommand(command: Command): string {
+  const text = command.description() || command.summary();
+  const capital = text.slice(0, 1).toUpperCase() + text.slice(1);
+  return /[.!?:]$/.test(text) || text.includes('\n') ? capital : `${capital}.`;
+}
+
+/** For example, `the number of jobs, 1 to 100; default: 20`. */
+export function describeOption(option: Option): string {
+  const { required, defaultValue, defaultValueDescription } = option;
+  const byDefault = defaultValueDescription ?? (required && defaultValue !== undefined ? String(defaultValue) : '');
+  return `${describeArgument(option)}${byDefault && `; default: ${byDefault}`}`;
+}
+
+export function describeArgument({ description, argChoices }: Pick<Option | Argument, 'description' | 'argChoices'>) {
+  return argChoices ? `${description}: ${argChoices.join(', ')}` : description;
+}
+
+/** The options of the commands above a command, such as those of `admin` for `admin key list`. */
+export const inheritedOptions = ({ parent }: Command): readonly Option[] =>
+  parent ? [...parent.options.filter(({ hidden }) => !hidden), ...inheritedOptions(parent)] : [];
+
+const rootOf = (command: Command): Command => (command.parent ? rootOf(command.parent) : command);
+
+function commandHelp(command: Command, helper: Help): string {
+  const flags = rootOf(command)
+    .options.filter(takesValue)
+    .map((option) => option.flags);
+  return `${Help.prototype.formatHelp.call(helper, command, helper)}\nOptions of every command: ${flags.join(', ')}\n`;
+}
+
+/** All commands and options, with the names of their groups in a column. */
+function overview(program: Command, helper: Help): string {
+  const commands = helper.visibleCommands(program).filter((command) => command.name() !== 'help');
+  const rows: [string, string, string][] = commands.map((command, index) => {
+    const group = command.helpGroup();
+    const isFirst = group !== commands[index - 1]?.helpGroup();
+    return [isFirst ? group : '', command.name(), helper.subcommandDescription(command)];
+  });
+  for (const [index, { long, description }] of helper.visibleOptions(program).filter(takesValue).entries()) {
+    rows.push([index === 0 ? 'Options:' : '', long ?? '', description]);
+  }
+  const groupWidth = Math.max(...rows.map(([group]) => group.length));
+  const nameWidth = Math.max(...rows.map(([, name]) => name.length));
+  return [
+    program.description(),
+    'Usage: gen3d COMMAND [options]; `gen3d COMMAND --help` explains a command.',
+    ...rows.map(([group, name, text]) => `${group.padEnd(groupWidth)} ${name.padEnd(nameWidth)}  ${text}`),
+    '',
+  ].join('\n');
+}
+
+/** Not `--help` and `--version`, which users know. */
+const takesValue = ({ required }: Option) => required;

@@ -1,0 +1,72 @@
+import { writeFile } from 'node:fs/promises';
+import { stripVTControlCharacters } from 'node:util';
+import { beforeAll, expect, test } from 'vitest';
+import { hasScript, onTerminal } from './pseudo-terminal.js';
+import { bin, discPng, outputMatching, result, testFolder } from './run.js';
+
+const { gen3d, path, serve, start } = testFolder();
+beforeAll(() => writeFile(path('cup.png'), discPng()));
+
+const ctrlC = '\x03';
+const linesOf = (output: string) => stripVTControlCharacters(output).trimEnd().split(/\r?\n/);
+
+test.skipIf(!hasScript)(
+  'on a terminal, serve shows a banner, then one line per job, and in the end that it stopped',
+  async () => {
+    const serveOnTerminal = () =>
+      start(onTerminal([process.execPath, bin, 'serve', '--port', '0', '--bundle', 'inflate']), {}, 'script');
+    const first = serveOnTerminal();
+    const ended = result(first);
+    const banner = linesOf(await outputMatching(first, /Next[^\n]*\n/));
+    const url = /^gen3d is listening on (\S+)$/.exec(banner[0] ?? '')?.[1] ?? '';
+    expect(banner).toEqual([
+      `gen3d is listening on ${url}`,
+      expect.stringMatching(`^  Dashboard +${url}/dashboard/sign-in#\\S+$`),
+      expect.stringMatching(/^ {2}API key +gen3d_\S+ \(shown only once\)$/),
+      expect.stringMatching(/^ {2}Device +cpu, .* cores$/),
+      expect.stringMatching(/^ {2}Bundle +inflate/),
+      `  Data       ${path('data')}`,
+      expect.stringMatching(/^ {2}Next +.*gen3d create photo.jpg --wait$/),
+    ]);
+    const succeeded = (await gen3d(['create', 'cup.png', '--wait', '--json'])).stdout;
+    await writeFile(path('empty.png'), discPng(64, 0));
+    await gen3d(['create', 'empty.png', '--wait']);
+    first.stdin.write(ctrlC);
+    const output = linesOf((await ended).stdout).slice(banner.length);
+    expect(output).toEqual([
+      expect.stringMatching(
+        `^\\[[\\d:]+\\] INFO: job succeeded: ${JSON.parse(succeeded).task_id}, [\\d.]+ s of inference$`,
+      ),
+      expect.stringMatching(/^\[[\d:]+\] INFO: job failed: [0-9A-Z]{26}, no_foreground, No object/),
+      expect.stringMatching(/^(\^C)?Stopping\./),
+      'Stopped',
+    ]);
+
+    const second = serveOnTerminal();
+    const secondEnded = result(second);
+    expect(await outputMatching(second, /Data[^\n]*\n/)).toMatch(/API key\S* +stored on this machine/);
+    second.stdin.write(ctrlC);
+    await secondEnded;
+  },
+);
+
+test('in a log, the first start prints the key but no sign-in link, and --log-level selects the records', async () => {
+  const env = ['--data-dir', path('logged'), '--workers', '0'];
+  const first = await serve(...env, '--log-level', 'warn');
+  await gen3d(['create', 'cup.png']);
+  first.child.kill('SIGTERM');
+  const quiet = (await first.ended).stderr;
+  expect(quiet).toMatch(/^Created the account "default"\. Its API key, shown only once: gen3d_\S+\n/);
+  expect(quiet).toContain('gen3d admin sign-in-link');
+  expect(quiet).not.toContain('/dashboard/sign-in');
+  expect(quiet).not.toContain('"request"');
+
+  const second = await serve(...env, '--log-level', 'debug');
+  const { stdout } = await gen3d(['create', 'cup.png']);
+  second.child.kill('SIGTERM');
+  const records = (await second.ended).stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(records).toContainEqual(expect.objectContaining({ msg: 'request', status: 202, jobId: stdout.trim() }));
+});
