@@ -30,4 +30,4 @@ export {
 } from './bundle/manifest.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';
-export { assemble, readSkeleton, type Skeleton, weightBytes } from './skeleton/assemble.js';
+export { assemble, checkpointsOf, readSkeleton, type Skeleton, weightBytes } from './skeleton/assemble.js';

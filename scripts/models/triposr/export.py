@@ -20,11 +20,11 @@ computed when the graph is loaded, stay in float32.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
 
 from sizes import (
     DECODER_LAYERS,
@@ -40,107 +40,15 @@ from sizes import (
     Size,
 )
 
-OPSET = 20
+sys.path.append(str(Path(__file__).parents[1]))
+from onnx_graph import Graph  # noqa: E402
+
 CHECKPOINT = "model.ckpt"
-
-
-class Graph:
-    """An ONNX graph under construction. Values are referred to by name."""
-
-    def __init__(self, half: bool = False) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.initializers: dict[str, TensorProto] = {}
-        self.half = half
-
-    def add(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object) -> str | list[str]:
-        """Adds a node and returns the names of its outputs."""
-        names = [f"{op}_{len(self.nodes)}_{i}" if outputs > 1 else f"{op}_{len(self.nodes)}" for i in range(outputs)]
-        self.nodes.append(helper.make_node(op, list(inputs), names, domain=domain, **attributes))
-        return names if outputs > 1 else names[0]
-
-    def constant(self, values: object, dtype: type = np.float32) -> str:
-        """Adds a constant, once per value."""
-        array = np.asarray(values, dtype)
-        name = f"constant_{array.dtype}_{'x'.join(map(str, array.shape))}_{array.tobytes().hex()}"
-        self.initializers.setdefault(name, numpy_helper.from_array(array, name))
-        return name
-
-    def weight(self, name: str, *shape: int, half: bool = False) -> str:
-        """Adds a tensor of the checkpoint."""
-        tensor = TensorProto(name=name, dims=shape, data_location=TensorProto.EXTERNAL)
-        tensor.data_type = TensorProto.FLOAT16 if half else TensorProto.FLOAT
-        tensor.external_data.add(key="location", value=CHECKPOINT)
-        self.initializers[name] = tensor
-        return name
-
-    def reshape(self, x: str, *shape: int) -> str:
-        """Adds a Reshape."""
-        return self.add("Reshape", x, self.constant(shape, np.int64))
-
-    def cast(self, x: str, dtype: int) -> str:
-        """Adds a Cast, in a graph of half precision."""
-        return self.add("Cast", x, to=dtype) if self.half else x
-
-    def narrow(self, x: str) -> str:
-        """Casts to float16, in a graph of half precision."""
-        return self.cast(x, TensorProto.FLOAT16)
-
-    def widen(self, x: str) -> str:
-        """Casts to float32, in a graph of half precision."""
-        return self.cast(x, TensorProto.FLOAT)
-
-    def linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool = True) -> str:
-        """Adds a linear layer of the checkpoint."""
-        operands = [x, self.weight(f"{name}.weight", outputs, inputs, half=self.half)]
-        if bias:
-            operands.append(self.narrow(self.weight(f"{name}.bias", outputs)))
-        return self.add("Gemm", *operands, transB=1)
-
-    def layer_norm(self, x: str, name: str, channels: int, epsilon: float) -> str:
-        """Adds a layer norm of the checkpoint."""
-        scale, bias = self.weight(f"{name}.weight", channels), self.weight(f"{name}.bias", channels)
-        return self.add("LayerNormalization", x, scale, bias, axis=-1, epsilon=epsilon)
-
-    def attention(self, query: str, key: str, value: str, channels: int) -> str:
-        """Adds attention between tokens [L, C] with heads of 64 channels, which are consecutive."""
-        batched = [self.reshape(x, 1, -1, channels) for x in (query, key, value)]
-        heads = channels // HEAD_CHANNELS
-        return self.reshape(
-            self.add("MultiHeadAttention", *batched, domain="com.microsoft", num_heads=heads), -1, channels
-        )
-
-    def model(self, inputs: dict[str, list], outputs: dict[str, tuple[str, list]]) -> onnx.ModelProto:
-        """Completes the graph."""
-
-        def value(name: str, shape: list) -> onnx.ValueInfoProto:
-            return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-        for name, (source, _) in outputs.items():
-            self.nodes.append(helper.make_node("Identity", [source], [name]))
-        graph = helper.make_graph(
-            self.nodes,
-            "triposr",
-            [value(name, shape) for name, shape in inputs.items()],
-            [value(name, shape) for name, (_, shape) in outputs.items()],
-            self.short_names(),
-        )
-        opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
-        return helper.make_model(graph, producer_name="gen3d", ir_version=9, opset_imports=opsets)
-
-    def short_names(self) -> list[TensorProto]:
-        """The initializers. Constants, named after their values so far, get numbers."""
-        constants = [name for name in self.initializers if name.startswith("constant_")]
-        short = {name: f"constant_{i}" for i, name in enumerate(constants)}
-        for node in self.nodes:
-            node.input[:] = [short.get(name, name) for name in node.input]
-        for name in constants:
-            self.initializers[name].name = short[name]
-        return list(self.initializers.values())
 
 
 def encoder(size: Size, half: bool) -> onnx.ModelProto:
     """`image` [1, 3, S, S] in 0 to 1 to `scene_codes` [1, 3, C, H, W]."""
-    graph = Graph(half)
+    graph = Graph(CHECKPOINT, half)
     side = size.plane_size
     # Constants that are folded on loading stay in float32: the CPU folds them, and has no half-precision kernels.
     graph.half = False
@@ -163,7 +71,7 @@ def encoder(size: Size, half: bool) -> onnx.ModelProto:
     codes = graph.add("ConvTranspose", planes, weight, bias, kernel_shape=[2, 2], strides=[2, 2])
     shape = [1, 3, SCENE_CHANNELS, 2 * side, 2 * side]
     image = {"image": [1, 3, IMAGE_SIZE, IMAGE_SIZE]}
-    return graph.model(image, {"scene_codes": (graph.reshape(codes, *shape), shape)})
+    return graph.model("triposr", image, {"scene_codes": (graph.reshape(codes, *shape), shape)})
 
 
 def embed_patches(graph: Graph, size: Size) -> str:
@@ -210,6 +118,7 @@ def encode_image(graph: Graph, tokens: str, size: Size) -> str:
                 graph.linear(normed, f"{prefix}.attention.attention.{part}", channels, channels)
                 for part in ("query", "key", "value")
             ),
+            channels // HEAD_CHANNELS,
             channels,
         )
         attended = graph.linear(attended, f"{prefix}.attention.output.dense", channels, channels)
@@ -264,13 +173,14 @@ def attend(graph: Graph, tokens: str, normed: str, context: str, prefix: str, ch
     query = graph.linear(normed, f"{prefix}.to_q", channels, channels, bias=False)
     key = graph.linear(context, f"{prefix}.to_k", width, channels, bias=False)
     value = graph.linear(context, f"{prefix}.to_v", width, channels, bias=False)
-    attended = graph.linear(graph.attention(query, key, value, channels), f"{prefix}.to_out.0", channels, channels)
+    attended = graph.attention(query, key, value, channels // HEAD_CHANNELS, channels)
+    attended = graph.linear(attended, f"{prefix}.to_out.0", channels, channels)
     return graph.add("Add", tokens, graph.widen(attended))
 
 
 def decoder() -> onnx.ModelProto:
     """`features` [N, 3C], sampled from the planes, to `density` [N, 1] and `color` [N, 3] in 0 to 1. Always float32."""
-    graph = Graph()
+    graph = Graph(CHECKPOINT)
     x, width = "features", 3 * SCENE_CHANNELS
     for layer in range(DECODER_LAYERS):
         x = graph.linear(x, f"decoder.layers.{2 * layer}", width, DECODER_NEURONS)
@@ -281,7 +191,7 @@ def decoder() -> onnx.ModelProto:
     density = graph.add("Exp", graph.add("Add", density, graph.constant(DENSITY_BIAS)))
     color = graph.add("Sigmoid", color)
     outputs = {"density": (density, ["N", 1]), "color": (color, ["N", 3])}
-    return graph.model({"features": ["N", 3 * SCENE_CHANNELS]}, outputs)
+    return graph.model("triposr", {"features": ["N", 3 * SCENE_CHANNELS]}, outputs)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-import type { Config } from '@gen3d/server';
+import type { CatalogEntry, Config } from '@gen3d/server';
 import { bytes } from '../terminal/format.js';
 
 /** For each reconstruction bundle that can be pulled, a line with its command, its requirements and its license. */
@@ -11,10 +11,16 @@ export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>
   for (const { manifest, skeleton } of await readCatalogs(directories)) {
     const { name, title, kind, licence } = manifest;
     if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
-    const memory = skeleton ? `, ${bytes(skeleton.memory)} of memory` : '';
     lines.push(
-      `\`gen3d models pull ${name}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memory}, ${licence.weights.licence}`,
+      `\`gen3d models pull ${name}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${licence.weights.licence}`,
     );
   }
   return lines;
+}
+
+function memoryOf(skeleton: CatalogEntry['skeleton']): string {
+  if (!skeleton) return '';
+  const { memory, gpuMemory } = skeleton;
+  if (!gpuMemory) return `, ${bytes(memory)} of memory`;
+  return `, a GPU with ${bytes(gpuMemory.fp32)} of memory (${bytes(gpuMemory.fp16)} with \`--precision fp16\`)`;
 }

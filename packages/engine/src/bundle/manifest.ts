@@ -21,6 +21,7 @@ const Terms = z.strictObject({
 /** How a bundle was made from a published checkpoint. */
 const Origin = z.strictObject({
   checkpoint: File,
+  furtherCheckpoints: z.array(File).optional().describe('if each network has its own, in the order of the catalog'),
   published: z.boolean().describe('false: other weights than those of the catalog, of the same shapes'),
   precision: z.enum(['fp32', 'fp16']),
   skeleton: Sha256.describe('of the graphs without the offsets of the weights'),

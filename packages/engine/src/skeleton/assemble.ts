@@ -25,8 +25,6 @@ export interface Skeleton {
   readonly digest: string;
 }
 
-const convertedName = 'weights.bin';
-
 /**
  * Reads the graphs of a skeleton. NAME-PRECISION.onnx is used instead of NAME.onnx if it exists.
  *
@@ -58,11 +56,13 @@ export const weightBytes = ({ weights }: Skeleton): number =>
   weights.reduce((sum, { dtype, shape }) => sum + shape.reduce((product, size) => product * size, itemSizes[dtype]), 0);
 
 /**
- * Completes a skeleton with the checkpoint in `folder` and writes the graphs, manifest.json and NOTICE.md there. The
- * graphs refer to the checkpoint. If it has another precision or is not aligned, its weights are written to a new file.
+ * Completes a skeleton with the checkpoints in `folder` and writes the graphs, manifest.json and NOTICE.md there. The
+ * graphs refer to the checkpoints. If one has another precision or is not aligned, its weights are written to a new
+ * file.
  *
- * @returns whether the checkpoint is part of the bundle
- * @throws {BundleError} if the checkpoint cannot be used or has other shapes
+ * @param manifest its files are the published checkpoints
+ * @returns the names of the checkpoints that are not part of the bundle
+ * @throws {BundleError} if a checkpoint cannot be used or has other shapes
  */
 export async function assemble(
   folder: string,
@@ -70,25 +70,65 @@ export async function assemble(
   manifest: ManifestWithoutGraphs,
   origin: Origin,
   options?: ConvertOptions,
-): Promise<{ readonly keepsCheckpoint: boolean }> {
-  const checkpoint = join(folder, origin.checkpoint.name);
-  const index = await readCheckpoint(checkpoint);
-  findWeights(skeleton.weights, index);
-  const converts = needsConversion(skeleton.weights, index);
-  const location = converts ? convertedName : origin.checkpoint.name;
-  const stored = converts
-    ? await convertWeights(checkpoint, index, skeleton.weights, join(folder, location), options)
-    : index;
-  for (const [name, graph] of skeleton.graphs) {
-    await writeFile(join(folder, name), completeSkeleton(graph, location, stored), { flush: true });
+): Promise<{ readonly unused: readonly string[] }> {
+  const parts = partsOf(skeleton, manifest, origin);
+  const total = parts.reduce((sum, { checkpoint }) => sum + checkpoint.size, 0);
+  const files: BundleFile[] = [];
+  const unused: string[] = [];
+  let before = 0;
+  for (const { checkpoint, convertedName, graphs } of parts) {
+    const base = before;
+    const index = await readCheckpoint(join(folder, checkpoint.name));
+    const weights = [...graphs.values()].flatMap(missingWeights);
+    findWeights(weights, index);
+    const converts = needsConversion(weights, index);
+    const location = converts ? convertedName : checkpoint.name;
+    const onProgress = (fraction: number) => options?.onProgress?.((base + fraction * checkpoint.size) / total);
+    const stored = converts
+      ? await convertWeights(join(folder, checkpoint.name), index, weights, join(folder, location), {
+          ...options,
+          onProgress,
+        })
+      : index;
+    for (const [name, graph] of graphs) {
+      await writeFile(join(folder, name), completeSkeleton(graph, location, stored), { flush: true });
+      files.push(await describe(folder, name));
+    }
+    files.push(converts ? await describe(folder, location) : checkpoint);
+    if (converts) unused.push(checkpoint.name);
+    before += checkpoint.size;
   }
-  const graphs = await Promise.all([...skeleton.graphs.keys()].map((name) => describe(folder, name)));
-  const weights = converts ? await describe(folder, location) : origin.checkpoint;
-  const complete = Manifest.parse({ ...describeOrigin(manifest, origin), files: [...graphs, weights], origin });
+  const complete = Manifest.parse({ ...describeOrigin(manifest, origin), files, origin });
   await writeFile(join(folder, 'manifest.json'), `${JSON.stringify(complete, null, 2)}\n`, { flush: true });
   await writeFile(join(folder, 'NOTICE.md'), skeleton.notice, { flush: true });
-  return { keepsCheckpoint: !converts };
+  return { unused };
 }
+
+/** A checkpoint, and the graphs that take their weights from it. */
+interface Part {
+  readonly checkpoint: BundleFile;
+  /** The name of the file for its weights if they are converted. */
+  readonly convertedName: string;
+  readonly graphs: ReadonlyMap<string, Buffer>;
+}
+
+function partsOf(skeleton: Skeleton, manifest: ManifestWithoutGraphs, origin: Origin): Part[] {
+  const checkpoints = checkpointsOf(origin);
+  if (checkpoints.length === 1) {
+    return [{ checkpoint: checkpoints[0]!, convertedName: 'weights.bin', graphs: skeleton.graphs }];
+  }
+  return manifest.files.map(({ name: published }, i) => ({
+    checkpoint: checkpoints[i]!,
+    convertedName: published.replace(/\.[^.]*$/, '.bin'),
+    graphs: new Map([...skeleton.graphs].filter(([, graph]) => missingWeights(graph)[0]?.checkpoint === published)),
+  }));
+}
+
+/** All checkpoints from which a bundle was made. */
+export const checkpointsOf = ({ checkpoint, furtherCheckpoints = [] }: Origin): BundleFile[] => [
+  checkpoint,
+  ...furtherCheckpoints,
+];
 
 async function describe(folder: string, name: string): Promise<BundleFile> {
   const path = join(folder, name);

@@ -5,6 +5,8 @@ import { bytesField, type Field, fieldsOf, packedVarints, textField } from './pr
 
 /** A weight that a skeleton takes from a checkpoint. */
 export interface MissingWeight {
+  /** The published name of the checkpoint's file. */
+  readonly checkpoint: string;
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
@@ -94,7 +96,17 @@ function describe(initializer: Buffer): MissingWeight {
   const dtype = dataTypes.get(type);
   if (!dtype)
     throw new BundleError(`The skeleton's weight "${name}" has the ONNX type ${type}, not float32 or float16`);
-  return { name, dtype, shape: fields.filter(({ number }) => number === tensor.dims).flatMap(sizes) };
+  const shape = fields.filter(({ number }) => number === tensor.dims).flatMap(sizes);
+  return { checkpoint: locationOf(fields), name, dtype, shape };
+}
+
+function locationOf(fields: readonly Field[]): string {
+  for (const { number, content } of fields) {
+    if (number !== tensor.externalData) continue;
+    const [key, value] = [...fieldsOf(content)].map((field) => field.content.toString('utf8'));
+    if (key === 'location') return value ?? '';
+  }
+  return '';
 }
 
 /** Each size is a field, or all are packed into one. */

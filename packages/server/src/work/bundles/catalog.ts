@@ -11,12 +11,17 @@ const Entry = z
   .strictObject({
     manifest: ManifestWithoutGraphs,
     urls: z.record(z.string(), z.url({ protocol: /^https?$/ })),
-    /** The graphs are made from a skeleton and a checkpoint, which is the manifest's only file. */
+    /** The graphs are made from a skeleton and from checkpoints, which are the manifest's only files. */
     skeleton: z
       .strictObject({
         folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
         notice: FileName.describe("the text in that folder that becomes the bundle's NOTICE.md"),
         memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
+        gpuMemory: z
+          .strictObject({ fp32: z.int().positive(), fp16: z.int().positive() })
+          .optional()
+          .describe('bytes of GPU memory per precision; present: the network is too slow for a CPU'),
+        unaligned: z.literal(true).optional().describe('the weights of every precision are written to new files'),
       })
       .optional(),
   })
@@ -25,13 +30,8 @@ const Entry = z
       if (!value.urls[name])
         issues.push({ code: 'custom', path: ['urls', name], message: 'missing', input: value.urls });
     }
-    if (value.skeleton) {
-      const { files } = value.manifest;
-      if (files.length === 1) return;
-      const message = 'must be only the checkpoint if there is a skeleton';
-      issues.push({ code: 'custom', path: ['manifest', 'files'], message, input: files });
-      return;
-    }
+    // The graphs are not among the files yet.
+    if (value.skeleton) return;
     const { error } = Manifest.safeParse(value.manifest);
     for (const { path, message } of error?.issues ?? []) {
       issues.push({ code: 'custom', path: ['manifest', ...path], message, input: value.manifest });

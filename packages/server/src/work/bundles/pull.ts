@@ -6,6 +6,7 @@ import {
   type Bundle,
   BundleError,
   bundleFolders,
+  checkpointsOf,
   loadBundle,
   sha256Of,
   verifyBundle,
@@ -83,9 +84,9 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
     try {
       await checkSpace(source, draft, options);
       await fetchFiles(source, draft, dispatcher, options);
-      const { keepsCheckpoint } = await completeDraft(source, draft, options);
+      const { unused } = await completeDraft(source, draft, options);
       await options.check(await loadBundle(draft));
-      if (source.recipe && !keepsCheckpoint) await rm(join(draft, source.recipe.origin.checkpoint.name));
+      for (const name of unused) await rm(join(draft, name));
       await install(draft, target);
     } catch (error) {
       throw isDiskFull(error) ? new BundleError(`The disk of ${directory} is full`, { cause: error }) : error;
@@ -135,7 +136,7 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
   }
   const { title } = source.manifest;
   const { recipe } = source;
-  const disk = download + (recipe && recipe.origin.precision !== 'fp32' ? weightBytes(recipe.skeleton) : 0);
+  const disk = download + (recipe?.rewrites ? weightBytes(recipe.skeleton) : 0);
   const { bavail, bsize } = await statfs(draft);
   const freeDisk = bavail * bsize;
   onStart?.({ title, download, disk, freeDisk, memory: recipe?.memory });
@@ -159,7 +160,8 @@ async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher,
     const onProgress = (received: number) => options.onProgress?.({ file: name, received: base + received, total });
     if ((await sha256Of(path).catch(() => undefined)) !== sha256) {
       const part = `${path}.part`;
-      if (recipe?.copyFrom !== undefined) await copy(recipe.copyFrom, part);
+      const original = recipe?.copyFrom.get(name);
+      if (original !== undefined) await copy(original, part);
       else await download({ ...requestFor(name), path: part, size, sha256, dispatcher, signal, onProgress, pauseMs });
       await renameOver(part, path);
     }
@@ -184,11 +186,11 @@ async function completeDraft(
   source: Source,
   draft: string,
   options: PullOptions,
-): Promise<{ keepsCheckpoint: boolean }> {
+): Promise<{ unused: readonly string[] }> {
   const { manifest, notice, recipe } = source;
   if (recipe) {
     const { skeleton, origin } = recipe;
-    const total = origin.checkpoint.size;
+    const total = checkpointsOf(origin).reduce((sum, { size }) => sum + size, 0);
     return assemble(draft, skeleton, manifest, origin, {
       signal: options.signal,
       onProgress: (fraction) =>
@@ -200,7 +202,7 @@ async function completeDraft(
     ...(notice !== undefined && { 'NOTICE.md': notice }),
   };
   for (const [name, text] of Object.entries(texts)) await writeFile(join(draft, name), text, { flush: true });
-  return { keepsCheckpoint: true };
+  return { unused: [] };
 }
 
 /**

@@ -19,7 +19,10 @@ import { reason } from './download.js';
 export interface CheckpointOptions {
   /** Default fp32: the checkpoint unchanged. */
   readonly precision?: Precision | undefined;
-  /** Another URL of the checkpoint, or the path of a copy of it. Default: the publisher's URL. */
+  /**
+   * Another URL of the checkpoint, or the path of a copy of it. If there are several checkpoints: a folder that has them
+   * at the publisher's paths. Default: the publisher's URLs.
+   */
   readonly from?: string | undefined;
   /** Accept a file at `from` that is not the published one, if its tensors have the same names and shapes. */
   readonly allowOtherWeights?: boolean | undefined;
@@ -44,8 +47,10 @@ export interface FileRequest {
 export interface Recipe {
   readonly skeleton: Skeleton;
   readonly origin: Origin;
-  /** A file on this machine that is copied instead of fetched. */
-  readonly copyFrom: string | undefined;
+  /** Files on this machine that are copied instead of fetched, by their names in the bundle. */
+  readonly copyFrom: ReadonlyMap<string, string>;
+  /** Whether the weights are written to new files, as far as is known before the download. */
+  readonly rewrites: boolean;
   /** Bytes of memory while the network runs on a CPU. */
   readonly memory: number;
 }
@@ -85,30 +90,50 @@ async function sourceInCatalogs(
   const { precision = 'fp32', from } = options;
   const parts = await readSkeleton(join(directory, skeleton.folder), manifest, skeleton.notice, precision);
   const url = from !== undefined && isUrl(from) ? new URL(from) : undefined;
-  const copyFrom = url ? undefined : from;
-  const { checkpoint, published } = await checkpointOf(manifest.files[0]!, options, copyFrom);
+  if (url && manifest.files.length > 1) {
+    throw new BundleError(`${name} has ${manifest.files.length} checkpoints: give the folder that has them, not a URL`);
+  }
+  const paths = url || from === undefined ? [] : pathsIn(from, manifest.files, urls);
+  const checkpoints: BundleFile[] = [];
+  for (const [i, file] of manifest.files.entries()) checkpoints.push(await checkpointOf(file, i, options, paths[i]));
+  const [checkpoint, ...further] = checkpoints;
   return {
     manifest,
-    fetched: [checkpoint],
+    fetched: checkpoints,
     requestFor: url ? () => viaHub(url) : requestFor,
     notice: undefined,
     recipe: {
       skeleton: parts,
-      origin: { checkpoint, published, precision, skeleton: parts.digest },
-      copyFrom,
+      origin: {
+        checkpoint: checkpoint!,
+        ...(further.length > 0 && { furtherCheckpoints: further }),
+        published: checkpoints.every((file, i) => file === manifest.files[i]),
+        precision,
+        skeleton: parts.digest,
+      },
+      copyFrom: new Map(checkpoints.flatMap(({ name }, i) => (paths[i] === undefined ? [] : [[name, paths[i]]]))),
+      rewrites: precision !== 'fp32' || skeleton.unaligned === true,
       memory: skeleton.memory,
     },
   };
 }
 
+/** The paths of copies of the checkpoints: `from` itself, or for several checkpoints those in the folder `from`. */
+function pathsIn(from: string, files: readonly BundleFile[], urls: Readonly<Record<string, string>>): string[] {
+  if (files.length === 1) return [from];
+  // https://huggingface.co/OWNER/NAME/resolve/COMMIT/PATH
+  return files.map(({ name }) => join(from, urls[name]!.replace(/^.*\/resolve\/[^/]+\//, '')));
+}
+
 /** The checkpoint to use: the published one, or another one that is given and allowed. */
 async function checkpointOf(
   published: BundleFile,
+  position: number,
   { allowOtherWeights = false }: CheckpointOptions,
   path: string | undefined,
-): Promise<Pick<Origin, 'checkpoint' | 'published'>> {
+): Promise<BundleFile> {
   if (path === undefined) {
-    if (!allowOtherWeights) return { checkpoint: published, published: true };
+    if (!allowOtherWeights) return published;
     throw new BundleError('Other weights must be in a file on this machine: give its path');
   }
   const found = await stat(path).catch((cause: unknown) => {
@@ -118,13 +143,13 @@ async function checkpointOf(
     throw new BundleError(`${path} is not the published file: it has ${found.size} bytes, expected ${published.size}`);
   }
   const sha256 = await sha256Of(path);
-  if (sha256 === published.sha256) return { checkpoint: published, published: true };
+  if (sha256 === published.sha256) return published;
   if (!allowOtherWeights) {
     throw new BundleError(`${path} is not the published file: SHA-256 ${sha256}, expected ${published.sha256}`);
   }
   // Its own name could be that of another file of the bundle.
-  const name = `checkpoint${/^\.[a-z]+$/.test(extname(path)) ? extname(path) : ''}`;
-  return { checkpoint: { name, size: found.size, sha256 }, published: false };
+  const name = `checkpoint${position || ''}${/^\.[a-z]+$/.test(extname(path)) ? extname(path) : ''}`;
+  return { name, size: found.size, sha256 };
 }
 
 async function sourceAt(address: string, dispatcher: Dispatcher, signal?: AbortSignal): Promise<Source> {
