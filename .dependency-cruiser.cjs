@@ -153,7 +153,7 @@ module.exports = {
       'surface',
       'texture',
       'device',
-      'fit-camera',
+      'camera',
       ['mesh-defaults', 'native-parts'],
       'engine-device',
       'reconstructor',

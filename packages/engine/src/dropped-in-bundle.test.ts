@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { WebIO } from '@gltf-transform/core';
 import validator from 'gltf-validator';
 import sharp from 'sharp';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { RgbaImage } from './base/image.js';
 import type { TexturedMesh } from './base/mesh.js';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
 import { Engine } from './engine.js';
@@ -76,5 +78,36 @@ describe.each(['points', 'planes'] as const)('a bundle with a %s decoder in a fo
     expect(Math.abs(red - 255 * (0.5 - 0.29 / 0.87))).toBeLessThan(25);
     expect(Math.abs(green - 128)).toBeLessThan(25);
     expect(Math.abs(blue - 128)).toBeLessThan(25);
+  });
+});
+
+describe('a bundle without colors and without a camera', () => {
+  /** The bundles that the GLB names, and the colors of its texture. */
+  async function made(modelDirs: readonly string[]) {
+    await writeBallBundle(folder, 'shape', {
+      kind: 'planes',
+      decoder: { color: undefined },
+      manifest: { camera: undefined },
+    });
+    const engine = await Engine.open({ bundle: 'shape', matte: 'isnet', device: 'cpu', modelDirs });
+    onTestFinished(() => engine.close());
+    const { glb } = await engine.generate(await photo(), { resolution: 64, textureSize: 256 });
+    const { asset } = (await new WebIO().binaryToJSON(glb)).json;
+    return { bundles: asset.extras!.bundles as { name: string }[], texture: (await readGlb(glb)).baseColor };
+  }
+  const farthestFromGray = ({ data }: RgbaImage) =>
+    data.reduce((max, value, i) => (i % 4 === 3 ? max : Math.max(max, Math.abs(value - 0x90))), 0);
+
+  test('takes the colors of the far side from gen3d-base, which the GLB then names, too', async () => {
+    const { bundles, texture } = await made([folder, models]);
+    expect(bundles.map(({ name }) => name)).toEqual(['shape', 'gen3d-base']);
+    expect(farthestFromGray(texture)).toBeGreaterThan(0);
+    expect(farthestFromGray(texture)).toBeLessThan(60);
+  });
+
+  test('is colored by the photo alone if gen3d-base is not installed', async () => {
+    const { bundles, texture } = await made([folder]);
+    expect(bundles.map(({ name }) => name)).toEqual(['shape']);
+    expect(farthestFromGray(texture)).toBeLessThan(8);
   });
 });

@@ -116,9 +116,9 @@ export class Engine {
   static async open(options: EngineOptions, device?: EngineDevice): Promise<Engine> {
     const bundles = await findBundles(options);
     const opened = device ?? (await openDevice(bundles, options));
-    const { reconstruction } = bundles;
+    const { reconstruction, guide } = bundles;
     const reconstructor = reconstruction
-      ? await openReconstructor(reconstruction, opened.openSession)
+      ? await openReconstructor(reconstruction, opened.openSession, guide)
       : inflateReconstructor;
     return new Engine(options, opened, reconstructor);
   }
@@ -171,7 +171,7 @@ export class Engine {
       return writeGlb(
         model,
         { bytes, mimeType: 'image/jpeg' },
-        { generator: `gen3d ${version}`, bundles: [this.#reconstructor.credit] },
+        { generator: `gen3d ${version}`, bundles: this.#reconstructor.credits },
       );
     });
     const image = await stage('thumbnail', () => thumbnail(model, baseColor));
@@ -179,7 +179,7 @@ export class Engine {
       glb,
       thumbnail: image,
       stats: {
-        bundle: this.#reconstructor.credit.name,
+        bundle: this.#reconstructor.credits[0].name,
         stageMs,
         vertices: model.positions.length / 3,
         triangles: model.indices.length / 3,

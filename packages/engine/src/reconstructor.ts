@@ -1,6 +1,8 @@
 import type { Cutout } from './base/image.js';
 import { type Bundle, builtInBundle } from './bundle/load-bundle.js';
 import type { ReconstructionManifest } from './bundle/manifest.js';
+import { fitCamera } from './camera/fit-camera.js';
+import { withColorsOf } from './camera/guide-colors.js';
 import { openBoxed } from './field/boxed.js';
 import type { BoxManifest } from './field/boxed-field.js';
 import { carve } from './field/carve.js';
@@ -9,14 +11,13 @@ import type { CameralessField, DensityField } from './field/density-field.js';
 import { inflate } from './field/inflate.js';
 import type { SamplingOptions } from './field/sample-latents.js';
 import { isSteps, openSteps } from './field/steps.js';
-import { fitCamera } from './fit-camera.js';
 import type { BundleCredit } from './gltf/write-glb.js';
 import { type OpenSession, openEncoder } from './network/session.js';
 
 /** Turns a framed cutout into a density field: a bundle of any decoder kind, or the one built in. */
 export interface Reconstructor {
-  /** Identifies the weights in each GLB. */
-  readonly credit: BundleCredit;
+  /** Identify the weights in each GLB. The first is the bundle's own. */
+  readonly credits: readonly [BundleCredit, ...BundleCredit[]];
   readonly foregroundRatio: number;
   /** Whether nearly all of the time goes into `reconstruct`, which then reports its progress. */
   readonly inSteps: boolean;
@@ -26,25 +27,34 @@ export interface Reconstructor {
 }
 
 export const inflateReconstructor: Reconstructor = {
-  credit: { name: builtInBundle, licence: 'MIT' },
+  credits: [{ name: builtInBundle, licence: 'MIT' }],
   foregroundRatio: 0.86,
   inSteps: false,
   reconstruct: async (cutout) => inflate(cutout),
   release: async () => {},
 };
 
-/** Loads the networks of a reconstruction bundle. @throws {BundleError} if one does not match the manifest */
+/**
+ * Loads the networks of a reconstruction bundle.
+ *
+ * @param guideBundle a bundle of the kind `columns` that colors the shapes of a bundle without colors, and helps to find
+ *   the photo's camera
+ * @throws {BundleError} if a network does not match the manifest
+ */
 export async function openReconstructor(
   bundle: Bundle<ReconstructionManifest>,
   open?: OpenSession,
+  guideBundle?: Bundle<ReconstructionManifest>,
 ): Promise<Reconstructor> {
   const { name, licence, input, origin } = bundle.manifest;
-  const common = {
-    credit: {
-      name,
-      licence: licence.weights.licence,
-      ...(origin && { precision: origin.precision, checkpointSha256: origin.checkpoint.sha256 }),
-    },
+  const credit = {
+    name,
+    licence: licence.weights.licence,
+    ...(origin && { precision: origin.precision, checkpointSha256: origin.checkpoint.sha256 }),
+  };
+  const guide = guideBundle && (await openReconstructor(guideBundle, open));
+  const common: Pick<Reconstructor, 'credits' | 'foregroundRatio'> = {
+    credits: [credit, ...(guide?.credits ?? [])],
     foregroundRatio: input.foregroundRatio,
   };
   if (isColumns(bundle)) {
@@ -58,9 +68,17 @@ export async function openReconstructor(
   }
   const { camera } = bundle.manifest;
   const withCamera = async (field: CameralessField, cutout: Cutout): Promise<DensityField> => {
-    if (!camera) return fitCamera(field, cutout);
+    const guided = await guide?.reconstruct(cutout);
+    if (!camera) {
+      // Flow models turn objects as in their training data, not as the photo shows them.
+      return withColorsOf(guided, await fitCamera(field, cutout, { anyYaw: isSteps(bundle), guide: guided }));
+    }
     const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
-    return { ...field, camera: { distance: camera.distance, halfTangent } };
+    return withColorsOf(guided, { ...field, camera: { distance: camera.distance, halfTangent } });
+  };
+  const releaseWith = async (release: () => Promise<void>) => {
+    await release();
+    await guide?.release();
   };
   if (isSteps(bundle)) {
     const { encode, release } = await openSteps(bundle, open);
@@ -69,7 +87,7 @@ export async function openReconstructor(
       inSteps: true,
       // Not carved: such a shape follows the photo's outline better than a fitted camera shows it.
       reconstruct: async (cutout, options) => withCamera(await encode(cutout, options), cutout),
-      release,
+      release: () => releaseWith(release),
     };
   }
   // TypeScript does not narrow nested properties. isColumns and isSteps have checked the kind.
@@ -78,7 +96,7 @@ export async function openReconstructor(
     ...common,
     inSteps: false,
     reconstruct: async (cutout) => carve(await withCamera(await encode(cutout), cutout), cutout),
-    release,
+    release: () => releaseWith(release),
   };
 }
 

@@ -1,0 +1,241 @@
+import type { Camera } from '../base/camera.js';
+import type { TriangleMesh } from '../base/mesh.js';
+import type { Elevation } from '../field/density-field.js';
+import { rasterize } from '../render/rasterize.js';
+import { orbitRotation, type View } from '../render/view.js';
+import { vertexNormals } from '../surface/normals.js';
+import { type Evidence, mapSize } from './evidence.js';
+import { frontMap } from './front-map.js';
+import { type Rating, rateView } from './rate-view.js';
+
+const degree = Math.PI / 180;
+
+/** A silhouette hardly distinguishes focal length from distance. Most published networks are trained on 40 degrees. */
+const halfTangent = Math.tan(20 * degree);
+
+/** Angles of the camera in degrees: around the object, 0 at its front, and above it. */
+interface Angles {
+  readonly yaw: number;
+  readonly pitch: number;
+}
+
+/** The photo's camera relative to the object, which is rotated, then moved by `shift`, in front of `camera`. */
+export interface Pose {
+  /** By rows: the camera's right, up and back axes in the object's frame. */
+  readonly rotation: View['rotation'];
+  readonly shift: readonly [right: number, up: number];
+  readonly camera: Camera;
+  /** Radians above the object. */
+  readonly pitch: number;
+  /** Intersection over union of the outlines of the shape and of the photo. */
+  readonly agreement: number;
+}
+
+export interface PoseLimits {
+  /** Whether the camera may be anywhere around the object, or only in front of it. */
+  readonly anyYaw: boolean;
+  /** The pitch in radians, if it is known. */
+  readonly pitch: number | undefined;
+}
+
+interface Candidate extends Angles {
+  readonly pose: Pose;
+  readonly rating: Rating;
+  /** The rating, less the unlikeliness of the angles. */
+  readonly score: number;
+}
+
+const coarse = { yawStep: 15, minPitch: -15, maxPitch: 60, pitchStep: 15 };
+
+/** The best coarse candidates to refine, at least this many degrees apart: shapes look alike from several sides. */
+const starts = 6;
+const minDegreesApart = 25;
+
+/** The usual angle of photos of an object on a table. */
+const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
+
+/** What one standard deviation of the elevation costs, and a camera behind the object, in units of the rating. */
+const unlikeliness = { elevation: 0.006, behind: 0.004 };
+
+/**
+ * Finds the camera from which the shape looks as it does in the photo: a grid of directions, of which the best are
+ * refined to a degree. Distance and aim follow from the box of the outline. Takes up to a second.
+ *
+ * @param shape a closed mesh of a few thousand triangles, Y up
+ */
+export function findPose(shape: TriangleMesh, evidence: Evidence, { anyYaw, pitch: known }: PoseLimits): Pose {
+  const normals = vertexNormals(shape);
+  const corners = extremePoints(shape.positions);
+  const wanted = boundsOf(evidence.outline);
+  const expected = evidence.elevation ?? usual;
+
+  const candidateAt = ({ yaw, pitch }: Angles): Candidate => {
+    const rotation = orbitRotation(yaw * degree, pitch * degree);
+    const { camera, shift } = frameTo(wanted, corners, rotation);
+    const view = viewOf(rotation, shift, camera);
+    const raster = rasterize(shape, view, { cullBackFaces: true });
+    const rating = rateView(frontMap(shape, normals, raster, view, camera), evidence);
+    const deviation = (pitch * degree - expected.radians) / expected.spreadRadians;
+    const cost = unlikeliness.elevation * deviation ** 2 + (unlikeliness.behind * (1 - Math.cos(yaw * degree))) / 2;
+    const pose = { rotation, shift, camera, pitch: pitch * degree, agreement: rating.outline };
+    return { yaw, pitch, pose, rating, score: rating.total - cost };
+  };
+
+  const yaws = anyYaw ? range(-180, 180 - coarse.yawStep, coarse.yawStep) : [0];
+  const pitches = known === undefined ? range(coarse.minPitch, coarse.maxPitch, coarse.pitchStep) : [known / degree];
+  const candidates = yaws.flatMap((yaw) => pitches.map((pitch) => candidateAt({ yaw, pitch })));
+  const refine = (start: Candidate, steps: readonly number[]): Candidate => {
+    let best = start;
+    for (const step of steps) {
+      const { yaw, pitch } = best;
+      for (const [east, north] of anyYaw ? around : aboveAndBelow) {
+        if (known !== undefined && north !== 0) continue;
+        const candidate = candidateAt({ yaw: yaw + east * step, pitch: pitch + north * step });
+        if (candidate.score > best.score) best = candidate;
+      }
+    }
+    return best;
+  };
+  const refined = bestApart(candidates).map((start) => refine(start, [7.5, 4]));
+  const best = refined
+    .sort((a, b) => b.score - a.score)
+    .slice(0, 2)
+    .map((start) => refine(start, [4, 2, 1]));
+  return best.reduce((a, b) => (b.score > a.score ? b : a)).pose;
+}
+
+const around = [
+  [-1, -1],
+  [0, -1],
+  [1, -1],
+  [-1, 0],
+  [1, 0],
+  [-1, 1],
+  [0, 1],
+  [1, 1],
+] as const;
+
+const aboveAndBelow = [
+  [0, -1],
+  [0, 1],
+] as const;
+
+function bestApart(candidates: readonly Candidate[]): Candidate[] {
+  const chosen: Candidate[] = [];
+  for (const candidate of [...candidates].sort((a, b) => b.score - a.score)) {
+    if (chosen.length === starts) break;
+    if (chosen.every((other) => degreesBetween(other, candidate) >= minDegreesApart)) chosen.push(candidate);
+  }
+  return chosen;
+}
+
+/** The angle between the directions of two cameras. */
+function degreesBetween(a: Candidate, b: Candidate): number {
+  const [p, q] = [a.pose.rotation, b.pose.rotation];
+  return Math.acos(Math.min(1, p[6] * q[6] + p[7] * q[7] + p[8] * q[8])) / degree;
+}
+
+function viewOf(rotation: View['rotation'], [right, up]: Pose['shift'], { distance }: Camera): View {
+  const along = (axis: 0 | 1 | 2) =>
+    distance * rotation[6 + axis]! - right * rotation[axis]! - up * rotation[3 + axis]!;
+  return {
+    width: mapSize,
+    height: mapSize,
+    eye: [along(0), along(1), along(2)],
+    rotation,
+    focalLength: mapSize / 2 / halfTangent,
+    principalPoint: [mapSize / 2, mapSize / 2],
+  };
+}
+
+/** The vertices that are farthest in 256 directions [3·N]: enough to find the box of the outline. */
+function extremePoints(positions: Float32Array): Float32Array {
+  const directions = 256;
+  const farthest = new Set<number>();
+  for (let i = 0; i < directions; i++) {
+    // A Fibonacci spiral spaces them evenly.
+    const y = 1 - (2 * i + 1) / directions;
+    const angle = i * Math.PI * (3 - Math.sqrt(5));
+    const radius = Math.sqrt(1 - y * y);
+    const [x, z] = [radius * Math.cos(angle), radius * Math.sin(angle)];
+    let [best, reach] = [0, -Infinity];
+    for (let p = 0; p < positions.length; p += 3) {
+      const along = x * positions[p]! + y * positions[p + 1]! + z * positions[p + 2]!;
+      if (along > reach) [best, reach] = [p, along];
+    }
+    farthest.add(best);
+  }
+  return Float32Array.from([...farthest].flatMap((p) => [...positions.subarray(p, p + 3)]));
+}
+
+/** Bounds in the image, -1..1, v down. */
+interface ImageBounds {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+function boundsOf(outline: Uint8Array): ImageBounds {
+  let [left, right, top, bottom] = [mapSize, 0, mapSize, 0];
+  outline.forEach((covered, i) => {
+    if (!covered) return;
+    const [x, y] = [i % mapSize, Math.floor(i / mapSize)];
+    [left, right] = [Math.min(left, x), Math.max(right, x + 1)];
+    [top, bottom] = [Math.min(top, y), Math.max(bottom, y + 1)];
+  });
+  const position = (pixel: number) => (2 * pixel) / mapSize - 1;
+  return { left: position(left), right: position(right), top: position(top), bottom: position(bottom) };
+}
+
+/**
+ * The distance and the shift at which the rotated points fill the wanted rectangle of the image. With perspective these
+ * depend on each other, so they are found by a few rounds of iteration.
+ */
+function frameTo(
+  wanted: ImageBounds,
+  points: Float32Array,
+  rotation: View['rotation'],
+): Pick<Pose, 'camera' | 'shift'> {
+  const rotated = rotate(points, rotation);
+  let nearest = 0;
+  for (let i = 2; i < rotated.length; i += 3) nearest = Math.max(nearest, rotated[i]!);
+  const wantedSize = Math.max(wanted.right - wanted.left, wanted.bottom - wanted.top);
+  let distance = nearest + 4 * reachOf(rotated);
+  let [right, up] = [0, 0];
+  for (let round = 0; round < 8; round++) {
+    const seen = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+    for (let i = 0; i < rotated.length; i += 3) {
+      const scale = 1 / ((distance - rotated[i + 2]!) * halfTangent);
+      const [u, v] = [(rotated[i]! + right) * scale, -(rotated[i + 1]! + up) * scale];
+      seen.left = Math.min(seen.left, u);
+      seen.right = Math.max(seen.right, u);
+      seen.top = Math.min(seen.top, v);
+      seen.bottom = Math.max(seen.bottom, v);
+    }
+    const size = Math.max(seen.right - seen.left, seen.bottom - seen.top);
+    distance = Math.max((distance * size) / wantedSize, 1.2 * nearest);
+    const width = distance * halfTangent;
+    right += ((wanted.left + wanted.right - seen.left - seen.right) / 2) * width;
+    up -= ((wanted.top + wanted.bottom - seen.top - seen.bottom) / 2) * width;
+  }
+  return { camera: { distance, halfTangent }, shift: [right, up] };
+}
+
+const reachOf = (points: Float32Array): number => points.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
+
+/** Rotates points [3·N] by a matrix of three rows. */
+export function rotate(points: Float32Array, r: View['rotation']): Float32Array {
+  const rotated = new Float32Array(points.length);
+  for (let i = 0; i < points.length; i += 3) {
+    const [x, y, z] = [points[i]!, points[i + 1]!, points[i + 2]!];
+    rotated[i] = r[0] * x + r[1] * y + r[2] * z;
+    rotated[i + 1] = r[3] * x + r[4] * y + r[5] * z;
+    rotated[i + 2] = r[6] * x + r[7] * y + r[8] * z;
+  }
+  return rotated;
+}
+
+function range(from: number, to: number, step: number): number[] {
+  return Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => from + i * step);
+}
