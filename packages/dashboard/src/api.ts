@@ -24,13 +24,23 @@ export function parseResponse<T>(schema: ZodMiniType<T>, body: unknown): T {
 export interface Api {
   get<T>(path: string, schema: ZodMiniType<T>): Promise<T>;
   /** Resolves to the body of the response, which is undefined if there is none. */
-  send(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<unknown>;
+  send(
+    method: 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<unknown>;
 }
 
 /** A client that acts for an account. Calls `onSignedOut` when the session has ended. */
 export function createApi(accountId: string | undefined, onSignedOut: () => void = () => {}): Api {
-  async function request(method: string, path: string, body?: unknown): Promise<unknown> {
-    const headers: Record<string, string> = {};
+  async function request(
+    method: string,
+    path: string,
+    body?: unknown,
+    extraHeaders: Readonly<Record<string, string>> = {},
+  ): Promise<unknown> {
+    const headers: Record<string, string> = { ...extraHeaders };
     if (accountId !== undefined) headers['x-gen3d-account'] = accountId;
     if (body !== undefined) headers['content-type'] = 'application/json';
     const response = await fetch(`/dashboard/api${path}`, {

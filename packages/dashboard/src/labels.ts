@@ -1,9 +1,10 @@
 import type { Task } from '@gen3d/schema/dashboard';
 
+/** The two statuses before inference have the same label: the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
   PENDING: 'Waiting',
-  QUEUED: 'Queued',
-  IN_PROGRESS: 'Working',
+  QUEUED: 'Waiting',
+  IN_PROGRESS: 'In progress',
   SUCCEEDED: 'Done',
   FAILED: 'Failed',
   CANCELED: 'Canceled',
@@ -14,7 +15,6 @@ export const failureAdvice: Record<string, string> = {
   image_fetch_failed: 'Open the URL in a browser to check it, or upload the photo itself.',
   image_too_large: 'Use a smaller photo: at most 25 MiB and 100 megapixels.',
   image_invalid: 'Use an undamaged PNG, JPEG or WebP photo of at least 16 by 16 pixels.',
-  no_foreground: 'Use a plainer background, or a PNG with a transparent background.',
   inference_failed: 'Try another view: the whole object, from the front and slightly above.',
   unsupported_type: 'Use the type image-to-3d.',
   internal_error: 'Try again. If it fails again, look at the server’s log.',

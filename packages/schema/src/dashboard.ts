@@ -131,6 +131,8 @@ export const LedgerEntry = z.object({
   kind: z.enum(['credit', 'charge']),
   amount_usd: z.number(),
   task_id: z.nullable(z.string()),
+  /** Of the job. Null without a job, or if its record has been deleted. */
+  label: z.nullable(z.string()),
   instance: z.nullable(z.string()),
   inference_seconds: z.nullable(z.number()),
   created_at: z.string(),

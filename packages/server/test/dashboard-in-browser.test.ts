@@ -5,6 +5,8 @@ import { type Browser, chromium, type Locator, type Page } from 'playwright-core
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openAdmin } from '../src/admin.js';
 import { type Config, loadConfig } from '../src/config.js';
+import { openDatabase } from '../src/data/db/open.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
 import { ballPhoto } from './ball-photo.js';
 import { makePrivateCa } from './faults/private-ca.js';
 import { openReceiver } from './faults/receiver.js';
@@ -82,6 +84,14 @@ async function seriousViolations(page: Page): Promise<string[]> {
 
 const openAccountMenu = (page: Page) => page.getByRole('button', { name: /^Account/ }).click();
 
+/** Serious violations in both color schemes. */
+async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    expect(await seriousViolations(page), colorScheme).toEqual([]);
+  }
+}
+
 async function drop(page: Page): Promise<void> {
   const files = await page.evaluateHandle(`(() => {
     const { name, mimeType, base64 } = ${JSON.stringify(photo)};
@@ -90,6 +100,22 @@ async function drop(page: Page): Promise<void> {
     return transfer;
   })()`);
   await page.dispatchEvent('body', 'drop', { dataTransfer: files });
+}
+
+/** A server that has accepted photos, in this order, but works on none, and its gallery. */
+async function galleryWith(photoNames: readonly string[]) {
+  const server = await startServer();
+  const { page, errors } = await newPage();
+  await page.goto(await signInLink(server.url, server.config));
+  await page.getByText('Drop a photo here').waitFor();
+  const buffer = Buffer.from(photo.base64, 'base64');
+  await page.setInputFiles(
+    'input[type=file]',
+    photoNames.map((name) => ({ name, mimeType: photo.mimeType, buffer })),
+  );
+  const names = () => page.locator('.card strong').allTextContents();
+  for (const name of photoNames) await page.locator('.card', { hasText: name }).getByText('Waiting').waitFor();
+  return { server, page, errors, names };
 }
 
 /** A screenshot, taken once two in a row are equal, so that nothing moves any more. */
@@ -132,8 +158,15 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.locator('.card .badge.succeeded').waitFor();
     expect(await page.locator('.card').count()).toBe(1);
     expect(await seriousViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
+    await page.getByLabel('Select ball.png').check();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download' }).click();
+    expect((await download).suggestedFilename()).toBe('ball.glb');
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
 
     await page.locator('.card').click();
+    await page.getByRole('heading', { level: 1, name: 'ball.png' }).waitFor();
     await page.locator('.model[data-state=loaded]').waitFor();
     const model = page.locator('model-viewer');
     const before = await stillScreenshot(model);
@@ -280,12 +313,13 @@ describe.skipIf(!executablePath)('in a browser', () => {
     };
     await page.goto(server.url);
     await signIn(page);
+    await drop(page);
     await page.getByLabel('Failed').check();
-    await page.getByText('No jobs with the status “Failed”.').waitFor();
+    await page.getByText('No jobs in “Failed”.').waitFor();
     await page.getByRole('link', { name: 'Usage' }).click();
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
     await page.goBack();
-    await page.getByText('No jobs with the status “Failed”.').waitFor();
+    await page.getByText('No jobs in “Failed”.').waitFor();
     expect(await page.getByLabel('Failed').isChecked()).toBe(true);
 
     const other = await page.context().newPage();
@@ -296,6 +330,106 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await other.close();
     await page.getByText('Your session has ended. Sign in again.').waitFor();
     await signIn(page);
-    await page.getByText('No jobs with the status “Failed”.').waitFor();
+    await page.getByText('No jobs in “Failed”.').waitFor();
+  });
+
+  test('an empty gallery makes a model of a sample photo', async () => {
+    const server = await startServer();
+    const { page, errors } = await newPage();
+    await page.goto(await signInLink(server.url, server.config));
+    await page.getByRole('button', { name: 'Make a model of the running shoe' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Make a model of the running shoe' }).click();
+    await page.locator('.card', { hasText: 'running-shoe.webp' }).getByText('Waiting').waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test('the gallery names jobs, searches, filters and sorts them', async () => {
+    const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png', 'Anvil.png']);
+    expect(await names()).toEqual(['Anvil.png', 'red ball.png', 'blue vase.png']);
+    await page.getByLabel('In progress 3').waitFor();
+    await expectAccessible(page);
+
+    await page.getByLabel('Sort').selectOption('By name');
+    await expect.poll(names).toEqual(['Anvil.png', 'blue vase.png', 'red ball.png']);
+    await page.getByLabel('Search by name or id').fill('VASE');
+    await expect.poll(names).toEqual(['blue vase.png']);
+    await page.getByLabel('Done 0').check();
+    await page.getByText('No jobs match “VASE”.').waitFor();
+    expect(new URL(page.url()).search).toBe('?show=done&sort=name&search=VASE');
+    await page.getByLabel('All 1').check();
+    await page.locator('.card a').click();
+    await page.getByRole('heading', { level: 1, name: 'blue vase.png' }).waitFor();
+    expect(await page.title()).toBe('blue vase.png · gen3d');
+    await expectAccessible(page);
+    await page.goBack();
+    await expect.poll(names).toEqual(['blue vase.png']);
+    expect(errors).toEqual([]);
+  });
+
+  test('the selected jobs are hidden, and shown again', async () => {
+    const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png']);
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
+    await page.getByLabel('Select blue vase.png').check();
+    await page.getByText('1 selected').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Hide', exact: true }).click();
+    await page.getByText('1 job hidden.').waitFor();
+    await expect.poll(names).toEqual(['red ball.png']);
+    await page.getByLabel('Hidden 1').check();
+    await expect.poll(names).toEqual(['blue vase.png']);
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
+    await page.getByRole('button', { name: 'Select all shown' }).click();
+    await page.getByRole('button', { name: 'Show again' }).click();
+    await page.getByText('No jobs in “Hidden”.').waitFor();
+    await page.getByLabel('All 2').check();
+    await expect.poll(names).toEqual(['red ball.png', 'blue vase.png']);
+    expect(errors).toEqual([]);
+  });
+
+  test('a waiting job is canceled on its card or its page, and tried again', async () => {
+    const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png']);
+    const ball = page.locator('.card', { hasText: 'red ball.png' });
+    await page.getByRole('button', { name: 'Cancel red ball.png' }).click();
+    await ball.getByText('Canceled').waitFor();
+    await page.getByLabel('Failed 1').waitFor();
+    await page.getByRole('button', { name: 'Try again: red ball.png' }).click();
+    await ball.getByText('Waiting').waitFor();
+    expect(await names()).toEqual(['red ball.png', 'blue vase.png']);
+
+    await page.locator('.card a', { hasText: 'blue vase.png' }).click();
+    await page.getByRole('button', { name: 'Cancel the job' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the job' }).click();
+    await page.getByText('The job was canceled.').waitFor();
+    await expectAccessible(page);
+    const canceledUrl = page.url();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.waitForURL((url) => url.href !== canceledUrl);
+    await page.getByRole('button', { name: 'Cancel the job' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'blue vase.png' }).waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test('a failed job’s card is as high as the others, and its page has the whole message', async () => {
+    const { server, page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
+    const message =
+      `No object stands out from the background of this image. ${'Send another photo. '.repeat(10)}`.trim();
+    const db = openDatabase(openDataDir(server.config).database);
+    onTestFinished(() => db.destroy());
+    await db
+      .updateTable('jobs')
+      .set({ status: 'FAILED', error_code: 'no_foreground', error_message: message, finished_at: Date.now() })
+      .where('label', '=', 'red ball.png')
+      .execute();
+    const failed = page.locator('.card', { hasText: 'red ball.png' });
+    await failed.getByText('Failed').waitFor();
+    const waiting = page.locator('.card', { hasText: 'blue vase.png' });
+    const [failedBox, waitingBox] = [await failed.boundingBox(), await waiting.boundingBox()];
+    expect(failedBox!.height).toBeCloseTo(waitingBox!.height, 0);
+    await expectAccessible(page);
+    await failed.locator('a').click();
+    await page.getByText(message).waitFor();
+    await expectAccessible(page);
+    expect(errors).toEqual([]);
   });
 });

@@ -1,10 +1,12 @@
-import type { Task } from '@gen3d/schema/dashboard';
+import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { dateTime, relativeTime } from '../format.js';
+import { dateTime, relativeTime, roundSeconds } from '../format.js';
 import { statusLabels } from '../labels.js';
+import { jobName } from '../names.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
+import { isOpen } from '../use-gallery.js';
 
 export function StatusBadge({ status }: { status: Task['status'] }) {
   return <span class={`badge ${status.toLowerCase()}`}>{statusLabels[status]}</span>;
@@ -36,31 +38,82 @@ export function useKeptPhoto(jobId: string, wanted = true): string | undefined {
   return url;
 }
 
-/** `preview`: blob: URL of the photo, if this page uploaded it. */
-export function JobCard({ task, preview }: { task: Task; preview: string | undefined }) {
-  const { task_id, status, progress, thumbnail_url, error, created_at, finished_at } = task;
+/** How far an unfinished job is, in two or three words. */
+function outlook({ queue_position, expected_seconds }: GalleryJob): string | undefined {
+  if (expected_seconds !== null) return `about ${roundSeconds(expected_seconds)} left`;
+  if (queue_position !== null) return queue_position === 1 ? 'next' : `position ${queue_position}`;
+  return undefined;
+}
+
+export interface JobCardProps {
+  job: GalleryJob;
+  /** blob: URL of the photo, if this page uploaded it. */
+  preview: string | undefined;
+  /** Whether the job is selected; undefined while nothing can be selected. */
+  selected: boolean | undefined;
+  onSelect: (selected: boolean) => void;
+  onCancel: () => void;
+  onRetry: () => void;
+}
+
+/** All cards have the same height: an error is cut off here, and complete on the job's page. */
+export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
+  const { task_id, status, progress, thumbnail_url, error, created_at } = job;
   const photo = useKeptPhoto(task_id, !thumbnail_url && preview === undefined);
   const image = thumbnail_url ?? preview ?? photo;
-  return (
-    <a class="card" href={`/dashboard/jobs/${task_id}`}>
-      <span class="hidden">Model</span>
+  const name = jobName(job);
+  const content = (
+    <>
       <div class={thumbnail_url ? 'card-image model-image' : 'card-image photo'}>
         {/* The key makes a new element for a new URL, so that it is not hidden because the previous image was broken. */}
         {image && <img key={image} src={image} alt="" loading="lazy" decoding="async" onError={hideBroken} />}
-        {!finished_at && <progress max={100} value={progress} aria-label="Progress" />}
+        {isOpen(job) && <progress max={100} value={progress} aria-label="Progress" />}
       </div>
+      <strong class="file" title={name}>
+        {name}
+      </strong>
+    </>
+  );
+  return (
+    <div class="card" data-job={task_id}>
+      {selected === undefined ? (
+        <a class="card-link" href={`/dashboard/jobs/${task_id}`}>
+          {content}
+        </a>
+      ) : (
+        <label class="card-link">
+          <input
+            type="checkbox"
+            checked={selected}
+            aria-label={`Select ${name}`}
+            onChange={(event) => onSelect(event.currentTarget.checked)}
+          />
+          {content}
+        </label>
+      )}
       <div class="caption">
         <StatusBadge status={status} />
-        <time dateTime={created_at} title={dateTime(created_at)}>
-          {relativeTime(created_at)}
-        </time>
+        {error ? (
+          <span class="file" title={error.message}>
+            {error.message}
+          </span>
+        ) : (
+          <time dateTime={created_at} title={dateTime(created_at)}>
+            {(isOpen(job) && outlook(job)) || relativeTime(created_at)}
+          </time>
+        )}
       </div>
-      {error && (
-        <p class="error file" title={error.message}>
-          {error.message}
-        </p>
+      {selected === undefined && job.can_cancel && (
+        <button type="button" class="small card-action" aria-label={`Cancel ${name}`} onClick={onCancel}>
+          Cancel
+        </button>
       )}
-    </a>
+      {selected === undefined && job.can_retry && (
+        <button type="button" class="small card-action" aria-label={`Try again: ${name}`} onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
   );
 }
 
@@ -71,31 +124,32 @@ export function UploadCard(props: { upload: Upload; onRetry: () => void; onDismi
     <div class="card">
       <div class="card-image photo">
         <img src={preview} alt="" onError={hideBroken} />
-        {!hasFailed && <progress aria-label={`Sending ${name}`} />}
-      </div>
-      <div class="caption">
-        <span class={hasFailed ? 'badge failed' : 'badge pending'}>{hasFailed ? 'Not sent' : 'Sending'}</span>
-        <span class="file" title={name}>
-          {name}
-        </span>
-      </div>
-      {hasFailed && (
-        <>
-          <p class="error" role="alert">
+        {hasFailed ? (
+          <p class="error upload-problem" role="alert">
             {problem}
           </p>
-          <div class="row">
+        ) : (
+          <progress aria-label={`Sending ${name}`} />
+        )}
+      </div>
+      <strong class="file" title={name}>
+        {name}
+      </strong>
+      <div class="caption">
+        <span class={hasFailed ? 'badge failed' : 'badge pending'}>{hasFailed ? 'Not sent' : 'Sending'}</span>
+        {hasFailed && (
+          <span class="card-buttons">
             {canRetry && (
-              <button type="button" class="small" onClick={props.onRetry}>
+              <button type="button" class="link" aria-label={`Try again: ${name}`} onClick={props.onRetry}>
                 Try again
               </button>
             )}
-            <button type="button" class="small quiet" onClick={props.onDismiss}>
+            <button type="button" class="link" aria-label={`Remove ${name}`} onClick={props.onDismiss}>
               Remove
             </button>
-          </div>
-        </>
-      )}
+          </span>
+        )}
+      </div>
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { DayChart } from '../components/day-chart.js';
 import { Problem } from '../components/feedback.js';
 import { type Column, Table } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
+import { jobName } from '../names.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 
@@ -70,7 +71,9 @@ export function BalancePage() {
                 <td>{dateTime(entry.created_at)}</td>
                 <td>
                   {entry.task_id ? (
-                    <a href={`/dashboard/jobs/${entry.task_id}`}>Model</a>
+                    <a href={`/dashboard/jobs/${entry.task_id}`}>
+                      {jobName({ label: entry.label, task_id: entry.task_id })}
+                    </a>
                   ) : entry.amount_usd < 0 ? (
                     'Deduction'
                   ) : (

@@ -1,129 +1,101 @@
-import { ListJobsResponse, Task } from '@gen3d/schema/dashboard';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import type { GalleryJob } from '@gen3d/schema/dashboard';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { Problem } from '../components/feedback.js';
+import { Problem, Success, useAction } from '../components/feedback.js';
+import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
 import { SamplePhotos } from '../components/sample-photos.js';
-import { statusLabels } from '../labels.js';
+import { SelectionBar } from '../components/selection-bar.js';
+import { downloadModels } from '../download.js';
+import { cancelJob, retryJob, setHidden } from '../job-requests.js';
+import { jobName } from '../names.js';
 import { useUploads } from '../photos/uploads.js';
-import { usePolling } from '../polling.js';
+import { useDroppedFiles } from '../photos/use-dropped-files.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
+import { useGallery } from '../use-gallery.js';
 
-const pageSize = 24;
-const maxRunningBelowFirstPage = 20;
-const statuses = ['SUCCEEDED', 'IN_PROGRESS', 'QUEUED', 'PENDING', 'FAILED', 'CANCELED'] as const;
-const isOpen = ({ finished_at }: Task) => finished_at === null;
-
-/** Both lists, newest first. A task in `updates` replaces the same task in `tasks`. */
-function merged(tasks: readonly Task[], updates: readonly Task[]): Task[] {
-  const byId = new Map([...tasks, ...updates].map((task) => [task.task_id, task]));
-  return [...byId.values()].sort((a, b) => (a.task_id < b.task_id ? 1 : -1));
+/** The parameters of the route `/gallery`. */
+function filtersOf({ view, sort, search }: GalleryChoice): URLSearchParams {
+  const filters = new URLSearchParams({ sort });
+  if (view === 'hidden') filters.set('visibility', 'hidden');
+  else if (view !== 'all') filters.set('group', view);
+  if (search.trim()) filters.set('search', search.trim());
+  return filters;
 }
 
-const filesOf = (data: DataTransfer | null) => [...(data?.files ?? [])];
-
-/** Adds photos that are dropped on the page or pasted. Returns whether files are being dragged over it. */
-function useDroppedFiles(add: (files: File[]) => void): boolean {
-  const [dragging, setDragging] = useState(false);
-  useEffect(() => {
-    const onDragOver = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      setDragging(true);
-    };
-    const onDragLeave = (event: DragEvent) => {
-      if (event.relatedTarget === null) setDragging(false);
-    };
-    const onDrop = (event: DragEvent) => {
-      if (!event.dataTransfer?.types.includes('Files')) return;
-      event.preventDefault();
-      setDragging(false);
-      add(filesOf(event.dataTransfer));
-    };
-    const onPaste = (event: ClipboardEvent) => {
-      const files = filesOf(event.clipboardData);
-      if (files.length > 0) add(files);
-    };
-    const listeners = new AbortController();
-    const { signal } = listeners;
-    document.addEventListener('dragover', onDragOver, { signal });
-    document.addEventListener('dragleave', onDragLeave, { signal });
-    document.addEventListener('drop', onDrop, { signal });
-    document.addEventListener('paste', onPaste, { signal });
-    return () => listeners.abort();
-  }, [add]);
-  return dragging;
+/** Why the list is empty. */
+function emptyMessage({ view, search }: GalleryChoice): string {
+  if (search) return `No jobs match “${search}”.`;
+  return `No jobs in “${viewLabels[view]}”.`;
 }
 
 export function GalleryPage() {
   useTitle('Models');
-  const { api, account } = useSession();
+  const { api } = useSession();
   const { query, route } = useLocation();
-  // The URL holds the filter, so that going back from a job restores it.
-  const status = statuses.find((one) => one.toLowerCase() === query.status) ?? '';
-  const [tasks, setTasks] = useState<Task[]>();
-  const [cursor, setCursor] = useState<string>();
-  const [problem, setProblem] = useState<string>();
-  const [uploadCount, setUploadCount] = useState(0);
-  const filePicker = useRef<HTMLInputElement>(null);
-
-  const loadPage = useCallback(
-    (after?: string) => {
-      const query = new URLSearchParams({ limit: String(pageSize) });
-      if (status) query.set('status', status);
-      if (after !== undefined) query.set('cursor', after);
-      return api.get(`/jobs?${query}`, ListJobsResponse);
+  const choice: GalleryChoice = {
+    view: views.find((view) => view === query.show) ?? 'all',
+    sort: sorts.find((sort) => sort === query.sort) ?? 'newest',
+    search: query.search ?? '',
+  };
+  const { view, sort, search } = choice;
+  const choose = useCallback(
+    (change: Partial<GalleryChoice>) => {
+      const next = { view, sort, search, ...change };
+      const params = new URLSearchParams();
+      if (next.view !== 'all') params.set('show', next.view);
+      if (next.sort !== 'newest') params.set('sort', next.sort);
+      if (next.search) params.set('search', next.search);
+      route(params.size > 0 ? `/?${params}` : '/', true);
     },
-    [api, status],
+    [view, sort, search, route],
   );
 
-  const { uploads, add, retry, dismiss } = useUploads(
-    api,
-    useCallback(() => setUploadCount((count) => count + 1), []),
-  );
+  const [acceptedCount, setAcceptedCount] = useState(0);
+  const onAccepted = useCallback(() => setAcceptedCount((count) => count + 1), []);
+  const { uploads, add, retry: sendAgain, dismiss } = useUploads(api, onAccepted);
   const dragging = useDroppedFiles(add);
-
+  const isSending = uploads.some(({ state }) => state === 'sending');
+  const filters = useMemo(() => filtersOf({ view, sort, search }), [view, sort, search]);
+  const gallery = useGallery(api, filters, isSending);
+  const { jobs, loadMore, refresh } = gallery;
   useEffect(() => {
-    setTasks(undefined);
-    setCursor(undefined);
-    setProblem(undefined);
-  }, [loadPage]);
+    if (acceptedCount > 0) refresh();
+  }, [acceptedCount, refresh]);
 
-  usePolling(async () => {
-    try {
-      const { jobs, next_cursor } = await loadPage();
-      const onFirstPage = new Set(jobs.map(({ task_id }) => task_id));
-      // Read open jobs below the first page one by one. There are few, because the oldest jobs run first.
-      const openBelow = (tasks ?? [])
-        .filter((task) => isOpen(task) && !onFirstPage.has(task.task_id))
-        .slice(0, maxRunningBelowFirstPage);
-      const updates = [
-        ...jobs,
-        ...(await Promise.all(openBelow.map(({ task_id }) => api.get(`/jobs/${task_id}`, Task)))),
-      ];
-      setTasks((previous) => merged(previous ?? [], updates).filter((task) => !status || task.status === status));
-      if (tasks === undefined) setCursor(next_cursor);
-      setProblem(undefined);
-      return updates.some(isOpen) || uploads.some(({ state }) => state === 'sending');
-    } catch (error) {
-      setProblem((error as Error).message);
-      throw error;
-    }
-  }, `${status} ${account.account_id} ${uploadCount}`);
+  const { problem, success, run } = useAction();
+  const [selectedIds, setSelectedIds] = useState<ReadonlySet<string>>();
+  const [isBusy, setIsBusy] = useState(false);
+  const selectedJobs = (jobs ?? []).filter(({ task_id }) => selectedIds?.has(task_id));
+  // Selected jobs of another view would be invisible.
+  useEffect(() => setSelectedIds((ids) => ids && new Set()), [filters]);
+  const select = (id: string, isSelected: boolean) => {
+    const ids = new Set(selectedIds);
+    if (isSelected) ids.add(id);
+    else ids.delete(id);
+    setSelectedIds(ids);
+  };
 
-  const loadMore = useCallback(async () => {
-    if (cursor === undefined) return;
-    setCursor(undefined);
-    try {
-      const { jobs, next_cursor } = await loadPage(cursor);
-      setTasks((previous) => merged(previous ?? [], jobs));
-      setCursor(next_cursor);
-    } catch (error) {
-      setProblem((error as Error).message);
-      setCursor(cursor);
-    }
-  }, [cursor, loadPage]);
+  const act = async (action: () => Promise<unknown>, message: string) => {
+    setIsBusy(true);
+    await run(action, message);
+    setIsBusy(false);
+    refresh();
+  };
+  const hideSelected = (hidden: boolean) => {
+    const count = selectedJobs.length === 1 ? '1 job' : `${selectedJobs.length} jobs`;
+    const message = hidden
+      ? `${count} hidden. The filter “Hidden” shows them; their URLs stay valid.`
+      : `${count} shown again.`;
+    void act(async () => {
+      const ids = selectedJobs.map(({ task_id }) => task_id);
+      await setHidden(api, ids, hidden);
+      setSelectedIds(undefined);
+    }, message);
+  };
+  const cancel = (job: GalleryJob) => void act(() => cancelJob(api, job.task_id), `${jobName(job)} was canceled.`);
+  const tryAgain = (job: GalleryJob) => void act(() => retryJob(api, job.task_id), `${jobName(job)} was sent again.`);
 
   // Load the next page shortly before its button scrolls into view.
   const moreButton = useRef<HTMLButtonElement>(null);
@@ -134,18 +106,24 @@ export function GalleryPage() {
     });
     observer.observe(moreButton.current);
     return () => observer.disconnect();
-  }, [loadMore]);
+  }, [loadMore, gallery.hasMore]);
 
-  const listedIds = new Set(tasks?.map(({ task_id }) => task_id));
-  const shownUploads = uploads.filter(({ jobId }) => jobId === undefined || (!status && !listedIds.has(jobId)));
-  const openCount = (tasks ?? []).filter(isOpen).length;
-  const isEmpty = tasks?.length === 0 && shownUploads.length === 0;
-
+  const filePicker = useRef<HTMLInputElement>(null);
+  const pickFiles = () => filePicker.current?.click();
+  const listedIds = new Set(jobs?.map(({ task_id }) => task_id));
+  // The card of a job replaces that of its upload, also if the job is later hidden or filtered out.
+  const everListedIds = useRef(new Set<string>());
+  for (const id of listedIds) everListedIds.current.add(id);
+  const shownUploads = uploads.filter(
+    ({ jobId }) => jobId === undefined || (view === 'all' && !search && !everListedIds.current.has(jobId)),
+  );
+  const isEmpty = gallery.isCurrent && jobs?.length === 0 && shownUploads.length === 0;
+  const isNew = isEmpty && view === 'all' && !search;
   return (
     <>
       <div class="heading">
         <h1>Models</h1>
-        <button type="button" class="primary" onClick={() => filePicker.current?.click()}>
+        <button type="button" class="primary" onClick={pickFiles}>
           Add photos
         </button>
       </div>
@@ -162,49 +140,57 @@ export function GalleryPage() {
           event.currentTarget.value = '';
         }}
       />
-      <div class="row between">
-        <fieldset class="filter">
-          <legend class="hidden">Show</legend>
-          {(['', ...statuses] as const).map((one) => (
-            <label key={one}>
-              <input
-                type="radio"
-                name="status"
-                checked={status === one}
-                onChange={() => route(one ? `/?status=${one.toLowerCase()}` : '/', true)}
-              />
-              <span>{one ? statusLabels[one] : 'All'}</span>
-            </label>
-          ))}
-        </fieldset>
-        <p class="hint" role="status">
-          {openCount > 0 ? `${openCount} in progress` : ''}
-        </p>
-      </div>
-      <Problem text={problem} />
-      {isEmpty && status === '' && (
+      {!(isNew && gallery.counts?.hidden === 0) && (
+        <GalleryToolbar
+          choice={choice}
+          counts={gallery.counts}
+          isSelecting={selectedIds !== undefined}
+          onChoose={choose}
+          onSelectMode={(isSelecting) => setSelectedIds(isSelecting ? new Set() : undefined)}
+        />
+      )}
+      {selectedIds && (
+        <SelectionBar
+          jobs={selectedJobs}
+          areHidden={view === 'hidden'}
+          isBusy={isBusy}
+          onSelectAll={() => setSelectedIds(listedIds)}
+          onDownload={() => void act(() => downloadModels(selectedJobs), '')}
+          onHide={hideSelected}
+        />
+      )}
+      <Problem text={gallery.problem ?? problem} />
+      <Success text={success} />
+      {isNew && (
         <>
-          <button type="button" class="drop-zone" onClick={() => filePicker.current?.click()}>
+          <button type="button" class="drop-zone" onClick={pickFiles}>
             <strong>Drop a photo here</strong>
             <span>or paste one, or click to choose some. Best: one whole object on a plain background.</span>
           </button>
           <SamplePhotos onChoose={(photo) => add([photo])} />
         </>
       )}
-      {isEmpty && status !== '' && <p class="empty">No jobs with the status “{statusLabels[status]}”.</p>}
+      {isEmpty && !isNew && <p class="empty">{emptyMessage(choice)}</p>}
       <ul class="gallery">
         {shownUploads.map((upload) => (
           <li key={upload.key}>
-            <UploadCard upload={upload} onRetry={() => retry(upload)} onDismiss={() => dismiss(upload.key)} />
+            <UploadCard upload={upload} onRetry={() => sendAgain(upload)} onDismiss={() => dismiss(upload.key)} />
           </li>
         ))}
-        {tasks?.map((task) => (
-          <li key={task.task_id}>
-            <JobCard task={task} preview={uploads.find(({ jobId }) => jobId === task.task_id)?.preview} />
+        {jobs?.map((job) => (
+          <li key={job.task_id}>
+            <JobCard
+              job={job}
+              preview={uploads.find(({ jobId }) => jobId === job.task_id)?.preview}
+              selected={selectedIds?.has(job.task_id)}
+              onSelect={(isSelected) => select(job.task_id, isSelected)}
+              onCancel={() => cancel(job)}
+              onRetry={() => tryAgain(job)}
+            />
           </li>
         ))}
       </ul>
-      {cursor !== undefined && (
+      {gallery.hasMore && (
         <p class="row center">
           <button type="button" ref={moreButton} onClick={() => void loadMore()}>
             Show more

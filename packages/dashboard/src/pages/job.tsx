@@ -1,15 +1,17 @@
-import { JobDetails, Task } from '@gen3d/schema/dashboard';
+import { GalleryJob, JobDetails } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
+import { JobActions } from '../components/job-actions.js';
 import { StatusBadge, useKeptPhoto } from '../components/job-card.js';
 import { ModelView } from '../components/model-view.js';
 import { type Snippet, Snippets } from '../components/snippets.js';
 import { StageTimes } from '../components/stage-times.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { failureAdvice } from '../labels.js';
+import { downloadName, jobName } from '../names.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
@@ -50,24 +52,29 @@ gen3d create ${shellQuoted(photo)} --wait -o model.glb`,
 
 export function JobPage() {
   const id = encodeURIComponent(useRoute().params.id ?? '');
-  const { api, role } = useSession();
-  const [task, setTask] = useState<Task>();
+  const { api, role, charges } = useSession();
+  const [task, setTask] = useState<GalleryJob>();
   const [details, setDetails] = useState<JobDetails>();
   const [missing, setMissing] = useState(false);
   const [loadProblem, setLoadProblem] = useState<string>();
   const { problem, success, run } = useAction();
-  const [replayCount, setReplayCount] = useState(0);
+  const [actionCount, setActionCount] = useState(0);
+  /** `actionCount` when the job was read last. */
+  const [loadedAfter, setLoadedAfter] = useState(0);
   const photo = useKeptPhoto(id);
-  useTitle('Model');
+  const name = task ? jobName(task) : 'Model';
+  useTitle(name);
 
   usePolling(async () => {
-    if (task?.finished_at && !details?.events.some(isUndelivered)) return false;
+    const isLoaded = task?.task_id === id && task.finished_at && loadedAfter === actionCount;
+    if (isLoaded && !details?.events.some(isUndelivered)) return false;
     try {
-      const newTask = await api.get(`/jobs/${id}`, Task);
+      const newTask = await api.get(`/gallery/${id}`, GalleryJob);
       // After the task, so that the details of a finished job are complete.
       const newDetails = await api.get(`/job-details/${id}`, JobDetails);
       setTask(newTask);
       setDetails(newDetails);
+      setLoadedAfter(actionCount);
       setLoadProblem(undefined);
       return newTask.finished_at === null || newDetails.events.some(isUndelivered);
     } catch (error) {
@@ -75,14 +82,19 @@ export function JobPage() {
       else setLoadProblem((error as Error).message);
       throw error;
     }
-  }, `${id} ${replayCount}`);
+  }, `${id} ${actionCount}`);
 
   const replay = async (eventId: string) => {
     await run(async () => {
       await api.send('POST', `/events/${eventId}/replay`);
       setDetails(await api.get(`/job-details/${id}`, JobDetails));
-      setReplayCount((count) => count + 1);
+      setActionCount((count) => count + 1);
     }, 'The event will be sent again.');
+  };
+
+  const act = async (request: () => Promise<unknown>, message: string) => {
+    await run(request, message);
+    setActionCount((count) => count + 1);
   };
 
   if (missing) return <NotFoundPage />;
@@ -115,7 +127,7 @@ export function JobPage() {
         )}
         <aside>
           <div class="row between">
-            <h1>Model</h1>
+            <h1 class="name">{name}</h1>
             <StatusBadge status={task.status} />
           </div>
           <Problem text={loadProblem ?? problem} />
@@ -127,16 +139,18 @@ export function JobPage() {
           )}
           {glb && (
             <div class="row">
-              <a class="button primary" href={glb} download={`${task.task_id}.glb`}>
+              <a class="button primary" href={glb} download={downloadName(task, 'glb')}>
                 Download GLB
               </a>
               {thumbnail && (
-                <a class="button" href={thumbnail} download={`${task.task_id}.jpg`}>
+                <a class="button" href={thumbnail} download={downloadName(task, 'jpg')}>
                   Thumbnail
                 </a>
               )}
             </div>
           )}
+          <JobActions job={task} act={(request, message) => void act(request, message)} />
+          <Success text={success} />
           <div class="facts">
             {photo && glb && (
               <figure>
@@ -167,7 +181,7 @@ export function JobPage() {
                   <dd>{details.bundle}</dd>
                 </>
               )}
-              {details.cost_usd !== null && (
+              {charges && details.cost_usd !== null && (
                 <>
                   <dt>Cost</dt>
                   <dd>{usd(details.cost_usd)}</dd>
@@ -208,7 +222,7 @@ export function JobPage() {
         <h2>The same request from a program</h2>
         <p class="hint">
           Use a key from <a href="/dashboard/keys">API keys</a>
-          {role === 'operator' && ' of the account to be charged'}.
+          {role === 'operator' && charges && ' of the account to be charged'}.
         </p>
         <Snippets snippets={snippetsFor(details.image_url)} label="Language" />
       </section>
@@ -216,7 +230,6 @@ export function JobPage() {
         <section>
           <h2>Webhook events</h2>
           <EventsTable events={details.events} onReplay={(eventId) => void replay(eventId)} />
-          <Success text={success} />
         </section>
       )}
     </>

@@ -7,7 +7,6 @@ import { Problem, Success, useAction } from '../components/feedback.js';
 import { Runners, runnersSummary } from '../components/runners.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
 import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
-import { statusLabels } from '../labels.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
@@ -15,7 +14,6 @@ import { NotFoundPage } from './not-found.js';
 
 const columns: readonly Column[] = [{ name: 'Account' }, { name: 'Created' }, { name: 'Open jobs', right: true }];
 const balanceColumn: Column = { name: 'Balance', right: true };
-const statuses = Object.keys(statusLabels) as (keyof typeof statusLabels)[];
 
 function uptime(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
@@ -54,7 +52,15 @@ export function OperatorPage() {
 
   if (role !== 'operator') return <NotFoundPage />;
   if (!overview) return null;
-  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0 } = overview.jobs;
+  const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0, CANCELED = 0 } = overview.jobs;
+  const recentJobs = [
+    [PENDING, 'being prepared'],
+    [QUEUED, 'waiting for a runner'],
+    [IN_PROGRESS, 'in progress'],
+    [SUCCEEDED, 'done'],
+    [FAILED, 'failed'],
+    [CANCELED, 'canceled'],
+  ] as const;
   // Without rates, balances matter only where one is too low to create jobs.
   const isLow = ({ sandbox, balance_usd }: OperatorAccount) => !sandbox && balance_usd < limits.minBalanceUsd;
   const showsBalances = charges || accounts.some(isLow);
@@ -191,13 +197,7 @@ export function OperatorPage() {
           <dt>gen3d</dt>
           <dd>{overview.version}</dd>
           <dt>Open and recent jobs</dt>
-          <dd>
-            {statuses
-              .flatMap((status) =>
-                overview.jobs[status] ? `${overview.jobs[status]} ${statusLabels[status].toLowerCase()}` : [],
-              )
-              .join(', ') || 'none'}
-          </dd>
+          <dd>{recentJobs.flatMap(([count, label]) => (count > 0 ? `${count} ${label}` : [])).join(', ') || 'none'}</dd>
           <dt>Bundle</dt>
           <dd>{overview.bundle}</dd>
           <dt>Matte</dt>

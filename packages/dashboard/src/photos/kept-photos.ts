@@ -42,6 +42,12 @@ export async function keptPhoto(jobId: string): Promise<Blob | undefined> {
   return inStore<Blob | undefined>('readonly', (store) => store.get(jobId)).catch(() => undefined);
 }
 
+/** Keeps the copy of a job's photo for the job that repeats it, too. */
+export async function copyKeptPhoto(fromJobId: string, toJobId: string): Promise<void> {
+  const photo = await keptPhoto(fromJobId);
+  if (photo) await inStore('readwrite', (store) => store.put(photo, toJobId)).catch(() => {});
+}
+
 /** Removes all copies, so that signing out leaves nothing for the next user of this browser. */
 export async function forgetPhotos(): Promise<void> {
   await inStore('readwrite', (store) => store.clear()).catch(() => {});

@@ -1,4 +1,5 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
+import { encodeLabel, labelHeader } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
 import { keepPhoto } from './kept-photos.js';
@@ -51,7 +52,9 @@ export function useUploads(api: Api, onAccepted: () => void) {
             input: { image_urls: [await toDataUri(photo)] },
             idempotency_key: key,
           };
-          const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', body));
+          const label = encodeLabel(name);
+          const headers = label === undefined ? {} : { [labelHeader]: label };
+          const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', body, headers));
           await keepPhoto(job_id, photo);
           change(key, { state: 'accepted', jobId: job_id });
           onAccepted();

@@ -23,11 +23,21 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
       if (cursor !== undefined && before === undefined) throw invalidCursor();
       let query = db
         .selectFrom('ledger')
-        .select(['id', 'kind', 'amount_microusd', 'job_id', 'instance', 'inference_ms', 'created_at'])
-        .where('account_id', '=', accountId)
-        .orderBy('id', 'desc')
+        .leftJoin('jobs', 'jobs.id', 'ledger.job_id')
+        .select([
+          'ledger.id',
+          'kind',
+          'amount_microusd',
+          'job_id',
+          'label',
+          'instance',
+          'inference_ms',
+          'ledger.created_at',
+        ])
+        .where('ledger.account_id', '=', accountId)
+        .orderBy('ledger.id', 'desc')
         .limit(pageSize + 1);
-      if (before !== undefined) query = query.where('id', '<', before);
+      if (before !== undefined) query = query.where('ledger.id', '<', before);
       const rows = await query.execute();
       const page = rows.slice(0, pageSize);
       const last = page.at(-1);
@@ -37,6 +47,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
           kind: row.kind,
           amount_usd: toUsd(row.amount_microusd),
           task_id: row.job_id,
+          label: row.label,
           instance: row.instance,
           inference_seconds: row.inference_ms === null ? null : row.inference_ms / 1_000,
           created_at: isoTime(row.created_at),

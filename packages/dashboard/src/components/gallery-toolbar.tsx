@@ -1,0 +1,96 @@
+import type { GalleryPage } from '@gen3d/schema/dashboard';
+import { useEffect, useState } from 'preact/hooks';
+
+export const views = ['all', 'in_progress', 'done', 'failed', 'hidden'] as const;
+export type View = (typeof views)[number];
+export const viewLabels: Record<View, string> = {
+  all: 'All',
+  in_progress: 'In progress',
+  done: 'Done',
+  failed: 'Failed',
+  hidden: 'Hidden',
+};
+
+export const sorts = ['newest', 'oldest', 'name'] as const;
+export type Sort = (typeof sorts)[number];
+const sortLabels: Record<Sort, string> = { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' };
+
+/** What the gallery shows. The URL holds it, so that going back from a job restores it. */
+export interface GalleryChoice {
+  view: View;
+  sort: Sort;
+  search: string;
+}
+
+/** The server stops counting here. */
+const maxCount = 1_000;
+const searchDelayMs = 250;
+
+const countLabel = (count: number) => (count >= maxCount ? `${maxCount.toLocaleString('en-US')}+` : String(count));
+
+export function GalleryToolbar(props: {
+  choice: GalleryChoice;
+  counts: GalleryPage['counts'] | undefined;
+  isSelecting: boolean;
+  onChoose: (change: Partial<GalleryChoice>) => void;
+  onSelectMode: (isSelecting: boolean) => void;
+}) {
+  const { choice, counts, isSelecting, onChoose, onSelectMode } = props;
+  const [search, setSearch] = useState(choice.search);
+  useEffect(() => setSearch(choice.search), [choice.search]);
+  useEffect(() => {
+    if (search === choice.search) return;
+    const timer = setTimeout(() => onChoose({ search }), searchDelayMs);
+    return () => clearTimeout(timer);
+  }, [search, choice.search, onChoose]);
+
+  const countOf = (view: View): number | undefined => {
+    if (!counts) return undefined;
+    return view === 'all' ? counts.in_progress + counts.done + counts.failed : counts[view];
+  };
+  return (
+    <div class="toolbar">
+      <fieldset class="filter">
+        <legend class="hidden">Show</legend>
+        {views
+          .filter((view) => view !== 'hidden' || view === choice.view || (counts?.hidden ?? 0) > 0)
+          .map((view) => {
+            const count = countOf(view);
+            return (
+              <label key={view}>
+                <input type="radio" name="view" checked={choice.view === view} onChange={() => onChoose({ view })} />
+                <span>
+                  {viewLabels[view]}
+                  {count !== undefined && <span class="count"> {countLabel(count)}</span>}
+                </span>
+              </label>
+            );
+          })}
+      </fieldset>
+      <div class="row">
+        <input
+          type="search"
+          aria-label="Search by name or id"
+          placeholder="Search"
+          value={search}
+          maxLength={200}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        <select
+          aria-label="Sort"
+          value={choice.sort}
+          onChange={(event) => onChoose({ sort: sorts.find((sort) => sort === event.currentTarget.value) ?? 'newest' })}
+        >
+          {sorts.map((sort) => (
+            <option key={sort} value={sort}>
+              {sortLabels[sort]}
+            </option>
+          ))}
+        </select>
+        <button type="button" aria-pressed={isSelecting} onClick={() => onSelectMode(!isSelecting)}>
+          Select
+        </button>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+import { CreateJobResponse } from '@gen3d/schema/dashboard';
+import { limits } from '@gen3d/schema/rules';
+import { type Api, parseResponse } from './api.js';
+import { copyKeptPhoto } from './photos/kept-photos.js';
+
+/** Ids that one request may contain. */
+const maxIds = limits.pageSize.max;
+
+/** Hides jobs from the gallery, or shows them again. @throws {ApiError} */
+export async function setHidden(api: Api, ids: readonly string[], hidden: boolean): Promise<void> {
+  for (let start = 0; start < ids.length; start += maxIds) {
+    const body = { task_ids: ids.slice(start, start + maxIds) };
+    await api.send('POST', hidden ? '/gallery/hide' : '/gallery/unhide', body);
+  }
+}
+
+/** Cancels a job whose inference has not started. @throws {ApiError} */
+export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('POST', `/gallery/${id}/cancel`);
+
+/** Creates a job for the photo of a failed one, which it replaces in the gallery. Resolves to its id. @throws {ApiError} */
+export async function retryJob(api: Api, id: string): Promise<string> {
+  const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', `/gallery/${id}/retry`));
+  await copyKeptPhoto(id, job_id);
+  await setHidden(api, [id], true);
+  return job_id;
+}
