@@ -39,6 +39,7 @@ const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>
     'logLevel',
   ],
   admin: data,
+  login: data,
   models: bundles,
   doctor: bundles,
 };

@@ -117,7 +117,7 @@ describe('create --wait', () => {
   test('exits with 1 for a photo without an object', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'empty.png', '--wait', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ status: 'FAILED', error: { code: 'no_foreground' } });
-    expect(stderr).toMatch(/error: Job \S+ failed: /);
+    expect(stderr).toMatch(/error: Job \S+ failed with \w+: /);
     expect(code).toBe(1);
   });
 });

@@ -398,8 +398,8 @@ describe('serve', () => {
     server.child.kill('SIGINT');
     const { code, stderr } = await server.ended;
     expect(code).toBe(0);
-    // Only the first start prints a sign-in link.
+    // A link would give the readers of a log access to the dashboard.
     expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\n`);
-    expect(stderr).toContain('`gen3d models pull triposr` adds TripoSR');
+    expect(stderr).toContain('`gen3d models list` shows larger ones');
   });
 });

@@ -10,7 +10,7 @@ export type {
   WebhookEndpoint,
   WebhookEvent,
 } from '@gen3d/schema';
-export { isTerminal, jobStatuses, limits, publicTestKey } from '@gen3d/schema/rules';
+export { isTerminal, type JobOutlook, jobStatuses, limits, publicTestKey } from '@gen3d/schema/rules';
 export { type DownloadOptions, defaultBaseUrl, Gen3d, type Gen3dOptions, type GenerateOptions } from './client.js';
 export type { RequestOptions } from './deadline.js';
 export * from './errors.js';

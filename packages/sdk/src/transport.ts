@@ -1,3 +1,4 @@
+import { type JobOutlook, readOutlook } from '@gen3d/schema/rules';
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
 import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
@@ -27,6 +28,7 @@ export interface ApiResponse {
   readonly body: unknown;
   readonly retryAfterMs: number | undefined;
   readonly preciseRetryAfterMs: number | undefined;
+  readonly outlook: JobOutlook;
 }
 
 type Method = 'get' | 'post' | 'put' | 'delete';
@@ -74,13 +76,14 @@ export class Transport {
       headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
       ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyAfterRateLimit } }),
     });
-    const pauses = {
+    const headers = {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
       preciseRetryAfterMs: preciseRetryAfterMs(response.headers),
+      outlook: readOutlook(response.headers),
     };
-    if (response.status === 204) return { body: undefined, ...pauses };
+    if (response.status === 204) return { body: undefined, ...headers };
     try {
-      return { body: await response.json(), ...pauses };
+      return { body: await response.json(), ...headers };
     } catch (cause) {
       throw new ServerError(
         'invalid_response',

@@ -1,5 +1,5 @@
 import type { Task } from '@gen3d/schema';
-import { isTerminal, limits } from '@gen3d/schema/rules';
+import { isTerminal, type JobOutlook, limits } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
 
@@ -8,12 +8,15 @@ export interface WaitOptions extends RequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** The maximum time to wait, after which the call rejects with a `WaitTimeoutError`. Default: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Called with the first state, and with every later change of status or progress. */
-  readonly onProgress?: ((task: Task) => void) | undefined;
+  /**
+   * Called with the first state, and with every later change of status, progress, position in the queue or stage.
+   * `outlook` has what the server knows about the rest of the job: see `JobOutlook`.
+   */
+  readonly onProgress?: ((task: Task, outlook: JobOutlook) => void) | undefined;
 }
 
-/** Retrieves the job once, with the response's `Retry-After` and `Retry-After-Ms` if it has them. */
-export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task } & Pauses>;
+/** Retrieves the job once, with the response's `Retry-After`, `Retry-After-Ms` and outlook if it has them. */
+export type ReadTask = (signal: AbortSignal) => Promise<{ task: Task; outlook?: JobOutlook } & Pauses>;
 
 /** The pauses that a response asks for, in milliseconds. */
 export interface Pauses {
@@ -35,14 +38,17 @@ export async function waitForJob(id: string, read: ReadTask, options: WaitOption
   const startedAt = Date.now();
   let lastSuccessAt = startedAt;
   let lastTask: Task | undefined;
+  let lastState = '';
   const timeoutError = (timeoutMs: number) => new WaitTimeoutError(id, lastTask, timeoutMs);
   return withDeadline(options, timeoutError, async (signal) => {
     for (;;) {
       let requested: Pauses;
       try {
-        const { task, ...pauses } = await read(signal);
+        const { task, outlook = {}, ...pauses } = await read(signal);
         lastSuccessAt = Date.now();
-        if (task.status !== lastTask?.status || task.progress !== lastTask.progress) onProgress?.(task);
+        const state = [task.status, task.progress, outlook.position, outlook.stage].join();
+        if (state !== lastState) onProgress?.(task, outlook);
+        lastState = state;
         lastTask = task;
         if (isTerminal(task.status)) return succeeded(task);
         requested = pauses;

@@ -103,7 +103,13 @@ export async function openAdmin(config: Config): Promise<Admin> {
       }),
 
     async listAccounts() {
-      const rows = await db.selectFrom('accounts').select(['id', 'name', 'balance_microusd']).orderBy('id').execute();
+      const rows = await db
+        .selectFrom('accounts')
+        .select(['id', 'name', 'balance_microusd'])
+        // The account of the public test key cannot be administered.
+        .where('sandbox', '=', 0)
+        .orderBy('id')
+        .execute();
       return rows.map(({ id, name, balance_microusd }) => ({
         account_id: id,
         name,

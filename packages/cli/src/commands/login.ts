@@ -1,10 +1,13 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
-import { chooseServer, type ServerOptions, withClient } from '../connection/client.js';
+import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
+import { canCreateKey, createKey } from '../connection/new-key.js';
 import { profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
+import { serverConfig } from '../server-options.js';
 import { say } from '../terminal/terminal.js';
 
 export function addLogin(program: Command): void {
@@ -13,24 +16,49 @@ export function addLogin(program: Command): void {
     .summary('store an API key for a server')
     .description(
       'Check an API key and store it for this server, in a file that only you can read.\n' +
-        'Prompts for the key, or reads it from stdin, to keep it out of the shell history.',
+        'Prompts for the key, or reads it from stdin, to keep it out of the shell history.\n' +
+        "If you have lost your key, create a new one on the server's machine: it needs only the server's data.",
     )
-    .action((_: unknown, command: Command) => login(command.optsWithGlobals()));
+    .option('--new-key', "create a key, on the server's machine")
+    .option('--account <name>', 'the account of the new key; default: the only account')
+    .action((_: unknown, command: Command) => login(command));
 }
 
-async function login(options: ServerOptions): Promise<void> {
+interface LoginOptions extends ServerOptions {
+  readonly newKey?: boolean;
+  readonly account?: string;
+}
+
+async function login(command: Command): Promise<void> {
+  const options: LoginOptions = command.optsWithGlobals();
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
-  const input = options.apiKey ?? (process.stdin.isTTY ? await prompt(baseUrl) : await text(process.stdin));
-  const apiKey = input.trim();
-  if (apiKey === '') throw new UsageError('The key is empty. The operator creates keys with `gen3d admin key create`');
-  await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal }));
+  await requireReachable(baseUrl);
+  const config = await serverConfig(command);
+  const given = options.newKey ? undefined : await givenKey(options, baseUrl, config);
+  const apiKey = given ?? (await createKey(config, baseUrl, options.account));
   await writeProfile(withServer(profile, baseUrl, { apiKey }));
   say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
-async function prompt(baseUrl: string): Promise<string> {
-  process.stderr.write(`API key for ${baseUrl}: `);
+const emptyKey = 'The key is empty. The operator creates keys with `gen3d admin key create`';
+
+/** The key from the option, the terminal or stdin. Undefined if the user asks for a new one, by pressing Enter. */
+async function givenKey(options: ServerOptions, baseUrl: string, config: Config): Promise<string | undefined> {
+  const mayCreate = options.apiKey === undefined && process.stdin.isTTY && isLocal(baseUrl) && canCreateKey(config);
+  const question = `API key for ${baseUrl}${mayCreate ? ' (press Enter to create a new one)' : ''}: `;
+  const input = options.apiKey ?? (process.stdin.isTTY ? await prompt(question) : await text(process.stdin));
+  const apiKey = input.trim();
+  if (apiKey === '') {
+    if (mayCreate) return undefined;
+    throw new UsageError(emptyKey);
+  }
+  await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal }));
+  return apiKey;
+}
+
+async function prompt(question: string): Promise<string> {
+  process.stderr.write(question);
   // Discards the echo, so that the key does not appear on the screen.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
@@ -38,7 +66,7 @@ async function prompt(baseUrl: string): Promise<string> {
     return await new Promise((resolve, reject) => {
       reader.once('SIGINT', () => reject(new Interrupted()));
       // Ctrl-D closes the reader.
-      reader.once('close', () => resolve(''));
+      reader.once('close', () => reject(new UsageError(emptyKey)));
       reader.question('').then(resolve, () => resolve(''));
     });
   } finally {

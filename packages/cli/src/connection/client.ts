@@ -59,17 +59,27 @@ export async function healthOf(baseUrl: string): Promise<number | undefined> {
   }
 }
 
+/** @throws {ConnectionError} without an HTTP response from the server */
+export async function requireReachable(baseUrl: string): Promise<void> {
+  if ((await healthOf(baseUrl)) === undefined) throw unreachableError(baseUrl);
+}
+
 /** Reports an unreachable server first, because starting a server also creates a key. */
-async function missingKeyError(baseUrl: string): Promise<AuthenticationError | ConnectionError> {
-  if ((await healthOf(baseUrl)) === undefined) return unreachableError(baseUrl);
-  const hint = 'Run `gen3d login`, or set --api-key or GEN3D_API_KEY';
-  return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}`);
+async function missingKeyError(baseUrl: string): Promise<AuthenticationError> {
+  await requireReachable(baseUrl);
+  const hint = isLocal(baseUrl)
+    ? '`gen3d login` asks for one, or creates a new one on this machine'
+    : '`gen3d login` asks for one; `gen3d login --new-key` creates a new one on the machine of the server';
+  return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}. Or set --api-key or GEN3D_API_KEY`);
+}
+
+export function isLocal(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
 }
 
 function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {
-  const { hostname } = new URL(baseUrl);
-  const isLocal = hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.');
-  const message = isLocal
+  const message = isLocal(baseUrl)
     ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\``
     : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network`;
   return new ConnectionError('connection_failed', message, { cause });

@@ -4,6 +4,7 @@ import {
   Gen3dError,
   InsufficientBalanceError,
   InvalidRequestError,
+  JobFailedError,
   NotConfiguredError,
   ServerError,
 } from '@gen3d/sdk';
@@ -85,6 +86,11 @@ function messageOf(error: Gen3dError): string {
   if (error instanceof InsufficientBalanceError) {
     const amounts = `The balance is ${usd(error.balanceUsd)}, but a job requires ${usd(error.minBalanceUsd)}`;
     return `${amounts}. The operator can add credit with \`gen3d admin account credit\``;
+  }
+  // docs/errors.md lists the codes.
+  if (error instanceof JobFailedError && error.task.error) {
+    const { task_id, error: cause } = error.task;
+    return `Job ${task_id} failed with ${cause.code}: ${cause.message}`;
   }
   if (error instanceof NotConfiguredError) {
     return 'No webhook endpoint is configured. Set one with `gen3d webhook set URL`';

@@ -17,9 +17,9 @@ export function age(ms: number): string {
   return `${count(Math.floor(seconds / 86_400), 'day')} ago`;
 }
 
-export function duration(ms: number): string {
+export function duration(ms: number, digits = 1): string {
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  if (seconds < 60) return `${seconds.toFixed(digits)} s`;
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
 }
 

@@ -1,12 +1,13 @@
-import { progress as milestones } from '@gen3d/schema/rules';
-import { isTerminal, type Task } from '@gen3d/sdk';
+import { progress as milestones, stageNames } from '@gen3d/schema/rules';
+import { isTerminal, type JobOutlook, type Task } from '@gen3d/sdk';
 import type { Ora } from 'ora';
 import { duration } from './format.js';
 import { hasColor, isInteractive, say } from './terminal.js';
 
 /** Shows the progress of several photos: redrawn lines on a terminal, otherwise one line per change. */
 export interface ProgressDisplay {
-  update(name: string, state: string): void;
+  /** @param expectedEnd milliseconds since 1970, if an estimate exists */
+  update(name: string, state: string, expectedEnd?: number): void;
   /** Prints the photo's last line, which stays. */
   finish(name: string, line: string): void;
   stop(): void;
@@ -14,9 +15,18 @@ export interface ProgressDisplay {
 
 export async function showProgress(total: number): Promise<ProgressDisplay> {
   if (!isInteractive()) {
-    return { update: (name, state) => say(`${name}: ${state}`), finish: (_, line) => say(line), stop() {} };
+    return {
+      update: (name, state, expectedEnd) => say(`${name}: ${state}${timeLeft(expectedEnd)}`),
+      finish: (_, line) => say(line),
+      stop() {},
+    };
   }
   return new RedrawnProgress(await startSpinner(), total);
+}
+
+function timeLeft(expectedEnd = 0): string {
+  const ms = expectedEnd - Date.now();
+  return ms > 0 ? `, about ${duration(1000 * Math.ceil(ms / 1000), 0)} left` : '';
 }
 
 /** A started spinner on stderr. Loads ora only when needed, because ora takes most of the start-up time. */
@@ -32,17 +42,21 @@ class RedrawnProgress implements ProgressDisplay {
   readonly #spinner: Ora;
   readonly #total: number;
   readonly #states = new Map<string, string>();
+  /** Of the only photo. */
+  #expectedEnd: number | undefined;
   #finished = 0;
 
   constructor(spinner: Ora, total: number) {
     this.#spinner = spinner;
     this.#total = total;
     const startedAt = Date.now();
-    if (total === 1) spinner.suffixText = () => duration(Date.now() - startedAt);
+    // Counts down between the changes of the state.
+    if (total === 1) spinner.suffixText = () => duration(Date.now() - startedAt) + timeLeft(this.#expectedEnd);
   }
 
-  update(name: string, state: string): void {
-    this.#states.set(name, state);
+  update(name: string, state: string, expectedEnd?: number): void {
+    this.#expectedEnd = expectedEnd;
+    this.#states.set(name, this.#total === 1 ? state : state + timeLeft(expectedEnd));
     this.#redraw();
   }
 
@@ -73,19 +87,23 @@ class RedrawnProgress implements ProgressDisplay {
 /** Returns a listener that shows the progress of a photo's job until it ends. */
 export const showState =
   (display: ProgressDisplay, name: string) =>
-  (task: Task): void => {
-    if (!isTerminal(task.status)) display.update(name, `${phaseOf(task)}, ${Math.round(task.progress)} %`);
+  (task: Task, outlook: JobOutlook): void => {
+    if (isTerminal(task.status)) return;
+    const { position, expectedSeconds } = outlook;
+    const inQueue = position === undefined ? '' : `, number ${position} in the queue`;
+    const state = `${phaseOf(task, outlook)}${inQueue}, ${Math.round(task.progress)} %`;
+    display.update(name, state, expectedSeconds && Date.now() + 1000 * expectedSeconds);
   };
 
 /** The current phase in words. docs/contract.md section 2.1 defines the progress values. */
-function phaseOf({ status, progress }: Task): string {
+function phaseOf({ status, progress }: Task, { stage = '' }: JobOutlook): string {
   switch (status) {
     case 'PENDING':
       return progress < milestones.preparing ? 'waiting for preparation' : 'preparing the photo';
     case 'QUEUED':
       return 'queued';
     case 'IN_PROGRESS':
-      return progress < milestones.inferred ? 'creating the model' : 'finishing';
+      return stageNames[stage] ?? (progress < milestones.inferred ? 'creating the model' : 'finishing');
     default:
       // A newer server may have more statuses.
       return status.toLowerCase();

@@ -27,9 +27,9 @@ export function paint(color: 'green' | 'red' | 'yellow' | 'dim', text: string): 
 export const tick = (): string => paint('green', '✔');
 export const cross = (): string => paint('red', '✖');
 
-/** Opens a file or URL with the desktop's default app. Without a desktop, prints a warning. */
+/** Opens a file or URL with the desktop's default app. Without a desktop, prints how to open it. */
 export async function openWithDefaultApp(target: string): Promise<void> {
-  // Without a desktop or over SSH, this line may be the only effect.
+  if (!hasDesktop()) return say(`This machine has no display. Open ${target} on one that has`);
   say(paint('dim', `Opening ${target}`));
   const { default: open } = await import('open');
   try {
@@ -37,4 +37,10 @@ export async function openWithDefaultApp(target: string): Promise<void> {
   } catch (error) {
     say(`warning: Could not open ${target}: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** On Linux, `xdg-open` exits with 0 even if nothing can show the target. WSL opens it on Windows. */
+function hasDesktop({ env, platform } = process): boolean {
+  const { BROWSER, DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME } = env;
+  return platform !== 'linux' || [BROWSER, DISPLAY, WAYLAND_DISPLAY, WSL_DISTRO_NAME].some(Boolean);
 }

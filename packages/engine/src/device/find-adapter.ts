@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { env, listSupportedBackends, runtimeFolder } from '../network/onnxruntime.js';
 import type { Accelerator } from './adapter.js';
 import { type Adapter, isSoftware, systemAdapter, vulkanAdapter } from './adapter.js';
@@ -25,7 +25,7 @@ export async function findAdapter(
   }
   // This check needs no process, and is enough on most machines.
   if (provider === 'cuda' && !existsSync(cudaLibrary()))
-    return { problem: `${cudaLibrary()} is missing. ${fetchCuda()}` };
+    return { problem: `${basename(cudaLibrary())} is missing. ${fetchCuda()}` };
   const { reply, log } = await probe({ type: 'open', provider });
   if (reply.type === 'failed') return { problem: explain(provider, reply.reason, log) };
   const adapter =

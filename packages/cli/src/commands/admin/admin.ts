@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { limits } from '@gen3d/schema/rules';
 import type { Admin, Config } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
+import { isInstallation } from '../../connection/new-key.js';
 import { emptyProfile, readProfile } from '../../connection/profile.js';
 import { UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
@@ -76,9 +77,6 @@ async function requireInstallation({ database, dataDir }: Config): Promise<void>
   throw new UsageError([others.length > 0 ? `${message}:` : message, ...others].join('\n'));
 }
 
-/** The first start of a server creates its key. */
-const isInstallation = (dataDir: string) => existsSync(join(dataDir, 'server.key'));
-
 /** The URL of the latest server of a data directory on this machine. */
 async function urlOf(dataDir: string): Promise<string | undefined> {
   const { servers } = await readProfile().catch(() => emptyProfile);
@@ -97,6 +95,9 @@ function addAccounts(account: Command): void {
         if (json) return printJson(created);
         print(created.account_id);
         say(`Created the account "${name}" with ${created.balance_usd} USD`);
+        if (created.balance_usd < limits.minBalanceUsd) {
+          say(`Jobs require ${limits.minBalanceUsd} USD: gen3d admin account credit ${created.account_id} 10`);
+        }
         say(`To create an API key: gen3d admin key create ${created.account_id}`);
       }),
     );

@@ -52,8 +52,14 @@ export async function findDevices(config: Config): Promise<FoundDevice[]> {
   return found.map((device) => ({ ...device, takenByAuto: device === automatic }));
 }
 
-/** The devices as a table, and below it the problems of unused devices. */
-export function deviceTable(devices: readonly FoundDevice[]): string {
+const onlyOn: Readonly<Record<string, NodeJS.Platform>> = { coreml: 'darwin', dml: 'win32' };
+
+/**
+ * The devices as a table, and below it the problems of unused devices. Omits devices of other systems, unless one is
+ * configured.
+ */
+export function deviceTable(all: readonly FoundDevice[], configured: string, platform = process.platform): string {
+  const devices = all.filter(({ provider }) => provider === configured || (onlyOn[provider] ?? platform) === platform);
   const rows = devices.map(({ provider, adapter, problem, tests, takenByAuto }) => [
     takenByAuto ? tick() : ' ',
     provider,

@@ -55,7 +55,7 @@ async function doctor(command: Command): Promise<void> {
     const models = await Promise.all(bundles.map(describeBundle));
     printJson({ healthy, version: packageJson.version, findings, devices, models });
   } else {
-    print(report(findings, devices, bundles));
+    print(report(findings, devices.length > 0 ? deviceTable(devices, config.device) : undefined, bundles));
   }
   if (!healthy) throw new Failed(exitCode.failed);
 }
@@ -118,8 +118,11 @@ async function profileAndFinding(): Promise<{ profile: Profile; finding: Finding
   try {
     const profile = await readProfile();
     const servers = Object.keys(profile.servers).length;
-    const text = servers ? `${profilePath()}, keys for ${count(servers, 'server')}` : 'none';
-    return { profile, finding: { topic, level: 'ok', text } };
+    const finding: Finding =
+      servers > 0
+        ? { topic, level: 'ok', text: `${profilePath()}, keys for ${count(servers, 'server')}` }
+        : { topic, level: 'note', text: 'no API keys yet. `gen3d serve` and `gen3d login` store them' };
+    return { profile, finding };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const text = error instanceof UsageError ? reason : `Cannot read ${profilePath()}: ${reason}`;
@@ -139,7 +142,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
       ? { topic: 'server', level: 'note', text: `no response from ${baseUrl}. Start it with \`gen3d serve\`` }
       : {
           topic: 'server',
-          level: health === 200 ? 'ok' : 'note',
+          level: health === 200 && hasKey ? 'ok' : 'note',
           text: `${baseUrl} responds (health check: ${health})${hasKey ? '' : ', but no API key is stored for it. Run `gen3d login`'}`,
         },
   ];
@@ -153,7 +156,7 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
     const { kind, title } = installed.bundle.manifest;
     const use = [bundle, matte].includes(installed.name) ? ', in use' : '';
     const size = bytes(sizeOf(installed.bundle));
-    return { topic, level: 'ok', text: `${kind}, ${title}, ${size}${use} (${installed.directory})` };
+    return { topic, level: 'ok', text: `${kind}, ${title}, ${size}${use}` };
   });
   // The engine checks paths.
   const known = [builtInBundle, ...bundles.map(({ name }) => name)];
@@ -184,7 +187,7 @@ async function offerFindings(config: Config): Promise<Finding[]> {
 
 function report(
   findings: readonly Finding[],
-  devices: readonly FoundDevice[],
+  devices: string | undefined,
   bundles: readonly InstalledBundle[],
 ): string {
   const width = Math.max(...findings.map(({ topic }) => topic.length));
@@ -202,6 +205,6 @@ function report(
       ],
     ];
   });
-  const deviceLines = devices.length > 0 ? ['', 'Devices', deviceTable(devices)] : [];
+  const deviceLines = devices === undefined ? [] : ['', 'Devices', devices];
   return [...lines, ...deviceLines, '', 'Licenses', table(licenses)].join('\n');
 }

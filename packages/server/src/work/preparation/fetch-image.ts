@@ -16,7 +16,7 @@ function transportProblem(error: unknown): string {
   const { code } = error as { code?: unknown };
   switch (code) {
     case 'GEN3D_FORBIDDEN_ADDRESS':
-      return 'its host has no public address';
+      return 'its host has no public address. The operator can allow such hosts with --allow-private-network';
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return 'its host name does not resolve';

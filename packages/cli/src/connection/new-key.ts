@@ -1,0 +1,45 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { AuthenticationError, Gen3d } from '@gen3d/sdk';
+import type { Config } from '@gen3d/server';
+import { UsageError } from '../exit/failure.js';
+
+/** Whether the data directory belongs to a server: its first start creates the server key. */
+export const isInstallation = (dataDir: string): boolean => existsSync(join(dataDir, 'server.key'));
+
+/** Whether `createKey` can open the server's database. A PostgreSQL database is configured explicitly. */
+export const canCreateKey = ({ database, dataDir }: Config): boolean =>
+  database !== 'sqlite' || isInstallation(dataDir);
+
+/**
+ * Creates an API key in the database of a server on this machine, and tries it out.
+ *
+ * @param accountName the account of the key. Default: the only account
+ * @throws {UsageError} if it does not determine an account, or the server does not use this database
+ */
+export async function createKey(config: Config, baseUrl: string, accountName?: string): Promise<string> {
+  const { openAdmin } = await import('@gen3d/server');
+  const admin = await openAdmin(config);
+  try {
+    const accounts = await admin.listAccounts();
+    const [account, ...others] = accounts.filter(({ name }) => accountName === undefined || name === accountName);
+    if (!account || others.length > 0) {
+      const names = accounts.map(({ name }) => name).join(', ');
+      const problem = account ? 'There are several accounts' : `No account is named ${accountName}`;
+      throw new UsageError(`${problem}. Choose one with \`gen3d login --new-key --account NAME\`: ${names}`);
+    }
+    const { key_id, api_key } = await admin.createKey(account.account_id, 'gen3d login');
+    try {
+      await new Gen3d({ apiKey: api_key, baseUrl, maxRetries: 2 }).balance.retrieve();
+    } catch (error) {
+      await admin.revokeKey(key_id);
+      if (!(error instanceof AuthenticationError)) throw error;
+      throw new UsageError(
+        `${baseUrl} does not use the data in ${config.dataDir}. Select its --data-dir or --database`,
+      );
+    }
+    return api_key;
+  } finally {
+    await admin.close();
+  }
+}

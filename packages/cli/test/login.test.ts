@@ -1,0 +1,48 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { hasScript, onTerminal } from './pseudo-terminal.js';
+import { bin, outputMatching, result, testFolder } from './run.js';
+
+const { gen3d, path, serve, start } = testFolder();
+let url: string;
+beforeAll(async () => {
+  ({ url } = await serve('--workers', '0'));
+});
+
+describe('after the key was lost', () => {
+  test.skipIf(!hasScript)("on the server's machine, login creates a key when the user presses Enter", async () => {
+    await gen3d(['logout']);
+    const before = await gen3d(['list', '--base-url', url]);
+    expect(before).toMatchObject({ code: 4, stderr: expect.stringMatching(/`gen3d login` .* creates a new one/) });
+
+    const login = start(onTerminal([process.execPath, bin, 'login']), { GEN3D_BASE_URL: url }, 'script');
+    const ended = result(login);
+    await outputMatching(login, /press Enter to create a new one/);
+    login.stdin.write('\r');
+    expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Logged in to') });
+    expect(await gen3d(['list'])).toMatchObject({ code: 0 });
+  });
+
+  test('login --new-key needs no terminal, and an account name if there are several accounts', async () => {
+    await gen3d(['logout']);
+    const baseUrl = ['--base-url', url];
+    await gen3d(['admin', 'account', 'create', 'ann', '--balance', '7']);
+    const ambiguous = await gen3d(['login', '--new-key', ...baseUrl]);
+    expect(ambiguous).toMatchObject({ code: 2, stderr: expect.stringMatching(/--account NAME`: default, ann\n$/) });
+    expect(await gen3d(['login', '--new-key', '--account', 'ann', ...baseUrl])).toMatchObject({ code: 0 });
+    expect(JSON.parse((await gen3d(['balance', '--json'])).stdout)).toMatchObject({ balance_usd: 7 });
+  });
+
+  test('login creates no key in the data of another server', async () => {
+    const data = ['--data-dir', path('other')];
+    await gen3d(['admin', ...data, 'account', 'create', 'default']);
+    const { code, stderr } = await gen3d(['login', '--new-key', ...data, '--base-url', url]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/does not use the data in .*other/) });
+    const [key] = JSON.parse((await gen3d(['admin', ...data, 'key', 'list', '--json'])).stdout);
+    expect(key.revoked_at).not.toBeNull();
+  });
+});
+
+test('login reports an unreachable server before it asks for a key', async () => {
+  const { code, stderr } = await gen3d(['login', '--base-url', 'http://127.0.0.1:1']);
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(/^error: Cannot reach http/) });
+});

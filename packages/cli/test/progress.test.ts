@@ -1,0 +1,36 @@
+import type { Task } from '@gen3d/sdk';
+import { expect, test } from 'vitest';
+import { showState } from '../src/terminal/progress.js';
+
+const task: Task = {
+  task_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A',
+  type: 'image-to-3d',
+  status: 'QUEUED',
+  progress: 25,
+  created_at: '2026-01-02T03:04:05.000Z',
+  finished_at: null,
+};
+
+/** What the display is given for a photo. */
+function shown() {
+  const states: [string, boolean][] = [];
+  const display = {
+    update: (_: string, state: string, expectedEnd?: number) => states.push([state, expectedEnd !== undefined]),
+    finish: () => {},
+    stop: () => {},
+  };
+  return { states, show: showState(display, 'cup.png') };
+}
+
+test('a waiting job shows its position, and a running one its stage', () => {
+  const { states, show } = shown();
+  show(task, { position: 3, expectedSeconds: 12 });
+  show({ ...task, status: 'IN_PROGRESS', progress: 60 }, { stage: 'bake' });
+  // A server without these headers.
+  show({ ...task, status: 'IN_PROGRESS', progress: 60 }, {});
+  expect(states).toEqual([
+    ['queued, number 3 in the queue, 25 %', true],
+    ['painting the texture, 60 %', false],
+    ['creating the model, 60 %', false],
+  ]);
+});
