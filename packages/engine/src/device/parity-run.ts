@@ -3,7 +3,7 @@ import type { BoxDecoder, Manifest, ReconstructionManifest } from '../bundle/man
 import { sceneCodesShape } from '../field/boxed.js';
 import type { BoxManifest } from '../field/boxed-field.js';
 import { normalNoise } from '../field/normal-noise.js';
-import { filled, isSteps, type StepsManifest, scalar } from '../field/steps.js';
+import { filled, isSteps, type StepsManifest, stepInputs } from '../field/steps.js';
 import type { ComputeDevice } from '../network/compute-device.js';
 import {
   type FloatTensor,
@@ -131,13 +131,11 @@ async function runSteps(
     shape: [1, tokens, decoder.channels],
     data: normalNoise(decoder.sampler.seed, tokens * decoder.channels),
   };
-  const step = await run(stepSession, {
-    [decoder.step.latents]: noise,
-    [decoder.imageTokens]: filled(encoderSession, decoder.imageTokens, imageTokens),
-    [decoder.step.timestep]: scalar(decoder.sampler.timestepScale / 2),
-    [decoder.step.stepSize]: scalar(1 / decoder.sampler.steps),
-    [decoder.step.guidance]: scalar(decoder.sampler.guidance),
-  });
+  const middle = { timestep: decoder.sampler.timestepScale / 2, stepSize: 1 / decoder.sampler.steps };
+  const step = await run(
+    stepSession,
+    stepInputs(decoder, noise, filled(encoderSession, decoder.imageTokens, imageTokens), middle),
+  );
 
   const latentsSession = await openLatents(bundle, decoder, open);
   const latents = await run(latentsSession, { [decoder.latentsGraph.latents]: noise });

@@ -16,7 +16,7 @@ import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.j
 import type { CameralessField } from './density-field.js';
 import { normalNoise } from './normal-noise.js';
 import { pointsDecoder } from './points.js';
-import { type SamplingOptions, sampleLatents } from './sample-latents.js';
+import { type SamplerStep, type SamplingOptions, sampleLatents } from './sample-latents.js';
 
 export type StepsManifest = BoxManifest & { readonly decoder: StepsDecoder };
 
@@ -51,7 +51,6 @@ export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSessio
     const shape = [1, input.channels, input.size, input.size];
     const encoded = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
     const imageTokens = filled(encoder, decoder.imageTokens, encoded.get(decoder.imageTokens)!);
-    const guidance = scalar(decoder.sampler.guidance);
     const noise = normalNoise(decoder.sampler.seed, decoder.tokens * decoder.channels);
     // The latents go through the host between two steps: 0.5 MB for TripoSG, which takes less than a thousandth of the
     // step. onnxruntime could keep them on some devices, but releasing such a tensor can abort the process
@@ -59,14 +58,10 @@ export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSessio
     const latents = await sampleLatents(
       noise,
       decoder.sampler,
-      async (latents, { timestep, stepSize }) => {
-        const outputs = await step.run({
-          [decoder.step.latents]: { shape: latentsShape, data: latents },
-          [decoder.imageTokens]: imageTokens,
-          [decoder.step.timestep]: scalar(timestep),
-          [decoder.step.stepSize]: scalar(stepSize),
-          [decoder.step.guidance]: guidance,
-        });
+      async (latents, samplerStep) => {
+        const outputs = await step.run(
+          stepInputs(decoder, { shape: latentsShape, data: latents }, imageTokens, samplerStep),
+        );
         return outputs.get(decoder.step.nextLatents)!;
       },
       options,
@@ -89,7 +84,21 @@ export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSessio
   };
 }
 
-export const scalar = (value: number): FloatTensor => ({ shape: [1], data: Float32Array.of(value) });
+/** The inputs of the step graph. */
+export const stepInputs = (
+  { step, imageTokens: imageTokensName, sampler }: StepsDecoder,
+  latents: FloatTensor,
+  imageTokens: FloatTensor,
+  { timestep, stepSize }: SamplerStep,
+): Record<string, FloatTensor> => ({
+  [step.latents]: latents,
+  [imageTokensName]: imageTokens,
+  [step.timestep]: scalar(timestep),
+  [step.stepSize]: scalar(stepSize),
+  [step.guidance]: scalar(sampler.guidance),
+});
+
+const scalar = (value: number): FloatTensor => ({ shape: [1], data: Float32Array.of(value) });
 
 /** An output with its shape in the graph. A size that the graph leaves open follows from the number of values. */
 export function filled(session: Session, name: string, data: Float32Array): FloatTensor {

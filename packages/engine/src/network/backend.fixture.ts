@@ -6,8 +6,13 @@ type Outputs = Readonly<Record<string, OnnxValue>>;
  * Registers an execution provider with onnxruntime that runs on the CPU and whose outputs a test can change.
  *
  * @param intercept called for each run; returns the provider's outputs
+ * @param onLoaded called with 1 when a network is loaded, and with -1 when it is released
  */
-export function registerProvider(name: string, intercept: (run: () => Promise<Outputs>) => Promise<Outputs>): void {
+export function registerProvider(
+  name: string,
+  intercept: (run: () => Promise<Outputs>) => Promise<Outputs>,
+  onLoaded: (change: 1 | -1) => void = () => {},
+): void {
   const backend: Backend = {
     init: async () => {},
     async createInferenceSessionHandler(file, options) {
@@ -15,6 +20,7 @@ export function registerProvider(name: string, intercept: (run: () => Promise<Ou
         typeof file === 'string'
           ? await InferenceSession.create(file, { ...options, executionProviders: ['cpu'] })
           : await InferenceSession.create(file, { ...options, executionProviders: ['cpu'] });
+      onLoaded(1);
       const { inputNames, outputNames, inputMetadata, outputMetadata } = session;
       return {
         inputNames,
@@ -23,7 +29,10 @@ export function registerProvider(name: string, intercept: (run: () => Promise<Ou
         outputMetadata,
         startProfiling: () => {},
         endProfiling: () => {},
-        dispose: () => session.release(),
+        dispose: () => {
+          onLoaded(-1);
+          return session.release();
+        },
         run: async (feeds, fetches) => await intercept(() => session.run(feeds, Object.keys(fetches))),
       };
     },

@@ -4,6 +4,7 @@ import type { Bundle } from '../bundle/load-bundle.js';
 import type { BoxDecoder, MatteManifest, ReconstructionManifest, StepsDecoder } from '../bundle/manifest.js';
 import { ComputeDevice } from './compute-device.js';
 import { fromFloat16, toFloat16 } from './float16.js';
+import { isOutOfMemory, LoadedNetworks, type NetworkKey } from './loaded-networks.js';
 import { type FeedsType, InferenceSession, Tensor, type ValueMetadata } from './onnxruntime.js';
 
 /** An expected tensor of an ONNX graph, float32 or float16. A size of `null` is any size. */
@@ -25,6 +26,8 @@ export interface SessionOptions {
   readonly threads?: number;
   /** Shared by the sessions of one engine. Default: the CPU. */
   readonly device?: ComputeDevice;
+  /** Shared by the sessions of one engine. */
+  readonly networks?: LoadedNetworks;
 }
 
 /** A loaded and checked network. Reuse it: onnxruntime leaks memory with each new session. */
@@ -51,11 +54,11 @@ export type OpenSession = (
   outputs: readonly TensorSpec[],
 ) => Promise<Session>;
 
-/** Opens sessions in this thread. */
-export const localSessions =
-  (options: SessionOptions): OpenSession =>
-  (...graph) =>
-    openSession(...graph, options);
+/** Opens sessions in this thread, which share a device and its memory. */
+export function localSessions(options: SessionOptions): OpenSession {
+  const networks = new LoadedNetworks();
+  return (...graph) => openSession(...graph, { networks, ...options });
+}
 
 /** Opens the encoder of a reconstruction bundle, whose input is the framed photo. */
 export function openEncoder(bundle: Bundle<ReconstructionManifest>, open: OpenSession = openSession): Promise<Session> {
@@ -151,16 +154,25 @@ export async function openSession(
   file: string,
   inputs: readonly TensorSpec[],
   outputs: readonly TensorSpec[],
-  { threads = 0, device = new ComputeDevice() }: SessionOptions = {},
+  { threads = 0, device = new ComputeDevice(), networks = new LoadedNetworks() }: SessionOptions = {},
 ): Promise<Session> {
   const path = join(bundle.directory, file);
-  const loaded = new Map<string, InferenceSession>();
-  const sessionOn = async (provider: string): Promise<InferenceSession> => {
-    const session = loaded.get(provider) ?? (await load(path, provider, threads));
-    loaded.set(provider, session);
-    return session;
+  const keys = new Map<string, NetworkKey>();
+  const isLarge = bundle.manifest.kind === 'reconstruction' && bundle.manifest.decoder.kind === 'steps';
+  const withSession = <T>(provider: string, work: (session: InferenceSession) => Promise<T>): Promise<T> => {
+    const key = keys.get(provider) ?? { provider, folder: bundle.directory };
+    keys.set(provider, key);
+    const loadIt = async () => {
+      // Networks of several gigabytes are in memory one at a time on a CPU. Loading one takes seconds, and running it
+      // minutes. A GPU keeps them all, unless its memory is too small.
+      if (isLarge && provider === 'cpu') await networks.releaseOthers(key, ({ folder }) => folder === key.folder);
+      return load(path, provider, threads);
+    };
+    return networks.use(key, loadIt, work);
   };
-  const { inputMetadata, outputMetadata } = await device.attempt(sessionOn);
+  const { inputMetadata, outputMetadata } = await device.attempt((provider) =>
+    withSession(provider, async ({ inputMetadata, outputMetadata }) => ({ inputMetadata, outputMetadata })),
+  );
   check(path, 'input', inputs, inputMetadata);
   check(path, 'output', outputs, outputMetadata);
 
@@ -171,12 +183,13 @@ export async function openSession(
   const stated = new Map(
     [...inputMetadata, ...outputMetadata].map((value) => [value.name, value.isTensor ? value.shape : []]),
   );
-  const runOn = async (provider: string, feeds: FeedsType): Promise<Map<string, Float32Array>> => {
-    const session = await sessionOn(provider);
+  const runIn = async (session: InferenceSession, provider: string, feeds: FeedsType) => {
+    // Without a CPU that takes over, nothing tells whether the device or the photo is the cause.
+    const mayBeDevice = isLarge && provider !== 'cpu';
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
       const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
-      // Not an EngineError: the photo is not the cause, and another attempt may have enough memory.
-      throw isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
+      // Not an EngineError: the photo is not the cause, and another attempt may succeed.
+      throw mayBeDevice || isOutOfMemory(cause) ? new Error(detail, { cause }) : inferenceFailed(detail, cause);
     });
     for (const { name, shape } of outputs) {
       const found = results[name]?.dims ?? [];
@@ -187,8 +200,14 @@ export async function openSession(
         );
       }
     }
-    return new Map(fetches.map((name) => [name, float32(name, results[name])]));
+    const values = new Map(fetches.map((name) => [name, float32(name, results[name])]));
+    // WebGPU only logs that it is out of memory, and returns the old content of the buffer.
+    const blank = mayBeDevice ? blankOutput(values) : undefined;
+    if (blank !== undefined) throw new Error(`${path}: output "${blank}" is empty: is ${provider} out of memory?`);
+    return values;
   };
+  const runOn = (provider: string, feeds: FeedsType) =>
+    withSession(provider, (session) => runIn(session, provider, feeds));
   return {
     shapeOf: (name) => (stated.get(name) ?? []).map((size) => (isOpen(size) ? null : size)),
     run(values) {
@@ -200,7 +219,6 @@ export async function openSession(
       );
       return device.attempt(async (provider) => {
         const outputs = await runOn(provider, feeds);
-        // WebGPU only logs an error such as too little memory, and returns the old content of the buffer.
         const blank = device.fallsBack ? blankOutput(outputs) : undefined;
         if (blank === undefined || blankOutput(await runOn('cpu', feeds)) === blank) return outputs;
         throw inferenceFailed(`${path}: output "${blank}" is empty`);
@@ -208,8 +226,9 @@ export async function openSession(
     },
     async release() {
       // Sessions on a failed device are not released, because its driver may hang.
-      await loaded.get(device.provider)?.release();
-      loaded.clear();
+      const key = keys.get(device.provider);
+      if (key) await networks.release(key);
+      keys.clear();
     },
   };
 }
@@ -219,10 +238,6 @@ export async function openSession(
  */
 const inferenceFailed = (detail: string, cause?: unknown) =>
   new EngineError('inference_failed', 'The network failed on this image.', { cause: new Error(detail, { cause }) });
-
-/** Messages of onnxruntime's CPU, CUDA and WebGPU providers. */
-const isOutOfMemory = (cause: unknown) =>
-  /bad_alloc|out of memory|OUT_OF_MEMORY|fail(ed|ure) to allocate|allocation fail/i.test(reason(cause));
 
 async function load(path: string, provider: string, threads: number): Promise<InferenceSession> {
   return InferenceSession.create(path, {

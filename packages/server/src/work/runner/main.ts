@@ -120,9 +120,15 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
     if (message.type === 'retire') working.retire();
     if (message.type === 'drain') working.drain(message.graceMs);
   });
-  const { provider, adapter, passedOver } = engine.chosen;
+  const { provider, adapter, passedOver, expectedSeconds } = engine.chosen;
   log[routineLevel(config)]({ device: provider, adapter: adapter?.name }, 'device chosen');
   for (const { provider, problem } of passedOver) log.debug({ device: provider, problem }, 'device passed over');
+  if (expectedSeconds !== undefined) {
+    log.warn(
+      { inferenceLimitSeconds: config.inferenceLimitSeconds },
+      `${bundle} is made for GPUs: on this CPU, a photo takes about ${Math.ceil(expectedSeconds)} s`,
+    );
+  }
   const describe = () => ({
     host: hostname(),
     pid: process.pid,
