@@ -52,26 +52,29 @@ export async function openReconstructor(
     licence: licence.weights.licence,
     ...(origin && { precision: origin.precision, checkpointSha256: origin.checkpoint.sha256 }),
   };
-  const guide = guideBundle && (await openReconstructor(guideBundle, open));
-  const common: Pick<Reconstructor, 'credits' | 'foregroundRatio'> = {
-    credits: [credit, ...(guide?.credits ?? [])],
-    foregroundRatio: input.foregroundRatio,
-  };
+  const { foregroundRatio } = input;
   if (isColumns(bundle)) {
     const session = await openEncoder(bundle, open);
     return {
-      ...common,
+      credits: [credit],
+      foregroundRatio,
       inSteps: false,
       reconstruct: (cutout) => encodeColumns(bundle, session, cutout),
       release: () => session.release(),
     };
   }
+  const guide = guideBundle && (await openReconstructor(guideBundle, open));
+  const common: Pick<Reconstructor, 'credits' | 'foregroundRatio'> = {
+    credits: [credit, ...(guide?.credits ?? [])],
+    foregroundRatio,
+  };
   const { camera } = bundle.manifest;
-  const withCamera = async (field: CameralessField, cutout: Cutout): Promise<DensityField> => {
+  const withCamera = async (field: CameralessField, cutout: Cutout, signal?: AbortSignal): Promise<DensityField> => {
     const guided = await guide?.reconstruct(cutout);
     if (!camera) {
       // Flow models turn objects as in their training data, not as the photo shows them.
-      return withColorsOf(guided, await fitCamera(field, cutout, { anyYaw: isSteps(bundle), guide: guided }));
+      const anyYaw = isSteps(bundle);
+      return withColorsOf(guided, await fitCamera(field, cutout, { anyYaw, guide: guided, signal }));
     }
     const halfTangent = Math.tan((camera.fovDegrees * Math.PI) / 360);
     return withColorsOf(guided, { ...field, camera: { distance: camera.distance, halfTangent } });
@@ -86,7 +89,7 @@ export async function openReconstructor(
       ...common,
       inSteps: true,
       // Not carved: such a shape follows the photo's outline better than a fitted camera shows it.
-      reconstruct: async (cutout, options) => withCamera(await encode(cutout, options), cutout),
+      reconstruct: async (cutout, options) => withCamera(await encode(cutout, options), cutout, options?.signal),
       release: () => releaseWith(release),
     };
   }

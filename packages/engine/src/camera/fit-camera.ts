@@ -19,6 +19,7 @@ export interface FitOptions {
   readonly anyYaw: boolean;
   /** Another reconstructor's field of the same cutout. */
   readonly guide?: DensityField | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -26,13 +27,14 @@ export interface FitOptions {
  * looks most like the photo.
  *
  * @returns the same field in the space of that camera. A field without a surface gets a camera that shows its box
+ * @throws the signal's reason, once aborted
  */
 export async function fitCamera(
   field: CameralessField,
   cutout: Cutout,
-  { anyYaw, guide }: FitOptions,
+  { anyYaw, guide, signal }: FitOptions,
 ): Promise<DensityField> {
-  const grid = await sampleGrid(field, resolution);
+  const grid = await sampleGrid(field, resolution, signal);
   const surface = clean(marchingCubes(grid, field.threshold));
   if (surface.indices.length === 0) {
     return { ...field, camera: { distance: 3 * extentOf(field.bounds), halfTangent: 0.36 } };

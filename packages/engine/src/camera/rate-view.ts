@@ -1,32 +1,23 @@
 import { type Evidence, mapSize } from './evidence.js';
 import type { FrontMap } from './front-map.js';
 
-/** How well a view of the shape agrees with the photo. */
-export interface Rating {
-  /** Intersection over union of the outlines. */
-  readonly outline: number;
-  /** Weighted sum of all cues; higher is better. */
-  readonly total: number;
-}
-
 /**
- * Weights against the outline's 0..1. The outline alone cannot tell the front of a cupboard from its back. On
- * `models/training/validation`, the camera is off by less than 10 degrees for 71 % of the photos without these, and for
- * 82 % with them. The photo's shading, as a fourth cue, changed nothing: objects have patterns of their own.
+ * Weights against the outline's 0..1. The outline alone cannot tell the front of a cupboard from its back. On 28 photos
+ * of `models/training/validation`, with shapes made from their points, the camera is off by less than 10 degrees for
+ * 82 % of the photos with these cues and for 75 % without; the median is 4 degrees. The photo's shading as another cue
+ * changed nothing, because objects have patterns of their own.
  */
 const weights = { normals: 0.3, height: 0.6 };
 
-/** Rates a view by the outline and the guide's surface. */
-export function rateView(front: FrontMap, evidence: Evidence): Rating {
+/** How well a view of the shape agrees with the photo, by the outline and the guide's surface. Higher is better. */
+export function rateView(front: FrontMap, evidence: Evidence): number {
   const outline = outlineAgreement(front, evidence.outline);
-  let total = outline;
-  if (evidence.front) {
-    const { cosine, difference } = compareFronts(front, evidence.front);
-    total += weights.normals * cosine - weights.height * difference;
-  }
-  return { outline, total };
+  if (!evidence.front) return outline;
+  const { cosine, difference } = compareFronts(front, evidence.front);
+  return outline + weights.normals * cosine - weights.height * difference;
 }
 
+/** Intersection over union. */
 function outlineAgreement({ height }: FrontMap, outline: Uint8Array): number {
   let [both, either] = [0, 0];
   for (let i = 0; i < outline.length; i++) {
