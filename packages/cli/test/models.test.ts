@@ -123,13 +123,14 @@ describe('create --wait', () => {
 });
 
 test('get --wait resumes waiting, and download gets the model and the thumbnail again', async () => {
-  const id = (await gen3d(['create', 'cup.png'])).stdout.trim();
+  await writeFile(path('red cup.png'), discPng());
+  const id = (await gen3d(['create', 'red cup.png'])).stdout.trim();
   expect(await gen3d(['get', id, '--wait', '-o', 'resumed.glb'])).toMatchObject({
     code: 0,
     stdout: 'resumed.glb\n',
   });
   expect(await isGlb('resumed.glb')).toBe(true);
-  expect(await gen3d(['download', id])).toMatchObject({ code: 0, stdout: `${id}.glb\n` });
-  expect(await gen3d(['download', id, '--thumbnail'])).toMatchObject({ code: 0, stdout: `${id}.jpg\n` });
-  expect((await readFile(path(`${id}.jpg`))).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
+  expect(await gen3d(['download', id])).toMatchObject({ code: 0, stdout: 'red cup.glb\n' });
+  expect(await gen3d(['download', id, '--thumbnail'])).toMatchObject({ code: 0, stdout: 'red cup.jpg\n' });
+  expect((await readFile(path('red cup.jpg'))).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
 });

@@ -86,7 +86,7 @@ describe('after the first serve', () => {
     expect(first.jobs).toHaveLength(1);
     const second = await json('list', '--limit', '1', '--cursor', first.next_cursor);
     expect(second.jobs[0].task_id < first.jobs[0].task_id).toBe(true);
-    expect(await json('list', '--status', 'FAILED')).toEqual({ jobs: [] });
+    expect((await json('list', '--status', 'FAILED')).jobs).toEqual([]);
   });
 });
 

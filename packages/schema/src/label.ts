@@ -21,3 +21,13 @@ export function encodeLabel(text: string): string | undefined {
   const label = cleanLabel(text.replace(/\p{Surrogate}/gu, '\uFFFD'));
   return label === null ? undefined : encodeURIComponent(label);
 }
+
+/** The last part of a URL's path, as a label. Null if it has none. */
+export function labelOfUrl(url: string): string | null {
+  const part = new URL(url).pathname.split('/').filter(Boolean).pop() ?? '';
+  try {
+    return cleanLabel(decodeURIComponent(part));
+  } catch {
+    return cleanLabel(part); // not UTF-8
+  }
+}

@@ -2,7 +2,7 @@
 
 export * from './credentials.js';
 export * from './image-data-uri.js';
-export { encodeLabel, labelHeader } from './label.js';
+export { encodeLabel, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
 export * from './outlook.js';

@@ -5,7 +5,7 @@ import { AuthenticationError, InvalidRequestError } from './errors.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { expectBody, isBalance } from './response-bodies.js';
-import { type Fetch, Transport } from './transport.js';
+import { type Fetch, type Method, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
 
@@ -22,7 +22,7 @@ export interface Gen3dOptions {
   readonly fetch?: Fetch | undefined;
 }
 
-export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey'> {
+export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey' | 'label'> {
   /** The total limit for creating the job and waiting for it. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
@@ -30,6 +30,13 @@ export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'ide
 export interface DownloadOptions extends RequestOptions {
   /** The GLB model, or its JPEG thumbnail. Default: the model. */
   readonly asset?: 'glb' | 'thumbnail' | undefined;
+}
+
+export interface RouteRequestOptions extends RequestOptions {
+  readonly json?: unknown;
+  readonly searchParams?: Record<string, string | number | undefined>;
+  /** Whether to retry after every failure, because repeating the request does no harm. Default: unless it is a POST. */
+  readonly repeatable?: boolean;
 }
 
 export const defaultBaseUrl = 'http://127.0.0.1:8787';
@@ -89,11 +96,21 @@ export class Gen3d {
    *
    * @throws {JobFailedError} if the job ends without a model. Also throws the errors of `create` and `wait`
    */
-  async generate(image: ImageInput, { idempotencyKey, ...options }: GenerateOptions = {}): Promise<Task> {
+  async generate(image: ImageInput, { idempotencyKey, label, ...options }: GenerateOptions = {}): Promise<Task> {
     const { signal, timeoutMs } = options;
     const left = timeLeft(timeoutMs);
-    const { job_id } = await this.jobs.create({ image, idempotencyKey }, { signal, timeoutMs });
+    const { job_id } = await this.jobs.create({ image, idempotencyKey, label }, { signal, timeoutMs });
     return this.jobs.wait(job_id, { ...options, timeoutMs: left() });
+  }
+
+  /**
+   * Calls a route for which this client has no method, with its API key, timeouts, retries and errors.
+   *
+   * @param path from the server's root, such as `/gen3d/jobs`
+   * @returns the parsed body, unchecked. Undefined if there is none
+   */
+  async request(method: Method, path: `/${string}`, options: RouteRequestOptions = {}): Promise<unknown> {
+    return (await this.#transport.call(method, path, { repeatable: method !== 'post', ...options })).body;
   }
 
   /**

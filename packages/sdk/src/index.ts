@@ -11,7 +11,14 @@ export type {
   WebhookEvent,
 } from '@gen3d/schema';
 export { isTerminal, type JobOutlook, jobStatuses, limits, publicTestKey } from '@gen3d/schema/rules';
-export { type DownloadOptions, defaultBaseUrl, Gen3d, type Gen3dOptions, type GenerateOptions } from './client.js';
+export {
+  type DownloadOptions,
+  defaultBaseUrl,
+  Gen3d,
+  type Gen3dOptions,
+  type GenerateOptions,
+  type RouteRequestOptions,
+} from './client.js';
 export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
 export type { ImageInput } from './image-input.js';

@@ -1,5 +1,5 @@
 import type { CreateJobResponse, ImageTo3dRequest, JobStatus, Task } from '@gen3d/schema';
-import { jobType } from '@gen3d/schema/rules';
+import { encodeLabel, jobType, labelHeader } from '@gen3d/schema/rules';
 import { abortable, type RequestOptions, withDeadline } from './deadline.js';
 import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, toImageUrl } from './image-input.js';
@@ -12,6 +12,8 @@ export interface CreateJobParams {
   readonly image: ImageInput;
   /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
+  /** A name for people, such as the photo's file name. gen3d's dashboard and `gen3d list` show it. Default: none. */
+  readonly label?: string | undefined;
 }
 
 export interface ListJobsParams {
@@ -48,7 +50,11 @@ export class Jobs {
         input: { image_urls: [await abortable(toImageUrl(params.image), signal)] },
         idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
       };
-      const { body } = await this.#transport.call('post', 'jobs', { json, signal });
+      const { body } = await this.#transport.call('post', 'jobs', {
+        json,
+        headers: labelHeaders(params.label),
+        signal,
+      });
       return expectBody(body, isCreatedJob, 'created job');
     });
   }
@@ -87,6 +93,11 @@ export class Jobs {
     const { body, ...pauses } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
     return { task: expectBody(body, isTask, 'task'), ...pauses };
   }
+}
+
+function labelHeaders(label = ''): Record<string, string> {
+  const value = encodeLabel(label);
+  return value === undefined ? {} : { [labelHeader]: value };
 }
 
 // Browsers have randomUUID only on https and localhost, but gen3d often runs on plain http in a local network.

@@ -18,6 +18,7 @@ export interface TransportOptions {
 export interface Call extends RequestOptions {
   readonly json?: unknown;
   readonly searchParams?: Record<string, string | number | undefined>;
+  readonly headers?: Record<string, string>;
   /** False if the request is not idempotent. Then only a 429 is retried. */
   readonly repeatable?: boolean;
 }
@@ -31,7 +32,7 @@ export interface ApiResponse {
   readonly outlook: JobOutlook;
 }
 
-type Method = 'get' | 'post' | 'put' | 'delete';
+export type Method = 'get' | 'post' | 'put' | 'delete';
 
 // Every 5xx (docs/contract.md section 7), because proxies add their own status codes.
 const retriedStatuses = [429, ...Array.from({ length: 100 }, (_, index) => 500 + index)];
@@ -64,16 +65,17 @@ export class Transport {
     };
   }
 
+  /** The URL of a path below /v1, or of a path that starts with a slash. */
   url(path: string): string {
-    return `${this.#options.baseUrl}/v1/${path}`;
+    return `${this.#options.baseUrl}${path.startsWith('/') ? '' : '/v1/'}${path}`;
   }
 
   async call(method: Method, path: string, call: Call = {}): Promise<ApiResponse> {
-    const { repeatable = true, signal, timeoutMs, ...content } = call;
+    const { repeatable = true, signal, timeoutMs, headers: extra, ...content } = call;
     const { baseUrl, apiKey } = this.#options;
     const response = await this.#send(method, this.url(path), call, {
       ...content,
-      headers: { accept: 'application/json', authorization: `Bearer ${apiKey}` },
+      headers: { ...extra, accept: 'application/json', authorization: `Bearer ${apiKey}` },
       ...(!repeatable && { retry: { ...this.#retry, shouldRetry: onlyAfterRateLimit } }),
     });
     const headers = {

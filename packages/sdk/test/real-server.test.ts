@@ -87,6 +87,19 @@ test('list returns every job once, newest first, across pages', async () => {
   expect(ids).toEqual([...new Set(ids)].sort().reverse());
 });
 
+test('a label is stored with the job, and request calls routes that have no method', async () => {
+  const label = 'Täßchen \uD800 100 %.jpg';
+  const { job_id } = await gen3d.jobs.create({ image: jpeg, label });
+  const found = await gen3d.request('get', `/gen3d/jobs/${job_id}`);
+  expect(found).toMatchObject({ task_id: job_id, label: 'Täßchen \uFFFD 100 %.jpg' });
+  const hide = { json: { task_ids: [job_id] }, repeatable: true };
+  expect(await gen3d.request('post', '/gen3d/jobs/hide', hide)).toEqual({ changed: 1 });
+  const list = gen3d.request('get', '/gen3d/jobs', { searchParams: { visibility: 'hidden', search: 'TÄß' } });
+  expect(await list).toMatchObject({ jobs: [{ task_id: job_id }], counts: { hidden: 1 } });
+  await expect(gen3d.request('get', '/gen3d/jobs/unknown')).rejects.toBeInstanceOf(NotFoundError);
+  await expect(tester.request('post', '/gen3d/jobs/hide', hide)).rejects.toBeInstanceOf(AuthenticationError);
+});
+
 test('balance returns the balance of the account', async () => {
   expect(await gen3d.balance.retrieve()).toMatchObject({ balance_usd: 10, min_balance_usd: 1 });
 });

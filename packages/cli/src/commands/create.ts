@@ -16,7 +16,7 @@ import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/fa
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
 import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
-import { isDataUri, isUrl, photoInput } from '../jobs/photo-input.js';
+import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
@@ -30,6 +30,8 @@ interface Item {
   readonly name: string;
   /** The path of the model. Undefined without --wait. */
   readonly path: string | undefined;
+  /** Shared by all photos. */
+  readonly order: Order;
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
   /** Whether the request was sent, but its response has not arrived. */
@@ -70,7 +72,8 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options) : [];
   if (options.preview) explainNoPreview();
-  const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index] }));
+  const order = new Order();
+  const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index], order }));
   await withClient(options, (client, signal) =>
     options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal),
   );
@@ -162,18 +165,35 @@ async function createJob(
   signal: AbortSignal,
   onLimit: () => void,
 ): Promise<CreateJobResponse> {
-  const image = await photoInput(item.image, signal);
-  for (;;) {
-    item.awaitingResponse = true;
-    try {
-      return await client.jobs.create({ image }, { signal });
-    } catch (error) {
-      if (!(error instanceof RateLimitError)) throw error;
-      onLimit();
-      await sleep(error.retryAfterMs ?? defaultPauseMs, undefined, { signal });
-    } finally {
-      item.awaitingResponse = signal.aborted;
+  const photo = photoInput(item.image, signal);
+  // Handled below, once it is this photo's turn.
+  photo.catch(() => {});
+  return item.order.run(async () => {
+    const image = await photo;
+    for (;;) {
+      signal.throwIfAborted();
+      item.awaitingResponse = true;
+      try {
+        return await client.jobs.create({ image, label: labelOf(item.image) }, { signal });
+      } catch (error) {
+        if (!(error instanceof RateLimitError)) throw error;
+        onLimit();
+        await sleep(error.retryAfterMs ?? defaultPauseMs, undefined, { signal });
+      } finally {
+        item.awaitingResponse = signal.aborted;
+      }
     }
+  });
+}
+
+/** Runs work one after the other, in the order of the calls, so that jobs are queued in the order of the arguments. */
+class Order {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(work, work);
+    this.#last = result;
+    return result;
   }
 }
 

@@ -2,9 +2,10 @@ import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed } from '../exit/failure.js';
-import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
+import { findJob } from '../jobs/account-jobs.js';
+import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
-import { planOutputs } from '../jobs/output-file.js';
+import { fileNameOf, planOutputs } from '../jobs/output-file.js';
 
 interface DownloadOptions extends ServerOptions {
   readonly output?: string;
@@ -16,8 +17,10 @@ export function addDownload(program: Command): void {
   program
     .command('download')
     .summary('download the model of a finished job')
-    .description('Download the model of a finished job to ID.glb, or its thumbnail to ID.jpg.')
-    .argument('<id>', 'the id of the job')
+    .description(
+      'Download the model of a finished job, or its thumbnail. The file is named after the photo, or ID.glb without a name.',
+    )
+    .argument('<id>', 'the id of the job, or its start')
     .option('-o, --output <path>', 'the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout')
     .option('--thumbnail', 'download the JPEG thumbnail instead of the model')
     .option('-f, --force', 'overwrite an existing file')
@@ -25,15 +28,15 @@ export function addDownload(program: Command): void {
 }
 
 async function download(id: string, { thumbnail, ...options }: DownloadOptions): Promise<void> {
-  const [path = id] = await planOutputs([`${id}.${thumbnail ? 'jpg' : 'glb'}`], options);
   await withClient(options, async (client, signal) => {
-    const task = await retrieveJob(client, id, signal);
+    const task = await findJob(client, id, signal);
+    if (isTerminal(task.status) && task.status !== 'SUCCEEDED') throw new JobFailedError(task);
+    const [path = ''] = await planOutputs([fileNameOf(task, thumbnail ? 'jpg' : 'glb')], options);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
-      const command = resumeCommand(id, thumbnail ? undefined : path);
+      const command = resumeCommand(task.task_id, thumbnail ? undefined : path);
       throw new Failed(exitCode.failed, `Job ${id} is ${state} and has no model yet. To wait for it: ${command}`);
     }
-    if (task.status !== 'SUCCEEDED') throw new JobFailedError(task);
     const asset = thumbnail ? 'thumbnail' : 'glb';
     await downloadModel(client, task, path, { asset, force: options.force, signal });
     printModelPath(path);

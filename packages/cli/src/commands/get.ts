@@ -1,10 +1,11 @@
-import { isTerminal, JobFailedError, type Task } from '@gen3d/sdk';
+import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
-import { downloadModel, resumeCommand, retrieveJob } from '../jobs/job.js';
+import { findJob, type NamedTask, nameOf } from '../jobs/account-jobs.js';
+import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
-import { planOutputs, type ResultOptions } from '../jobs/output-file.js';
+import { fileNameOf, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { showProgress, showState } from '../terminal/progress.js';
@@ -15,11 +16,11 @@ export function addGet(program: Command): void {
     .command('get')
     .summary('show a job, or wait for it')
     .description('Show a job. With --wait, wait for it; with -o, also write its model.')
-    .argument('<id>', 'the id of the job')
+    .argument('<id>', 'the id of the job, or its start')
     .option('-w, --wait', 'show progress until the job is finished')
     .option('-o, --output <path>', 'with --wait: write the model to this .glb, .obj, .stl, .usdz or .ply; - for stdout')
     .option('-f, --force', 'overwrite an existing file')
-    .option('--json', "print the API's task object")
+    .option('--json', "print the API's task object, with the job's name and times")
     .option('--open', 'open the job in the dashboard; with -o the model file')
     .option('--preview', 'show a preview of a finished model in the terminal')
     .action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
@@ -29,20 +30,22 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
   if (options.output !== undefined && !options.wait) {
     throw new UsageError('-o requires --wait. To download a finished model, use `gen3d download`');
   }
-  const [path] = options.output === undefined ? [] : await planOutputs([`${id}.glb`], options);
   if (options.preview) explainNoPreview();
   await withClient(options, async (client, signal) => {
     // Retrieves the job first, because `wait` would tolerate an unreachable server for a minute.
-    let task = await retrieveJob(client, id, signal);
+    let task = await findJob(client, id, signal);
+    const { task_id } = task;
+    const [path] = options.output === undefined ? [] : await planOutputs([fileNameOf(task, 'glb')], options);
     if (options.wait && task.status !== 'SUCCEEDED') {
       const display = await showProgress(1);
       try {
-        task = await client.jobs.wait(id, { signal, onProgress: showState(display, id) });
+        await client.jobs.wait(task_id, { signal, onProgress: showState(display, nameOf(task)) });
+        task = await findJob(client, task_id, signal);
       } catch (error) {
         display.stop();
         if (error instanceof JobFailedError && options.json) printJson(error.task);
         if (!(error instanceof Interrupted)) throw error;
-        throw new Interrupted(`The job is still running. To wait again: ${resumeCommand(id, path)}`);
+        throw new Interrupted(`The job is still running. To wait again: ${resumeCommand(task_id, path)}`);
       } finally {
         display.stop();
       }
@@ -58,10 +61,11 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
   });
 }
 
-function describe(task: Task): string {
-  const { model_urls, thumbnail_url, error, created_at, finished_at } = task;
+function describe(task: NamedTask): string {
+  const { label, model_urls, thumbnail_url, error, created_at, finished_at, inference_seconds } = task;
   const rows = [
     ['job', task.task_id],
+    ...(label ? [['name', label]] : []),
     ['status', isTerminal(task.status) ? task.status : `${task.status} ${task.progress} %`],
     ...(error ? [['error', `${error.code}: ${error.message}`]] : []),
     ...(model_urls ? [['model', model_urls.glb]] : []),
@@ -70,6 +74,7 @@ function describe(task: Task): string {
     ...(finished_at
       ? [['finished', `${finished_at} (after ${duration(Date.parse(finished_at) - Date.parse(created_at))})`]]
       : []),
+    ...(inference_seconds ? [['inference', duration(1000 * inference_seconds)]] : []),
   ];
   return table(rows);
 }

@@ -1,11 +1,15 @@
-import { isTerminal, type JobStatus, jobStatuses, limits, type Task } from '@gen3d/sdk';
+import { isTerminal, type JobStatus, jobStatuses, limits } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
-import { age, duration, table } from '../terminal/format.js';
+import { type ListQuery, listJobs, type NamedTask } from '../jobs/account-jobs.js';
+import { age, duration, shellWord, table } from '../terminal/format.js';
 import { isInteractive, paint, print, printJson, say } from '../terminal/terminal.js';
 
 interface ListOptions extends ServerOptions {
+  readonly search?: string;
   readonly status?: JobStatus;
+  readonly sort?: string;
+  readonly all?: boolean;
   readonly limit: number;
   readonly cursor?: string;
   readonly json?: boolean;
@@ -16,12 +20,15 @@ const { min, max } = limits.pageSize;
 export function addList(program: Command): void {
   program
     .command('list')
-    .summary('list jobs, newest first')
+    .summary('list or search jobs, newest first')
     .description('List one page of your jobs, newest first.')
+    .option('--search <text>', 'only jobs whose name contains this text')
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses))
+    .addOption(new Option('--sort <order>', 'the order of the jobs').choices(['newest', 'oldest', 'name']))
+    .option('--all', 'also jobs that are hidden from the gallery')
     .option('--limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
     .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')
-    .option('--json', "print the API's object: { jobs, next_cursor }")
+    .option('--json', "print { jobs, next_cursor } with the API's task objects, their names and times")
     .action((_: unknown, command: Command) => list(command.optsWithGlobals()));
 }
 
@@ -31,47 +38,71 @@ function pageSize(text: string): number {
   throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
 }
 
-async function list({ status, limit, cursor, json, ...options }: ListOptions): Promise<void> {
+async function list({ search, status, sort, all, limit, cursor, json, ...options }: ListOptions): Promise<void> {
+  const query = { search, status, sort, visibility: all ? 'all' : undefined, limit, cursor };
   await withClient(options, async (client, signal) => {
-    const page = await client.jobs.list({ status, limit, cursor }, { signal }).page();
+    const page = await listJobs(client, query, signal);
     if (json) return printJson(page);
     if (page.jobs.length > 0) {
       print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(stableFields)));
     } else if (isInteractive()) {
-      const hint = 'No jobs yet. To create one: gen3d create photo.jpg --wait';
-      say(paint('dim', status ? `No jobs with status ${status}` : hint));
+      const isFiltered = search !== undefined || status !== undefined;
+      say(paint('dim', isFiltered ? 'No such jobs' : 'No jobs yet. To create one: gen3d create photo.jpg --wait'));
     }
-    if (page.next_cursor) say(paint('dim', `Next page: gen3d list --cursor ${page.next_cursor}`));
+    if (page.next_cursor) say(paint('dim', `Next page: ${nextCommand({ ...query, cursor: page.next_cursor })}`));
   });
 }
 
+function nextCommand({ visibility, limit, cursor, ...values }: ListQuery): string {
+  const options = { ...values, limit: limit === limits.pageSize.default ? undefined : limit, cursor };
+  const words = Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name} ${shellWord(String(value))}`],
+  );
+  return ['gen3d list', ...(visibility === 'all' ? ['--all'] : []), ...words].join(' ');
+}
+
 /** The fields of a job for pipes. Scripts rely on their order. */
-const stableFields = ({ task_id, status, progress, created_at, error }: Task) => [
-  task_id,
-  status,
-  `${progress} %`.padStart(5),
-  created_at,
-  error?.code ?? '',
+const stableFields = (task: NamedTask) => [
+  task.task_id,
+  task.status,
+  `${task.progress} %`.padStart(5),
+  task.created_at,
+  task.error?.code ?? '',
+  workTime(task),
+  task.label ?? '',
 ];
+
+/** How long the stages of a job took, without waiting. Empty if it is not known. */
+const workTime = ({ work_seconds }: NamedTask) => (work_seconds == null ? '' : duration(1000 * work_seconds));
+
+/** In characters. Longer names would make the lines of a terminal wrap. */
+const maxNameLength = 32;
+
+const shortened = (name: string) => {
+  const characters = Array.from(name);
+  return characters.length > maxNameLength ? `${characters.slice(0, maxNameLength - 1).join('')}…` : name;
+};
 
 /**
  * Jobs as a table for a terminal, with ages, colors and the reasons of failures.
  *
  * @param now milliseconds since 1970
  */
-export function jobTable(jobs: readonly Task[], now: number): string {
-  const rows = jobs.map((task) => [task.task_id, state(task), age(now - Date.parse(task.created_at)), outcome(task)]);
-  const [heading = '', ...lines] = table([['JOB', 'STATUS', 'CREATED', 'OUTCOME'], ...rows]).split('\n');
+export function jobTable(jobs: readonly NamedTask[], now: number): string {
+  const rows = jobs.map((task) => [
+    task.task_id,
+    shortened(task.label ?? ''),
+    state(task),
+    age(now - Date.parse(task.created_at)),
+    workTime(task),
+    task.error?.code ?? '',
+  ]);
+  const [heading = '', ...lines] = table([['JOB', 'NAME', 'STATUS', 'CREATED', 'WORK', 'ERROR'], ...rows]).split('\n');
   return [paint('dim', heading), ...lines].join('\n');
 }
 
-function state({ status, progress }: Task): string {
+function state({ status, progress }: NamedTask): string {
   if (status === 'SUCCEEDED') return paint('green', status);
   if (status === 'FAILED') return paint('red', status);
   return isTerminal(status) ? paint('dim', status) : paint('yellow', `${status} ${progress} %`);
-}
-
-function outcome({ error, created_at, finished_at }: Task): string {
-  if (error) return error.code;
-  return finished_at ? `took ${duration(Date.parse(finished_at) - Date.parse(created_at))}` : '';
 }

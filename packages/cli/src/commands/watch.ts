@@ -158,7 +158,7 @@ class PhotoQueue {
     // The same photo always has the same job.
     const idempotencyKey = `watch-${createHash('sha256').update(content).digest('hex')}`;
     const image = await photoFile(name, content);
-    const { job_id } = await this.#client.jobs.create({ image, idempotencyKey }, { signal: this.#signal });
+    const { job_id } = await this.#client.jobs.create({ image, idempotencyKey, label: name }, { signal: this.#signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     const task = await this.#client.jobs.wait(job_id, { signal: this.#signal });
     const size = await downloadModel(this.#client, task, model, { signal: this.#signal });

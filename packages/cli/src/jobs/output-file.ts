@@ -57,6 +57,20 @@ const safeName = (name: string) =>
     .replace(/^[.-]+/, '')
     .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
 
+/** Most file systems allow 255 bytes, and drafts add a few. */
+const maxNameBytes = 200;
+
+/** The default name of a job's file: its label without the extension of a photo, or its id. */
+export function fileNameOf({ label, task_id }: { label?: string | null; task_id: string }, extension: string): string {
+  let name = (label ?? '')
+    .replace(/\.(jpe?g|png|webp|hei[cf]|avif|gif|tiff?)$/i, '')
+    .replace(/[\p{Cc}<>:"/\\|?*]+/gu, '-')
+    .replace(/^[\s.-]+|[\s.]+$/g, '')
+    .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
+  while (Buffer.byteLength(name) > maxNameBytes) name = Array.from(name).slice(0, -1).join('');
+  return `${name || task_id}.${extension}`;
+}
+
 /** Equal for two paths of the same file. macOS and Windows usually ignore the case of letters. */
 export function pathKey(path: string, platform = process.platform): string {
   const absolute = resolve(path);

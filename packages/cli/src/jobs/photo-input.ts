@@ -1,6 +1,8 @@
 import { open, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import { labelOfUrl } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
 import { heicHeaderBytes, heicToJpeg, isHeic } from './heic.js';
@@ -8,6 +10,13 @@ import { fetchPhoto, isOnPrivateNetwork } from './private-url.js';
 
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
 export const isDataUri = (image: string): boolean => /^data:/i.test(image);
+
+/** The label of a photo's job: the name of its file, or the last part of its URL. Undefined for stdin and data URIs. */
+export function labelOf(image: string): string | undefined {
+  if (image === '-' || isDataUri(image)) return undefined;
+  if (!isUrl(image)) return basename(image);
+  return (URL.canParse(image) ? labelOfUrl(image) : null) ?? undefined;
+}
 
 /**
  * Converts an argument of `create` to an input of the SDK, which scales large photos and converts GIF, AVIF and TIFF.

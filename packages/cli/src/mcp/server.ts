@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf } from '../exit/failure.js';
 import { downloadModel } from '../jobs/job.js';
-import { isDataUri, isUrl, photoInput } from '../jobs/photo-input.js';
+import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
 
 const jobId = z.string().min(1).describe('The job_id from create');
@@ -48,7 +48,8 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         // The server fetches every URL: an assistant must not make this machine send requests to its own network.
         const isInline = isUrl(image) || isDataUri(image);
         const photo = isInline ? image : await photoInput(await folders.existing(image), stop);
-        const created = await client.jobs.create({ image: photo, idempotencyKey: idempotency_key }, { signal: stop });
+        const params = { image: photo, idempotencyKey: idempotency_key, label: labelOf(image) };
+        const created = await client.jobs.create(params, { signal: stop });
         return {
           structuredContent: { ...created },
           content: [text(`Created job ${created.job_id}. Call wait next.`)],

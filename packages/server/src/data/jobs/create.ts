@@ -1,4 +1,4 @@
-import { type CreateJobRequest, isImageTo3d, limits, parseImageDataUri, progress } from '@gen3d/schema';
+import { type CreateJobRequest, isImageTo3d, labelOfUrl, limits, parseImageDataUri, progress } from '@gen3d/schema';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd } from '../../base/money.js';
 import { balanceOf } from '../accounts/ledger.js';
@@ -10,7 +10,7 @@ import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { enqueueJob, findByIdempotencyKey, insertJob } from './job-store.js';
-import { labelColumns, labelOfUrl } from './label.js';
+import { labelColumns } from './label.js';
 
 /** The balance is below the minimum, so no job is started. */
 export class InsufficientBalanceError extends Error {

@@ -1,4 +1,3 @@
-import { cleanLabel } from '@gen3d/schema';
 import type { JobRow } from '../db/tables.js';
 
 /** A text for comparisons that ignore case and compatibility variants, computed here because databases differ in both. */
@@ -8,14 +7,3 @@ export const labelColumns = (label: string | null): Pick<JobRow, 'label' | 'labe
   label,
   label_folded: foldLabel(label ?? ''),
 });
-
-/** The last part of a URL's path. Null if it has none. */
-export function labelOfUrl(url: string): string | null {
-  const part = new URL(url).pathname.split('/').findLast(Boolean);
-  if (part === undefined) return null;
-  try {
-    return cleanLabel(decodeURIComponent(part));
-  } catch {
-    return cleanLabel(part); // not UTF-8
-  }
-}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander';
+import { type ServerOptions, withClient } from '../connection/client.js';
+import { findJob, nameOf } from '../jobs/account-jobs.js';
+import { printJson, say } from '../terminal/terminal.js';
+
+export function addCancel(program: Command): void {
+  program
+    .command('cancel')
+    .summary('cancel jobs that are waiting')
+    .description('Cancel jobs whose inference has not started. A canceled job costs nothing.')
+    .argument('<id...>', 'the ids of the jobs, or their starts')
+    .option('--json', 'print the canceled jobs, one object per line')
+    .action((ids: string[], _: unknown, command: Command) => cancel(ids, command.optsWithGlobals()));
+}
+
+async function cancel(ids: readonly string[], { json, ...options }: ServerOptions & { json?: boolean }): Promise<void> {
+  await withClient(options, async (client, signal) => {
+    // All ids are checked before the first job is canceled.
+    const jobs = [];
+    for (const id of ids) jobs.push(await findJob(client, id, signal));
+    for (const job of jobs) {
+      const canceled = await client.request('post', `/gen3d/jobs/${job.task_id}/cancel`, { signal });
+      if (json) printJson(canceled);
+      else say(`Canceled ${nameOf(job)}`);
+    }
+  });
+}

@@ -1,0 +1,63 @@
+import type { GalleryJob } from '@gen3d/schema/dashboard';
+import { type Gen3d, NotFoundError, type RouteRequestOptions, ServerError, type Task } from '@gen3d/sdk';
+import { UsageError } from '../exit/failure.js';
+import { table } from '../terminal/format.js';
+import { retrieveJob } from './job.js';
+
+// The routes of docs/job-list.md, which services with the same API may not have.
+
+/** A job with its label and times. Only the task object from a service that does not have them. */
+export type NamedTask = Task & Partial<Omit<GalleryJob, keyof Task>>;
+
+export interface JobPage {
+  readonly jobs: readonly NamedTask[];
+  readonly next_cursor?: string | undefined;
+}
+
+export type ListQuery = NonNullable<RouteRequestOptions['searchParams']>;
+
+/** A page of the account's jobs. A service without labels ignores the parameters that its API does not have. */
+export async function listJobs(client: Gen3d, query: ListQuery, signal: AbortSignal): Promise<JobPage> {
+  return (await listNamed(client, query, signal)) ?? client.jobs.list(query, { signal }).page();
+}
+
+/** Undefined if the server has no labels. */
+async function listNamed(client: Gen3d, searchParams: ListQuery, signal: AbortSignal): Promise<JobPage | undefined> {
+  const body = await unlessNotFound(client.request('get', '/gen3d/jobs', { searchParams, signal }));
+  if (body === undefined || isPage(body)) return body;
+  throw new ServerError('invalid_response', `${client.baseUrl} returned an invalid list of jobs. Update gen3d`);
+}
+
+async function unlessNotFound<T>(response: Promise<T>): Promise<T | undefined> {
+  return response.catch((error: unknown) => {
+    if (!(error instanceof NotFoundError)) throw error;
+    return undefined;
+  });
+}
+
+const isPage = (body: unknown): body is JobPage =>
+  typeof body === 'object' && body !== null && 'jobs' in body && Array.isArray(body.jobs);
+
+/** More candidates do not help to choose. */
+const maxCandidates = 10;
+
+/**
+ * Finds the job with an id, or with the start of an id that no other job of the account has.
+ *
+ * @throws {UsageError} if several ids start with it, with a list of these jobs
+ * @throws {Failed} if the account has no such job
+ */
+export async function findJob(client: Gen3d, id: string, signal: AbortSignal): Promise<NamedTask> {
+  if (!/^[0-9a-z]{1,26}$/i.test(id)) return retrieveJob(client, id, signal);
+  const page = await listNamed(client, { id, visibility: 'all', limit: maxCandidates }, signal);
+  const [job, ...others] = page?.jobs ?? [];
+  // The API's own error, or its job if it has no labels.
+  if (!job) return retrieveJob(client, id, signal);
+  if (others.length === 0) return job;
+  const candidates = table([job, ...others].map(({ task_id, status, label }) => [`  ${task_id}`, status, label ?? '']));
+  const more = page?.next_cursor === undefined ? '' : '\n  and more';
+  throw new UsageError(`Several job ids start with ${id}. Add characters to choose one:\n${candidates}${more}`);
+}
+
+/** The label, or the id of a job without one. */
+export const nameOf = ({ label, task_id }: NamedTask): string => label ?? task_id;

@@ -1,0 +1,100 @@
+import { writeFile } from 'node:fs/promises';
+import { beforeAll, expect, test } from 'vitest';
+import { fileNameOf } from '../src/jobs/output-file.js';
+import { discPng, testFolder } from './run.js';
+
+const { gen3d, path, serve } = testFolder();
+
+beforeAll(async () => {
+  // Without a runner, jobs stay PENDING.
+  await serve('--workers', '0');
+});
+
+const json = async (...args: string[]) => {
+  const { code, stdout, stderr } = await gen3d([...args, '--json']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+};
+
+/** Creates jobs for photos with these names. Returns their ids in the order of the names. */
+async function create(...names: string[]): Promise<string[]> {
+  for (const name of names) await writeFile(path(name), discPng());
+  return (await gen3d(['create', ...names])).stdout.trimEnd().split('\n');
+}
+
+const labels = ({ jobs }: { jobs: { label: string }[] }) => jobs.map(({ label }) => label);
+
+test('several photos are queued in the order of the arguments, although a large one takes longer to read', async () => {
+  // More than the 4 MiB that fit into a request.
+  await writeFile(path('order 1.png'), discPng(1_200, 400, 0));
+  for (const name of ['order 2.png', 'order 3.png']) await writeFile(path(name), discPng());
+  await gen3d(['create', 'order 1.png', 'order 2.png', 'order 3.png']);
+  const created = await json('list', '--search', 'order', '--sort', 'oldest');
+  expect(labels(created)).toEqual(['order 1.png', 'order 2.png', 'order 3.png']);
+});
+
+test('list shows names, searches and sorts by them, and prints the command for the next page', async () => {
+  await create('red mug.png', 'Blue MUG.png');
+  expect((await gen3d(['list', '--search', 'mug'])).stdout).toMatch(
+    /^\S+ {2}PENDING .* Blue MUG\.png\n.* red mug\.png\n$/,
+  );
+  const { stdout, stderr } = await gen3d(['list', '--search', 'mug', '--sort', 'name', '--limit', '1']);
+  expect(stdout).toContain('Blue MUG.png');
+  const [, command = ''] =
+    /^Next page: gen3d (list --search mug --sort name --limit 1 --cursor \S+)\n$/.exec(stderr) ?? [];
+  expect((await gen3d(command.split(' '))).stdout).toContain('red mug.png');
+});
+
+test('the start of an id stands for the only job whose id starts with it, in any case', async () => {
+  const [id = ''] = await create('bowl.png');
+  expect(await gen3d(['get', id.slice(0, 25).toLowerCase()])).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(`^job +${id}\nname +bowl\\.png\n`),
+  });
+});
+
+test('the start of several ids exits with 2 and lists them, and that of no id exits with 1', async () => {
+  const ids = await create('vase.png', 'lamp.png');
+  const several = await gen3d(['get', ids[0]!.slice(0, 2)]);
+  expect(several.stderr).toMatch(/^error: Several job ids start with \w\w\. Add characters to choose one:\n/);
+  expect(several.stderr).toContain(`\n  ${ids[1]}  PENDING  lamp.png\n  ${ids[0]}  PENDING  vase.png\n`);
+  const none = await gen3d(['cancel', ids[0]!, '7ZZZ']);
+  expect(none.stderr).toMatch(/^error: Job 7ZZZ does not exist in this account\. `gen3d list`/);
+  expect([several.code, none.code]).toEqual([2, 1]);
+  // All ids are checked before the first job is canceled.
+  expect(await json('get', ids[0]!)).toMatchObject({ status: 'PENDING' });
+});
+
+test('cancel ends waiting jobs, and retry creates a job with the same photo and name', async () => {
+  const ids = await create('cup.png', 'hat.png');
+  const canceled = await gen3d(['cancel', ...ids]);
+  expect(canceled).toEqual({ code: 0, stdout: '', stderr: 'Canceled cup.png\nCanceled hat.png\n' });
+  const again = await gen3d(['cancel', ids[0]!]);
+  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be canceled') });
+
+  const { code, stdout, stderr } = await gen3d(['retry', ids[1]!]);
+  expect(stderr).toMatch(/^Trying hat\.png again\. To wait for the model: gen3d get \S+ --wait\n$/);
+  expect(code).toBe(0);
+  expect(await json('get', stdout.trim())).toMatchObject({ label: 'hat.png', status: 'PENDING' });
+  const waiting = await gen3d(['retry', stdout.trim()]);
+  expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a job that failed') });
+});
+
+const job = (label: string | null) => ({ label, task_id: 'ID' });
+
+test.each([
+  ['teapot.jpg', 'teapot.glb'],
+  ['IMG_1.HEIC', 'IMG_1.glb'],
+  ['v1.5 chair', 'v1.5 chair.glb'],
+  ['Täßchen 茶.png', 'Täßchen 茶.glb'],
+  ['../../etc/passwd', 'etc-passwd.glb'],
+  ['a<b>:c|d?.png', 'a-b-c-d-.glb'],
+  ['.hidden', 'hidden.glb'],
+  ['-rf.png', 'rf.glb'],
+  ['con.png', 'con_.glb'],
+  ['...', 'ID.glb'],
+  [null, 'ID.glb'],
+  ['茶'.repeat(100), `${'茶'.repeat(66)}.glb`],
+])('the model of a job with the label %j is written to %s', (label, name) => {
+  expect(fileNameOf(job(label), 'glb')).toBe(name);
+});
