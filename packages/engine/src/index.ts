@@ -5,13 +5,14 @@ export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 export { checkBundle, testBundle } from './check-bundle.js';
 export type { Adapter } from './device/adapter.js';
-export { accelerators, type Device, type Provider } from './device/adapter.js';
+export { accelerators, type Device, gpuMemory, type Provider } from './device/adapter.js';
 export {
   type ChosenDevice,
   type DeviceReport,
   type InspectOptions,
   inspectDevice,
 } from './device/choose-device.js';
+export { findAdapter } from './device/find-adapter.js';
 export { probe } from './device/probe.js';
 export {
   Engine,
@@ -27,3 +28,4 @@ export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/messages.js';
 export type { PoolGenerateOptions } from './pool/pipeline.js';
 export { type RenderOptions, renderView } from './render/render-view.js';
+export { type SelfTest, selfTests } from './self-test.js';

@@ -14,6 +14,7 @@ export { type Backup, backup } from './data/moving/backup.js';
 export { type Move, type MoveReport, migrateTo } from './data/moving/migrate-to.js';
 export { type ServeOptions, type Server, serve } from './serve.js';
 export { type CatalogEntry, readCatalogs } from './work/bundles/catalog.js';
+export { whyNotHere } from './work/bundles/gpu-requirement.js';
 export { modelDirs, pulledModelsDir } from './work/bundles/model-dirs.js';
 export { type PullOptions, type PullProgress, type PullRequirements, pullBundle } from './work/bundles/pull.js';
 export { RunnerStartError } from './work/processes/supervisor.js';

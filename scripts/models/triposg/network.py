@@ -1,7 +1,8 @@
 """TripoSG's networks in PyTorch, as far as they are needed to make a shape from an image.
 
-Written from the paper (https://arxiv.org/abs/2502.06608) and from the names and shapes of the tensors in the published
-checkpoints, which the modules below have. It contains no code of TripoSG.
+Written from the paper (https://arxiv.org/abs/2502.06608), from the names and shapes of the tensors in the published
+checkpoints, which the modules below have, and from facts such as the order of operations and the constants. It contains
+no code of TripoSG.
 """
 
 import math

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import type { Bundle } from '@gen3d/engine';
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config, PullRequirements } from '@gen3d/server';
 import { type Command, Option } from 'commander';
@@ -36,8 +37,13 @@ export function addModels(program: Command): void {
   models
     .command('verify')
     .summary('compare all files and networks with the manifest')
+    .description(
+      'Compare all files and networks with the manifest. With --self-test, also run the networks on the device that\n' +
+        'GEN3D_DEVICE names (default: the first GPU that works), and list the checks that this machine cannot run.',
+    )
     .argument('[name...]', 'default: all bundles')
-    .action((names: string[], _: unknown, command: Command) => verify(names, command));
+    .option('--self-test', 'run the checks for the first use of a bundle on a machine')
+    .action((names: string[], options: VerifyOptions, command: Command) => verify(names, options, command));
   models
     .command('use')
     .summary('set the default bundle')
@@ -95,6 +101,7 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
     check: testBundle,
     checkpoint: { from, allowOtherWeights, precision: precision === 'fp32' ? undefined : precision },
     onStart: sayRequirements,
+    device: config.device,
   };
   const display = await showDownload();
   const { manifest, directory } = await interruptible((signal) =>
@@ -117,26 +124,66 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
 
 const noun = (kind: string) => (kind === 'matte' ? 'matting bundle' : 'bundle');
 
-function sayRequirements({ title, download, disk, freeDisk, memory }: PullRequirements): void {
+function sayRequirements({ title, download, disk, freeDisk, memory, gpuMemory }: PullRequirements): void {
+  const gpu = gpuMemory === undefined ? '' : `. On a GPU, it uses about ${bytes(gpuMemory)} of its memory`;
   const ram = memory === undefined ? '' : `. On a CPU, it uses about ${bytes(memory)} of memory`;
-  say(`${title}: ${bytes(download)} to download, ${bytes(disk)} on disk (${bytes(freeDisk)} free)${ram}`);
+  say(`${title}: ${bytes(download)} to download, ${bytes(disk)} on disk (${bytes(freeDisk)} free)${gpu}${ram}`);
 }
 
-async function verify(names: readonly string[], command: Command): Promise<void> {
+interface VerifyOptions {
+  readonly selfTest?: boolean;
+}
+
+async function verify(names: readonly string[], { selfTest = false }: VerifyOptions, command: Command): Promise<void> {
   const { installedBundles } = await import('@gen3d/engine/bundles');
   const { modelDirs } = await import('@gen3d/server');
-  const bundles = await installedBundles(modelDirs(await serverConfig(command)));
+  const config = await serverConfig(command);
+  const bundles = await installedBundles(modelDirs(config));
   for (const name of names) await requireInstalled(name, bundles);
   const chosen = names.length === 0 ? bundles : bundles.filter(({ name }) => names.includes(name));
-  const results: Array<{ name: string; problem?: string }> = [];
+  const results: Array<{ name: string; problem?: string; selfTest?: TestedCheck[] }> = [];
   for (const installed of chosen) {
     const { name } = installed;
     const problem = await problemOf(installed);
-    results.push({ name, ...(problem !== undefined && { problem }) });
     say(problem === undefined ? `${tick()} ${name}` : `${cross()} ${name}  ${problem}`);
+    const tested = selfTest && !('problem' in installed) && problem === undefined;
+    results.push({
+      name,
+      ...(problem !== undefined && { problem }),
+      ...(tested && { selfTest: await runSelfTests(installed.bundle, config.device) }),
+    });
   }
   if (command.optsWithGlobals().json === true) printJson(results);
-  if (results.some(({ problem }) => problem !== undefined)) throw new Failed(exitCode.failed);
+  const failed = results.some(({ problem, selfTest }) => problem !== undefined || selfTest?.some(isFailed));
+  if (failed) throw new Failed(exitCode.failed);
+}
+
+interface TestedCheck {
+  readonly check: string;
+  /** Absent if the check was left out. */
+  readonly passed?: boolean;
+  readonly detail: string;
+}
+
+const isFailed = ({ passed }: TestedCheck): boolean => passed === false;
+
+async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<TestedCheck[]> {
+  const { selfTests } = await import('@gen3d/engine');
+  const results: TestedCheck[] = [];
+  for (const { name: check, skipped, run } of (await selfTests(bundle, device)).tests) {
+    if (skipped !== undefined) {
+      results.push({ check, detail: skipped });
+      say(`  - ${check}: not run, ${skipped}`);
+      continue;
+    }
+    const { passed, detail } = await run().catch((error: unknown) => ({
+      passed: false,
+      detail: error instanceof Error ? error.message : String(error),
+    }));
+    results.push({ check, passed, detail });
+    say(`  ${passed ? tick() : cross()} ${check}: ${detail}`);
+  }
+  return results;
 }
 
 async function requireInstalled(name: string, bundles: readonly InstalledBundle[]): Promise<void> {

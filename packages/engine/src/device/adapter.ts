@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
+import { totalmem } from 'node:os';
 import { basename } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -65,6 +66,14 @@ export async function systemAdapter(provider: Accelerator): Promise<Adapter | un
     return firstOf(name && `${name.trim()}|${await output('sw_vers', ['-productVersion'])}`, '|');
   }
   return undefined;
+}
+
+/** The memory of the first GPU in bytes; undefined if the system does not tell. */
+export async function gpuMemory(): Promise<number | undefined> {
+  // Apple's GPUs share the memory of the CPU.
+  if (process.platform === 'darwin') return totalmem();
+  const mebibytes = await output('nvidia-smi', ['--query-gpu=memory.total', '--format=csv,noheader,nounits']);
+  return Number.parseInt(mebibytes ?? '', 10) * 1024 ** 2 || undefined;
 }
 
 function firstOf(text: string | undefined, separator: string): Adapter | undefined {

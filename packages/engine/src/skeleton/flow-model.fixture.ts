@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ManifestWithoutGraphs, type Origin, type Precision } from '../bundle/manifest.js';
+import { ManifestWithoutGraphs, type Precision } from '../bundle/manifest.js';
 import { assemble, readSkeleton } from './assemble.js';
 import { safetensors } from './skeleton.fixture.js';
 import type { MissingWeight } from './skeleton.js';
@@ -52,25 +52,53 @@ export async function writeFlowModel(
 ): Promise<string> {
   const directory = join(folder, name);
   await mkdir(directory, { recursive: true });
-  const manifest = flowManifest(name);
-  const skeleton = await readSkeleton(fixture, ManifestWithoutGraphs.parse(manifest), 'expected.json', precision);
-  const files: Origin['checkpoint'][] = [];
-  for (const { name: file } of manifest.files) {
-    const weights = skeleton.weights.filter(({ checkpoint }) => checkpoint === file);
-    const bytes = safetensors(weights.map(({ name, shape }) => ({ name, shape, data: weight(name, shape) })));
-    await writeFile(join(directory, file), bytes);
-    files.push({ name: file, size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
-  }
-  const [checkpoint, ...furtherCheckpoints] = files;
+  const { manifest, skeleton } = await writeCheckpoints(directory, name, precision);
+  const [checkpoint, ...furtherCheckpoints] = manifest.files;
   const origin = { checkpoint: checkpoint!, furtherCheckpoints, published: true, precision, skeleton: skeleton.digest };
-  const { unused } = await assemble(
-    directory,
-    { ...skeleton, notice: 'A test.' },
-    ManifestWithoutGraphs.parse({ ...manifest, files }),
-    origin,
-  );
+  const { unused } = await assemble(directory, { ...skeleton, notice: 'A test.' }, manifest, origin);
   for (const file of unused) await rm(join(directory, file));
   return directory;
+}
+
+/**
+ * Writes a catalog whose only bundle, `flow-model`, is made from three checkpoints.
+ *
+ * @returns the folders of the catalog and of the checkpoints, in their publisher's layout
+ */
+export async function writeFlowCatalog(folder: string): Promise<{ models: string; published: string }> {
+  const models = join(folder, 'flow-catalog');
+  const published = join(folder, 'flow-published');
+  await mkdir(join(models, 'skeletons'), { recursive: true });
+  await mkdir(join(published, 'weights'), { recursive: true });
+  await cp(fixture, join(models, 'skeletons', 'flow'), { recursive: true });
+  const { manifest } = await writeCheckpoints(join(published, 'weights'), 'flow-model', 'fp32');
+  const entry = {
+    manifest,
+    urls: Object.fromEntries(
+      manifest.files.map(({ name }) => [name, `http://127.0.0.1:1/owner/name/resolve/main/weights/${name}`]),
+    ),
+    skeleton: {
+      folder: 'skeletons/flow',
+      notice: 'expected.json',
+      memory: 1e9,
+      gpuMemory: { fp32: 2e9, fp16: 1e9 },
+      unaligned: true,
+    },
+  };
+  await writeFile(join(models, 'catalogue.json'), JSON.stringify({ formatVersion: 1, bundles: [entry] }));
+  return { models, published };
+}
+
+async function writeCheckpoints(directory: string, name: string, precision: Precision) {
+  const manifest = ManifestWithoutGraphs.parse(flowManifest(name));
+  const skeleton = await readSkeleton(fixture, manifest, 'expected.json', precision);
+  for (const file of manifest.files) {
+    const weights = skeleton.weights.filter(({ checkpoint }) => checkpoint === file.name);
+    const bytes = safetensors(weights.map(({ name, shape }) => ({ name, shape, data: weight(name, shape) })));
+    await writeFile(join(directory, file.name), bytes);
+    Object.assign(file, { size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') });
+  }
+  return { manifest, skeleton };
 }
 
 function flowManifest(name: string) {

@@ -49,7 +49,7 @@ async function doctor(command: Command): Promise<void> {
   ];
   // The devices can be tested only with all native parts.
   const devices = native.some(({ level }) => level === 'problem') ? [] : await findDevices(config);
-  if (devices.length > 0) findings.push(deviceFinding(devices, config));
+  if (devices.length > 0) findings.push(deviceFinding(devices, config), ...(await gpuFindings(config)));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
     const models = await Promise.all(bundles.map(describeBundle));
@@ -183,6 +183,18 @@ async function offerFindings(config: Config): Promise<Finding[]> {
   } catch (error) {
     return [{ topic, level: 'problem', text: error instanceof Error ? error.message : String(error) }];
   }
+}
+
+/** The bundles of the catalog that this machine cannot run. */
+async function gpuFindings(config: Config): Promise<Finding[]> {
+  const { modelDirs, readCatalogs, whyNotHere } = await import('@gen3d/server');
+  const findings: Finding[] = [];
+  for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
+    const { device } = config;
+    const text = skeleton && (await whyNotHere(manifest, skeleton, { device, precision: 'fp16' }));
+    if (text) findings.push({ topic: `model ${manifest.name}`, level: 'note', text });
+  }
+  return findings;
 }
 
 function report(

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants, copyFile, mkdir, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Device } from '@gen3d/engine';
 import {
   assemble,
   type Bundle,
@@ -17,6 +18,7 @@ import { syncFolder } from '../../base/durable-file.js';
 import { isDiskFull } from '../../base/errors.js';
 import { renameOver } from '../../base/rename-over.js';
 import { download, reason } from './download.js';
+import { whyNotHere } from './gpu-requirement.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
 export interface PullOptions {
@@ -33,6 +35,8 @@ export interface PullOptions {
   /** The pause before a second try, in milliseconds. Default 500. */
   readonly pauseMs?: number;
   readonly checkpoint?: CheckpointOptions;
+  /** The device on which the bundle is meant to run. Default `auto`. Bundles that need a GPU are refused without one. */
+  readonly device?: Device | undefined;
 }
 
 /** The requirements of a pull, in bytes. */
@@ -45,6 +49,8 @@ export interface PullRequirements {
   readonly freeDisk: number;
   /** While the network runs on a CPU; undefined if the catalog does not say. */
   readonly memory: number | undefined;
+  /** Undefined if a CPU is fast enough. */
+  readonly gpuMemory: number | undefined;
 }
 
 export interface PullProgress {
@@ -83,6 +89,7 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
     const unlock = await lock(`${draft}.lock`);
     try {
       await checkSpace(source, draft, options);
+      await checkDevice(source, options);
       await fetchFiles(source, draft, dispatcher, options);
       const { unused } = await completeDraft(source, draft, options);
       await options.check(await loadBundle(draft));
@@ -139,12 +146,20 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
   const disk = download + (recipe?.rewrites ? weightBytes(recipe.skeleton) : 0);
   const { bavail, bsize } = await statfs(draft);
   const freeDisk = bavail * bsize;
-  onStart?.({ title, download, disk, freeDisk, memory: recipe?.memory });
+  const gpuMemory = recipe?.needs.gpuMemory?.[recipe.origin.precision];
+  onStart?.({ title, download, disk, freeDisk, memory: recipe?.needs.memory, gpuMemory });
   if (disk > freeDisk) {
     throw new BundleError(
       `The bundle needs ${readable(disk)} in ${join(draft, '..')}, where ${readable(freeDisk)} are free`,
     );
   }
+}
+
+/** @throws {BundleError} if the bundle needs a GPU and there is none */
+async function checkDevice({ manifest, recipe }: Source, { device = 'auto' }: PullOptions): Promise<void> {
+  if (!recipe) return;
+  const problem = await whyNotHere(manifest, recipe.needs, { device, precision: recipe.origin.precision });
+  if (problem !== undefined) throw new BundleError(problem);
 }
 
 const readable = (count: number) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`);

@@ -12,7 +12,7 @@ import {
   sha256Of,
 } from '@gen3d/engine/bundles';
 import { type Dispatcher, fetch } from 'undici';
-import { findInCatalogs } from './catalog.js';
+import { type CatalogEntry, findInCatalogs } from './catalog.js';
 import { reason } from './download.js';
 
 /** How to make a bundle of the catalog from its publisher's checkpoint. */
@@ -51,8 +51,8 @@ export interface Recipe {
   readonly copyFrom: ReadonlyMap<string, string>;
   /** Whether the weights are written to new files, as far as is known before the download. */
   readonly rewrites: boolean;
-  /** Bytes of memory while the network runs on a CPU. */
-  readonly memory: number;
+  /** Bytes of memory while the network runs. */
+  readonly needs: Pick<NonNullable<CatalogEntry['skeleton']>, 'memory' | 'gpuMemory'>;
 }
 
 const isUrl = (text: string): boolean => /^https?:/i.test(text);
@@ -113,7 +113,7 @@ async function sourceInCatalogs(
       },
       copyFrom: new Map(checkpoints.flatMap(({ name }, i) => (paths[i] === undefined ? [] : [[name, paths[i]]]))),
       rewrites: precision !== 'fp32' || skeleton.unaligned === true,
-      memory: skeleton.memory,
+      needs: skeleton,
     },
   };
 }

@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadBundle } from './bundle/load-bundle.js';
+import { selfTests } from './self-test.js';
+import { writeFlowModel } from './skeleton/flow-model.fixture.js';
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-self-test-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test('a flow model with random weights runs, and fails the checks that need trained weights', async () => {
+  const bundle = await loadBundle(await writeFlowModel(folder));
+  const { provider, tests } = await selfTests(bundle, 'cpu');
+  expect(provider).toBe('cpu');
+  const results: Array<[string, boolean | undefined]> = [];
+  for (const { name, skipped, run } of tests) results.push([name, skipped ? undefined : (await run()).passed]);
+  expect(results).toEqual([
+    ['all outputs on cpu are finite and not all zero', true],
+    ['cpu computes the same as the CPU', undefined],
+    ['the first step moves away from the noise', false],
+    ['a photo of a ball becomes one solid inside the box', false],
+  ]);
+});
+
+test('a bundle of another kind has only the checks of every network', async () => {
+  const bundle = await loadBundle(join(import.meta.dirname, '../../../models/gen3d-base'));
+  const { tests } = await selfTests(bundle, 'cpu');
+  expect(tests).toHaveLength(2);
+  expect(await tests[0]!.run()).toMatchObject({ passed: true, detail: expect.stringContaining('occupancy') });
+});
