@@ -12,7 +12,7 @@ import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
-import { thumbnail } from './render/thumbnail.js';
+import { renderThumbnails } from './render/thumbnail.js';
 import { extractSurface } from './surface/extract-surface.js';
 import { mirrorsOf } from './surface/mirror.js';
 import { vertexNormals } from './surface/normals.js';
@@ -55,6 +55,8 @@ export interface Generated {
   readonly glb: Uint8Array;
   /** A JPEG of 512 x 512 pixels. */
   readonly thumbnail: Uint8Array;
+  /** A WebP image of the same size and view, on a transparent background. */
+  readonly transparentThumbnail: Uint8Array;
   readonly stats: GenerateStats;
 }
 
@@ -174,10 +176,11 @@ export class Engine {
         { generator: `gen3d ${version}`, bundles: this.#reconstructor.credits },
       );
     });
-    const image = await stage('thumbnail', () => thumbnail(model, baseColor));
+    const { jpeg, webp } = await stage('thumbnail', () => renderThumbnails(model, baseColor));
     return {
       glb,
-      thumbnail: image,
+      thumbnail: jpeg,
+      transparentThumbnail: webp,
       stats: {
         bundle: this.#reconstructor.credits[0].name,
         stageMs,

@@ -45,6 +45,21 @@ function outlook({ queue_position, expected_seconds }: GalleryJob): string | und
   return undefined;
 }
 
+/** On a dark page the image on a transparent background, which older models do not have, and the JPEG otherwise. */
+function Thumbnail({ url }: { url: string }) {
+  const [jpegOnly, setJpegOnly] = useState(false);
+  const onError = (event: TargetedEvent<HTMLImageElement>) => {
+    if (event.currentTarget.currentSrc.endsWith('.webp')) setJpegOnly(true);
+    else hideBroken(event);
+  };
+  return (
+    <picture>
+      {!jpegOnly && <source srcset={url.replace(/\.jpg$/, '.webp')} media="(prefers-color-scheme: dark)" />}
+      <img src={url} alt="" loading="lazy" decoding="async" onError={onError} />
+    </picture>
+  );
+}
+
 export interface JobCardProps {
   job: GalleryJob;
   /** blob: URL of the photo, if this page uploaded it. */
@@ -60,13 +75,17 @@ export interface JobCardProps {
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
   const { task_id, status, progress, thumbnail_url, error, created_at } = job;
   const photo = useKeptPhoto(task_id, !thumbnail_url && preview === undefined);
-  const image = thumbnail_url ?? preview ?? photo;
+  const photoUrl = preview ?? photo;
   const name = jobName(job);
   const content = (
     <>
       <div class={thumbnail_url ? 'card-image model-image' : 'card-image photo'}>
         {/* The key makes a new element for a new URL, so that it is not hidden because the previous image was broken. */}
-        {image && <img key={image} src={image} alt="" loading="lazy" decoding="async" onError={hideBroken} />}
+        {thumbnail_url ? (
+          <Thumbnail key={thumbnail_url} url={thumbnail_url} />
+        ) : (
+          photoUrl && <img key={photoUrl} src={photoUrl} alt="" decoding="async" onError={hideBroken} />
+        )}
         {isOpen(job) && <progress max={100} value={progress} aria-label="Progress" />}
       </div>
       <strong class="file" title={name}>

@@ -23,11 +23,16 @@ const margin = 0.13;
 const backdropTop = 0.8;
 const backdropBottom = 0.9;
 
+export interface RenderedView extends RgbaImage {
+  /** The same without the backdrop, RGBA: the object, and its shadow as transparent black. */
+  readonly cutout: Uint8Array;
+}
+
 /**
  * Renders a model in a small studio: soft light, a contact shadow on a light seamless backdrop, the whole object in the
  * frame. `baseColor` is the texture, v DOWN. The image is opaque.
  */
-export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: RenderOptions): RgbaImage {
+export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: RenderOptions): RenderedView {
   const { width, height, yawRadians, pitchRadians, supersample } = options;
   const fine = orbitView(mesh.positions, {
     width: width * supersample,
@@ -44,10 +49,17 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
 }
 
 /** Averages the samples of each pixel over the backdrop, in linear light. */
-function develop(shader: ObjectShader, raster: Raster, fine: View, studio: Studio, options: RenderOptions): RgbaImage {
+function develop(
+  shader: ObjectShader,
+  raster: Raster,
+  fine: View,
+  studio: Studio,
+  options: RenderOptions,
+): RenderedView {
   const { width, height, supersample } = options;
   const samples = supersample * supersample;
   const data = new Uint8Array(4 * width * height);
+  const cutout = new Uint8Array(4 * width * height);
   for (let row = 0; row < height; row++) {
     for (let column = 0; column < width; column++) {
       let red = 0;
@@ -65,32 +77,42 @@ function develop(shader: ObjectShader, raster: Raster, fine: View, studio: Studi
           blue += shader.color[2]!;
         }
       }
-      const behind =
-        free > 0 ? free * backdrop(fine, studio, (column + 0.5) * supersample, (row + 0.5) * supersample) : 0;
+      const y = (row + 0.5) * supersample;
+      const share = free > 0 ? lightShare(fine, studio, (column + 0.5) * supersample, y) : 1;
+      // The paper behind and under the object is lighter towards the bottom.
+      const behind = free * share * (backdropTop + ((backdropBottom - backdropTop) * y) / fine.height);
       const pixel = 4 * (row * width + column);
       data[pixel] = byteOfLinear((red + behind) / samples);
       data[pixel + 1] = byteOfLinear((green + behind) / samples);
       data[pixel + 2] = byteOfLinear((blue + behind) / samples);
       data[pixel + 3] = 255;
+      const covered = samples - free;
+      // Compositing is usually done on sRGB bytes, so the shadow's opacity is computed for these.
+      const alpha = (255 * covered + free * (255 - byteOfLinear(share))) / samples;
+      cutout[pixel + 3] = Math.round(alpha);
+      if (covered === 0) continue;
+      const opacity = (255 * covered) / (samples * alpha);
+      cutout[pixel] = opacity * byteOfLinear(red / covered);
+      cutout[pixel + 1] = opacity * byteOfLinear(green / covered);
+      cutout[pixel + 2] = opacity * byteOfLinear(blue / covered);
     }
   }
-  return { width, height, data };
+  return { width, height, data, cutout };
 }
 
-/** Linear gray of the paper behind and under the object, at a point of the supersampled image. */
-function backdrop(
-  { eye, rotation, focalLength, principalPoint, height }: View,
+/** The share of its light, 0..1, that reaches the floor at a point of the supersampled image; 1 above the horizon. */
+function lightShare(
+  { eye, rotation, focalLength, principalPoint }: View,
   studio: Studio,
   x: number,
   y: number,
 ): number {
-  const paper = backdropTop + ((backdropBottom - backdropTop) * y) / height;
   const right = (x - principalPoint[0]) / focalLength;
   const up = (principalPoint[1] - y) / focalLength;
   const down = rotation[7] - right * rotation[1] - up * rotation[4];
-  if (down <= 0 || eye[1] <= 0) return paper;
+  if (down <= 0 || eye[1] <= 0) return 1;
   const distance = eye[1] / down;
   const floorX = eye[0] + distance * (right * rotation[0] + up * rotation[3] - rotation[6]);
   const floorZ = eye[2] + distance * (right * rotation[2] + up * rotation[5] - rotation[8]);
-  return paper * floorShare(studio.floor, floorX, floorZ);
+  return floorShare(studio.floor, floorX, floorZ);
 }

@@ -8,9 +8,16 @@ const size = 512;
 const yawRadians = 0.56;
 const pitchRadians = 0.3;
 
-/** Renders a model for lists: a JPEG of 512 x 512 pixels. */
-export async function thumbnail(mesh: TexturedMesh, baseColor: RgbaImage): Promise<Uint8Array> {
-  const { data, width, height } = renderView(mesh, baseColor, {
+export interface Thumbnails {
+  /** On a light backdrop. */
+  readonly jpeg: Uint8Array;
+  /** On a transparent background, for dark pages. */
+  readonly webp: Uint8Array;
+}
+
+/** Renders a model for lists: images of 512 x 512 pixels. */
+export async function renderThumbnails(mesh: TexturedMesh, baseColor: RgbaImage): Promise<Thumbnails> {
+  const { data, cutout, width, height } = renderView(mesh, baseColor, {
     width: size,
     height: size,
     yawRadians: yawRadians,
@@ -18,8 +25,10 @@ export async function thumbnail(mesh: TexturedMesh, baseColor: RgbaImage): Promi
     supersample: 2,
   });
   // 4:4:4, since halving the colors' resolution is visible at edges, and a thumbnail has many.
-  return sharp(data, { raw: { width, height, channels: 4 } })
-    .removeAlpha()
-    .jpeg({ quality: 88, chromaSubsampling: '4:4:4' })
-    .toBuffer();
+  const raw = { width, height, channels: 4 } as const;
+  const [jpeg, webp] = await Promise.all([
+    sharp(data, { raw }).removeAlpha().jpeg({ quality: 88, chromaSubsampling: '4:4:4' }).toBuffer(),
+    sharp(cutout, { raw }).webp({ quality: 88, smartSubsample: true }).toBuffer(),
+  ]);
+  return { jpeg, webp };
 }

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
 import { newUlid } from '../../base/ids.js';
-import type { AssetStore, Outcome } from './asset-store.js';
+import { type AssetStore, folderOf, type Outcome, transparentThumbnailKey } from './asset-store.js';
 import { FolderAssetStore } from './folder-store.js';
 import { S3AssetStore } from './s3-store.js';
 
@@ -46,10 +46,15 @@ describe.each([
     test('that lost the job removes its own files, and none of the winning attempt', async () => {
       const { store, has, unsettled } = emptyStore();
       const job = newUlid();
-      const loser = await store.put(job, model, thumbnail);
-      const winner = await store.put(job, model, thumbnail);
+      const transparentThumbnail = Buffer.from('webp');
+      const loser = await store.put(job, model, thumbnail, transparentThumbnail);
+      const winner = await store.put(job, model, thumbnail, transparentThumbnail);
       await store.keep(winner);
       await store.discard(loser);
+      expect(await Promise.all([winner, loser].map((keys) => has(transparentThumbnailKey(folderOf(keys)))))).toEqual([
+        true,
+        false,
+      ]);
       expect(await Promise.all([winner.modelKey, winner.thumbnailKey].map(has))).toEqual([true, true]);
       expect(await Promise.all([loser.modelKey, loser.thumbnailKey].map(has))).toEqual([false, false]);
       expect(await unsettled()).toEqual([]);

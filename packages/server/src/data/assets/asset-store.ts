@@ -22,7 +22,7 @@ export interface Outcome {
  */
 export interface AssetStore {
   /** Stores the files of one attempt. The keys contain a random part, so that the public URLs cannot be guessed. */
-  put(jobId: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
+  put(jobId: string, model: Uint8Array, thumbnail: Uint8Array, transparentThumbnail?: Uint8Array): Promise<AssetKeys>;
 
   /** Stores the sample of the test key. Its folder is named by a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
@@ -59,6 +59,12 @@ export const keysOf = (folder: string): AssetKeys => ({
   modelKey: `${folder}/model.glb`,
   thumbnailKey: `${folder}/thumbnail.jpg`,
 });
+
+/**
+ * The thumbnail on a transparent background, which only the dashboard uses. Models from before it was introduced, and the
+ * sample, have none.
+ */
+export const transparentThumbnailKey = (folder: string): string => `${folder}/thumbnail.webp`;
 
 /** The folder of an attempt, or of the sample. */
 export const folderOf = ({ modelKey }: AssetKeys): string => modelKey.slice(0, modelKey.lastIndexOf('/'));

@@ -11,6 +11,7 @@ import {
   type Outcome,
   sampleFolder,
   settle,
+  transparentThumbnailKey,
 } from './asset-store.js';
 
 /** Folder of the attempt markers. The asset server never serves names that start with a dot. */
@@ -24,13 +25,18 @@ export class FolderAssetStore implements AssetStore {
     this.folder = folder;
   }
 
-  async put(jobId: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+  async put(
+    jobId: string,
+    model: Uint8Array,
+    thumbnail: Uint8Array,
+    transparentThumbnail?: Uint8Array,
+  ): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
     await mkdir(join(this.folder, unsettled), { recursive: true });
     // Not synced: after a power cut, at worst an unreferenced file is left.
     await writeFile(this.#markerPath(attempt), '');
     try {
-      return await this.#write(attempt, model, thumbnail);
+      return await this.#write(attempt, model, thumbnail, transparentThumbnail);
     } catch (error) {
       // Most likely the disk is full; a partial attempt would waste space.
       await this.#remove(attempt);
@@ -100,10 +106,18 @@ export class FolderAssetStore implements AssetStore {
     return join(this.folder, unsettled, attemptMarkerOf(attempt));
   }
 
-  async #write(folder: string, model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+  async #write(
+    folder: string,
+    model: Uint8Array,
+    thumbnail: Uint8Array,
+    transparentThumbnail?: Uint8Array,
+  ): Promise<AssetKeys> {
     const keys = keysOf(folder);
     await writeDurably(join(this.folder, keys.modelKey), model);
     await writeDurably(join(this.folder, keys.thumbnailKey), thumbnail);
+    if (transparentThumbnail) {
+      await writeDurably(join(this.folder, transparentThumbnailKey(folder)), transparentThumbnail);
+    }
     await this.#syncFoldersOf(folder);
     return keys;
   }

@@ -10,6 +10,7 @@ import {
   type Outcome,
   sampleFolder,
   settle,
+  transparentThumbnailKey,
 } from './asset-store.js';
 
 /** The only keys that can be read without credentials. The assets URL points here. */
@@ -19,8 +20,11 @@ const unsettledPrefix = 'unsettled/';
 
 /** The content of a key never changes. */
 const cacheControl = 'public, max-age=31536000, immutable';
-const model: Content = { type: 'model/gltf-binary', cacheControl };
-const thumbnail: Content = { type: 'image/jpeg', cacheControl };
+const contentOf: Record<string, Content> = {
+  glb: { type: 'model/gltf-binary', cacheControl },
+  jpg: { type: 'image/jpeg', cacheControl },
+  webp: { type: 'image/webp', cacheControl },
+};
 const marker: Content = { type: 'application/octet-stream' };
 
 /** Far below the age at which the sweep settles an attempt, so that no write comes after the sweep. */
@@ -38,15 +42,20 @@ export class S3AssetStore implements AssetStore {
     this.#bucket = bucket;
   }
 
-  async put(jobId: string, modelBytes: Uint8Array, thumbnailBytes: Uint8Array): Promise<AssetKeys> {
+  async put(
+    jobId: string,
+    model: Uint8Array,
+    thumbnail: Uint8Array,
+    transparentThumbnail?: Uint8Array,
+  ): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
     await this.#bucket.put(this.#markerKey(attempt), new Uint8Array(), marker, requestTimeoutMs);
     // On failure the marker stays: the store may still carry out a write that timed out, and the sweep comes later.
-    return this.#write(attempt, modelBytes, thumbnailBytes);
+    return this.#write(attempt, model, thumbnail, transparentThumbnail);
   }
 
-  async putSample(modelBytes: Uint8Array, thumbnailBytes: Uint8Array): Promise<AssetKeys> {
-    return this.#write(sampleFolder(modelBytes, thumbnailBytes), modelBytes, thumbnailBytes);
+  async putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+    return this.#write(sampleFolder(model, thumbnail), model, thumbnail);
   }
 
   async read(key: string): Promise<Uint8Array | undefined> {
@@ -58,7 +67,9 @@ export class S3AssetStore implements AssetStore {
   }
 
   async write(key: string, bytes: Uint8Array): Promise<void> {
-    await this.#bucket.put(assetsPrefix + key, bytes, key.endsWith('.glb') ? model : thumbnail, transferTimeoutMs);
+    const content = contentOf[key.slice(key.lastIndexOf('.') + 1)];
+    if (!content) throw new Error(`an asset with the key ${key} has no media type`);
+    await this.#bucket.put(assetsPrefix + key, bytes, content, transferTimeoutMs);
   }
 
   async keep(keys: AssetKeys): Promise<void> {
@@ -84,16 +95,23 @@ export class S3AssetStore implements AssetStore {
     return unsettledPrefix + attemptMarkerOf(attempt);
   }
 
-  async #write(folder: string, modelBytes: Uint8Array, thumbnailBytes: Uint8Array): Promise<AssetKeys> {
+  async #write(
+    folder: string,
+    model: Uint8Array,
+    thumbnail: Uint8Array,
+    transparentThumbnail?: Uint8Array,
+  ): Promise<AssetKeys> {
     const keys = keysOf(folder);
-    await this.write(keys.modelKey, modelBytes);
-    await this.write(keys.thumbnailKey, thumbnailBytes);
+    await this.write(keys.modelKey, model);
+    await this.write(keys.thumbnailKey, thumbnail);
+    if (transparentThumbnail) await this.write(transparentThumbnailKey(folder), transparentThumbnail);
     return keys;
   }
 
   async #remove(keys: AssetKeys): Promise<void> {
     await this.#bucket.remove(assetsPrefix + keys.modelKey, requestTimeoutMs);
     await this.#bucket.remove(assetsPrefix + keys.thumbnailKey, requestTimeoutMs);
+    await this.#bucket.remove(assetsPrefix + transparentThumbnailKey(folderOf(keys)), requestTimeoutMs);
     // Last, so that the sweep can find files that were not removed.
     await this.#bucket.remove(this.#markerKey(folderOf(keys)), requestTimeoutMs);
   }

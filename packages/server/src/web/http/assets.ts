@@ -31,7 +31,7 @@ const notFound: RequestHandler = () => {
 };
 
 /** The path of an asset; see assets/asset-store.ts. */
-const assetPath = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.jpg)$/;
+const assetPath = /^\/\w+\/[\w-]+\/(model\.glb|thumbnail\.(jpg|webp))$/;
 
 /** Refuses to serve other files that may be in the folder. */
 const assetsOnly: RequestHandler = (request, _response, next) => {

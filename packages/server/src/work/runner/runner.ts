@@ -1,4 +1,12 @@
-import { type DecodedPhoto, decode, EngineError, type EnginePool, type PoolProgress, type Stage } from '@gen3d/engine';
+import {
+  type DecodedPhoto,
+  decode,
+  EngineError,
+  type EnginePool,
+  type Generated,
+  type PoolProgress,
+  type Stage,
+} from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
@@ -181,7 +189,7 @@ export class Runner {
       pace.pass(fraction);
       notifyStage(running);
     };
-    const { glb, thumbnail, stats, engineMs, deviceMs } = await engine
+    const { stats, engineMs, deviceMs, ...files } = await engine
       .generate(photo, { ...meshOptions, onProgress, signal: abort.signal })
       .catch(throwAsFailure)
       .finally(() => {
@@ -195,7 +203,7 @@ export class Runner {
     abort.signal.throwIfAborted();
 
     const stored = performance.now();
-    const keys = await this.#store(held, glb, thumbnail);
+    const keys = await this.#store(held, files);
     const stageTimes = { prepare, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
     try {
       const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
@@ -216,7 +224,10 @@ export class Runner {
   }
 
   /** Retries while the object store is unavailable, to save the expensive inference. */
-  #store({ job, abort }: HeldJob, glb: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
+  #store(
+    { job, abort }: HeldJob,
+    { glb, thumbnail, transparentThumbnail }: Pick<Generated, 'glb' | 'thumbnail' | 'transparentThumbnail'>,
+  ): Promise<AssetKeys> {
     const { assets, log } = this.#options;
     const isTemporary = (error: unknown) => {
       if (abort.signal.aborted || !isStorageUnavailable(error)) return false;
@@ -224,7 +235,7 @@ export class Runner {
       return true;
     };
     return this.#jobs.retryWhile(isTemporary, () =>
-      withStageTimeout('storing the model', storeTimeoutMs, assets.put(job.id, glb, thumbnail)),
+      withStageTimeout('storing the model', storeTimeoutMs, assets.put(job.id, glb, thumbnail, transparentThumbnail)),
     );
   }
 }
