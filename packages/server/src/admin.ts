@@ -13,6 +13,7 @@ import { transaction } from './data/db/transaction.js';
 import { openStore } from './data/installation/open-stores.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
+import { identifyAccount, identifyJob, identifyKey } from './identify.js';
 
 export interface AdminAccount {
   account_id: string;
@@ -42,7 +43,10 @@ export interface AdminDeadLetter {
   dead_at: string;
 }
 
-/** The functions of `gen3d admin`. They change the database directly, and a running server sees that immediately. */
+/**
+ * The functions of `gen3d admin`. They change the database directly, and a running server sees that immediately. An id may
+ * be given by its start, and an account by its name.
+ */
 export interface Admin {
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
   listAccounts(): Promise<AdminAccount[]>;
@@ -51,9 +55,10 @@ export interface Admin {
   /** The result is the only place where the key is shown. */
   createKey(accountId: string, name?: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
   listKeys(accountId?: string): Promise<AdminKey[]>;
-  revokeKey(keyId: string): Promise<void>;
-  /** Cancels a job that is not in inference or finished. */
-  cancelJob(jobId: string): Promise<void>;
+  /** Returns the id of the key. */
+  revokeKey(keyId: string): Promise<string>;
+  /** Cancels a job that is not in inference or finished. Returns its id. */
+  cancelJob(jobId: string): Promise<string>;
   listDeadLetters(): Promise<AdminDeadLetter[]>;
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
@@ -76,10 +81,11 @@ function deadLetter(row: OutboxRow): AdminDeadLetter {
   };
 }
 
-async function requireAccount(db: Queryable, accountId: string): Promise<{ id: string; name: string }> {
-  const account = await findAccount(db, accountId);
-  if (!account) throw new AdminError(`No account has the id ${accountId}; see: gen3d admin account list`);
-  return account;
+async function requireAccount(db: Queryable, account: string): Promise<{ id: string; name: string }> {
+  const id = await identifyAccount(db, account);
+  const found = await findAccount(db, id);
+  if (!found) throw new AdminError(`Account ${id} was deleted in the meantime`);
+  return found;
 }
 
 function requireAmount(usd: number): number {
@@ -145,16 +151,16 @@ export async function openAdmin(config: Config): Promise<Admin> {
     },
 
     async revokeKey(keyId) {
-      if (!(await revokeKey(db, keyId, currentTime(db)))) {
-        throw new AdminError(`No key has the id ${keyId}; see: gen3d admin key list`);
-      }
+      const id = await identifyKey(db, keyId);
+      await revokeKey(db, id, currentTime(db));
+      return id;
     },
 
     async cancelJob(jobId) {
-      const outcome = await cancel(db, jobId, currentTime(db));
-      if (outcome === 'unknown') throw new AdminError(`No job has the id ${jobId}`);
-      if (outcome === 'too_late')
-        throw new AdminError(`Job ${jobId} is in inference or finished; it cannot be canceled`);
+      const id = await identifyJob(db, jobId);
+      const outcome = await cancel(db, id, currentTime(db));
+      if (outcome !== 'canceled') throw new AdminError(`Job ${id} is in inference or finished; it cannot be canceled`);
+      return id;
     },
 
     listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),

@@ -47,6 +47,21 @@ test('a key is shown only when it is created', async () => {
   ]);
 });
 
+test('an account may be given by its name, and ids by their start, if only one has it', async () => {
+  const admin = await newAdmin();
+  const one = await admin.createAccount('one');
+  const two = [await admin.createAccount('two'), await admin.createAccount('two')];
+  const key = await admin.createKey('one', 'shop');
+  expect(key).toMatchObject({ account_id: one.account_id });
+  expect(await admin.creditAccount(one.account_id.toLowerCase(), 1)).toMatchObject({ balance_usd: 1 });
+  const lines = two.map(({ account_id }) => `  ${account_id}  two`);
+  await expect(admin.createKey('two')).rejects.toThrow(
+    ['two stands for several accounts. Use an id:', ...lines].join('\n'),
+  );
+  await expect(admin.listKeys('0')).rejects.toThrow('0 stands for several accounts');
+  expect(await admin.revokeKey(key.key_id.slice(0, 20))).toBe(key.key_id);
+});
+
 test('an unknown id or an invalid amount is refused with an explanation', async () => {
   const admin = await newAdmin();
   const { account_id } = await admin.createAccount('one');

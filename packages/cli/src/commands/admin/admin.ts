@@ -117,7 +117,7 @@ function addAccounts(account: Command): void {
   account
     .command('credit')
     .summary('add credit; a negative amount subtracts')
-    .argument('<account-id>', 'the id of the account')
+    .argument('<account>', 'the id of the account, its start, or the name')
     .argument('<usd>', 'an amount in USD', usd)
     .action((id: string, amount: number, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
@@ -132,7 +132,7 @@ function addKeys(key: Command): void {
   key
     .command('create')
     .summary('create a key, which is shown only once')
-    .argument('<account-id>', 'the id of the account')
+    .argument('<account>', 'the id of the account, its start, or the name')
     .option('--name <name>', 'a name for lists of keys')
     .action((id: string, { name }: { name?: string }, command: Command) =>
       administer(command, async (admin, json) => {
@@ -145,7 +145,7 @@ function addKeys(key: Command): void {
   key
     .command('list')
     .summary('list keys, without their secrets')
-    .argument('[account-id]', 'the id of an account; default: all accounts')
+    .argument('[account]', 'the id of an account, its start, or the name; default: all accounts')
     .action((id: string | undefined, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         const keys = await admin.listKeys(id);
@@ -163,12 +163,12 @@ function addKeys(key: Command): void {
   key
     .command('revoke')
     .summary('revoke a key immediately')
-    .argument('<key-id>', 'the id of the key')
+    .argument('<key-id>', 'the id of the key, or its start')
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
-        await admin.revokeKey(id);
-        if (json) printJson({ key_id: id });
-        else say(`Revoked the key ${id}`);
+        const key_id = await admin.revokeKey(id);
+        if (json) printJson({ key_id });
+        else say(`Revoked the key ${key_id}`);
       }),
     );
 }
@@ -177,12 +177,12 @@ function addJobs(job: Command): void {
   job
     .command('cancel')
     .summary('cancel a job before inference')
-    .argument('<job-id>', 'the id of the job')
+    .argument('<job-id>', 'the id of the job, or its start')
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
-        await admin.cancelJob(id);
-        if (json) printJson({ job_id: id });
-        else say(`Canceled job ${id}`);
+        const job_id = await admin.cancelJob(id);
+        if (json) printJson({ job_id });
+        else say(`Canceled job ${job_id}`);
       }),
     );
 }

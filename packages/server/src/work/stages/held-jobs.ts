@@ -49,8 +49,9 @@ class HandBack extends Error {
 }
 
 /** The fields of every log entry about a job. `trace_id` is spelled as in OpenTelemetry. */
-export const aboutJob = ({ id, attempt, trace_id }: ClaimedJob) => ({
+export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
   jobId: id,
+  ...(label === null ? {} : { label }),
   attempt,
   ...(trace_id === null ? {} : { trace_id }),
 });

@@ -1,0 +1,67 @@
+import { AdminError } from './base/errors.js';
+import type { Queryable } from './data/db/open.js';
+
+/** A row that the operator may mean. */
+interface Candidate {
+  id: string;
+  /** Tells it apart from the others. */
+  about: string | null;
+}
+
+/** More candidates do not help to choose. */
+const maxCandidates = 10;
+
+/** @throws {AdminError} unless there is exactly one candidate */
+function only(kind: string, given: string, candidates: readonly Candidate[], hint = ''): string {
+  const [first, ...others] = candidates;
+  if (!first) throw new AdminError(`No ${kind} has the id ${given}${hint}`);
+  if (others.length === 0) return first.id;
+  const lines = candidates.slice(0, maxCandidates).map(({ id, about }) => `  ${id}  ${about ?? ''}`.trimEnd());
+  const more = candidates.length > maxCandidates ? ['  and more'] : [];
+  throw new AdminError([`${given} stands for several ${kind}s. Use an id:`, ...lines, ...more].join('\n'));
+}
+
+/** The bounds of the ids that start with a text. "~" sorts after all characters of an id. */
+const range = (start: string) => [start.toUpperCase(), `${start.toUpperCase()}~`] as const;
+
+// Each function takes an id or the start of one, and returns the id. It throws an AdminError that lists the candidates if
+// there are several.
+
+/** Also takes the name of an account. */
+export async function identifyAccount(db: Queryable, given: string): Promise<string> {
+  const accounts = db
+    .selectFrom('accounts')
+    .select(['id', 'name as about'])
+    .orderBy('id')
+    .limit(maxCandidates + 1);
+  const named = await accounts.where('name', '=', given).execute();
+  const [from, to] = range(given);
+  const candidates = named.length > 0 ? named : await accounts.where('id', '>=', from).where('id', '<=', to).execute();
+  return only('account', given, candidates, ', or the name; see: gen3d admin account list');
+}
+
+export async function identifyKey(db: Queryable, given: string): Promise<string> {
+  const [from, to] = range(given);
+  const candidates = await db
+    .selectFrom('api_keys')
+    .select(['id', 'name as about'])
+    .where('id', '>=', from)
+    .where('id', '<=', to)
+    .orderBy('id')
+    .limit(maxCandidates + 1)
+    .execute();
+  return only('key', given, candidates, '; see: gen3d admin key list');
+}
+
+export async function identifyJob(db: Queryable, given: string): Promise<string> {
+  const [from, to] = range(given);
+  const candidates = await db
+    .selectFrom('jobs')
+    .select(['id', 'label as about'])
+    .where('id', '>=', from)
+    .where('id', '<=', to)
+    .orderBy('id')
+    .limit(maxCandidates + 1)
+    .execute();
+  return only('job', given, candidates);
+}
