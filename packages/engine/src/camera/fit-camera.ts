@@ -3,13 +3,13 @@ import { type Box, type CameralessField, type DensityField, extentOf } from '../
 import { sampleGrid } from '../field/sample-grid.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
-import { simplify } from '../surface/simplify.js';
+import { simplifyForDrawing } from '../surface/simplify.js';
 import { gatherEvidence } from './evidence.js';
 import { findPose, type Pose, rotate } from './find-pose.js';
 
 /** Cells along the longest side of the surface that is compared with the photo, and its triangles. */
 const resolution = 56;
-const maxTriangles = 4000;
+const drawnTriangles = 4000;
 
 /** Cells kept free around that surface, because it may lack thin parts. */
 const marginCells = 3;
@@ -39,8 +39,8 @@ export async function fitCamera(
   if (surface.indices.length === 0) {
     return { ...field, camera: { distance: 3 * extentOf(field.bounds), halfTangent: 0.36 } };
   }
-  const { mesh } = await simplify(surface, maxTriangles, grid.cell / 4);
-  const pose = findPose(mesh, await gatherEvidence(cutout, guide), { anyYaw, pitch: field.elevation?.radians });
+  const drawn = await simplifyForDrawing(surface, drawnTriangles);
+  const pose = findPose(drawn, await gatherEvidence(cutout, guide), { anyYaw, pitch: field.elevation?.radians });
   return inCameraSpace(field, pose, boundsAround(toCamera(surface.positions, pose), marginCells * grid.cell));
 }
 
