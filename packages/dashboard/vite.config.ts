@@ -21,9 +21,20 @@ function styleHashes(): Plugin {
   };
 }
 
+/** The license of libheif, which decodes HEIC photos, next to its files. */
+function libheifLicense(): Plugin {
+  return {
+    name: 'libheif-license',
+    generateBundle() {
+      const source = readFileSync(createRequire(import.meta.url).resolve('libheif-js/LICENSE'));
+      this.emitFile({ type: 'asset', fileName: 'files/libheif-LICENSE.txt', source });
+    },
+  };
+}
+
 export default defineConfig({
   base: '/dashboard/',
-  plugins: [styleHashes()],
+  plugins: [styleHashes(), libheifLicense()],
   resolve: {
     alias: {
       'three/examples/jsm/libs/meshopt_decoder.module.js': join(

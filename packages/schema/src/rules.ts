@@ -1,6 +1,7 @@
 // The part of the contract that does not need zod, to keep the SDK small in browsers.
 
 export * from './credentials.js';
+export * from './heic.js';
 export * from './image-data-uri.js';
 export { encodeLabel, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';

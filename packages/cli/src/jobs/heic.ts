@@ -3,19 +3,6 @@ import type { Sharp } from 'sharp';
 /** In pixels. The server scales photos down to this size. */
 const maxSide = 2_048;
 
-/** The first bytes that `isHeic` needs. */
-export const heicHeaderBytes = 64;
-
-/** Whether a file starts as a HEIC or HEIF photo. AVIF has the same container, but sharp decodes it. */
-export function isHeic(start: Uint8Array): boolean {
-  const text = Buffer.from(start.buffer, start.byteOffset, Math.min(start.byteLength, heicHeaderBytes)).toString(
-    'latin1',
-  );
-  if (text.slice(4, 8) !== 'ftyp') return false;
-  const brands = text.slice(8, Math.max(8, start[3] ?? 0));
-  return /hei[cxms]|hev[cxms]|mif1|msf1/.test(brands) && !/avi[fs]/.test(brands);
-}
-
 /**
  * Converts a HEIC or HEIF photo to an upright JPEG of at most 2048 pixels a side, with the photo's color profile.
  *

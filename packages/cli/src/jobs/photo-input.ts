@@ -2,10 +2,10 @@ import { open, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { labelOfUrl } from '@gen3d/schema/rules';
+import { isHeic, labelOfUrl } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
-import { heicHeaderBytes, heicToJpeg, isHeic } from './heic.js';
+import { heicToJpeg } from './heic.js';
 import { fetchPhoto, isOnPrivateNetwork } from './private-url.js';
 
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
@@ -44,6 +44,9 @@ export async function photoFile(name: string, photo: Uint8Array): Promise<File> 
   });
   return new File([new Uint8Array(jpeg)], name);
 }
+
+/** Long enough for the brands of a HEIC photo. */
+const heicHeaderBytes = 64;
 
 async function readStart(path: string): Promise<Uint8Array> {
   const file = await open(path);

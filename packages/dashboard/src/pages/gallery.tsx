@@ -131,7 +131,7 @@ export function GalleryPage() {
       <input
         ref={filePicker}
         type="file"
-        accept="image/*"
+        accept="image/*,.heic,.heif,.avif,.tif,.tiff"
         multiple
         hidden
         aria-label="Photos"

@@ -1,4 +1,5 @@
 import { inlineImageTypes, limits } from '@gen3d/schema/rules';
+import { decodePhoto } from './decode-photo.js';
 
 /** In pixels. The server scales photos down to this size, so a larger upload only takes longer. */
 const maxSide = 2_048;
@@ -9,8 +10,7 @@ export class PhotoError extends Error {
 }
 
 /**
- * First bytes of formats that the server may read even if the browser cannot, because the image is too large for the
- * browser, or is a TIFF, HEIC or AVIF.
+ * First bytes of formats that the server may read even if the browser cannot, because the image is too large for it.
  */
 const signatures = /^(?:\x89PNG|\xff\xd8\xff|RIFF....WEBP|GIF8|II\*\0|MM\0\*|....ftyp)/s;
 
@@ -46,7 +46,7 @@ export const encodeImage = (canvas: HTMLCanvasElement, type: string, quality: nu
 
 /**
  * The photo as it can be part of a request: PNG, JPEG or WebP of at most 4 MiB. A photo that fits is sent unchanged;
- * any other one is decoded by the browser, scaled down and encoded again.
+ * any other one is decoded, scaled down and encoded again.
  * @param name file name for error messages
  * @throws {PhotoError} if the file is empty or not an image, or if the browser cannot convert it
  */
@@ -56,8 +56,8 @@ export async function preparePhoto(file: Blob, name: string): Promise<Blob> {
     if (await isReadable(file)) return file;
     throw new PhotoError(`${name} is not an image, or it is damaged`);
   }
-  const bitmap = await createImageBitmap(file).catch(() => {
-    throw new PhotoError('This browser cannot read the file. Save it as JPEG or PNG first');
+  const bitmap = await decodePhoto(file).catch(() => {
+    throw new PhotoError('The file cannot be read. Check that it is a complete photo, or save it as JPEG or PNG');
   });
   const canvas = scaleDown(bitmap, maxSide);
   // Transparency marks the background, and JPEG has none: use JPEG only for photos that were JPEG, or as a last resort.

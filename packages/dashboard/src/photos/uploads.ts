@@ -42,11 +42,19 @@ export function useUploads(api: Api, onAccepted: () => void) {
     setUploads((all) => all.map((upload) => (upload.key === key ? { ...upload, ...changes } : upload)));
   }, []);
 
+  const newPreview = useCallback((photo: Blob) => {
+    const preview = URL.createObjectURL(photo);
+    previews.current.add(preview);
+    return preview;
+  }, []);
+
   const send = useCallback(
     ({ key, name, file }: Upload) => {
       queue.current = queue.current.then(async () => {
         try {
           const photo = await preparePhoto(file, name);
+          // The browser may be unable to show the original.
+          if (photo !== file) change(key, { preview: newPreview(photo) });
           const body = {
             type: 'image-to-3d',
             input: { image_urls: [await toDataUri(photo)] },
@@ -64,21 +72,19 @@ export function useUploads(api: Api, onAccepted: () => void) {
         }
       });
     },
-    [api, change, onAccepted],
+    [api, change, newPreview, onAccepted],
   );
 
   const add = useCallback(
     (files: Iterable<File>) => {
       const added = [...files].map((file): Upload => {
-        const preview = URL.createObjectURL(file);
-        previews.current.add(preview);
-        return { key: newKey(), name: file.name, preview, file, state: 'sending' };
+        return { key: newKey(), name: file.name, preview: newPreview(file), file, state: 'sending' };
       });
       // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);
       added.forEach(send);
     },
-    [send],
+    [newPreview, send],
   );
 
   const retry = useCallback(

@@ -18,9 +18,9 @@ function indexPage(): string | undefined {
 
 /**
  * The pages may load files of this server, and nothing inline. `blob:` URLs show a photo before it is sent, and
- * model-viewer (three.js) decodes a GLB's textures from them. Assets may be on another host. Workers and WebAssembly are
- * forbidden: model-viewer needs them only for Draco, KTX2 and meshopt, which our GLBs do not use. The hash allows the only
- * style element of model-viewer's shadow root; the dashboard's build computes it.
+ * model-viewer (three.js) decodes a GLB's textures from them. Assets may be on another host. WebAssembly is forbidden:
+ * model-viewer needs it only for Draco, KTX2 and meshopt, which our GLBs do not use. The hash allows the only style element
+ * of model-viewer's shadow root; the dashboard's build computes it.
  */
 function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]): string {
   const assets = new URL(assetsUrl).origin;
@@ -35,6 +35,9 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
     "frame-ancestors 'none'",
   ].join('; ');
 }
+
+/** For the worker that decodes photos, some of them with WebAssembly. A worker has the policy of its own file. */
+const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 /** Whether a browser is opening a page. Programs accept any type, or JSON. */
 const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;
@@ -68,7 +71,13 @@ export function pageRoutes({ assetsUrl, log }: Services): Router {
   });
   router.use(
     '/dashboard/files',
-    express.static(`${folder}/files`, { index: false, redirect: false, immutable: true, maxAge: '365d' }),
+    express.static(`${folder}/files`, {
+      index: false,
+      redirect: false,
+      immutable: true,
+      maxAge: '365d',
+      setHeaders: (response) => response.setHeader('content-security-policy', workerSecurityPolicy),
+    }),
   );
   router.get(['/dashboard', '/dashboard/*page'], page);
   return router;
