@@ -11,7 +11,7 @@ const onBothDatabases = [
   `${server}/src/work/webhooks/delivery.test.ts`,
   `${server}/test/{admin,assets,dashboard,gallery,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,
   `${server}/test/contract/*.test.ts`,
-  `${server}/src/data/webhooks/delivery-log.test.ts`,
+  `${server}/src/data/webhooks/{delivery-log,listeners}.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,
 ];
 /** The tests that open SQLite files. They also run on Node's own SQLite, if this Node has it. */

@@ -22,6 +22,7 @@ import { openStore, type Store } from './data/installation/open-stores.js';
 import { firstInQueue } from './data/jobs/claim.js';
 import { assetUrl } from './data/jobs/task.js';
 import { Endpoints } from './data/webhooks/endpoints.js';
+import { listenerSecret } from './data/webhooks/listeners.js';
 import { SecretBox } from './data/webhooks/secret-box.js';
 import {
   createSupervisor,
@@ -195,6 +196,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       cursors: new Cursors(serverKey),
       dashboardTokens,
       endpoints,
+      listenerSecret: (accountId) => listenerSecret(serverKey, accountId),
       metrics,
       expectedEnds,
       log,

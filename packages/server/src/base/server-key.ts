@@ -50,7 +50,13 @@ function readKey(path: string): Buffer {
 export const fingerprintOf = (key: string): string =>
   hmac(subkey(Buffer.from(key, 'hex'), 'fingerprint'), 'gen3d').toString('hex');
 
-export type KeyPurpose = 'api-keys' | 'webhook-secrets' | 'cursors' | 'fingerprint' | 'dashboard-tokens';
+export type KeyPurpose =
+  | 'api-keys'
+  | 'webhook-secrets'
+  | 'cursors'
+  | 'fingerprint'
+  | 'dashboard-tokens'
+  | 'listener-secrets';
 
 /** Derives a 32-byte key for one purpose, so that a leaked key of one purpose is useless for another. */
 export function subkey(serverKey: Buffer, purpose: KeyPurpose): Buffer {

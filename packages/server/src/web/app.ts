@@ -19,6 +19,7 @@ import { noStore, routeNotFound } from './http/responses.js';
 import type { Services } from './http/services.js';
 import { closeUnreadBodies } from './http/slow-clients.js';
 import { webhookEndpointRoutes } from './http/webhook-endpoint.js';
+import { webhookEventRoutes } from './http/webhook-events.js';
 
 /** How long a client may keep sending a body after the response. */
 const unreadBodyGraceMs = 5_000;
@@ -78,6 +79,7 @@ export function createApp(services: Services): Express {
   app.use('/gen3d/jobs', galleryRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));
+  app.use('/gen3d/webhook-events', webhookEventRoutes(services));
   app.use(routeNotFound);
   app.use(errorHandler(log));
   return app;

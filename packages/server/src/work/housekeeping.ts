@@ -11,6 +11,7 @@ import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
 import { deleteOldDeadLetters } from '../data/webhooks/dead-letters.js';
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
+import { deleteOldListeners } from '../data/webhooks/listeners.js';
 
 const reapEveryMs = 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
@@ -47,6 +48,7 @@ export function startHousekeeping(
       },
       deadLetters: () => deleteOldDeadLetters(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
+      listeners: () => deleteOldListeners(db, now),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId)),
       assets: () => assets.sweep(strayBefore, outcomeOf),

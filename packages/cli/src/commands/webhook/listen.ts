@@ -1,13 +1,16 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
-import { type Command, InvalidArgumentError } from 'commander';
+import { NotConfiguredError, verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
-import { explainPort } from '../../exit/failure.js';
+import { exitCode, explainPort, Failed } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
+import { describeEvent } from './describe-event.js';
+import { forwardEvents } from './forward.js';
 
 interface ListenOptions extends ServerOptions {
+  readonly forwardTo?: URL;
   readonly host: string;
   readonly port: number;
   readonly secret?: string;
@@ -17,14 +20,24 @@ interface ListenOptions extends ServerOptions {
 export function addListen(webhook: Command): void {
   webhook
     .command('listen')
-    .summary('receive, verify and print events on this machine')
+    .summary('receive events on this machine, or forward them to your receiver')
     .description(
-      'Receive events on this machine, verify their signatures and print them, until Ctrl-C.\n' +
-        'The server delivers only to https URLs. Run a tunnel, and pass its URL to `gen3d webhook set`.',
+      'With --forward-to, get the events of this account from the server, sign them with a secret that is printed, and post\n' +
+        'them to your receiver, until Ctrl-C. This needs neither a webhook endpoint nor a tunnel.\n' +
+        'Without it, receive the deliveries to the webhook endpoint, verify their signatures and print them. The server\n' +
+        'delivers only to https URLs: run a tunnel to --port, and pass its URL to `gen3d webhook set`.',
+    )
+    .addOption(
+      new Option('--forward-to <url>', 'post events to this URL, such as http://127.0.0.1:3000/hook')
+        .argParser(receiverUrl)
+        .conflicts(['host', 'port']),
     )
     .option('--host <host>', 'address to listen on', '127.0.0.1')
     .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
-    .option('--secret <secret>', "the signing secret; default: GEN3D_WEBHOOK_SECRET, or the endpoint's current secret")
+    .option(
+      '--secret <secret>',
+      "the signing secret; default: GEN3D_WEBHOOK_SECRET, or with --forward-to one that stays the same for this account, otherwise the endpoint's current secret",
+    )
     .option('--json', 'print each event as received, one per line')
     .action((_: unknown, command: Command) => listen(command.optsWithGlobals()));
 }
@@ -35,15 +48,23 @@ function port(text: string): number {
   throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
 }
 
-async function listen({ host, port, secret, json, ...options }: ListenOptions): Promise<void> {
+function receiverUrl(text: string): URL {
+  const url = /^https?:\/\//i.test(text) ? text : `http://${text}`;
+  if (URL.canParse(url)) return new URL(url);
+  throw new InvalidArgumentError('It must be an http(s) URL such as http://127.0.0.1:3000/hook.');
+}
+
+async function listen({ forwardTo, host, port, secret, json, ...options }: ListenOptions): Promise<void> {
   const given = secret ?? (process.env.GEN3D_WEBHOOK_SECRET || undefined);
-  const current = () => withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }));
-  const signingSecret = given ?? (await current()).secret;
+  if (forwardTo) {
+    return withClient(options, (client, signal) => forwardEvents(client, { forwardTo, secret: given, json }, signal));
+  }
+  const signingSecret = given ?? (await endpointSecret(options));
   const server = createServer((request, response) => {
     receive(request, signingSecret).then(
       (event) => {
         if (json) printJson(event);
-        else print(describe(event));
+        else print(describeEvent(event));
         response.writeHead(204).end();
       },
       (error: unknown) => {
@@ -68,6 +89,17 @@ async function listen({ host, port, secret, json, ...options }: ListenOptions): 
   });
 }
 
+async function endpointSecret(options: ServerOptions): Promise<string> {
+  try {
+    return (await withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }))).secret;
+  } catch (error) {
+    if (!(error instanceof NotConfiguredError)) throw error;
+    const remedy =
+      'To receive events without one, use `gen3d webhook listen --forward-to http://127.0.0.1:PORT/PATH`. To set one, use `gen3d webhook set URL`';
+    throw new Failed(exitCode.failed, `No webhook endpoint is configured. ${remedy}`, { cause: error });
+  }
+}
+
 /** Events have a few kilobytes, but anyone can send requests through a tunnel. */
 const maxBodyBytes = 1024 ** 2;
 
@@ -83,11 +115,4 @@ async function readBody(request: IncomingMessage): Promise<Buffer> {
     parts.push(part);
   }
   return Buffer.concat(parts);
-}
-
-function describe(event: WebhookEvent): string {
-  if (event.event === 'ping') return `${event.timestamp}  ping`;
-  const { timestamp, task_id, status, progress, model_urls, error } = event;
-  const outcome = error ? `${error.code}: ${error.message}` : (model_urls?.glb ?? '');
-  return `${timestamp}  ${task_id}  ${status} ${progress} %  ${outcome}`.trimEnd();
 }

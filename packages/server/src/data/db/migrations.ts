@@ -24,6 +24,7 @@ export const migrations: Record<string, Migration> = {
   '0016_bundle_of_job': { up: bundleOfJob },
   '0017_labels': { up: labels },
   '0018_key_endings': { up: keyEndings },
+  '0019_webhook_listeners': { up: webhookListeners },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -403,4 +404,37 @@ async function labels(db: Kysely<unknown>): Promise<void> {
 /** The last characters of each key, by which people recognize it. */
 async function keyEndings(db: Kysely<unknown>): Promise<void> {
   await db.schema.alterTable('api_keys').addColumn('ending', 'text').execute();
+}
+
+/** Listeners of `gen3d webhook listen --forward-to`, and the events that they have not acknowledged. */
+async function webhookListeners(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .createTable('webhook_listeners')
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('id', 'text', (column) => column.notNull())
+    .addColumn('since', 'bigint', (column) => column.notNull())
+    .addColumn('polled_at', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('webhook_listeners_key', ['account_id', 'id'])
+    .execute();
+  await db.schema
+    .createTable('listener_events')
+    .addColumn('seq', 'integer', (column) => column.primaryKey().autoIncrement())
+    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
+    .addColumn('listener_id', 'text', (column) => column.notNull())
+    .addColumn('event_id', 'text', (column) => column.notNull())
+    .addColumn('event', 'text', (column) => column.notNull())
+    .addColumn('job_id', 'text')
+    .addColumn('status', 'text')
+    .addColumn('progress', 'integer')
+    .addColumn('error_code', 'text')
+    .addColumn('error_message', 'text')
+    .addColumn('model_key', 'text')
+    .addColumn('thumbnail_key', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createIndex('listener_events_of_listener')
+    .on('listener_events')
+    .columns(['account_id', 'listener_id', 'seq'])
+    .execute();
 }

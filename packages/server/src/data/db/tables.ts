@@ -81,6 +81,16 @@ export interface Tables {
     started_at: number;
     took_ms: number;
   };
+  /** Programs that poll for the account's events; see webhooks/listeners.ts. */
+  webhook_listeners: {
+    account_id: string;
+    /** Chosen by the program. */
+    id: string;
+    /** Events from then on are recorded. */
+    since: number;
+    polled_at: number;
+  };
+  listener_events: ListenerEventTable;
   /** At most one row. */
   operator_password: {
     id: number;
@@ -202,9 +212,8 @@ interface JobTable {
   hidden: number;
 }
 
-interface OutboxTable {
-  /** Order of the events, which per job is the order of the changes. */
-  seq: Generated<number>;
+/** The content of an event. */
+interface EventColumns {
   event_id: string;
   account_id: string;
   event: 'task.updated' | 'ping';
@@ -217,6 +226,11 @@ interface OutboxTable {
   model_key: string | null;
   thumbnail_key: string | null;
   created_at: number;
+}
+
+interface OutboxTable extends EventColumns {
+  /** Order of the events, which per job is the order of the changes. */
+  seq: Generated<number>;
   /** Number of attempts whose outcome is known. */
   attempts: number;
   due_at: number;
@@ -229,6 +243,13 @@ interface OutboxTable {
   trace_id: string | null;
 }
 
+/** A copy of an event for one listener. The columns have the same meaning as in the outbox. */
+interface ListenerEventTable extends EventColumns {
+  seq: Generated<number>;
+  listener_id: string;
+}
+
 export type JobRow = Selectable<JobTable>;
+export type EventRow = Selectable<EventColumns>;
 export type OutboxRow = Selectable<OutboxTable>;
 export type NewOutboxRow = Insertable<OutboxTable>;

@@ -10,6 +10,8 @@ const notCopied = {
   import_from_sqlite: true,
   runners: true,
   clean_up: true,
+  webhook_listeners: true,
+  listener_events: true,
 } as const;
 
 /**

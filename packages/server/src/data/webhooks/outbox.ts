@@ -5,6 +5,7 @@ import type { Db, Queryable } from '../db/open.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
+import { copyToListeners } from './listeners.js';
 
 type JobState = Pick<
   JobRow,
@@ -19,7 +20,8 @@ type JobState = Pick<
   | 'trace_id'
 >;
 
-const defaults = {
+/** The job of a ping. */
+const noJob = {
   job_id: null,
   status: null,
   progress: null,
@@ -27,6 +29,9 @@ const defaults = {
   error_message: null,
   model_key: null,
   thumbnail_key: null,
+};
+
+const defaults = {
   attempts: 0,
   lease_token: null,
   lease_expires_at: null,
@@ -46,48 +51,43 @@ async function hasEndpoint(trx: Queryable, accountId: string): Promise<boolean> 
 }
 
 /**
- * Records a change of a job's status or progress as an event to deliver, if the account has an endpoint. Must run in the
+ * Records a change of a job's status or progress as an event, for the account's endpoint and its listeners. Must run in the
  * transaction that makes the change.
  */
 export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time): Promise<void> {
-  if (!(await hasEndpoint(trx, job.account_id))) return;
   const { id, account_id, status, progress, error_code, error_message, model_key, thumbnail_key, trace_id } = job;
-  await trx
-    .insertInto('outbox')
-    .values({
-      ...defaults,
-      event_id: newUlid(),
-      account_id,
-      event: 'task.updated',
-      job_id: id,
-      status,
-      progress,
-      error_code,
-      error_message,
-      model_key,
-      thumbnail_key,
-      trace_id,
-      created_at: now,
-      due_at: now,
-    })
-    .execute();
+  const event = {
+    event_id: newUlid(),
+    account_id,
+    event: 'task.updated' as const,
+    job_id: id,
+    status,
+    progress,
+    error_code,
+    error_message,
+    model_key,
+    thumbnail_key,
+    created_at: now,
+  };
+  if (await hasEndpoint(trx, account_id)) {
+    await trx
+      .insertInto('outbox')
+      .values({ ...defaults, ...event, trace_id, due_at: now })
+      .execute();
+  }
+  await copyToListeners(trx, event, now);
 }
 
 /** Queues a ping. Returns false if the account has no endpoint. */
 export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
     if (!(await hasEndpoint(trx, accountId))) return false;
+    const event = { ...noJob, event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
     await trx
       .insertInto('outbox')
-      .values({
-        ...defaults,
-        event_id: newUlid(),
-        account_id: accountId,
-        event: 'ping',
-        created_at: now,
-        due_at: after(now, delayMs),
-      })
+      .values({ ...defaults, ...event, due_at: after(now, delayMs) })
       .execute();
+    await copyToListeners(trx, event, now);
     return true;
   });
 }

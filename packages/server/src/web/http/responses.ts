@@ -11,7 +11,8 @@ type DashboardErrorCode =
   | 'too_many_tries'
   | 'operator_only'
   | 'not_cancelable'
-  | 'not_retryable';
+  | 'not_retryable'
+  | 'too_many_listeners';
 
 /** A refused request. The error handler sends it in the contract's standard shape. */
 export class HttpError extends Error {

@@ -22,6 +22,8 @@ export interface Services {
   cursors: Cursors;
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
+  /** The secret of an account's listeners. */
+  listenerSecret: (accountId: string) => string;
   inputs: InputStore;
   bodyBudget: BodyBudget;
   metrics: Metrics;

@@ -1,9 +1,9 @@
 import { jobType, type WebhookEvent } from '@gen3d/schema';
-import type { OutboxRow } from '../../data/db/tables.js';
+import type { EventRow } from '../../data/db/tables.js';
 import { assetUrl } from '../../data/jobs/task.js';
 
 /** The payload of an event (docs/contract.md sections 6.1 and 6.2), the same for every retry. */
-export function eventBody(row: OutboxRow, assetsUrl: string): WebhookEvent {
+export function eventBody(row: EventRow, assetsUrl: string): WebhookEvent {
   const envelope = {
     event_id: row.event_id,
     user_id: row.account_id,

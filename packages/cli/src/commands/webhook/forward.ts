@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  ConnectionError,
+  type Gen3d,
+  limits,
+  NotFoundError,
+  RateLimitError,
+  ServerError,
+  signWebhook,
+  type WebhookEvent,
+} from '@gen3d/sdk';
+import { exitCode, Failed, failureOf } from '../../exit/failure.js';
+import { count, duration } from '../../terminal/format.js';
+import { cross, paint, print, printJson, say, tick } from '../../terminal/terminal.js';
+import { describeEvent } from './describe-event.js';
+
+export interface ForwardOptions {
+  readonly forwardTo: URL;
+  /** Default: the one that the server derives for the account's listeners. */
+  readonly secret: string | undefined;
+  readonly json: boolean | undefined;
+}
+
+/** The response of `POST /gen3d/webhook-events` (docs/webhooks.md). */
+interface PollResponse {
+  readonly events: readonly WebhookEvent[];
+  readonly listening_since: string;
+  readonly secret: string;
+  readonly retry_delays_seconds: readonly number[];
+}
+
+const pollMs = 1_000;
+/** Each retry's pause varies by this fraction, like those of the server. */
+const jitter = 0.2;
+const maxShownCharacters = 200;
+
+/**
+ * Polls the server for the account's events, and posts them to a URL on this machine or its network until the signal
+ * aborts. Continues after failures of the server and of the receiver.
+ */
+export async function forwardEvents(client: Gen3d, options: ForwardOptions, signal: AbortSignal): Promise<void> {
+  const listener = randomUUID();
+  let forwarder: Forwarder | undefined;
+  let since: string | undefined;
+  let acknowledged: string[] = [];
+  let isReachable = true;
+  while (!signal.aborted) {
+    try {
+      const poll = await pollEvents(client, { listener, acknowledged }, signal);
+      forwarder ??= new Forwarder(options, poll, signal);
+      if (since !== undefined && since !== poll.listening_since) {
+        say(`warning: Events before ${poll.listening_since} may be missing, because the server could not be reached`);
+      }
+      since = poll.listening_since;
+      isReachable = true;
+      acknowledged = poll.events.map(({ event_id }) => event_id);
+      for (const event of poll.events) forwarder.add(event);
+      // After events, the next poll follows immediately: it acknowledges them, and there may be more.
+      if (poll.events.length === 0) await sleep(pollMs, undefined, { signal });
+    } catch (error) {
+      if (signal.aborted) break;
+      if (!forwarder || !isTemporary(error)) throw error;
+      if (isReachable) say(`${paint('yellow', '•')} ${failureOf(error).message}. Retrying`);
+      isReachable = false;
+      await sleep(pollMs, undefined, { signal }).catch(() => {});
+    }
+  }
+  const { undelivered = 0 } = forwarder ?? {};
+  if (undelivered > 0) say(`${count(undelivered, 'event')} not delivered`);
+}
+
+const isTemporary = (error: unknown) =>
+  [ConnectionError, RateLimitError, ServerError].some((type) => error instanceof type);
+
+async function pollEvents(
+  client: Gen3d,
+  json: { listener: string; acknowledged: readonly string[] },
+  signal: AbortSignal,
+): Promise<PollResponse> {
+  try {
+    const response = await client.request('post', '/gen3d/webhook-events', { json, repeatable: true, signal });
+    return response as PollResponse;
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    const message = `${client.baseUrl} cannot forward events. Update its gen3d to the version of this command`;
+    throw new Failed(exitCode.failed, message, { cause: error });
+  }
+}
+
+/** Posts events in order, one at a time. Retries may arrive after later events, as with the server's deliveries. */
+class Forwarder {
+  /** The number of events that the receiver has not accepted, including those without retries left. */
+  undelivered = 0;
+  readonly #url: string;
+  readonly #secret: string;
+  readonly #json: boolean;
+  readonly #retryDelays: readonly number[];
+  readonly #signal: AbortSignal;
+  #queue = Promise.resolve();
+
+  constructor({ forwardTo, secret, json = false }: ForwardOptions, poll: PollResponse, signal: AbortSignal) {
+    this.#url = forwardTo.href;
+    this.#secret = secret ?? poll.secret;
+    this.#json = json;
+    this.#retryDelays = poll.retry_delays_seconds;
+    this.#signal = signal;
+    say(`Forwarding events to ${this.#url} (Ctrl-C to stop)`);
+    say(`Signing secret: ${this.#secret}`);
+  }
+
+  add(event: WebhookEvent): void {
+    this.undelivered += 1;
+    this.#queue = this.#queue.then(() => this.#deliver(event, 1));
+  }
+
+  /** Never rejects. */
+  async #deliver(event: WebhookEvent, attempt: number): Promise<void> {
+    if (this.#signal.aborted) return;
+    if (this.#json && attempt === 1) printJson(event);
+    const { accepted, description } = await this.#post(JSON.stringify(event));
+    if (this.#signal.aborted) return;
+    const delay = this.#retryDelays[attempt - 1];
+    const pauseMs = delay === undefined ? undefined : 1_000 * delay * (1 + jitter * (2 * Math.random() - 1));
+    const next = pauseMs === undefined ? 'no retries left' : `retrying in ${duration(pauseMs)}`;
+    const outcome = accepted ? `${tick()} ${description}` : `${cross()} ${description}, ${next}`;
+    (this.#json ? say : print)(`${describeEvent(event)}  ${outcome}`);
+    if (accepted) this.undelivered -= 1;
+    else if (pauseMs !== undefined) void this.#retry(event, attempt + 1, pauseMs);
+  }
+
+  async #retry(event: WebhookEvent, attempt: number, pauseMs: number): Promise<void> {
+    await sleep(pauseMs, undefined, { signal: this.#signal }).catch(() => {});
+    await this.#deliver(event, attempt);
+  }
+
+  /** Makes one attempt, as the server would: any 2xx within 10 seconds is success, and redirects are not followed. */
+  async #post(payload: string): Promise<{ accepted: boolean; description: string }> {
+    const timeout = AbortSignal.timeout(limits.webhookTimeoutMs);
+    const startedAt = performance.now();
+    try {
+      const response = await fetch(this.#url, {
+        method: 'POST',
+        body: payload,
+        headers: {
+          ...(await signWebhook({ payload, secret: this.#secret })),
+          'content-type': 'application/json',
+          'user-agent': 'gen3d-webhooks',
+        },
+        redirect: 'manual',
+        signal: AbortSignal.any([this.#signal, timeout]),
+      });
+      const status = `${response.status} in ${Math.round(performance.now() - startedAt)} ms`;
+      const text = (await response.text()).trim().replaceAll(/\s+/g, ' ').slice(0, maxShownCharacters);
+      return { accepted: response.ok, description: response.ok || text === '' ? status : `${status}: ${text}` };
+    } catch (error) {
+      if (timeout.aborted)
+        return { accepted: false, description: `no response within ${limits.webhookTimeoutMs / 1_000} s` };
+      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+      return { accepted: false, description: cause instanceof Error ? cause.message : String(cause) };
+    }
+  }
+}

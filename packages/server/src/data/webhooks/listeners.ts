@@ -1,0 +1,137 @@
+import { webhookSecretPrefix } from '@gen3d/schema';
+import type { Insertable } from 'kysely';
+import { hmac, subkey } from '../../base/server-key.js';
+import { inBatches } from '../db/in-batches.js';
+import { forUpdateSkipLocked } from '../db/locks.js';
+import type { Db, Queryable } from '../db/open.js';
+import type { EventRow, Tables } from '../db/tables.js';
+import { after, type Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+
+/** A listener that has not polled for this long is gone: no further events are recorded for it. */
+export const listenerLifetimeMs = 60_000;
+/** Per account. Each one stores another copy of every event. */
+const maxListeners = 10;
+const maxEventsPerPoll = 100;
+const keptMs = 60 * 60 * 1_000;
+const secretLength = 40;
+
+/** The account has as many listeners as it may have. */
+export class TooManyListenersError extends Error {
+  override readonly name = 'TooManyListenersError';
+}
+
+export interface Poll {
+  /** The oldest events that the listener has not acknowledged. */
+  events: EventRow[];
+  /** Milliseconds since 1970. All events since then have been or will be returned. */
+  since: number;
+}
+
+type NewEvent = Omit<Insertable<Tables['listener_events']>, 'listener_id' | 'created_at'> & { created_at: Time };
+
+/** Copies an event to each listener of its account. Must run in the transaction that records the event. */
+export async function copyToListeners(trx: Queryable, event: NewEvent, now: Time): Promise<void> {
+  const listeners = await trx
+    .selectFrom('webhook_listeners')
+    .select('id')
+    .where('account_id', '=', event.account_id)
+    .where('polled_at', '>', after(now, -listenerLifetimeMs))
+    .execute();
+  if (listeners.length === 0) return;
+  const copies = listeners.map(({ id }) => ({ ...event, listener_id: id }));
+  await trx.insertInto('listener_events').values(copies).execute();
+}
+
+/**
+ * Deletes the events that a listener has acknowledged, and returns the next ones. The first poll, and one after the
+ * listener's lifetime, start to record events.
+ *
+ * Acknowledged events are deleted rather than skipped by their numbers, because PostgreSQL may commit a lower number later.
+ * @throws {TooManyListenersError}
+ */
+export async function pollEvents(
+  db: Db,
+  accountId: string,
+  listenerId: string,
+  acknowledged: readonly string[],
+  now: Time,
+): Promise<Poll> {
+  return transaction(db, async (trx) => {
+    const since = await keepListener(trx, accountId, listenerId, now);
+    if (acknowledged.length > 0) {
+      await trx
+        .deleteFrom('listener_events')
+        .where('account_id', '=', accountId)
+        .where('listener_id', '=', listenerId)
+        .where('event_id', 'in', acknowledged)
+        .execute();
+    }
+    const events = await trx
+      .selectFrom('listener_events')
+      .selectAll()
+      .where('account_id', '=', accountId)
+      .where('listener_id', '=', listenerId)
+      .orderBy('seq')
+      .limit(maxEventsPerPoll)
+      .execute();
+    return { events, since };
+  });
+}
+
+/** Extends the life of a listener, or registers it. Returns since when its events are recorded. */
+async function keepListener(trx: Queryable, accountId: string, id: string, now: Time): Promise<number> {
+  const alive = await trx
+    .updateTable('webhook_listeners')
+    .set({ polled_at: now })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .where('polled_at', '>', after(now, -listenerLifetimeMs))
+    .returning('since')
+    .executeTakeFirst();
+  if (alive) return alive.since;
+  const { count } = await trx
+    .selectFrom('webhook_listeners')
+    .select((eb) => eb.fn.countAll<number>().as('count'))
+    .where('account_id', '=', accountId)
+    .where('polled_at', '>', after(now, -listenerLifetimeMs))
+    .executeTakeFirstOrThrow();
+  if (count >= maxListeners) throw new TooManyListenersError(`The account has ${maxListeners} listeners`);
+  const { since } = await trx
+    .insertInto('webhook_listeners')
+    .values({ account_id: accountId, id, since: now, polled_at: now })
+    .onConflict((conflict) => conflict.columns(['account_id', 'id']).doUpdateSet({ since: now, polled_at: now }))
+    .returning('since')
+    .executeTakeFirstOrThrow();
+  return since;
+}
+
+/**
+ * The secret with which an account's listeners sign the events that they forward. It stays the same, so that a receiver
+ * needs it only once. It differs from the endpoint's secret, which a rotation changes.
+ */
+export function listenerSecret(serverKey: Buffer, accountId: string): string {
+  const key = subkey(serverKey, 'listener-secrets');
+  return webhookSecretPrefix + hmac(key, accountId).toString('base64url').slice(0, secretLength);
+}
+
+/** Deletes what listeners that are gone have left. */
+export async function deleteOldListeners(db: Db, now: number): Promise<void> {
+  await inBatches((limit) =>
+    db
+      .deleteFrom('listener_events')
+      .where('seq', 'in', (eb) =>
+        eb
+          .selectFrom('listener_events')
+          .select('seq')
+          .where('created_at', '<', now - keptMs)
+          .limit(limit)
+          .$call(forUpdateSkipLocked(db)),
+      )
+      .executeTakeFirstOrThrow(),
+  );
+  await db
+    .deleteFrom('webhook_listeners')
+    .where('polled_at', '<', now - keptMs)
+    .execute();
+}
