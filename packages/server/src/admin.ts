@@ -5,6 +5,7 @@ import type { Config } from './config.js';
 import { createAccount, findAccount } from './data/accounts/accounts.js';
 import { revokeKey } from './data/accounts/api-keys.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
+import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { balanceOf, credit } from './data/accounts/ledger.js';
 import type { Queryable } from './data/db/open.js';
 import type { OutboxRow } from './data/db/tables.js';
@@ -13,7 +14,6 @@ import { transaction } from './data/db/transaction.js';
 import { openStore } from './data/installation/open-stores.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
-import { identifyAccount, identifyJob, identifyKey } from './identify.js';
 
 export interface AdminAccount {
   account_id: string;

@@ -1,5 +1,5 @@
-import { AdminError } from './base/errors.js';
-import type { Queryable } from './data/db/open.js';
+import { AdminError } from '../../base/errors.js';
+import type { Queryable } from '../db/open.js';
 
 /** A row that the operator may mean. */
 interface Candidate {
