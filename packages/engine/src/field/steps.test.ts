@@ -1,15 +1,162 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
-import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
+import sharp from 'sharp';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Cutout } from '../base/image.js';
+import { type Bundle, bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
+import { testBundle } from '../check-bundle.js';
+import { compareWithCpu } from '../device/parity-run.js';
+import { ComputeDevice } from '../network/compute-device.js';
 import { openEncoder, openStep } from '../network/session.js';
+import { frame } from '../photo/frame.js';
 import { flowModel, readFlowReference, writeFlowModel } from '../skeleton/flow-model.fixture.js';
+import type { CameralessField } from './density-field.js';
+import { sampleGrid } from './sample-grid.js';
 import { sampleLatents } from './sample-latents.js';
-import { isSteps, stepInputs } from './steps.js';
+import { isSteps, openSteps, type StepsManifest, stepInputs } from './steps.js';
+
+const fixture = join(import.meta.dirname, '../../fixtures/sphere-and-chair');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-steps-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** The trained bundle, with changes to its decoder. */
+async function bundleWith(change: Partial<StepsManifest['decoder']> = {}): Promise<Bundle<StepsManifest>> {
+  const bundle = bundleOfKind(await loadBundle(fixture), 'reconstruction');
+  if (!isSteps(bundle)) throw new Error('the fixture is of another kind');
+  const { manifest } = bundle;
+  return { ...bundle, manifest: { ...manifest, decoder: { ...manifest.decoder, ...change } } };
+}
+
+async function cutoutOf(name: 'sphere' | 'chair'): Promise<Cutout> {
+  const { data, info } = await sharp(join(fixture, `${name}.png`))
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  const image = { width: info.width, height: info.height, data: new Uint8Array(data) };
+  const matte = { width: info.width, height: info.height, data: image.data.filter((_, i) => i % 4 === 3) };
+  return frame(image, matte, { foregroundRatio: 0.9, maxSize: 512 });
+}
+
+async function fieldOf(name: 'sphere' | 'chair', change?: Partial<StepsManifest['decoder']>): Promise<CameralessField> {
+  const { encode } = await openSteps(await bundleWith(change));
+  return encode(await cutoutOf(name));
+}
+
+/** Signed distances, negative inside, as in the fixture's train.py. */
+const distanceTo = {
+  sphere: (x: number, y: number, z: number) => Math.hypot(x, y, z) - 0.7,
+  chair: (x: number, y: number, z: number) => {
+    const boxes = [
+      [0, 0, 0, 0.5, 0.07, 0.5],
+      [0, 0.5, -0.43, 0.5, 0.45, 0.07],
+      ...[-0.42, 0.42].flatMap((a) => [-0.42, 0.42].map((b) => [a, -0.5, b, 0.08, 0.45, 0.08])),
+    ] as [number, number, number, number, number, number][];
+    return Math.min(
+      ...boxes.map(([cx, cy, cz, hx, hy, hz]) => {
+        const q = [Math.abs(x - cx) - hx, Math.abs(y - cy) - hy, Math.abs(z - cz) - hz] as const;
+        return Math.hypot(...q.map((value) => Math.max(value, 0))) + Math.min(Math.max(...q), 0);
+      }),
+    );
+  },
+};
+
+/** Points on a regular grid that are not within 0.03 of the surface, and whether each is inside. */
+function knownPoints(name: 'sphere' | 'chair'): { points: Float32Array; inside: boolean[] } {
+  const steps = Array.from({ length: 25 }, (_, i) => -0.96 + 0.08 * i);
+  const all = steps.flatMap((x) => steps.flatMap((y) => steps.map((z) => [x, y, z] as const)));
+  const known = all.filter((point) => Math.abs(distanceTo[name](...point)) > 0.03);
+  return { points: Float32Array.from(known.flat()), inside: known.map((point) => distanceTo[name](...point) < 0) };
+}
+
+async function valuesAt(field: CameralessField, points: Float32Array): Promise<Float32Array> {
+  const density = new Float32Array(points.length / 3);
+  await field.evaluate(points, density);
+  return density;
+}
+
+/** Intersection over union of the shape found and the known one. */
+async function agreement(field: CameralessField, name: 'sphere' | 'chair'): Promise<number> {
+  const { points, inside } = knownPoints(name);
+  const density = await valuesAt(field, points);
+  let [both, either] = [0, 0];
+  for (const [i, isInside] of inside.entries()) {
+    const found = density[i]! > field.threshold;
+    if (found && isInside) both++;
+    if (found || isInside) either++;
+  }
+  return both / either;
+}
+
+test.each(['sphere', 'chair'] as const)('the photo of a %s becomes its shape', async (name) => {
+  expect(await agreement(await fieldOf(name), name)).toBeGreaterThan(0.97);
+});
+
+test('the same photo and seed give the same shape, and another seed gives it from other latents', async () => {
+  const { points } = knownPoints('chair');
+  const first = await valuesAt(await fieldOf('chair'), points);
+  expect(await valuesAt(await fieldOf('chair'), points)).toEqual(first);
+  const { sampler } = (await bundleWith()).manifest.decoder;
+  const other = await fieldOf('chair', { sampler: { ...sampler, seed: 1 } });
+  expect(await valuesAt(other, points)).not.toEqual(first);
+  expect(await agreement(other, 'chair')).toBeGreaterThan(0.97);
+});
+
+test('the sign of the field is found on the faces of the box, unless the manifest states it', async () => {
+  const { points } = knownPoints('sphere');
+  const found = await valuesAt(await fieldOf('sphere'), points);
+  expect(await valuesAt(await fieldOf('sphere', { inside: 'below' }), points)).toEqual(found);
+  const stated = await valuesAt(await fieldOf('sphere', { inside: 'above' }), points);
+  expect(stated).toEqual(found.map((density) => -density));
+});
+
+test('at 256 cells, at most 6 % of the samples of a chair are evaluated', async () => {
+  const { evaluations } = await sampleGrid(await fieldOf('chair'), 256);
+  expect(evaluations / 256 ** 3).toBeLessThan(0.06);
+});
+
+test('an aborted photo ends before the next step', async () => {
+  const { encode } = await openSteps(await bundleWith());
+  const abort = new AbortController();
+  const shares: number[] = [];
+  const onProgress = (share: number) => {
+    shares.push(share);
+    if (shares.length === 2) abort.abort(new Error('canceled'));
+  };
+  await expect(encode(await cutoutOf('chair'), { signal: abort.signal, onProgress })).rejects.toThrow('canceled');
+  expect(shares).toEqual([0.1, 0.2]);
+});
+
+test('a graph that does not fit the manifest, or another graph, is a BundleError with both shapes', async () => {
+  await expect(openSteps(await bundleWith({ tokens: 16 }))).rejects.toThrow(
+    /step\.onnx: input "latents" has the shape \[1, 32, 8\], its manifest says \[1, 16, 8\]/,
+  );
+  const swapped = { graph: 'points.onnx', latents: 'latents' };
+  await expect(openSteps(await bundleWith({ latentsGraph: swapped }))).rejects.toThrow(
+    /points\.onnx has no input "latents"/,
+  );
+});
+
+test('a manifest without one of the graphs in its files names the field', async () => {
+  const directory = join(folder, 'incomplete');
+  await cp(fixture, directory, { recursive: true });
+  const manifest = JSON.parse(await readFile(join(directory, 'manifest.json'), 'utf8'));
+  manifest.files = manifest.files.filter(({ name }: { name: string }) => name !== 'step.onnx');
+  await writeFile(join(directory, 'manifest.json'), JSON.stringify(manifest));
+  await expect(loadBundle(directory)).rejects.toThrow(/"step\.onnx" is not in files\n.*decoder\.step\.graph/);
+});
+
+test('all four graphs pass the self-test and the comparison with the CPU', async () => {
+  const bundle = await bundleWith();
+  await testBundle(bundle);
+  const run = await compareWithCpu(bundle, new ComputeDevice(), new ComputeDevice());
+  expect(run.difference).toEqual({ rms: 0, largest: 0 });
+});
 
 test('the sampler gives the latents of PyTorch after each of 8 steps, within 1e-5', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'gen3d-sampler-'));
   const bundle = bundleOfKind(await loadBundle(await writeFlowModel(folder)), 'reconstruction');
   if (!isSteps(bundle)) throw new Error('the fixture is of another kind');
   const { decoder } = bundle.manifest;
@@ -32,5 +179,4 @@ test('the sampler gives the latents of PyTorch after each of 8 steps, within 1e-
   expect(Math.max(...errors)).toBeLessThan(1e-5);
   await encoder.release();
   await step.release();
-  await rm(folder, { recursive: true });
 });
