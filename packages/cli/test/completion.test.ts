@@ -38,6 +38,9 @@ const cases: [string, string, string[], string[]][] = [
   ['commands after an option with a value', 'gen3d --base-url list mod', ['models'], []],
   ['folders', 'gen3d serve --data-dir data', ['data-of-mine'], ['my cup.png']],
   ['photos', 'gen3d create my', ['my cup.png'], []],
+  ['output files', 'gen3d create x.png --wait -o my', ['my cup.png'], []],
+  ['bundles', 'gen3d serve --bundle ', ['gen3d-base', 'inflate', 'triposr'], ['my cup.png']],
+  ['bundles to use', 'gen3d models use gen', ['gen3d-base'], []],
   ['shells', 'gen3d completion ', ['bash', 'zsh', 'fish'], ['my cup.png']],
   ['arguments of help', 'gen3d help cre', ['create'], ['my cup.png']],
 ];

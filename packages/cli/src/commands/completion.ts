@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { bashCompletion } from '../completion/bash.js';
 import { fishCompletion } from '../completion/fish.js';
-import { syntaxOf } from '../completion/syntax.js';
+import { type KnownWords, syntaxOf } from '../completion/syntax.js';
 import { zshCompletion } from '../completion/zsh.js';
 
 const scripts = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion };
@@ -20,6 +20,22 @@ export function addCompletion(program: Command, completeProgram: () => Promise<C
     )
     .addArgument(new Argument('<shell>', 'the shell').choices(Object.keys(scripts)))
     .action(async (shell: Shell) => {
-      process.stdout.write(scripts[shell](program.name(), syntaxOf(await completeProgram())));
+      process.stdout.write(scripts[shell](program.name(), syntaxOf(await completeProgram(), await bundleNames())));
     });
+}
+
+/** The bundles that are installed or can be pulled. The shell runs this command whenever it starts. */
+async function bundleNames(): Promise<KnownWords> {
+  const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
+  const { loadConfig, modelDirs, readCatalogs } = await import('@gen3d/server');
+  try {
+    const directories = modelDirs(loadConfig());
+    const installed = (await installedBundles(directories)).map(({ name }) => name);
+    const available = (await readCatalogs(directories)).map(({ manifest }) => manifest.name);
+    const names = [...new Set([...installed, builtInBundle, ...available])];
+    return { bundle: names, matte: names };
+  } catch {
+    // An invalid setting or catalog must not break every new shell.
+    return {};
+  }
 }

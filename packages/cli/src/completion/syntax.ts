@@ -23,25 +23,30 @@ export interface CommandSyntax {
   readonly argument: Value;
 }
 
+/** Words for placeholders in the help, such as the names of bundles for `<bundle>`. */
+export type KnownWords = Readonly<Record<string, readonly string[]>>;
+
 /** The syntax of a program and all its commands, from commander. */
-export function syntaxOf(command: Command, path: readonly string[] = []): CommandSyntax[] {
+export function syntaxOf(command: Command, known: KnownWords = {}, path: readonly string[] = []): CommandSyntax[] {
   const help = command.createHelp();
   const subcommands = help.visibleCommands(command);
   const [argument] = command.registeredArguments;
   const syntax: CommandSyntax = {
     path,
     description: help.subcommandDescription(command),
-    options: [...help.visibleOptions(command), ...inheritedOptions(command)].map(optionSyntax),
+    options: [...help.visibleOptions(command), ...inheritedOptions(command)].map((option) =>
+      optionSyntax(option, known),
+    ),
     subcommands: subcommands.map((subcommand) => ({
       name: subcommand.name(),
       description: help.subcommandDescription(subcommand),
     })),
-    argument: argument ? possibleValues(argument.name(), argument) : [],
+    argument: argument ? possibleValues(argument.name(), argument, known) : [],
   };
   return [
     syntax,
     ...subcommands.flatMap((subcommand) =>
-      subcommand.name() === 'help' ? [helpOf(syntax)] : syntaxOf(subcommand, [...path, subcommand.name()]),
+      subcommand.name() === 'help' ? [helpOf(syntax)] : syntaxOf(subcommand, known, [...path, subcommand.name()]),
     ),
   ];
 }
@@ -55,17 +60,17 @@ const helpOf = ({ path, subcommands }: CommandSyntax): CommandSyntax => ({
   argument: subcommands.map(({ name }) => name),
 });
 
-const optionSyntax = (option: Option): OptionSyntax => {
+const optionSyntax = (option: Option, known: KnownWords): OptionSyntax => {
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const described = { names, description: option.description };
   if (!option.required && !option.optional) return described;
-  return { ...described, value: possibleValues(/[<[]([^>\]]*)/.exec(option.flags)?.[1] ?? '', option) };
+  return { ...described, value: possibleValues(/[<[]([^>\]]*)/.exec(option.flags)?.[1] ?? '', option, known) };
 };
 
-/** The allowed words, or a guess from the placeholder in the help, such as `<file>`, `<dir>` or `<pretty|json>`. */
-function possibleValues(name: string, { argChoices }: Pick<Option | Argument, 'argChoices'>): Value {
-  if (argChoices) return argChoices;
-  if (name.includes('|')) return name.split('|');
+/** The allowed words, or a guess from the placeholder in the help, such as `<file>` or `<dir>`. */
+function possibleValues(name: string, { argChoices }: Pick<Option | Argument, 'argChoices'>, known: KnownWords): Value {
+  const words = argChoices ?? known[name];
+  if (words) return words;
   if (/^(dir|folder)/.test(name)) return 'folders';
   return /^(file|path|image)/.test(name) ? 'files' : 'unknown';
 }
