@@ -13,6 +13,7 @@ import type { Command } from 'commander';
 import pMap from 'p-map';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
+import { findJob } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
 import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
@@ -34,6 +35,8 @@ interface Item {
   readonly order: Order;
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
+  /** The id of the job once its model is written. */
+  finishedJob?: string;
   /** Whether the request was sent, but its response has not arrived. */
   awaitingResponse?: boolean;
 }
@@ -115,12 +118,15 @@ async function createOnly(client: Gen3d, items: readonly Item[], { json, open }:
     if (json) printJson(created);
     else print(created.job_id);
     if (isInteractive() && items.length === 1) {
-      say(paint('dim', `To wait for the model: ${resumeCommand(created.job_id)}`));
+      say(paint('dim', `To wait for the model: ${resumeCommand(created.job_id, modelPath(item.image))}`));
     }
   };
   const failures = await forEach(items, signal, say, work).catch((error: unknown) => {
     throw error instanceof Interrupted ? new Interrupted(unknownJobsHint(items)) : error;
   });
+  if (isInteractive() && items.length > 1 && lastJob !== undefined) {
+    say(paint('dim', `To see the jobs: gen3d list. To wait for a model: ${resumeCommand(lastJob)} -o FILE.glb`));
+  }
   if (open && lastJob !== undefined) {
     await openWithDefaultApp(`${client.baseUrl}/dashboard${items.length === 1 ? `/jobs/${lastJob}` : ''}`);
   }
@@ -147,6 +153,10 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
   if (items.length > 1) {
     const failed = failures ? `, ${failures} failed` : '';
     say(`${count(succeeded, 'model')}${failed}, in ${duration(Date.now() - startedAt)}`);
+  }
+  const [only] = items.length === 1 ? items : [];
+  if (only?.finishedJob !== undefined && !options.open && isInteractive()) {
+    say(paint('dim', `To look at it: ${client.baseUrl}/dashboard/jobs/${only.finishedJob}`));
   }
   if (options.open && succeeded > 0) {
     // For several photos the gallery, because files open one by one.
@@ -234,8 +244,10 @@ async function createModel(
     const size = await downloadModel(client, task, path, { force: options.force, signal });
     item.runningJob = undefined;
     const preview = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
-    const line = `${tick()} ${item.name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`;
+    const time = duration(Date.now() - startedAt) + (await queueAndWork(client, job_id, signal));
+    const line = `${tick()} ${item.name}  ${bytes(size)}, ${time}`;
     display.finish(item.name, preview === undefined ? line : `${line}\n${preview}`);
+    item.finishedJob = job_id;
     if (options.json) printJson(task);
     else printModelPath(path);
   } catch (error) {
@@ -245,6 +257,15 @@ async function createModel(
     }
     throw error;
   }
+}
+
+/** How long a finished job waited, and how long the server worked on it. Empty if it did not wait for a second. */
+async function queueAndWork(client: Gen3d, id: string, signal: AbortSignal): Promise<string> {
+  const job = await findJob(client, id, signal).catch(() => undefined);
+  if (!job?.work_seconds || !job.finished_at) return '';
+  const workMs = 1000 * job.work_seconds;
+  const queueMs = Date.parse(job.finished_at) - Date.parse(job.created_at) - workMs;
+  return queueMs < 1000 ? '' : `: ${duration(queueMs)} in the queue, ${duration(workMs)} of work`;
 }
 
 /**
