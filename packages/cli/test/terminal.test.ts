@@ -18,7 +18,7 @@ beforeAll(async () => {
 const testKey = { GEN3D_API_KEY: publicTestKey };
 
 describe('list', () => {
-  test('has a heading, ages and reasons of failures on a terminal', () => {
+  test('has a heading, names, ages, seconds of work and codes of failures on a terminal', () => {
     const task = {
       type: 'image-to-3d',
       progress: 0,
@@ -30,15 +30,15 @@ describe('list', () => {
       [
         { ...task, task_id: '01A', status: 'IN_PROGRESS', progress: 45 },
         { ...task, task_id: '01B', status: 'FAILED', error: failed, finished_at: '2026-01-02T03:04:09.000Z' },
-        { ...task, task_id: '01C', status: 'SUCCEEDED', progress: 100, finished_at: '2026-01-02T03:04:07.500Z' },
+        { ...task, task_id: '01C', status: 'SUCCEEDED', progress: 100, label: 'cup.jpg', work_seconds: 2.5 },
       ],
       Date.parse('2026-01-05T04:04:05.000Z'),
     );
     expect(text.split('\n')).toEqual([
-      'JOB  STATUS            CREATED     OUTCOME',
-      '01A  IN_PROGRESS 45 %  3 days ago',
-      '01B  FAILED            3 days ago  no_foreground',
-      '01C  SUCCEEDED         3 days ago  took 2.5 s',
+      'JOB  NAME     STATUS            CREATED     WORK   ERROR',
+      '01A           IN_PROGRESS 45 %  3 days ago',
+      '01B           FAILED            3 days ago         no_foreground',
+      '01C  cup.jpg  SUCCEEDED         3 days ago  2.5 s',
     ]);
   });
 
@@ -48,12 +48,12 @@ describe('list', () => {
     expect(output).toContain('\x1b[33mPENDING 0 %\x1b[39m');
     expect(stripVTControlCharacters(output).split(/\r?\n/)).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^JOB +STATUS +CREATED/),
-        expect.stringMatching(new RegExp(`^${id}  PENDING 0 %  \\d+ s ago$`)),
+        expect.stringMatching(/^JOB +NAME +STATUS +CREATED/),
+        expect.stringMatching(new RegExp(`^${id}  cup\\.png  PENDING 0 %  \\d+ s ago$`)),
       ]),
     );
     const { stdout } = await gen3d(['list', '--limit', '1']);
-    expect(stdout).toMatch(new RegExp(`^${id}  PENDING    0 %  20\\d\\d-\\S+Z\\n$`));
+    expect(stdout).toMatch(new RegExp(`^${id}  PENDING    0 %  20\\d\\d-\\S+Z +cup\\.png\\n$`));
   });
 });
 
