@@ -1,7 +1,8 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { downloadName } from './names.js';
 
-function saveBlob(blob: Blob, name: string): void {
+/** Saves bytes as a file of the browser’s download folder. */
+export function saveBlob(blob: Blob, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = name;

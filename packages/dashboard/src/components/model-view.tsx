@@ -1,6 +1,7 @@
 import type { ModelViewerElement } from '@google/model-viewer';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ModelFigures } from './model-viewer.js';
 
 declare module 'preact' {
   namespace JSX {
@@ -12,6 +13,11 @@ declare module 'preact' {
         alt: string;
         poster: string | undefined;
         'camera-controls': boolean;
+        'camera-orbit': string;
+        // Not false: Preact would write it as text, which also enables the rotation.
+        'auto-rotate': true | undefined;
+        'auto-rotate-delay': string;
+        'rotation-per-second': string;
         'touch-action': string;
         'shadow-intensity': string;
         'interaction-prompt': string;
@@ -23,59 +29,195 @@ declare module 'preact' {
 
 type Viewer = typeof import('./model-viewer.js');
 
-/** The interactive model: can be rotated, shown as a wireframe and, on some devices, viewed in augmented reality. */
-export function ModelView({ glb, thumbnail }: { glb: string; thumbnail: string | undefined }) {
+/** The view of the thumbnail, yaw 0.56 and pitch 0.3 (packages/engine/src/render/thumbnail.ts), as angles of a sphere. */
+const threeQuarterOrbit = '0.56rad 1.271rad auto';
+/** Approximately the view of the photo. */
+const photoOrbit = '0rad 1.4rad auto';
+
+const backgrounds = { auto: 'Background: auto', white: 'White', gray: 'Gray', black: 'Black' };
+const comparisons = { none: 'Photo: off', beside: 'Photo beside', above: 'Photo on top' };
+
+/** Puts the whole model into view again. */
+function resetView(viewer: ModelViewerElement, orbit: string): void {
+  viewer.resetTurntableRotation();
+  viewer.cameraTarget = 'auto auto auto';
+  viewer.fieldOfView = 'auto';
+  viewer.cameraOrbit = orbit;
+}
+
+function Choice<T extends string>(props: {
+  name: string;
+  options: Record<T, string>;
+  value: T;
+  onChange: (value: T) => void;
+}) {
+  return (
+    <select
+      class="small"
+      aria-label={props.name}
+      value={props.value}
+      onChange={(event) => props.onChange(event.currentTarget.value as T)}
+    >
+      {Object.entries<string>(props.options).map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Toggle(props: { name: string; isOn: boolean; onChange: (isOn: boolean) => void }) {
+  return (
+    <button type="button" class="small" aria-pressed={props.isOn} onClick={() => props.onChange(!props.isOn)}>
+      {props.name}
+    </button>
+  );
+}
+
+/** Whether the element fills the screen. */
+function useFullScreen(element: RefObject<HTMLElement | null>): boolean {
+  const [isFull, setIsFull] = useState(false);
+  useEffect(() => {
+    const onChange = () => setIsFull(document.fullscreenElement === element.current);
+    document.addEventListener('fullscreenchange', onChange);
+    return () => document.removeEventListener('fullscreenchange', onChange);
+  }, [element]);
+  return isFull;
+}
+
+/**
+ * The interactive model. It turns until it is touched, and can be shown as clay, as a wireframe, next to or below its
+ * photo and, on some devices, in augmented reality. `photo` is a blob: URL, if this browser has the photo.
+ */
+export function ModelView(props: {
+  glb: string;
+  thumbnail: string | undefined;
+  photo: string | undefined;
+  onMeasured: (figures: ModelFigures) => void;
+}) {
+  const { glb, thumbnail, photo, onMeasured } = props;
+  const frame = useRef<HTMLDivElement>(null);
   const element = useRef<ModelViewerElement>(null);
   const [viewer, setViewer] = useState<Viewer>();
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
-  const [wireframe, setWireframe] = useState(false);
+  const [surface, setSurface] = useState<'texture' | 'clay' | 'wireframe'>('texture');
+  const [background, setBackground] = useState<keyof typeof backgrounds>('auto');
+  const [chosenComparison, setComparison] = useState<keyof typeof comparisons>('none');
+  const [opacity, setOpacity] = useState(0.5);
+  const [isRotating, setIsRotating] = useState(() => !matchMedia('(prefers-reduced-motion: reduce)').matches);
+  const isFullScreen = useFullScreen(frame);
+  const comparison = photo === undefined ? 'none' : chosenComparison;
+
   useEffect(() => {
     const { current } = element;
     if (!current) return;
     const onLoad = () => setState('loaded');
     const onError = () => setState('failed');
+    const onCameraChange = (event: Event) => {
+      if ((event as CustomEvent<{ source: string }>).detail.source === 'user-interaction') setIsRotating(false);
+    };
     current.addEventListener('load', onLoad);
     current.addEventListener('error', onError);
+    current.addEventListener('camera-change', onCameraChange);
     import('./model-viewer.js').then(setViewer, onError);
     return () => {
       current.removeEventListener('load', onLoad);
       current.removeEventListener('error', onError);
+      current.removeEventListener('camera-change', onCameraChange);
     };
   }, []);
   useEffect(() => {
-    if (viewer && element.current && state === 'loaded' && wireframe) return viewer.showWireframe(element.current);
-  }, [viewer, state, wireframe]);
+    if (viewer && element.current && state === 'loaded') onMeasured(viewer.measure(element.current));
+  }, [viewer, state, onMeasured]);
+  useEffect(() => {
+    if (viewer && element.current && state === 'loaded' && surface !== 'texture') {
+      return viewer.showSurface(element.current, surface);
+    }
+  }, [viewer, state, surface]);
+
+  const compare = (value: keyof typeof comparisons) => {
+    setComparison(value);
+    if (value === 'none') return;
+    setIsRotating(false);
+    if (element.current) resetView(element.current, photoOrbit);
+  };
+  const reset = () => {
+    if (element.current) resetView(element.current, comparison === 'none' ? threeQuarterOrbit : photoOrbit);
+  };
+  const toggleFullScreen = () => {
+    if (isFullScreen) void document.exitFullscreen();
+    else void frame.current?.requestFullscreen();
+  };
   return (
-    <div class="model" data-state={state}>
-      <model-viewer
-        ref={element}
-        src={glb}
-        poster={thumbnail}
-        alt="3D model. The arrow keys rotate it; plus and minus zoom."
-        camera-controls
-        touch-action="pan-y"
-        shadow-intensity={wireframe ? '0' : '0.6'}
-        interaction-prompt="none"
-        ar
-      >
-        <button type="button" slot="ar-button" class="ar">
-          View in your room
-        </button>
-      </model-viewer>
+    <div class="viewer" ref={frame}>
+      <div class={comparison === 'beside' ? 'views beside' : 'views'}>
+        {comparison === 'beside' && (
+          <div class="model">
+            <img class="compared" src={photo} alt="Compared with the model" />
+          </div>
+        )}
+        <div class="model" data-state={state} data-background={background}>
+          <model-viewer
+            ref={element}
+            src={glb}
+            poster={thumbnail}
+            alt="3D model. The arrow keys rotate it; plus and minus zoom."
+            camera-controls
+            camera-orbit={threeQuarterOrbit}
+            auto-rotate={isRotating || undefined}
+            auto-rotate-delay="0"
+            rotation-per-second="20deg"
+            touch-action="pan-y"
+            shadow-intensity={surface === 'wireframe' ? '0' : '0.6'}
+            interaction-prompt="none"
+            ar
+          >
+            <button type="button" slot="ar-button" class="ar">
+              View in your room
+            </button>
+          </model-viewer>
+          {comparison === 'above' && (
+            <img class="compared on-top" src={photo} alt="Compared with the model" style={{ opacity }} />
+          )}
+          {state === 'failed' && (
+            <p role="alert" class="error">
+              This browser could not show the model. You can still download its file.
+            </p>
+          )}
+        </div>
+      </div>
       {state === 'loaded' && (
-        <button
-          type="button"
-          class="small wireframe-toggle"
-          aria-pressed={wireframe}
-          onClick={() => setWireframe(!wireframe)}
-        >
-          Wireframe
-        </button>
-      )}
-      {state === 'failed' && (
-        <p role="alert" class="error">
-          This browser could not show the model. You can still download its file.
-        </p>
+        <div class="row viewer-tools" role="toolbar" aria-label="View">
+          <Toggle name="Rotate" isOn={isRotating} onChange={setIsRotating} />
+          <Toggle name="Clay" isOn={surface === 'clay'} onChange={(isOn) => setSurface(isOn ? 'clay' : 'texture')} />
+          <Toggle
+            name="Wireframe"
+            isOn={surface === 'wireframe'}
+            onChange={(isOn) => setSurface(isOn ? 'wireframe' : 'texture')}
+          />
+          <Choice name="Background" options={backgrounds} value={background} onChange={setBackground} />
+          {photo !== undefined && <Choice name="Photo" options={comparisons} value={comparison} onChange={compare} />}
+          {comparison === 'above' && (
+            <input
+              type="range"
+              aria-label="Opacity of the photo"
+              min={0}
+              max={1}
+              step={0.05}
+              value={opacity}
+              onInput={(event) => setOpacity(event.currentTarget.valueAsNumber)}
+            />
+          )}
+          <button type="button" class="small" onClick={reset}>
+            Reset view
+          </button>
+          {document.fullscreenEnabled && (
+            <button type="button" class="small" onClick={toggleFullScreen}>
+              {isFullScreen ? 'Exit full screen' : 'Full screen'}
+            </button>
+          )}
+        </div>
       )}
     </div>
   );

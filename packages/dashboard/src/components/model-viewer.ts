@@ -2,18 +2,48 @@
 import '@google/model-viewer';
 import type { ModelViewerElement } from '@google/model-viewer';
 import { $scene } from '@google/model-viewer/lib/model-viewer-base.js';
-import { type Material, Mesh, MeshBasicMaterial, type Object3D } from 'three';
+import { Mesh, MeshBasicMaterial, MeshStandardMaterial, type Object3D } from 'three';
 
 /** Visible on a light and on a dark background. */
 const lineColor = 0x5b7cfa;
+const clayColor = 0xa3988b;
+
+export interface ModelFigures {
+  triangles: number;
+  vertices: number;
+  /** In pixels. Undefined without a texture. */
+  texture: { width: number; height: number } | undefined;
+}
+
+/** Counts what the model consists of. */
+export function measure(viewer: ModelViewerElement): ModelFigures {
+  const figures: ModelFigures = { triangles: 0, vertices: 0, texture: undefined };
+  for (const { geometry, material } of meshesOf(viewer)) {
+    const vertices = geometry.attributes.position.count;
+    figures.vertices += vertices;
+    figures.triangles += (geometry.index?.count ?? vertices) / 3;
+    const image = [material].flat()[0]?.map?.image;
+    if (image) figures.texture = { width: image.width, height: image.height };
+  }
+  return figures;
+}
 
 /**
- * Shows the visible edges of the model's triangles instead of its surface. model-viewer has no setting for that, but it
- * exports its scene.
+ * Shows the model without its texture: as clay, or as the visible edges of its triangles. model-viewer has no setting for
+ * that, but it exports its scene.
  * @returns a function that restores the surface
  */
-export function showWireframe(viewer: ModelViewerElement): () => void {
+export function showSurface(viewer: ModelViewerElement, surface: 'clay' | 'wireframe'): () => void {
   const scene = viewer[$scene];
+  const meshes = meshesOf(viewer).map((mesh) => ({ mesh, material: mesh.material }));
+  const clay = new MeshStandardMaterial({ color: clayColor, roughness: 0.9, metalness: 0 });
+  // Invisible, but hides the lines behind it. The offset keeps it from hiding the lines on it.
+  const hidden = new MeshBasicMaterial({
+    colorWrite: false,
+    polygonOffset: true,
+    polygonOffsetFactor: 1,
+    polygonOffsetUnits: 1,
+  });
   const lines = new MeshBasicMaterial({
     color: lineColor,
     wireframe: true,
@@ -21,34 +51,34 @@ export function showWireframe(viewer: ModelViewerElement): () => void {
     opacity: 0.55,
     toneMapped: false,
   });
-  // Invisible, but hides the lines behind it. The offset keeps it from hiding the lines on it.
-  const surface = new MeshBasicMaterial({
-    colorWrite: false,
-    polygonOffset: true,
-    polygonOffsetFactor: 1,
-    polygonOffsetUnits: 1,
-  });
-  const meshes: { mesh: Mesh; material: Material | Material[]; edges: Mesh }[] = [];
+  const edges = surface === 'wireframe' ? meshes.map(({ mesh }) => new Mesh(mesh.geometry, lines)) : [];
+  for (const [index, { mesh }] of meshes.entries()) {
+    mesh.material = surface === 'clay' ? clay : hidden;
+    const added = edges[index];
+    if (added) mesh.add(added);
+  }
+  scene.queueRender();
+  return () => {
+    for (const [index, { mesh, material }] of meshes.entries()) {
+      mesh.material = material;
+      const added = edges[index];
+      if (added) mesh.remove(added);
+    }
+    for (const material of [clay, hidden, lines]) material.dispose();
+    scene.queueRender();
+  };
+}
+
+function meshesOf(viewer: ModelViewerElement): Mesh[] {
+  const scene = viewer[$scene];
+  const meshes: Mesh[] = [];
   const collect = (object: Object3D): void => {
     // The shadow is a mesh too, and stays unchanged.
     if (object === (scene.shadow as unknown)) return;
     object.children.forEach(collect);
     const mesh = object as Mesh;
-    if (mesh.isMesh) meshes.push({ mesh, material: mesh.material, edges: new Mesh(mesh.geometry, lines) });
+    if (mesh.isMesh) meshes.push(mesh);
   };
   collect(scene.target as unknown as Object3D);
-  for (const { mesh, edges } of meshes) {
-    mesh.material = surface;
-    mesh.add(edges);
-  }
-  scene.queueRender();
-  return () => {
-    for (const { mesh, material, edges } of meshes) {
-      mesh.remove(edges);
-      mesh.material = material;
-    }
-    lines.dispose();
-    surface.dispose();
-    scene.queueRender();
-  };
+  return meshes;
 }

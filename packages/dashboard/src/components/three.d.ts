@@ -2,6 +2,7 @@
 declare module 'three' {
   export class Material {
     dispose(): void;
+    readonly map?: { readonly image: { readonly width: number; readonly height: number } | null } | null;
   }
   export class MeshBasicMaterial extends Material {
     constructor(parameters: {
@@ -16,15 +17,22 @@ declare module 'three' {
       polygonOffsetUnits?: number;
     });
   }
+  export class MeshStandardMaterial extends Material {
+    constructor(parameters: { color: number; roughness: number; metalness: number });
+  }
+  interface BufferGeometry {
+    readonly index: { readonly count: number } | null;
+    readonly attributes: { readonly position: { readonly count: number } };
+  }
   export class Object3D {
     readonly children: Object3D[];
     add(child: Object3D): this;
     remove(child: Object3D): this;
   }
   export class Mesh extends Object3D {
-    constructor(geometry: unknown, material: Material);
+    constructor(geometry: BufferGeometry, material: Material);
     readonly isMesh: true;
-    geometry: unknown;
+    geometry: BufferGeometry;
     material: Material | Material[];
   }
 }

@@ -2,14 +2,19 @@ import { GalleryJob, JobDetails } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
+import { AnotherPhoto } from '../components/another-photo.js';
+import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { JobActions } from '../components/job-actions.js';
 import { StatusBadge, useKeptPhoto } from '../components/job-card.js';
+import { JobFacts } from '../components/job-facts.js';
 import { ModelView } from '../components/model-view.js';
-import { type Snippet, Snippets } from '../components/snippets.js';
+import type { ModelFigures } from '../components/model-viewer.js';
+import { OtherFormats } from '../components/other-formats.js';
+import { RequestSnippets } from '../components/request-snippets.js';
 import { StageTimes } from '../components/stage-times.js';
-import { dateTime, seconds, usd } from '../format.js';
+import { WaitingView } from '../components/waiting-view.js';
 import { failureAdvice } from '../labels.js';
 import { downloadName, jobName } from '../names.js';
 import { usePolling } from '../polling.js';
@@ -17,44 +22,15 @@ import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 import { NotFoundPage } from './not-found.js';
 
-const shellQuoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
-/** Programs that make the same request. `imageUrl` is null for an uploaded photo, which `photo.jpg` then stands for. */
-function snippetsFor(imageUrl: string | null): Snippet[] {
-  const server = location.origin;
-  const photo = imageUrl ?? 'photo.jpg';
-  const headers = `-H "Authorization: Bearer $GEN3D_API_KEY" -H 'Content-Type: application/json'`;
-  const curl =
-    imageUrl === null
-      ? `# jq inserts the photo into the request
-base64 < photo.jpg | tr -d '\\n' | jq -Rs '{type: "image-to-3d", input: {image_urls: ["data:image/jpeg;base64," + .]}}' |
-  curl ${server}/v1/jobs ${headers} -d @-`
-      : `curl ${server}/v1/jobs ${headers} \\
-  -d ${shellQuoted(JSON.stringify({ type: 'image-to-3d', input: { image_urls: [imageUrl] } }))}`;
-  return [
-    { name: 'curl', code: curl },
-    {
-      name: 'SDK',
-      code: `import { writeFile } from 'node:fs/promises';
-import { Gen3d } from '@gen3d/sdk';
-
-const gen3d = new Gen3d({ apiKey: process.env.GEN3D_API_KEY, baseUrl: '${server}' });
-const task = await gen3d.generate(${JSON.stringify(photo)});
-await writeFile('model.glb', await gen3d.download(task));`,
-    },
-    {
-      name: 'CLI',
-      code: `export GEN3D_BASE_URL=${server}   # and GEN3D_API_KEY
-gen3d create ${shellQuoted(photo)} --wait -o model.glb`,
-    },
-  ];
-}
+/** Whether a message has a second sentence, which says what to do. */
+const hasAdvice = (message: string) => /[.!?] \S/.test(message);
 
 export function JobPage() {
   const id = encodeURIComponent(useRoute().params.id ?? '');
-  const { api, role, charges } = useSession();
+  const { api } = useSession();
   const [task, setTask] = useState<GalleryJob>();
   const [details, setDetails] = useState<JobDetails>();
+  const [figures, setFigures] = useState<ModelFigures>();
   const [missing, setMissing] = useState(false);
   const [loadProblem, setLoadProblem] = useState<string>();
   const { problem, success, run } = useAction();
@@ -102,6 +78,7 @@ export function JobPage() {
   const glb = task.model_urls?.glb;
   const thumbnail = task.thumbnail_url ?? undefined;
   const tookMs = task.finished_at === null ? null : Date.parse(task.finished_at) - Date.parse(task.created_at);
+  const actions = <JobActions job={task} act={(request, message) => void act(request, message)} />;
   return (
     <>
       <p class="crumbs">
@@ -110,17 +87,11 @@ export function JobPage() {
       <div class="job">
         {(glb || photo || tookMs === null) && (
           <section aria-label="Model">
-            {glb ? (
-              <ModelView glb={glb} thumbnail={thumbnail} />
-            ) : (
-              <div class="model waiting">
-                {photo && <img src={photo} alt="As uploaded" />}
-                {tookMs === null && (
-                  <div class="overlay">
-                    <p role="status">{task.progress} %</p>
-                    <progress max={100} value={task.progress} aria-label="Progress" />
-                  </div>
-                )}
+            {glb && <ModelView key={glb} glb={glb} thumbnail={thumbnail} photo={photo} onMeasured={setFigures} />}
+            {!glb && tookMs === null && <WaitingView job={task} photo={photo} />}
+            {!glb && tookMs !== null && (
+              <div class="model">
+                <img class="compared" src={photo} alt="As uploaded" />
               </div>
             )}
           </section>
@@ -134,7 +105,7 @@ export function JobPage() {
           {task.error && (
             <div class="problem" role="alert">
               <strong>{task.error.message}</strong>
-              <p>{failureAdvice[task.error.code] ?? 'Try another photo.'}</p>
+              {!hasAdvice(task.error.message) && <p>{failureAdvice[task.error.code]}</p>}
             </div>
           )}
           {glb && (
@@ -147,85 +118,50 @@ export function JobPage() {
                   Thumbnail
                 </a>
               )}
+              <OtherFormats glb={glb} stem={downloadName(task, '').slice(0, -1)} />
             </div>
           )}
-          <JobActions job={task} act={(request, message) => void act(request, message)} />
+          {glb && (
+            <div class="share">
+              <label>
+                Permanent link
+                <input readOnly value={glb} onFocus={(event) => event.currentTarget.select()} />
+              </label>
+              <CopyButton text={glb} name="the permanent link" />
+            </div>
+          )}
+          {!glb && task.finished_at !== null && <AnotherPhoto />}
+          {!glb && actions}
+          <JobFacts job={task} details={details} figures={glb ? figures : undefined} />
+          {photo && glb && (
+            <figure>
+              <img src={photo} alt="As uploaded" />
+              <figcaption>Photo</figcaption>
+            </figure>
+          )}
+          {glb && actions}
           <Success text={success} />
-          <div class="facts">
-            {photo && glb && (
-              <figure>
-                <img src={photo} alt="As uploaded" />
-                <figcaption>Photo</figcaption>
-              </figure>
-            )}
-            <dl>
-              <dt>Created</dt>
-              <dd>{dateTime(task.created_at)}</dd>
-              {tookMs !== null && (
-                <>
-                  <dt>Took</dt>
-                  <dd>{seconds(tookMs / 1_000)}</dd>
-                </>
-              )}
-              {details.inference_seconds !== null && (
-                <>
-                  <dt>Inference</dt>
-                  <dd>
-                    {seconds(details.inference_seconds)} on {details.instance}
-                  </dd>
-                </>
-              )}
-              {details.bundle !== null && (
-                <>
-                  <dt>Bundle</dt>
-                  <dd>{details.bundle}</dd>
-                </>
-              )}
-              {charges && details.cost_usd !== null && (
-                <>
-                  <dt>Cost</dt>
-                  <dd>{usd(details.cost_usd)}</dd>
-                </>
-              )}
-              {details.attempts > 1 && (
-                <>
-                  <dt>Attempts</dt>
-                  <dd>{details.attempts}</dd>
-                </>
-              )}
-              {details.image_url && (
-                <>
-                  <dt>Photo</dt>
-                  <dd>
-                    <a href={details.image_url} target="_blank" rel="noreferrer noopener">
-                      {new URL(details.image_url).host}
-                    </a>
-                  </dd>
-                </>
-              )}
-              <dt>Job</dt>
-              <dd>
-                <code>{task.task_id}</code>
-              </dd>
-            </dl>
-          </div>
         </aside>
+        <div class="more">
+          {details.stages && tookMs !== null && (
+            <details>
+              <summary>Time by stage</summary>
+              {details.attempts > 1 && <p class="hint">Queue time includes earlier attempts.</p>}
+              <StageTimes
+                stages={details.stages}
+                tookMs={tookMs}
+                inferenceMs={1_000 * (details.inference_seconds ?? 0)}
+              />
+            </details>
+          )}
+          {glb && (
+            <details>
+              <summary>The same request from a program</summary>
+              <RequestSnippets imageUrl={details.image_url} />
+            </details>
+          )}
+        </div>
       </div>
-      {details.stages && tookMs !== null && (
-        <section>
-          <h2>Time by stage</h2>
-          {details.attempts > 1 && <p class="hint">Queue time includes earlier attempts.</p>}
-          <StageTimes stages={details.stages} tookMs={tookMs} inferenceMs={1_000 * (details.inference_seconds ?? 0)} />
-        </section>
-      )}
-      <section>
-        <h2>The same request from a program</h2>
-        <p class="hint">
-          Use a key from <a href="/dashboard/keys">API keys</a>
-          {role === 'operator' && charges && ' of the account to be charged'}.
-        </p>
-        <Snippets snippets={snippetsFor(details.image_url)} label="Language" />
-      </section>
       {details.events.length > 0 && (
         <section>
           <h2>Webhook events</h2>

@@ -1,0 +1,34 @@
+import type { GalleryJob } from '@gen3d/schema/dashboard';
+import { progress as milestones, stageNames } from '@gen3d/schema/rules';
+import { roundSeconds } from '../format.js';
+
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** What happens to an unfinished job, such as `Number 3 in the queue`. */
+function phaseOf({ status, progress, queue_position, stage }: GalleryJob): string {
+  if (status === 'IN_PROGRESS') return capitalized((stage && stageNames[stage]) ?? 'making the model');
+  if (status === 'PENDING' && progress >= milestones.preparing) return 'Preparing the photo';
+  if (queue_position === null) return 'Waiting in the queue';
+  return queue_position === 1 ? 'Next in the queue' : `Number ${queue_position} in the queue`;
+}
+
+function timeLeft(expectedSeconds: number | null): string {
+  if (expectedSeconds === null) return '';
+  return expectedSeconds === 0 ? 'Done any moment' : `About ${roundSeconds(expectedSeconds)} left`;
+}
+
+/** An unfinished job: its photo, the phase it is in, and the time that it may still take. */
+export function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefined }) {
+  return (
+    <div class="model waiting">
+      {photo && <img src={photo} alt="As uploaded" />}
+      <div class="overlay">
+        <div class="row between">
+          <p role="status">{phaseOf(job)}</p>
+          <p>{timeLeft(job.expected_seconds)}</p>
+        </div>
+        <progress max={100} value={job.progress} aria-label="Progress" />
+      </div>
+    </div>
+  );
+}
