@@ -165,6 +165,12 @@ async function decodedIn(page: Page, dataUri: string): Promise<{ size: number[];
   })()`);
 }
 
+/** The angle of the camera around the model, in radians. */
+const yaw = (viewer: Locator) =>
+  viewer.evaluate((element) =>
+    (element as unknown as { getCameraOrbit(): { theta: number } }).getCameraOrbit().theta.toFixed(2),
+  );
+
 /** A screenshot, taken once two in a row are equal, so that nothing moves any more. */
 async function stillScreenshot(locator: Locator): Promise<Buffer> {
   for (let before = await locator.screenshot(); ; ) {
@@ -225,13 +231,54 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.mouse.up();
     const rotated = await stillScreenshot(model);
     expect(rotated.equals(before)).toBe(false);
+    expect(await yaw(model)).not.toBe('0.56');
     const wireframe = page.getByRole('button', { name: 'Wireframe' });
     await wireframe.click();
     expect((await stillScreenshot(model)).equals(rotated)).toBe(false);
     await wireframe.click();
     expect(await wireframe.getAttribute('aria-pressed')).toBe('false');
+    const clay = page.getByRole('button', { name: 'Clay' });
+    await clay.click();
+    expect((await stillScreenshot(model)).equals(rotated)).toBe(false);
+    await clay.click();
+    await page.getByRole('button', { name: 'Reset view' }).click();
+    // As in the thumbnail, after the rotation above.
+    await expect.poll(() => yaw(model), { timeout: 60_000 }).toBe('0.56');
+    const comparison = page.getByLabel('Photo', { exact: true });
+    const compared = page.getByAltText('Compared with the model');
+    await comparison.selectOption('Photo beside');
+    await compared.waitFor();
+    await comparison.selectOption('Photo on top');
+    await page.getByLabel('Opacity of the photo').fill('0.2');
+    expect(await compared.evaluate((image) => image.style.opacity)).toBe('0.2');
+    await expectAccessible(page);
+    await comparison.selectOption('Photo: off');
     await page.getByAltText('As uploaded').waitFor();
-    await page.getByText('Time by stage').waitFor();
+    await page.getByText('Time by stage').click();
+    await page.getByText('Cut out').waitFor();
+
+    const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`).textContent();
+    const triangles = Number((await fact('Triangles'))?.replaceAll(',', ''));
+    expect(await fact('Texture')).toMatch(/^\d+ × \d+$/);
+    expect(await fact('File size')).toMatch(/kB$/);
+    await page.getByText('Other formats').click();
+    await expectAccessible(page);
+    const converted = page.waitForEvent('download');
+    await page.getByRole('button', { name: /^STL/ }).click();
+    expect((await converted).suggestedFilename()).toBe('ball.stl');
+    expect(readFileSync(await (await converted).path()).length).toBe(84 + 50 * triangles);
+    const link = await page.getByLabel('Permanent link').inputValue();
+    expect((await fetch(link)).status).toBe(200);
+
+    const rotate = page.getByRole('button', { name: 'Rotate' });
+    expect(await rotate.getAttribute('aria-pressed')).toBe('false');
+    await page.emulateMedia({ reducedMotion: 'no-preference' });
+    await page.reload();
+    await page.locator('.model[data-state=loaded]').waitFor();
+    expect(await rotate.getAttribute('aria-pressed')).toBe('true');
+    await model.press('ArrowLeft');
+    await expect.poll(() => rotate.getAttribute('aria-pressed'), { timeout: 60_000 }).toBe('false');
+    await page.emulateMedia({ reducedMotion: 'reduce' });
     await page.locator('tr', { hasText: 'Done 100 %' }).getByText('Delivered').waitFor();
     expect(await seriousViolations(page)).toEqual([]);
 
@@ -492,6 +539,32 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.waitForURL((url) => url.href !== canceledUrl);
     await page.getByRole('button', { name: 'Cancel the job' }).waitFor();
     await page.getByRole('heading', { level: 1, name: 'blue vase.png' }).waitFor();
+    expect(errors).toEqual([]);
+  });
+
+  test('a waiting job’s page has its position, and that of a failed job its photo and a way to send another', async () => {
+    const { server, page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
+    await page.locator('.card a', { hasText: 'red ball.png' }).click();
+    await page.getByText('Number 2 in the queue').waitFor();
+    await expectAccessible(page);
+
+    const db = openDatabase(openDataDir(server.config).database);
+    onTestFinished(() => db.destroy());
+    await db
+      .updateTable('jobs')
+      .set({ status: 'FAILED', error_code: 'inference_failed', error_message: 'It failed.', finished_at: Date.now() })
+      .where('label', '=', 'red ball.png')
+      .execute();
+    await page.getByText('Try another view').waitFor();
+    await page.getByAltText('As uploaded').waitFor();
+    expect(await page.getByText('The same request from a program').count()).toBe(0);
+    await expectAccessible(page);
+    await page.getByLabel('Another photo').setInputFiles({
+      name: 'green cup.png',
+      mimeType: photo.mimeType,
+      buffer: Buffer.from(photo.base64, 'base64'),
+    });
+    await page.getByRole('heading', { level: 1, name: 'green cup.png' }).waitFor();
     expect(errors).toEqual([]);
   });
 

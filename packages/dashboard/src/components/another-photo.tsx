@@ -19,7 +19,7 @@ export function AnotherPhoto() {
     if (jobId !== undefined) route(`/dashboard/jobs/${jobId}`);
   }, [jobId, route]);
   return (
-    <>
+    <div>
       <input
         ref={picker}
         type="file"
@@ -35,6 +35,6 @@ export function AnotherPhoto() {
         {upload?.state === 'sending' ? 'Sending …' : 'Try another photo'}
       </button>
       <Problem text={upload?.problem} />
-    </>
+    </div>
   );
 }

@@ -130,7 +130,7 @@ export function JobPage() {
               <CopyButton text={glb} name="the permanent link" />
             </div>
           )}
-          {!glb && task.finished_at !== null && <AnotherPhoto />}
+          {!glb && tookMs !== null && <AnotherPhoto />}
           {!glb && actions}
           <JobFacts job={task} details={details} figures={glb ? figures : undefined} />
           {photo && glb && (
@@ -143,7 +143,7 @@ export function JobPage() {
           <Success text={success} />
         </aside>
         <div class="more">
-          {details.stages && tookMs !== null && (
+          {glb && details.stages && tookMs !== null && (
             <details>
               <summary>Time by stage</summary>
               {details.attempts > 1 && <p class="hint">Queue time includes earlier attempts.</p>}

@@ -1,9 +1,9 @@
-// The server deletes a photo when its job has finished, so the browser that sent it keeps a small copy.
+// The server deletes a photo when its job has finished, so the browser that sent it keeps a smaller copy.
 import { encodeImage, scaleDown } from './prepare-photo.js';
 
 const storeName = 'photos';
 /** Of a copy, in pixels. */
-const maxSide = 480;
+const maxSide = 1_024;
 
 function openDatabase(): Promise<IDBDatabase> {
   return new Promise((resolve, reject) => {
