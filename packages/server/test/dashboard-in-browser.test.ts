@@ -267,7 +267,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.getByRole('button', { name: /^STL/ }).click();
     expect((await converted).suggestedFilename()).toBe('ball.stl');
     expect(readFileSync(await (await converted).path()).length).toBe(84 + 50 * triangles);
-    const link = await page.getByLabel('Permanent link').inputValue();
+    const link = await page.getByRole('textbox', { name: 'Permanent link' }).inputValue();
     expect((await fetch(link)).status).toBe(200);
 
     const rotate = page.getByRole('button', { name: 'Rotate' });
@@ -276,7 +276,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.reload();
     await page.locator('.model[data-state=loaded]').waitFor();
     expect(await rotate.getAttribute('aria-pressed')).toBe('true');
-    await model.press('ArrowLeft');
+    await model.click();
     await expect.poll(() => rotate.getAttribute('aria-pressed'), { timeout: 60_000 }).toBe('false');
     await page.emulateMedia({ reducedMotion: 'reduce' });
     await page.locator('tr', { hasText: 'Done 100 %' }).getByText('Delivered').waitFor();

@@ -114,17 +114,16 @@ export function ModelView(props: {
     if (!current) return;
     const onLoad = () => setState('loaded');
     const onError = () => setState('failed');
-    const onCameraChange = (event: Event) => {
-      if ((event as CustomEvent<{ source: string }>).detail.source === 'user-interaction') setIsRotating(false);
-    };
+    const onTouch = () => setIsRotating(false);
+    const touches = ['pointerdown', 'wheel', 'keydown'] as const;
     current.addEventListener('load', onLoad);
     current.addEventListener('error', onError);
-    current.addEventListener('camera-change', onCameraChange);
+    for (const touch of touches) current.addEventListener(touch, onTouch, { passive: true });
     import('./model-viewer.js').then(setViewer, onError);
     return () => {
       current.removeEventListener('load', onLoad);
       current.removeEventListener('error', onError);
-      current.removeEventListener('camera-change', onCameraChange);
+      for (const touch of touches) current.removeEventListener(touch, onTouch);
     };
   }, []);
   useEffect(() => {
