@@ -23,7 +23,7 @@ export function AnotherPhoto() {
       <input
         ref={picker}
         type="file"
-        accept="image/*"
+        accept="image/*,.heic,.heif,.avif,.tif,.tiff"
         hidden
         aria-label="Another photo"
         onChange={(event) => {
