@@ -157,7 +157,7 @@ module.exports = {
       ['mesh-defaults', 'native-parts'],
       'engine-device',
       'reconstructor',
-      ['engine', 'check-bundle'],
+      ['engine', 'check-bundle', 'self-test'],
       'pool',
       ['index', 'images', 'bundles'],
     ]),
