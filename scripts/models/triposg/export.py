@@ -25,7 +25,7 @@ import onnx
 from sizes import FREQUENCIES, LONGEST_PERIOD, PATCH_SIZE, POINT_CHANNELS, SIZES, Size
 
 sys.path.append(str(Path(__file__).parents[1]))
-from onnx_graph import Graph  # noqa: E402
+from onnx_graph import Graph
 
 END = np.iinfo(np.int64).max
 

@@ -41,7 +41,7 @@ from sizes import (
 )
 
 sys.path.append(str(Path(__file__).parents[1]))
-from onnx_graph import Graph  # noqa: E402
+from onnx_graph import Graph
 
 CHECKPOINT = "model.ckpt"
 
