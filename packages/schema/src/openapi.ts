@@ -26,6 +26,7 @@ import {
   Timestamp,
   Ulid,
 } from './job.js';
+import { maxLabelLength } from './label.js';
 import { jobType } from './lifecycle.js';
 import { limits } from './limits.js';
 import {
@@ -172,6 +173,14 @@ const paths: JsonObject = {
       summary: 'Create a job',
       description:
         'Returns immediately. Poll the job, or receive `task.updated` events. Repeating an `idempotency_key` returns the original job, regardless of the rest of the body.',
+      parameters: [
+        {
+          name: 'X-Gen3d-Label',
+          in: 'header',
+          description: `A name for the job, as percent-encoded UTF-8: at most ${maxLabelLength} characters. Only routes outside this API return it.`,
+          schema: { type: 'string' },
+        },
+      ],
       body: ref('CreateJobRequest'),
       responses: {
         '202': response('The job is accepted.', ref('CreateJobResponse')),
