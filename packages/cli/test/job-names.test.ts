@@ -45,7 +45,7 @@ test('list shows names, searches and sorts by them, and prints the command for t
   expect((await gen3d(command.split(' '))).stdout).toContain('red mug.png');
 });
 
-test('the start of an id stands for the only job whose id starts with it, in any case', async () => {
+test('a unique prefix of an id, in any case, selects the job', async () => {
   const [id = ''] = await create('bowl.png');
   expect(await gen3d(['get', id.slice(0, 25).toLowerCase()])).toMatchObject({
     code: 0,
@@ -53,7 +53,7 @@ test('the start of an id stands for the only job whose id starts with it, in any
   });
 });
 
-test('the start of several ids exits with 2 and lists them, and that of no id exits with 1', async () => {
+test('a prefix of several ids exits with 2 and lists them, and a prefix of none exits with 1', async () => {
   const ids = await create('vase.png', 'lamp.png');
   const several = await gen3d(['get', ids[0]!.slice(0, 2)]);
   expect(several.stderr).toMatch(/^error: Several job ids start with \w\w\. Add characters to choose one:\n/);

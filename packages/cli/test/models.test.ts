@@ -57,7 +57,7 @@ describe('create --wait', () => {
     await writeFile(path('movie.png'), discPng());
     await truncate(path('movie.png'), 101 * 1024 ** 2); // sparse, so it uses no disk space
     expect(await gen3d(['create', 'junk.jpg'])).toMatchObject({ code: 2, stderr: expect.stringContaining('junk.jpg') });
-    const tooLarge = expect.stringMatching(/movie\.png has 101\.0 MiB.*Make the image smaller/);
+    const tooLarge = expect.stringMatching(/movie\.png is 101\.0 MiB.*Make the image smaller/);
     expect(await gen3d(['create', 'movie.png'])).toMatchObject({ code: 2, stderr: tooLarge });
   });
 

@@ -11,7 +11,7 @@ const task: Task = {
   finished_at: null,
 };
 
-/** What the display is given for a photo. */
+/** The display's input for a photo. */
 function shown() {
   const states: [string, boolean][] = [];
   const display = {

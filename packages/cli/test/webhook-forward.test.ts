@@ -67,7 +67,7 @@ test('a receiver on this machine gets signed events without an endpoint, and a f
   expect(received.filter(({ event_id }) => event_id === first?.event_id)).toHaveLength(2);
 });
 
-test('an event that the receiver never accepts is given up after the retries, and counted at the end', async () => {
+test('after its last retry, an event is dropped and counted at the end', async () => {
   const url = await receiver((request) => void request.socket.destroy());
   const { port } = new URL(url);
   const { child, ended } = await listen(`127.0.0.1:${port}/hook`, '--json', '--secret', 'whsec_mine');
@@ -104,7 +104,7 @@ test('without an endpoint, plain listen names --forward-to', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/--forward-to http:\/\/127\.0\.0\.1/) });
 });
 
-test('--forward-to rejects a port to listen on, and what is not a URL', async () => {
+test('--forward-to rejects --port and invalid URLs', async () => {
   expect((await gen3d(['webhook', 'listen', '--forward-to', 'http://a/', '--port', '1'])).code).toBe(2);
   expect((await gen3d(['webhook', 'listen', '--forward-to', 'http://:80'])).stderr).toMatch(/must be an http\(s\) URL/);
 });

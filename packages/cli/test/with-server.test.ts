@@ -171,7 +171,7 @@ describe('with the test key, whose jobs finish immediately', () => {
     expect(existsSync(path('-'))).toBe(false);
   });
 
-  test('-o keeps a file that an OBJ would overwrite, and says how to get the model', async () => {
+  test('-o keeps a file that an OBJ would overwrite, and prints how to get the model', async () => {
     await writeFile(path('mug-texture.jpg'), 'precious');
     const { code, stderr } = await gen3d(['create', 'cup.png', '--wait', '-o', 'mug.obj'], { env });
     expect(stderr).toMatch(/mug-texture\.jpg already exists.*gen3d download/);

@@ -32,7 +32,7 @@ test('for a flow model, auto chooses a GPU, or fails with the reasons and the es
   if (result instanceof Error) {
     expect(result).toBeInstanceOf(BundleError);
     expect(result.message).toMatch(
-      /^flow-model needs a GPU, and none can be used here \(cuda: .+\)\. On this CPU, a photo would take about \d+ (seconds|minutes); `--device cpu` does it anyway$/s,
+      /^flow-model needs a GPU, and none can be used here \(cuda: .+\)\. On this CPU, a photo would take about \d+ (seconds|minutes); `--device cpu` runs it anyway$/s,
     );
   } else {
     expect(result).not.toMatchObject({ chosen: { provider: 'cpu' } });

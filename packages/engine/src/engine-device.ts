@@ -97,7 +97,7 @@ export async function openDevice(
   if (expectedSeconds !== undefined && device !== 'cpu') {
     const problems = chosen.passedOver.map(({ provider, problem }) => `${provider}: ${problem}`).join('; ');
     throw new BundleError(
-      `${inSteps!.name} needs a GPU, and none can be used here (${problems}). On this CPU, a photo would take about ${inWords(expectedSeconds)}; \`--device cpu\` does it anyway`,
+      `${inSteps!.name} needs a GPU, and none can be used here (${problems}). On this CPU, a photo would take about ${inWords(expectedSeconds)}; \`--device cpu\` runs it anyway`,
     );
   }
   const computeDevice = new ComputeDevice(chosen.provider, inSteps ? undefined : onWarning);

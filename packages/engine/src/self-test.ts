@@ -34,7 +34,7 @@ export async function selfTests(bundle: Bundle, device: Device): Promise<{ provi
   const tests: SelfTest[] = [
     { name: `all outputs on ${provider} are finite and not all zero`, run: () => finiteOutputs(bundle, compute) },
     {
-      name: `${provider} computes the same as the CPU`,
+      name: `${provider} matches the CPU`,
       run: () => sameAsCpu(bundle, compute),
       ...(onCpu && { skipped: 'no other device was found' }),
     },

@@ -44,9 +44,9 @@ export const GalleryJob = z.extend(Task, {
   inference_seconds: z.nullable(z.number()),
   /** Seconds of all stages, without waiting. Null until the job has succeeded. */
   work_seconds: z.nullable(z.number()),
-  /** 1 is the job whose inference starts next. Null once inference has started, or far behind. */
+  /** 1 is the job whose inference starts next. Null once inference has started, or if the job is far back. */
   queue_position: z.nullable(z.number()),
-  /** Until the job is finished, from the last jobs. Null if it is finished, or nothing is known. */
+  /** Until the job is finished, estimated from recent jobs. Null if it is finished, or without an estimate. */
   expected_seconds: z.nullable(z.number()),
   /** The current stage of inference; see `stageNames`. Null if there is none, or it is not known. */
   stage: z.nullable(z.string()),

@@ -359,7 +359,8 @@ export function openApiDocument(): JsonObject {
           schema: { type: 'string', pattern: '^\\d+$' },
         },
         QueuePosition: {
-          description: 'Position of a waiting job in the queue of all accounts: 1 is the next. Absent far behind.',
+          description:
+            'Position of a waiting job in the queue of all accounts: 1 is the next. Absent if the job is far back.',
           schema: { type: 'string', pattern: '^\\d+$' },
         },
         ExpectedSeconds: {

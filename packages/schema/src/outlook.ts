@@ -1,6 +1,6 @@
 // Response headers of an unfinished job. The task object has no field for them (docs/contract.md section 4.2).
 
-/** How an unfinished job proceeds. The server omits what it does not know. */
+/** The outlook of an unfinished job. The server omits unknown values. */
 export interface JobOutlook {
   /** Position in the queue of all accounts: 1 is the job whose inference starts next. */
   readonly position?: number;
@@ -16,7 +16,7 @@ const names = {
   stage: 'x-gen3d-stage',
 } as const satisfies Record<keyof JobOutlook, string>;
 
-/** For the stages of inference, what the server does, as part of a sentence. */
+/** Descriptions of the stages of inference, to use in sentences. */
 export const stageNames: Readonly<Record<string, string>> = {
   matte: 'cutting out the object',
   frame: 'framing the object',

@@ -35,7 +35,7 @@ export interface DownloadOptions extends RequestOptions {
 export interface RouteRequestOptions extends RequestOptions {
   readonly json?: unknown;
   readonly searchParams?: Record<string, string | number | undefined>;
-  /** Whether to retry after every failure, because repeating the request does no harm. Default: unless it is a POST. */
+  /** Whether to retry after every failure, because repeating it is harmless. Default: true, except for POST. */
   readonly repeatable?: boolean;
 }
 

@@ -7,9 +7,9 @@ import { sniffMediaType } from './media-type.js';
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.
  *
- * The server fetches a URL, whose image may have up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
- * of up to 4 MiB. Browsers, and other platforms if the package `sharp` is installed, scale larger images to the 2048 pixels
- * that the server uses, and convert the other formats that they can decode. A data URI is sent unchanged.
+ * The server fetches a URL, whose image may be up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
+ * of up to 4 MiB. Browsers scale larger images to the 2048 pixels that the server uses, and convert other formats that
+ * they can decode. So do other platforms if the package `sharp` is installed. A data URI is sent unchanged.
  */
 export type ImageInput =
   | string
@@ -55,7 +55,7 @@ async function inline(name: string, bytes: Uint8Array): Promise<string> {
   const type = sniffMediaType(bytes);
   if (bytes.length <= limits.inlineImageBytes && 'mediaType' in type) return encode(bytes, type.mediaType);
   if ('found' in type && !type.convertible) throw invalid(`${name} is ${type.found}. ${accepted}`);
-  const problem = 'found' in type ? `${name} is ${type.found}` : `${name} has ${tooLarge(bytes.length)}`;
+  const problem = 'found' in type ? `${name} is ${type.found}` : `${name} is ${tooLarge(bytes.length)}`;
   const fit = await imageFitter();
   if (!fit) throw invalid(`${problem}. ${withoutFitter('found' in type)}`);
   const fitted = await fit(bytes, !('mediaType' in type && type.mediaType === 'image/jpeg')).catch((cause: unknown) => {
@@ -72,18 +72,18 @@ const accepted = 'Send a PNG, JPEG or WebP';
 
 const mebibytes = (size: number) => `${(size / 1024 ** 2).toFixed(1)} MiB`;
 
-const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit into a request`;
+const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit in a request`;
 
 /** What to do on a platform that cannot convert images. */
 function withoutFitter(isOtherFormat: boolean): string {
   const remedy = isOtherFormat ? accepted : 'Pass its http(s) URL (up to 25 MiB), or make the image smaller';
   // sharp needs a file system.
-  return fileSystem() ? `${remedy}, or install sharp (npm install sharp), with which this client converts it` : remedy;
+  return fileSystem() ? `${remedy}, or install sharp (npm install sharp) to convert it` : remedy;
 }
 
 /** Checked before reading, to avoid loading a video only to reject it. */
 function requireReadable(name: string, size: number): void {
-  if (size > maxSourceBytes) throw invalid(`${name} has ${tooLarge(size)}. Make the image smaller`);
+  if (size > maxSourceBytes) throw invalid(`${name} is ${tooLarge(size)}. Make the image smaller`);
 }
 
 function remote(url: string): string {

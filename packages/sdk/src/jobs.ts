@@ -12,7 +12,7 @@ export interface CreateJobParams {
   readonly image: ImageInput;
   /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
-  /** A name for people, such as the photo's file name. gen3d's dashboard and `gen3d list` show it. Default: none. */
+  /** A human-readable name, such as the photo's file name. The dashboard and `gen3d list` show it. Default: none. */
   readonly label?: string | undefined;
 }
 

@@ -10,7 +10,7 @@ export interface WaitOptions extends RequestOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * Called with the first state, and with every later change of status, progress, position in the queue or stage.
-   * `outlook` has what the server knows about the rest of the job: see `JobOutlook`.
+   * `outlook` describes the rest of the job: see `JobOutlook`.
    */
   readonly onProgress?: ((task: Task, outlook: JobOutlook) => void) | undefined;
 }

@@ -89,10 +89,7 @@ describe('where images cannot be converted,', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test.each([
-    [
-      'phone.jpg',
-      /phone\.jpg has \d+\.\d MiB, more than the 4 MiB .*http\(s\) URL \(up to 25 MiB\).*npm install sharp/,
-    ],
+    ['phone.jpg', /phone\.jpg is \d+\.\d MiB, more than the 4 MiB .*http\(s\) URL \(up to 25 MiB\).*npm install sharp/],
     ['image.gif', /image\.gif is a GIF\. Send a PNG, JPEG or WebP, or install sharp/],
   ])('%s is rejected with a remedy', async (name, message) => {
     const script = `import('./input.mjs').then(({ toImageUrl }) => toImageUrl('${name}')).catch((e) => console.log(e.message))`;

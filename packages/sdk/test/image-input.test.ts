@@ -91,7 +91,7 @@ describe('these are rejected without a request:', () => {
     const path = join(folder, 'video.mp4');
     await writeFile(path, '');
     await truncate(path, 40e9); // sparse, so it uses no disk space
-    await expect(toImageUrl(path)).rejects.toThrow(/video\.mp4 has 38147\.0 MiB.*Make the image smaller/);
+    await expect(toImageUrl(path)).rejects.toThrow(/video\.mp4 is 38147\.0 MiB.*Make the image smaller/);
   });
 });
 

@@ -45,7 +45,7 @@ export interface AdminDeadLetter {
 
 /**
  * The functions of `gen3d admin`. They change the database directly, and a running server sees that immediately. An id may
- * be given by its start, and an account by its name.
+ * be abbreviated to a unique prefix, and an account given by its name.
  */
 export interface Admin {
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;

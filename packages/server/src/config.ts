@@ -161,7 +161,7 @@ const Config = z.strictObject({
   logLevel: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')
-    .describe('What to log; with the format pretty, info is one line per job, and debug adds requests'),
+    .describe('Lowest level to log; in the pretty format, info is one line per job, and debug adds requests'),
 
   rates: rates.optional().describe('USD per second of inference by serving instance; default: 0 for this machine'),
   instance: z

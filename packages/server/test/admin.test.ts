@@ -47,7 +47,7 @@ test('a key is shown only when it is created', async () => {
   ]);
 });
 
-test('an account may be given by its name, and ids by their start, if only one has it', async () => {
+test('an account may be given by its name, and an id by a prefix, if they are unique', async () => {
   const admin = await newAdmin();
   const one = await admin.createAccount('one');
   const two = [await admin.createAccount('two'), await admin.createAccount('two')];
@@ -56,9 +56,9 @@ test('an account may be given by its name, and ids by their start, if only one h
   expect(await admin.creditAccount(one.account_id.toLowerCase(), 1)).toMatchObject({ balance_usd: 1 });
   const lines = two.map(({ account_id }) => `  ${account_id}  two`);
   await expect(admin.createKey('two')).rejects.toThrow(
-    ['two stands for several accounts. Use an id:', ...lines].join('\n'),
+    ['two matches several accounts. Use an id:', ...lines].join('\n'),
   );
-  await expect(admin.listKeys('0')).rejects.toThrow('0 stands for several accounts');
+  await expect(admin.listKeys('0')).rejects.toThrow('0 matches several accounts');
   expect(await admin.revokeKey(key.key_id.slice(0, 20))).toBe(key.key_id);
 });
 

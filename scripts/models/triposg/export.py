@@ -3,12 +3,12 @@
     pip install onnx==1.23.1 numpy
     python3 scripts/models/triposg/export.py models/skeletons/triposg
 
-The networks are those of network.py. Four graphs, of which each also exists with its large matrices in half precision:
+The networks are those of network.py. There are four graphs, each also with its large matrices in half precision:
 
 - `encoder.onnx`: an image to its tokens.
-- `step.onnx`: one step of the sampler, guidance included. Its output is its next input, so the latents need not leave
-  the device. The two rows of the guidance (with the image, and with all-zero image tokens) differ only after the first
-  cross-attention. Cross-attention to zeros is the bias of its last layer, because keys and values have no bias.
+- `step.onnx`: one step of the sampler, including guidance. Its output is its next input. The two rows
+  of the guidance (with the image, and with all-zero image tokens) differ only after the first cross-attention.
+  Cross-attention to zeros is the bias of its last layer, because keys and values have no bias.
 - `latents.onnx`: latents to the keys and values for all points.
 - `points.onnx`: the field at points.
 

@@ -86,7 +86,7 @@ class FeedForward(nn.Module):
 
 
 class Block(nn.Module):
-    """A transformer block: self-attention, cross-attention and feed-forward, each if it is asked for."""
+    """A transformer block: self-attention, cross-attention and feed-forward, each of them optional."""
 
     def __init__(
         self,

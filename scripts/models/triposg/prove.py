@@ -3,10 +3,10 @@
     pip install torch==2.13.0 onnx==1.23.1 numpy
     npm run setup && npm run build && python3 scripts/models/triposg/prove.py FOLDER --size full
 
-Needs no published weights: it writes checkpoints with weights from a formula (random_weights.py) in the published
-layout, pulls them, and runs each graph on the CPU. PyTorch (network.py) gets the same inputs. It compares the image's
-tokens, the latents after one step, and the field at 10,000 points. At the published size, it needs 24 GB of disk and
-16 GB of memory: one network is in memory at a time.
+Needs no published weights. Instead, it writes checkpoints with weights from a formula (random_weights.py) in the
+published layout, pulls them, and runs each graph on the CPU. PyTorch (network.py) gets the same inputs. It
+compares the image's tokens, the latents after one step, and the field at 10,000 points. At the published size, it needs
+24 GB of disk and 16 GB of memory, because only one network is in memory at a time.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from sizes import SIZES, Size
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 POINTS = 10_000
-# A step of 1, so that the velocity is not small beside the latents.
+# A step of 1, because the velocity must not be small compared with the latents.
 TIMESTEP, STEP_SIZE, GUIDANCE = 950.0, 1.0, 7.0
 NETWORKS = {"image_encoder": ImageEncoder, "transformer": Flow, "vae": Autoencoder}
 
@@ -151,7 +151,7 @@ def main() -> None:
         np.float32([value]).tofile(folder / name)
     scalars = {name: (name, [1]) for name in ("timestep", "step_size", "guidance")}
     for name, path in catalog.paths.items():
-        # In a process of its own, which gives the memory back.
+        # In a separate process, which frees the memory when it ends.
         with get_context("spawn").Pool(1) as pool:
             print(f"  PyTorch, {name}: {pool.apply(expect, (name, size, path, folder)):.1f} s", flush=True)
         if name == "image_encoder":

@@ -8,7 +8,7 @@ export function addCancel(program: Command): void {
     .command('cancel')
     .summary('cancel jobs that are waiting')
     .description('Cancel jobs whose inference has not started. A canceled job costs nothing.')
-    .argument('<id...>', 'the ids of the jobs, or their starts')
+    .argument('<id...>', "the jobs' ids, or unique prefixes of them")
     .option('--json', 'print the canceled jobs, one object per line')
     .action((ids: string[], _: unknown, command: Command) => cancel(ids, command.optsWithGlobals()));
 }

@@ -156,7 +156,7 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
   }
   const [only] = items.length === 1 ? items : [];
   if (only?.finishedJob !== undefined && !options.open && isInteractive()) {
-    say(paint('dim', `To look at it: ${client.baseUrl}/dashboard/jobs/${only.finishedJob}`));
+    say(paint('dim', `To view it: ${client.baseUrl}/dashboard/jobs/${only.finishedJob}`));
   }
   if (options.open && succeeded > 0) {
     // For several photos the gallery, because files open one by one.
@@ -196,7 +196,7 @@ async function createJob(
   });
 }
 
-/** Runs work one after the other, in the order of the calls, so that jobs are queued in the order of the arguments. */
+/** Runs work one after the other, in the order of the calls, to queue the jobs in the order of the arguments. */
 class Order {
   #last: Promise<unknown> = Promise.resolve();
 

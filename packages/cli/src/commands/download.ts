@@ -20,7 +20,7 @@ export function addDownload(program: Command): void {
     .description(
       'Download the model of a finished job, or its thumbnail. The file is named after the photo, or ID.glb without a name.',
     )
-    .argument('<id>', 'the id of the job, or its start')
+    .argument('<id>', "the job's id, or a unique prefix of it")
     .option('-o, --output <path>', 'the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout')
     .option('--thumbnail', 'download the JPEG thumbnail instead of the model')
     .option('-f, --force', 'overwrite an existing file')

@@ -16,7 +16,7 @@ export function addGet(program: Command): void {
     .command('get')
     .summary('show a job, or wait for it')
     .description('Show a job. With --wait, wait for it; with -o, also write its model.')
-    .argument('<id>', 'the id of the job, or its start')
+    .argument('<id>', "the job's id, or a unique prefix of it")
     .option('-w, --wait', 'show progress until the job is finished')
     .option('-o, --output <path>', 'with --wait: write the model to this .glb, .obj, .stl, .usdz or .ply; - for stdout')
     .option('-f, --force', 'overwrite an existing file')

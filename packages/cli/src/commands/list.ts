@@ -25,7 +25,7 @@ export function addList(program: Command): void {
     .option('--search <text>', 'only jobs whose name contains this text')
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses))
     .addOption(new Option('--sort <order>', 'the order of the jobs').choices(['newest', 'oldest', 'name']))
-    .option('--all', 'also jobs that are hidden from the gallery')
+    .option('--all', 'include jobs that are hidden from the gallery')
     .option('--limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
     .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')
     .option('--json', "print { jobs, next_cursor } with the API's task objects, their names and times")

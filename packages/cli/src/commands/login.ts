@@ -17,9 +17,9 @@ export function addLogin(program: Command): void {
     .description(
       'Check an API key and store it for this server, in a file that only you can read.\n' +
         'Prompts for the key, or reads it from stdin, to keep it out of the shell history.\n' +
-        "If you have lost your key, create a new one on the server's machine: it needs only the server's data.",
+        "If you have lost your key, create a new one on the server's machine. This needs only the server's data.",
     )
-    .option('--new-key', "create a key, on the server's machine")
+    .option('--new-key', "create a key; works only on the server's machine")
     .option('--account <name>', 'the account of the new key; default: the only account')
     .action((_: unknown, command: Command) => login(command));
 }

@@ -42,7 +42,7 @@ export function addModels(program: Command): void {
         'GEN3D_DEVICE names (default: the first GPU that works), and list the checks that this machine cannot run.',
     )
     .argument('[name...]', 'default: all bundles')
-    .option('--self-test', 'run the checks for the first use of a bundle on a machine')
+    .option('--self-test', 'also run the networks, to check a bundle on a new machine')
     .action((names: string[], options: VerifyOptions, command: Command) => verify(names, options, command));
   models
     .command('use')

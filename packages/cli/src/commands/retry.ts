@@ -9,7 +9,7 @@ export function addRetry(program: Command): void {
     .command('retry')
     .summary('try a failed job again')
     .description('Create a new job with the photo of one that failed or was canceled. It costs as much as any job.')
-    .argument('<id>', 'the id of the job, or its start')
+    .argument('<id>', "the job's id, or a unique prefix of it")
     .option('--json', 'print { job_id } of the new job')
     .action((id: string, _: unknown, command: Command) => retry(id, command.optsWithGlobals()));
 }

@@ -69,7 +69,7 @@ async function missingKeyError(baseUrl: string): Promise<AuthenticationError> {
   await requireReachable(baseUrl);
   const hint = isLocal(baseUrl)
     ? '`gen3d login` asks for one, or creates a new one on this machine'
-    : '`gen3d login` asks for one; `gen3d login --new-key` creates a new one on the machine of the server';
+    : '`gen3d login` asks for one; `gen3d login --new-key` creates a new one on the machine that runs the server';
   return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}. Or set --api-key or GEN3D_API_KEY`);
 }
 

@@ -4,9 +4,9 @@ import { UsageError } from '../exit/failure.js';
 import { table } from '../terminal/format.js';
 import { retrieveJob } from './job.js';
 
-// The routes of docs/job-list.md, which services with the same API may not have.
+// The routes of docs/job-list.md, which other services with the same API may lack.
 
-/** A job with its label and times. Only the task object from a service that does not have them. */
+/** A job with its label and times. A service without these returns only the task object. */
 export type NamedTask = Task & Partial<Omit<GalleryJob, keyof Task>>;
 
 export interface JobPage {

@@ -6,7 +6,7 @@ const maxSide = 2_048;
 /**
  * Converts a HEIC or HEIF photo to an upright JPEG of at most 2048 pixels a side, with the photo's color profile.
  *
- * libheif is loaded here only. It has the LGPL, so it stays a package of its own that users can replace.
+ * libheif is loaded only here. It is under the LGPL, so it stays a separate package that users can replace.
  * @throws {Error} with libheif's message, if the photo cannot be decoded
  */
 export async function heicToJpeg(heic: Uint8Array): Promise<Uint8Array> {

@@ -42,7 +42,7 @@ export async function fetchPhoto(url: URL, signal: AbortSignal): Promise<Uint8Ar
   for await (const part of response.body ?? []) {
     size += part.length;
     if (size > limits.remoteImageBytes)
-      throw new UsageError(`${url.href} has more than 25 MiB. Make the photo smaller`);
+      throw new UsageError(`${url.href} is larger than 25 MiB. Make the photo smaller`);
     parts.push(part);
   }
   return Buffer.concat(parts);

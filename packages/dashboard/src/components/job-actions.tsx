@@ -25,7 +25,7 @@ export function JobActions(props: {
         <ConfirmButton
           label="Cancel the job"
           question="Cancel this job?"
-          consequence="No model is made of this photo. A canceled job costs nothing."
+          consequence="This photo does not become a model. A canceled job costs nothing."
           onConfirm={() => act(() => cancelJob(api, task_id), 'The job was canceled.')}
         />
       )}

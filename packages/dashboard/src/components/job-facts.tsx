@@ -7,7 +7,7 @@ import type { ModelFigures } from './model-viewer.js';
 
 const count = new Intl.NumberFormat('en-US');
 
-/** The size of a file in bytes. Undefined until it is known, and if the host of the file does not tell. */
+/** The size of a file in bytes. Undefined until it is known, and if the file's host does not report it. */
 function useFileSize(url: string | undefined): number | undefined {
   const [bytes, setBytes] = useState<number>();
   useEffect(() => {
@@ -22,7 +22,7 @@ function useFileSize(url: string | undefined): number | undefined {
   return bytes;
 }
 
-/** Nothing without content. */
+/** Renders nothing if it has no content. */
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   if (children === undefined || children === null || children === false) return null;
   return (
@@ -33,7 +33,7 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
   );
 }
 
-/** What is known of a job and its model. `figures`: once the viewer has loaded the model. */
+/** The facts of a job and its model. `figures` is set once the viewer has loaded the model. */
 export function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelFigures | undefined }) {
   const { job, details, figures } = props;
   const { charges } = useSession();

@@ -87,7 +87,7 @@ function useFullScreen(element: RefObject<HTMLElement | null>): boolean {
 }
 
 /**
- * The interactive model. It turns until it is touched, and can be shown as clay, as a wireframe, next to or below its
+ * The interactive model. It rotates until it is touched, and can be shown as clay, as a wireframe, next to or below its
  * photo and, on some devices, in augmented reality. `photo` is a blob: URL, if this browser has the photo.
  */
 export function ModelView(props: {

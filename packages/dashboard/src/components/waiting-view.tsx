@@ -4,7 +4,7 @@ import { roundSeconds } from '../format.js';
 
 const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** What happens to an unfinished job, such as `Number 3 in the queue`. */
+/** The state of an unfinished job, such as `Number 3 in the queue`. */
 function phaseOf({ status, progress, queue_position, stage }: GalleryJob): string {
   if (status === 'IN_PROGRESS') return capitalized((stage && stageNames[stage]) ?? 'making the model');
   if (status === 'PENDING' && progress >= milestones.preparing) return 'Preparing the photo';
@@ -14,7 +14,7 @@ function phaseOf({ status, progress, queue_position, stage }: GalleryJob): strin
 
 function timeLeft(expectedSeconds: number | null): string {
   if (expectedSeconds === null) return '';
-  return expectedSeconds === 0 ? 'Done any moment' : `About ${roundSeconds(expectedSeconds)} left`;
+  return expectedSeconds === 0 ? 'Almost done' : `About ${roundSeconds(expectedSeconds)} left`;
 }
 
 /** An unfinished job: its photo, the phase it is in, and the time that it may still take. */

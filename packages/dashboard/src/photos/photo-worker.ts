@@ -1,4 +1,4 @@
-// Decodes formats that not all browsers know, in a thread of its own, because a large photo takes seconds.
+// Decodes formats that not all browsers support, in a separate thread, because a large photo takes seconds.
 import glueUrl from 'libheif-js/libheif-wasm/libheif.js?url';
 import wasmUrl from 'libheif-js/libheif-wasm/libheif.wasm?url';
 import UTIF from 'utif2';
@@ -30,7 +30,7 @@ interface HeifImage {
 declare function importScripts(url: string): void;
 declare const libheif: (options: { locateFile: () => string }) => Libheif;
 
-/** Loads libheif as the unmodified files of its package, as its license, the LGPL, asks for. In a worker, it loads at once. */
+/** Loads libheif as the unmodified files of its package, as the LGPL requires. In a worker, it loads synchronously. */
 function loadLibheif(): Libheif {
   importScripts(glueUrl);
   return libheif({ locateFile: () => wasmUrl });

@@ -133,7 +133,7 @@ const Decoder = z.discriminatedUnion('kind', [
     inside: z
       .enum(['above', 'below'])
       .optional()
-      .describe('side of the threshold; absent: the one on which most of the faces of the box are not'),
+      .describe('side of the threshold; absent: the side opposite to most samples of the faces of the box'),
     flops: z
       .strictObject({ step: z.number().positive(), point: z.number().positive() })
       .describe('operations of one run of the step graph and of one point, to estimate times'),

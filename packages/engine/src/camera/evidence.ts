@@ -16,11 +16,11 @@ export const mapSize = 64;
 /** Cells along the longest side of the guide's surface. */
 const guideResolution = 56;
 
-/** What the photo shows of the object. Maps are [mapSize·mapSize], rows from the top. */
+/** Evidence about the object in the photo. Maps are [mapSize·mapSize], rows from the top. */
 export interface Evidence {
   /** 1 inside the matte. */
   readonly outline: Uint8Array;
-  /** The visible surface as another reconstructor sees it. */
+  /** The visible surface that another reconstructor computed. */
   readonly front: FrontMap | undefined;
   /** Its estimate of the camera's angle above the object. */
   readonly elevation: Elevation | undefined;

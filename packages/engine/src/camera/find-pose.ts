@@ -58,7 +58,7 @@ const unlikeliness = { elevation: 0.006, behind: 0.004 };
 
 /**
  * Finds the camera from which the shape looks as it does in the photo: a grid of directions, of which the best are
- * refined. At first, distance and aim follow from the box of the outline; at last, they are refined, too. Takes 0.2 s.
+ * refined. Distance and aim first follow from the box of the outline, and are refined at the end. Takes 0.2 s.
  *
  * @param shape a closed mesh of a few thousand triangles, Y up
  */

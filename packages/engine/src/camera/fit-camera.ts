@@ -44,7 +44,7 @@ export async function fitCamera(
   return inCameraSpace(field, pose, boundsAround(toCamera(surface.positions, pose), marginCells * grid.cell));
 }
 
-/** The field, rotated and moved so that the camera sees it as the photo shows it. */
+/** The field, rotated and moved to match the photo in the camera's view. */
 function inCameraSpace(field: CameralessField, pose: Pose, bounds: Box): DensityField {
   const { camera, pitch } = pose;
   const evaluateColors = field.evaluateColors?.bind(field);

@@ -39,7 +39,7 @@ const describeMaterial = ({ color, opacity }: ModelMaterial, index: number, text
 
 function describeParts({ parts }: ModelContent): string {
   const lines: string[] = [];
-  // Vertices that differ only in texture coordinates share a position, so that the surface stays closed.
+  // Vertices that differ only in texture coordinates share a position, which keeps the surface closed.
   const positionNumbers = new Map<string, number>();
   let [uvCount, normalCount] = [0, 0];
   for (const [part, { positions, normals, uvs, indices, material }] of parts.entries()) {

@@ -35,7 +35,7 @@ export const isSoftware = ({ name, driver }: Adapter): boolean =>
  * not tell which adapter they chose.
  *
  * @param libraries paths of the libraries mapped into the process, including the driver
- * @returns undefined if the log does not tell
+ * @returns undefined if the log does not contain it
  */
 export async function vulkanAdapter(log: string, libraries: readonly string[]): Promise<Adapter | undefined> {
   const used = [...log.matchAll(/Using "(.+)" with driver: "(.+)"/g)].at(-1);
@@ -68,7 +68,7 @@ export async function systemAdapter(provider: Accelerator): Promise<Adapter | un
   return undefined;
 }
 
-/** The memory of the first GPU in bytes; undefined if the system does not tell. */
+/** The memory of the first GPU in bytes; undefined if the system does not report it. */
 export async function gpuMemory(): Promise<number | undefined> {
   // Apple's GPUs share the memory of the CPU.
   if (process.platform === 'darwin') return totalmem();

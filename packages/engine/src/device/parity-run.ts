@@ -55,7 +55,7 @@ export const networksOf = ({ encoder, step, latents, decoder }: BundleRun): Netw
 /** Runs a bundle on a device and on the CPU. @throws the sessions' errors */
 export async function compareWithCpu(bundle: Bundle, device: ComputeDevice, cpu: ComputeDevice): Promise<ParityRun> {
   const expected = await runBundle(bundle, cpu);
-  // Both runs decode the CPU's scene codes, so that an error of the encoder does not count for the decoder too.
+  // Both runs decode the CPU's scene codes, to keep an error of the encoder out of the decoder's result.
   const actual = await runBundle(bundle, device, { given: expected });
   return { difference: differenceBetween(expected, actual), ...totalTimes(actual), cpuMs: totalTimes(expected).ms };
 }

@@ -184,7 +184,7 @@ export async function openSession(
     [...inputMetadata, ...outputMetadata].map((value) => [value.name, value.isTensor ? value.shape : []]),
   );
   const runIn = async (session: InferenceSession, provider: string, feeds: FeedsType) => {
-    // Without a CPU that takes over, nothing tells whether the device or the photo is the cause.
+    // If the CPU does not take over, the cause may be the device or the photo.
     const mayBeDevice = isLarge && provider !== 'cpu';
     const results = await session.run(feeds, fetches).catch((cause: unknown) => {
       const detail = `${bundle.manifest.name} failed on ${provider}: ${reason(cause)}`;
@@ -203,7 +203,8 @@ export async function openSession(
     const values = new Map(fetches.map((name) => [name, float32(name, results[name])]));
     // WebGPU only logs that it is out of memory, and returns the old content of the buffer.
     const blank = mayBeDevice ? blankOutput(values) : undefined;
-    if (blank !== undefined) throw new Error(`${path}: output "${blank}" is empty: is ${provider} out of memory?`);
+    if (blank !== undefined)
+      throw new Error(`${path}: output "${blank}" is all zeros. ${provider} may be out of memory`);
     return values;
   };
   const runOn = (provider: string, feeds: FeedsType) =>

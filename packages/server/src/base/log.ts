@@ -6,7 +6,7 @@ interface LogSettings {
   logLevel?: string | undefined;
 }
 
-/** Whether the log is read by a person instead of a program. */
+/** Whether the log is for people instead of programs. */
 export const isLogForPeople = ({ logFormat }: LogSettings): boolean =>
   logFormat === undefined ? process.stderr.isTTY : logFormat === 'pretty';
 

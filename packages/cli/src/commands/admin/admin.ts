@@ -117,7 +117,7 @@ function addAccounts(account: Command): void {
   account
     .command('credit')
     .summary('add credit; a negative amount subtracts')
-    .argument('<account>', 'the id of the account, its start, or the name')
+    .argument('<account>', "the account's name, its id, or a unique prefix of the id")
     .argument('<usd>', 'an amount in USD', usd)
     .action((id: string, amount: number, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
@@ -132,7 +132,7 @@ function addKeys(key: Command): void {
   key
     .command('create')
     .summary('create a key, which is shown only once')
-    .argument('<account>', 'the id of the account, its start, or the name')
+    .argument('<account>', "the account's name, its id, or a unique prefix of the id")
     .option('--name <name>', 'a name for lists of keys')
     .action((id: string, { name }: { name?: string }, command: Command) =>
       administer(command, async (admin, json) => {
@@ -145,7 +145,7 @@ function addKeys(key: Command): void {
   key
     .command('list')
     .summary('list keys, without their secrets')
-    .argument('[account]', 'the id of an account, its start, or the name; default: all accounts')
+    .argument('[account]', "an account's name, its id, or a unique prefix of the id; default: all accounts")
     .action((id: string | undefined, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         const keys = await admin.listKeys(id);
@@ -163,7 +163,7 @@ function addKeys(key: Command): void {
   key
     .command('revoke')
     .summary('revoke a key immediately')
-    .argument('<key-id>', 'the id of the key, or its start')
+    .argument('<key-id>', "the key's id, or a unique prefix of it")
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         const key_id = await admin.revokeKey(id);
@@ -177,7 +177,7 @@ function addJobs(job: Command): void {
   job
     .command('cancel')
     .summary('cancel a job before inference')
-    .argument('<job-id>', 'the id of the job, or its start')
+    .argument('<job-id>', "the job's id, or a unique prefix of it")
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {
         const job_id = await admin.cancelJob(id);

@@ -23,7 +23,7 @@ export async function banner(server: Server, config: Config, hasStoredKey: boole
 const keyHint = (hasStoredKey: boolean) =>
   hasStoredKey
     ? 'stored on this machine, so commands here need none'
-    : 'not stored on this machine; `gen3d login` asks for it, or makes a new one';
+    : 'not stored on this machine; `gen3d login` asks for it, or creates a new one';
 
 /** In a log, a link would give its readers access to the dashboard. */
 const dashboardLink = async (server: Server, config: Config) =>

@@ -1,10 +1,10 @@
 import { AdminError } from '../../base/errors.js';
 import type { Queryable } from '../db/open.js';
 
-/** A row that the operator may mean. */
+/** A row that matches the operator's input. */
 interface Candidate {
   id: string;
-  /** Tells it apart from the others. */
+  /** Distinguishes it from the others. */
   about: string | null;
 }
 
@@ -18,14 +18,14 @@ function only(kind: string, given: string, candidates: readonly Candidate[], hin
   if (others.length === 0) return first.id;
   const lines = candidates.slice(0, maxCandidates).map(({ id, about }) => `  ${id}  ${about ?? ''}`.trimEnd());
   const more = candidates.length > maxCandidates ? ['  and more'] : [];
-  throw new AdminError([`${given} stands for several ${kind}s. Use an id:`, ...lines, ...more].join('\n'));
+  throw new AdminError([`${given} matches several ${kind}s. Use an id:`, ...lines, ...more].join('\n'));
 }
 
 /** The bounds of the ids that start with a text. "~" sorts after all characters of an id. */
 const range = (start: string) => [start.toUpperCase(), `${start.toUpperCase()}~`] as const;
 
-// Each function takes an id or the start of one, and returns the id. It throws an AdminError that lists the candidates if
-// there are several.
+// Each function takes an id or a prefix of one, and returns the id. If there are several candidates, it throws an
+// AdminError that lists them.
 
 /** Also takes the name of an account. */
 export async function identifyAccount(db: Queryable, given: string): Promise<string> {

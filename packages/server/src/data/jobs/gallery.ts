@@ -15,7 +15,7 @@ const statusesOf: Record<JobGroup, readonly JobStatus[]> = {
   failed: ['FAILED', 'CANCELED'],
 };
 
-/** Counting stops here, so that the cost does not grow with the number of jobs. */
+/** Counting stops here, to limit the cost for accounts with many jobs. */
 const maxCount = 1_000;
 
 const columns = [...taskColumns, 'type', 'label', 'hidden', 'stage_ms'] as const;

@@ -1,6 +1,6 @@
 import type { JobRow } from '../db/tables.js';
 
-/** A text for comparisons that ignore case and compatibility variants, computed here because databases differ in both. */
+/** Folds case and compatibility variants for comparisons. Done here, because databases differ in both. */
 export const foldLabel = (text: string): string => text.normalize('NFKC').toLowerCase();
 
 export const labelColumns = (label: string | null): Pick<JobRow, 'label' | 'label_folded'> => ({

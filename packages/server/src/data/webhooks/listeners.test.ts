@@ -54,7 +54,7 @@ test('a listener gets no events of other accounts, even under the same id', asyn
   expect(await statesOf(db, other, one, [], 3)).toHaveLength(1);
 });
 
-test('a listener that stops polling gets no further events, and starts anew when it returns', async () => {
+test('a listener that stops polling gets no further events, and starts over when it polls again', async () => {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   await pollEvents(db, account, one, [], 1);
@@ -71,7 +71,7 @@ test('an account has at most 10 listeners at a time', async () => {
   await pollEvents(db, account, one, [], 2 + listenerLifetimeMs);
 });
 
-test('what listeners leave is deleted after an hour', async () => {
+test('old events and expired listeners are deleted after an hour', async () => {
   const db = await temporaryDatabase();
   const account = await newAccount(db);
   await pollEvents(db, account, one, [], 1);

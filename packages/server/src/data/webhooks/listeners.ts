@@ -8,7 +8,7 @@ import type { EventRow, Tables } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 
-/** A listener that has not polled for this long is gone: no further events are recorded for it. */
+/** After this long without a poll, a listener has expired, and no further events are recorded for it. */
 export const listenerLifetimeMs = 60_000;
 /** Per account. Each one stores another copy of every event. */
 const maxListeners = 10;
@@ -16,7 +16,7 @@ const maxEventsPerPoll = 100;
 const keptMs = 60 * 60 * 1_000;
 const secretLength = 40;
 
-/** The account has as many listeners as it may have. */
+/** The account has reached its limit of listeners. */
 export class TooManyListenersError extends Error {
   override readonly name = 'TooManyListenersError';
 }
@@ -79,7 +79,7 @@ export async function pollEvents(
   });
 }
 
-/** Extends the life of a listener, or registers it. Returns since when its events are recorded. */
+/** Renews or registers a listener. Returns the time since when its events are recorded. */
 async function keepListener(trx: Queryable, accountId: string, id: string, now: Time): Promise<number> {
   const alive = await trx
     .updateTable('webhook_listeners')
@@ -107,7 +107,7 @@ async function keepListener(trx: Queryable, accountId: string, id: string, now: 
 }
 
 /**
- * The secret with which an account's listeners sign the events that they forward. It stays the same, so that a receiver
+ * The secret with which an account's listeners sign the events that they forward. It stays the same, so a receiver
  * needs it only once. It differs from the endpoint's secret, which a rotation changes.
  */
 export function listenerSecret(serverKey: Buffer, accountId: string): string {
@@ -115,7 +115,7 @@ export function listenerSecret(serverKey: Buffer, accountId: string): string {
   return webhookSecretPrefix + hmac(key, accountId).toString('base64url').slice(0, secretLength);
 }
 
-/** Deletes what listeners that are gone have left. */
+/** Deletes old events, and listeners that expired long ago. */
 export async function deleteOldListeners(db: Db, now: number): Promise<void> {
   await inBatches((limit) =>
     db

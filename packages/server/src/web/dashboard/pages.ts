@@ -36,7 +36,7 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
   ].join('; ');
 }
 
-/** For the worker that decodes photos, some of them with WebAssembly. A worker has the policy of its own file. */
+/** For the worker that decodes photos, some of them with WebAssembly. The page's policy does not apply to workers. */
 const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 /** Whether a browser is opening a page. Programs accept any type, or JSON. */

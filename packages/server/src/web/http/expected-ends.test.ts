@@ -67,7 +67,7 @@ describe('the expected end of a job', () => {
     expect(await ends.outlook({ id: 'elsewhere', status: 'IN_PROGRESS' })).toEqual({});
   });
 
-  test('and the position are not shown for a job far behind', async () => {
+  test('is not shown for a job far back in the queue, and neither is its position', async () => {
     const ends = newEnds(1);
     ends.record(success('earlier', 1_900));
     queue = Array.from({ length: queueHeadSize }, (_, index) => String(index));

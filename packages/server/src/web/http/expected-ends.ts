@@ -64,7 +64,7 @@ export class ExpectedEnds {
     if (oldest !== undefined && this.#running.size > maxRunning) this.#running.delete(oldest);
   }
 
-  /** What a client may show of an unfinished job. */
+  /** The outlook of an unfinished job, for clients to show. */
   async outlook({ id, status }: { id: string; status: JobStatus }): Promise<JobOutlook> {
     const running = this.#running.get(id);
     const stage = running?.stage === undefined ? {} : { stage: running.stage };

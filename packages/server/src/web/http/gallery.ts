@@ -41,7 +41,7 @@ const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(pa
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
 
 /**
- * The account's jobs with labels, and what the public API cannot do with them: docs/job-list.md. Mounted at `/gen3d/jobs`
+ * The account's jobs with labels, and operations that the public API lacks: docs/job-list.md. Mounted at `/gen3d/jobs`
  * for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
@@ -124,7 +124,7 @@ export function galleryRoutes(services: Services): Router {
       if (retried === 'unknown') throw notFound();
       if (retried === 'not_retryable') {
         const message =
-          'Only a job that failed or was canceled within 7 days can be tried again, while the server has its photo. Send the photo again';
+          'Only a job that failed or was canceled in the last 7 days can be tried again, and only while the server has its photo. Otherwise, send the photo again';
         throw new HttpError(409, 'not_retryable', message);
       }
       if (retried.created) onJobCreated();

@@ -40,7 +40,7 @@ test('a folder with the published files becomes a bundle, and files of the right
   expect(bundle.manifest.origin?.furtherCheckpoints?.map(({ name }) => name)).toEqual(names.slice(1));
 });
 
-test('in half precision, each checkpoint is replaced by a file of its own', async () => {
+test('in half precision, a separate file replaces each checkpoint', async () => {
   const bundle = await pull({ precision: 'fp16' });
   await verifyBundle(bundle);
   const found = (await readdir(bundle.directory)).filter((name) => /\.(bin|safetensors)$/.test(name));
@@ -66,7 +66,7 @@ test('other weights need a file for each checkpoint', async () => {
 
 test('without a GPU, it is refused before anything is copied, with the time that a CPU would take', async () => {
   await expect(pull({}, { device: missingDevice })).rejects.toThrow(
-    /^A small flow model needs a GPU with 1\.0 GB of memory \(fp16\) or 2\.0 GB \(fp32\), and none can be used here: the table of `gen3d doctor` says why\. On this CPU, a photo would take about \d+ minutes; to do it anyway, set GEN3D_DEVICE=cpu$/,
+    /^A small flow model needs a GPU with 1\.0 GB of memory \(fp16\) or 2\.0 GB \(fp32\), and none can be used here\. The table of `gen3d doctor` shows why\. On this CPU, a photo would take about \d+ minutes\. To run it anyway, set GEN3D_DEVICE=cpu$/,
   );
   await expect(findBundle('flow-model', [pulled])).rejects.toThrow('No bundle called flow-model');
 });
