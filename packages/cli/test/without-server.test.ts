@@ -61,10 +61,14 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     [
       'a format that gen3d cannot write',
       ['create', 'cup.png', '--wait', '-o', 'x.fbx'],
-      /Cannot write x\.fbx: use \.glb, or/,
+      /Cannot write x\.fbx\. Use the extension \.glb/,
     ],
     ['two models on stdout', ['create', 'cup.png', 'bowl.png', '--wait', '-o', '-'], /one model to stdout, not 2/],
-    ['a model and JSON on stdout', ['create', 'cup.png', '--wait', '-o', '-', '--json'], /excludes --json/],
+    [
+      'a model and JSON on stdout',
+      ['create', 'cup.png', '--wait', '-o', '-', '--json'],
+      /cannot be combined with --json/,
+    ],
     ['a conversion to no format', ['convert', 'bowl.glb', 'cup'], /Cannot convert to cup\. Use a name that ends in/],
     ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb cannot be read/],
     ['a conversion of a file that is not a GLB', ['convert', 'bowl.glb', 'cup.stl'], /cannot be read as a GLB/],

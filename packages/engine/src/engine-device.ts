@@ -67,7 +67,7 @@ export async function findBundles(options: EngineOptions): Promise<EngineBundles
   return { reconstruction, guide: await findGuide(reconstruction, modelDirs), matte };
 }
 
-/** The bundle whose networks take 0.04 s for the colors of the far side, which no photo shows. */
+/** The bundle that supplies the colors of the far side, which the photo does not show. Takes 0.04 s. */
 const guideName = 'gen3d-base';
 
 async function findGuide({ manifest }: Bundle<ReconstructionManifest>, modelDirs: readonly string[]) {
@@ -81,10 +81,10 @@ async function findGuide({ manifest }: Bundle<ReconstructionManifest>, modelDirs
 }
 
 /**
- * Chooses the device for the bundles. The CPU replaces neither a missing nor a failed device of a bundle of the kind
- * `steps`, because it would take minutes for a photo.
+ * Chooses the device for the bundles. For the kind `steps`, the CPU replaces neither a missing nor a failed device,
+ * because it would take minutes for a photo.
  *
- * @throws {BundleError} if the named device cannot be used, or only the CPU can be and it was not named
+ * @throws {BundleError} if the named device cannot be used, or if only the CPU can be used and was not named
  */
 export async function openDevice(
   { reconstruction, guide, matte }: EngineBundles,

@@ -51,7 +51,7 @@ export interface GenerateStats {
 }
 
 export interface Generated {
-  /** A binary glTF 2.0 file: meters, Y up, the photographed side towards +Z, standing on y = 0. */
+  /** A binary glTF 2.0 file: meters, Y up, the photographed side toward +Z, standing on y = 0. */
   readonly glb: Uint8Array;
   /** A JPEG of 512 x 512 pixels. */
   readonly thumbnail: Uint8Array;

@@ -22,8 +22,7 @@ export interface SelfTest {
 }
 
 /**
- * The checks that only the real weights on the real device can pass, for someone who runs a bundle on a machine for the
- * first time.
+ * Checks that only the real weights on the real device can pass, for the first run of a bundle on a machine.
  *
  * @throws {BundleError} if the named device cannot be used
  */

@@ -40,7 +40,7 @@ export const GalleryJob = z.extend(Task, {
   /** Usually the photo's file name. Null for jobs that were created without one. */
   label: z.nullable(z.string()),
   hidden: z.boolean(),
-  /** Seconds of inference, which the charge is computed from. Null until the job has succeeded. */
+  /** Seconds of inference, on which the charge is based. Null until the job has succeeded. */
   inference_seconds: z.nullable(z.number()),
   /** Seconds of all stages, without waiting. Null until the job has succeeded. */
   work_seconds: z.nullable(z.number()),

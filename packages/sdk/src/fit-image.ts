@@ -3,7 +3,7 @@ import { limits } from '@gen3d/schema/rules';
 /** In pixels. The server scales photos down to this size, so sending more pixels does not change the model. */
 const maxSide = 2_048;
 
-/** From the best to the lowest without a visible effect on the model. There, an image of `maxSide` always fits. */
+/** From the best to the lowest without a visible effect on the model. With the lowest, an image of `maxSide` fits. */
 const qualities = [0.95, 0.88, 0.78];
 
 /** Images larger than this are not read, because they are probably videos. */

@@ -176,7 +176,7 @@ async function createJob(
   onLimit: () => void,
 ): Promise<CreateJobResponse> {
   const photo = photoInput(item.image, signal);
-  // Handled below, once it is this photo's turn.
+  // Handled below, in the order of the photos.
   photo.catch(() => {});
   return item.order.run(async () => {
     const image = await photo;

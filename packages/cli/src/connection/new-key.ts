@@ -12,10 +12,10 @@ export const canCreateKey = ({ database, dataDir }: Config): boolean =>
   database !== 'sqlite' || isInstallation(dataDir);
 
 /**
- * Creates an API key in the database of a server on this machine, and tries it out.
+ * Creates an API key in the database of a server on this machine, and tests it.
  *
  * @param accountName the account of the key. Default: the only account
- * @throws {UsageError} if it does not determine an account, or the server does not use this database
+ * @throws {UsageError} if it does not match exactly one account, or the server does not use this database
  */
 export async function createKey(config: Config, baseUrl: string, accountName?: string): Promise<string> {
   const { openAdmin } = await import('@gen3d/server');

@@ -33,7 +33,7 @@ export function formatOf(path: string): OutputFormat {
   if (extension === '') return 'glb';
   const format = modelFormats.find((format) => format === extension);
   if (format) return format;
-  throw new UsageError(`Cannot write ${path}: use .glb, or .obj, .stl, .usdz or .ply, which gen3d converts the GLB to`);
+  throw new UsageError(`Cannot write ${path}. Use the extension .glb, .obj, .stl, .usdz or .ply`);
 }
 
 /** The default path of a photo's model: next to a file, in the current folder for a URL or stdin. */
@@ -116,7 +116,7 @@ export async function planOutputs(
 
 function requireFreeStdout(results: number, isUsed: boolean): void {
   if (results > 1) throw new UsageError(`-o - writes one model to stdout, not ${results}. Pass a folder with -o`);
-  if (isUsed) throw new UsageError('-o - writes the model to stdout, so it excludes --json and --open');
+  if (isUsed) throw new UsageError('-o - writes the model to stdout, so it cannot be combined with --json or --open');
   if (process.stdout.isTTY) {
     throw new UsageError('-o - writes the model to stdout, which is a terminal. Redirect it, as in -o - > model.glb');
   }

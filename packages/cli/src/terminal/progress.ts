@@ -42,7 +42,7 @@ class RedrawnProgress implements ProgressDisplay {
   readonly #spinner: Ora;
   readonly #total: number;
   readonly #states = new Map<string, string>();
-  /** Of the only photo. */
+  /** Used if there is only one photo. */
   #expectedEnd: number | undefined;
   #finished = 0;
 

@@ -45,7 +45,7 @@ function outlook({ queue_position, expected_seconds }: GalleryJob): string | und
   return undefined;
 }
 
-/** On a dark page the image on a transparent background, which older models do not have, and the JPEG otherwise. */
+/** On a dark page, the image with a transparent background, which older models lack. Otherwise, the JPEG. */
 function Thumbnail({ url }: { url: string }) {
   const [jpegOnly, setJpegOnly] = useState(false);
   const onError = (event: TargetedEvent<HTMLImageElement>) => {
@@ -71,7 +71,7 @@ export interface JobCardProps {
   onRetry: () => void;
 }
 
-/** All cards have the same height: an error is cut off here, and complete on the job's page. */
+/** All cards have the same height. A long error is cut off here; the job's page shows all of it. */
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
   const { task_id, status, progress, thumbnail_url, error, created_at } = job;
   const photo = useKeptPhoto(task_id, !thumbnail_url && preview === undefined);

@@ -2,8 +2,7 @@ import { isHeic } from '@gen3d/schema/rules';
 import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
 
 /**
- * Decodes a photo with the browser, or, if it is a HEIC or TIFF that the browser cannot read, with a decoder that is loaded
- * only then.
+ * Decodes a photo with the browser. If it is a HEIC or TIFF that the browser cannot read, loads a decoder for it.
  *
  * @throws {Error} if it cannot be decoded
  */

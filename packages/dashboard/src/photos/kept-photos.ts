@@ -1,4 +1,4 @@
-// The server deletes a photo when its job has finished, so the browser that sent it keeps a smaller copy.
+// The server deletes a photo when its job has succeeded, so the browser that sent it keeps a smaller copy.
 import { encodeImage, scaleDown } from './prepare-photo.js';
 
 const storeName = 'photos';

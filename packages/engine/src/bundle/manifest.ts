@@ -64,7 +64,7 @@ const Axis = z.enum(['+x', '-x', '+y', '-y', '+z', '-z']);
 const placement = {
   halfExtent: z.number().positive().describe('the box is ±halfExtent along each axis'),
   up: Axis,
-  front: Axis.describe('towards the camera: the direction that the visible side faces'),
+  front: Axis.describe('toward the camera: the direction that the visible side faces'),
 };
 
 /** The box of a decoder that is sampled inside one. A `columns` decoder covers the camera's frustum instead. */

@@ -53,7 +53,7 @@ const minDegreesApart = 25;
 /** The usual angle of photos of an object on a table. */
 const usual: Elevation = { radians: 15 * degree, spreadRadians: 15 * degree };
 
-/** What one standard deviation of the elevation costs, and a camera behind the object, in units of the rating. */
+/** Penalties, in units of the rating, for one standard deviation of the elevation and a camera behind the object. */
 const unlikeliness = { elevation: 0.006, behind: 0.004 };
 
 /**

@@ -5,7 +5,7 @@ import type { View } from '../render/view.js';
 
 /** The visible surface in a view, with P pixels. NaN and zeros where there is none. */
 export interface FrontMap {
-  /** [P] towards the camera from the plane at `camera.distance`, in half widths of the frame there. */
+  /** [P] toward the camera from the plane at `camera.distance`, in half widths of the frame there. */
   readonly height: Float32Array;
   /** [3·P] unit normals in the camera's frame. */
   readonly normals: Float32Array;

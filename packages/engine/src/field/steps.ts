@@ -52,8 +52,8 @@ export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSessio
     const encoded = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
     const imageTokens = filled(encoder, decoder.imageTokens, encoded.get(decoder.imageTokens)!);
     const noise = normalNoise(decoder.sampler.seed, decoder.tokens * decoder.channels);
-    // The latents go through the host between two steps: 0.5 MB for TripoSG, which takes less than a thousandth of the
-    // step. onnxruntime could keep them on some devices, but releasing such a tensor can abort the process
+    // The latents go through the host between two steps: 0.5 MB for TripoSG, which is little compared with the work of
+    // a step. onnxruntime could keep them on some devices, but releasing such a tensor can abort the process
     // (microsoft/onnxruntime#32346).
     const latents = await sampleLatents(
       noise,
@@ -121,8 +121,8 @@ export function filled(session: Session, name: string, data: Float32Array): Floa
 const faceSamples = 12;
 
 /**
- * The decoder with higher values inside than outside. Publishers use either sign, and sometimes state neither, so it is
- * found on the faces of the box: a shape touches them at a few points at most.
+ * The decoder with higher values inside than outside. Publishers use either sign, and some do not state it, so it is
+ * determined on the faces of the box. A shape touches them at a few points at most.
  */
 async function insideAbove({ decoder, threshold }: StepsManifest, points: PointDecoder): Promise<PointDecoder> {
   const below = decoder.inside ? decoder.inside === 'below' : await mostlyAbove(decoder.halfExtent, threshold, points);

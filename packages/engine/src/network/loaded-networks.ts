@@ -18,8 +18,7 @@ export class LoadedNetworks {
   readonly #loaded = new Map<NetworkKey, Loaded>();
 
   /**
-   * Does some work with a network. If the device runs out of memory, the other networks are released, and the work is
-   * tried once more.
+   * Runs work with a network. If the device runs out of memory, releases the other networks and runs the work again.
    *
    * @param key always the same object for a network
    * @param load loads the network if it is not in memory
@@ -50,7 +49,7 @@ export class LoadedNetworks {
     });
   }
 
-  /** Releases the networks, except `key`, that fulfill a condition and are not running. @returns how many */
+  /** Releases the networks, except `key`, that meet a condition and are not running. @returns how many */
   async releaseOthers(key: NetworkKey, condition: (other: NetworkKey) => boolean): Promise<number> {
     const others = [...this.#loaded].filter(([other, { users }]) => other !== key && users === 0 && condition(other));
     for (const [other, { session }] of others) {

@@ -79,7 +79,7 @@ function develop(
       }
       const y = (row + 0.5) * supersample;
       const share = free > 0 ? lightShare(fine, studio, (column + 0.5) * supersample, y) : 1;
-      // The paper behind and under the object is lighter towards the bottom.
+      // The paper behind and under the object is lighter toward the bottom.
       const behind = free * share * (backdropTop + ((backdropBottom - backdropTop) * y) / fine.height);
       const pixel = 4 * (row * width + column);
       data[pixel] = byteOfLinear((red + behind) / samples);

@@ -17,7 +17,7 @@ import { describeEvent } from './describe-event.js';
 
 export interface ForwardOptions {
   readonly forwardTo: URL;
-  /** Default: the one that the server derives for the account's listeners. */
+  /** Default: the secret that the server derives for the account's listeners. */
   readonly secret: string | undefined;
   readonly json: boolean | undefined;
 }
@@ -83,7 +83,7 @@ async function pollEvents(
     return response as PollResponse;
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    const message = `${client.baseUrl} cannot forward events. Update its gen3d to the version of this command`;
+    const message = `${client.baseUrl} cannot forward events. Update gen3d on the server to this command's version`;
     throw new Failed(exitCode.failed, message, { cause: error });
   }
 }

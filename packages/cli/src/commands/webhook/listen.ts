@@ -36,7 +36,7 @@ export function addListen(webhook: Command): void {
     .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
     .option(
       '--secret <secret>',
-      "the signing secret; default: GEN3D_WEBHOOK_SECRET, or with --forward-to one that stays the same for this account, otherwise the endpoint's current secret",
+      "the signing secret; default: GEN3D_WEBHOOK_SECRET, otherwise a permanent secret of this account (with --forward-to) or the endpoint's current secret",
     )
     .option('--json', 'print each event as received, one per line')
     .action((_: unknown, command: Command) => listen(command.optsWithGlobals()));

@@ -61,8 +61,8 @@ export const keysOf = (folder: string): AssetKeys => ({
 });
 
 /**
- * The thumbnail on a transparent background, which only the dashboard uses. Models from before it was introduced, and the
- * sample, have none.
+ * The thumbnail on a transparent background, which only the dashboard uses. Older models and
+ * the sample have none.
  */
 export const transparentThumbnailKey = (folder: string): string => `${folder}/thumbnail.webp`;
 

@@ -6,7 +6,7 @@ import { after, currentTime, type Time } from '../db/time.js';
 import { UnreadableImageError } from '../inputs/input-store.js';
 import { type AcceptedJob, acceptJob, type ImageSource, type JobStores } from './create.js';
 
-// The photos of jobs without a model are kept for a while, to be able to try them again.
+// The photos of jobs without a model are kept for a while, for retries.
 const keptMs = 7 * dayMs;
 /** Per account and status, because failed jobs cost nothing and could fill the disk. */
 const maxKept = 50;
@@ -32,7 +32,7 @@ export async function needsInput(db: Queryable, jobId: string): Promise<boolean>
   return oldest === undefined || jobId >= oldest;
 }
 
-/** The failed job whose image is no longer kept after another job of the account has failed. */
+/** The failed job whose image to delete, because enough newer jobs of the account have failed. */
 export const failedJobToForget = (db: Queryable, accountId: string): Promise<string | undefined> =>
   newestOf(db, accountId, 'FAILED', maxKept + 1);
 

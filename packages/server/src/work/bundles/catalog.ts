@@ -20,7 +20,7 @@ const Entry = z
         gpuMemory: z
           .strictObject({ fp32: z.int().positive(), fp16: z.int().positive() })
           .optional()
-          .describe('bytes of GPU memory per precision; present: the network is too slow for a CPU'),
+          .describe('bytes of GPU memory per precision; set if the network is too slow for a CPU'),
         unaligned: z.literal(true).optional().describe('the weights of every precision are written to new files'),
       })
       .optional(),

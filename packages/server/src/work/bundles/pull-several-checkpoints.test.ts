@@ -60,7 +60,7 @@ test('other weights need a file for each checkpoint', async () => {
   await rm(join(tuned, 'weights', 'vae.safetensors'));
   await expect(pull({ from: tuned, allowOtherWeights: true })).rejects.toThrow(/vae\.safetensors cannot be read/);
   await expect(pull({ from: 'http://127.0.0.1:1/x' })).rejects.toThrow(
-    'flow-model has 3 checkpoints: give the folder that has them, not a URL',
+    'flow-model has 3 checkpoints. Pass the folder that contains them, not a URL',
   );
 });
 

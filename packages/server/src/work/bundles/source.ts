@@ -91,7 +91,9 @@ async function sourceInCatalogs(
   const parts = await readSkeleton(join(directory, skeleton.folder), manifest, skeleton.notice, precision);
   const url = from !== undefined && isUrl(from) ? new URL(from) : undefined;
   if (url && manifest.files.length > 1) {
-    throw new BundleError(`${name} has ${manifest.files.length} checkpoints: give the folder that has them, not a URL`);
+    throw new BundleError(
+      `${name} has ${manifest.files.length} checkpoints. Pass the folder that contains them, not a URL`,
+    );
   }
   const paths = url || from === undefined ? [] : pathsIn(from, manifest.files, urls);
   const checkpoints: BundleFile[] = [];

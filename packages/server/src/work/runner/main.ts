@@ -126,7 +126,7 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
   if (expectedSeconds !== undefined) {
     log.warn(
       { inferenceLimitSeconds: config.inferenceLimitSeconds },
-      `${bundle} is made for GPUs: on this CPU, a photo takes about ${Math.ceil(expectedSeconds)} s`,
+      `${bundle} is designed for GPUs. On this CPU, a photo takes about ${Math.ceil(expectedSeconds)} s`,
     );
   }
   const describe = () => ({
