@@ -80,7 +80,7 @@ describe('a tool returns an error message', () => {
     const { job_id } = (await call('create', { image: 'empty.png' })).structuredContent as { job_id: string };
     const failed = await call('wait', { job_id });
     expect(failed).toMatchObject({ isError: true });
-    expect(textOf(failed)).toMatch(/^Job \w+ failed: /);
+    expect(textOf(failed)).toMatch(/^Job \w+ failed with no_foreground: /);
     expect(textOf(await call('download', { job_id }))).toMatch(/is FAILED and has no model/);
     expect(await call('wait', { job_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A' })).toMatchObject({ isError: true });
     const status = await call('list', { status: 'DONE' });

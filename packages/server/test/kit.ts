@@ -164,6 +164,10 @@ export async function createJob(call: Call, body: unknown): Promise<string> {
 export const readJob = async (call: Call, id: string): Promise<Task> =>
   Task.parse((await call('GET', `/v1/jobs/${id}`)).body);
 
+/** The keys of all files of a model, sorted. */
+export const assetFiles = (modelKey: string): string[] =>
+  ['model.glb', 'thumbnail.jpg', 'thumbnail.webp'].map((name) => modelKey.replace('model.glb', name));
+
 /** Waits until the job has a terminal status. */
 export const finishedJob = (call: Call, id: string): Promise<Task> =>
   until(async () => {

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { site, temporaryFolder, until } from '../kit.js';
+import { assetFiles, site, temporaryFolder, until } from '../kit.js';
 import { spawnServer } from './server-process.js';
 import { smallDisk } from './small-disk.js';
 
@@ -142,10 +142,10 @@ onSmallDisk(
     expect(charges.map(({ job_id }) => job_id).sort()).toEqual([before.task_id, unstored, unrecorded, later].sort());
     for (const { attempt, finished_at } of jobs) expect(attempt).toBeLessThanOrEqual(finished_at === null ? 0 : 1);
     // No partly stored files are left.
-    for (const { id, model_key, thumbnail_key } of jobs) {
+    for (const { id, model_key } of jobs) {
       const names = await readdir(join(copy, 'assets', id), { recursive: true }).catch(() => []);
       const files = names.filter((name) => name.includes('/')).map((name) => `${id}/${name}`);
-      expect(files.sort()).toEqual([model_key, thumbnail_key].filter((key) => key !== null).sort());
+      expect(files.sort()).toEqual(model_key === null ? [] : assetFiles(model_key));
     }
     expect(await readdir(join(copy, 'assets', '.unsettled'))).toEqual([]);
     expect(await readdir(join(copy, 'inputs'))).toEqual([]);

@@ -11,7 +11,7 @@ import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
-import { newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
+import { assetFiles, newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();
@@ -51,9 +51,9 @@ test('an image becomes a GLB at the URL of the bucket; the image is deleted, and
   expect(Buffer.from(await model.arrayBuffer()).toString('latin1', 0, 4)).toBe('glTF');
   expect((await fetch(task.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
 
-  const { model_key, thumbnail_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
-  await until(async () => (await keysIn(bucket)).length === 2);
-  expect(await keysIn(bucket)).toEqual([`assets/${model_key}`, `assets/${thumbnail_key}`]);
+  const { model_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
+  await until(async () => (await keysIn(bucket)).length === 3);
+  expect(await keysIn(bucket)).toEqual(assetFiles(model_key!).map((file) => `assets/${file}`));
   expect(readdirSync(join(server.config.dataDir, 'inputs'))).toEqual([]);
   expect(readdirSync(server.config.dataDir)).not.toContain('assets');
 });
@@ -163,12 +163,12 @@ test('after a runner is killed while it stores a model, the next one does the jo
   await until(async () => s3.proxy().seen.some(({ what }) => what.includes('thumbnail.jpg')), 50_000);
   process.kill(runners.at(-1)!, 'SIGKILL');
   expect((await finished(server, id)).status).toBe('SUCCEEDED');
-  const { attempt, model_key, thumbnail_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
+  const { attempt, model_key } = await db.selectFrom('jobs').selectAll().executeTakeFirstOrThrow();
   expect(attempt).toBe(2);
   // The model of the first attempt with its marker, and the files of the second.
-  await until(async () => (await keysIn(bucket)).length === 4);
+  await until(async () => (await keysIn(bucket)).length === 5);
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
-  expect(await keysIn(bucket)).toEqual([`assets/${model_key}`, `assets/${thumbnail_key}`]);
+  expect(await keysIn(bucket)).toEqual(assetFiles(model_key!).map((file) => `assets/${file}`));
 });
 
 test('storing a model is retried without another inference, and the model is charged and stored once', async () => {
@@ -181,9 +181,7 @@ test('storing a model is retried without another inference, and the model is cha
   expect(attempt).toBe(1);
   expect(await db.selectFrom('ledger').selectAll().where('kind', '=', 'charge').execute()).toHaveLength(1);
   // The first write left only a marker, which the sweep removes.
-  await until(async () => (await keysIn(bucket)).length === 3);
+  await until(async () => (await keysIn(bucket)).length === 4);
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async () => ({ finished: true, modelKey: model_key }));
-  const model = (await keysIn(bucket)).filter((key) => key.endsWith('.glb'));
-  expect(model).toEqual([`assets/${model_key}`]);
-  expect(await keysIn(bucket)).toHaveLength(2);
+  expect(await keysIn(bucket)).toEqual(assetFiles(model_key!).map((file) => `assets/${file}`));
 });
