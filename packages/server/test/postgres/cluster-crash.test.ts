@@ -17,7 +17,7 @@ import { killPid, spawnServer, spawnWorker, type WorkerProcess } from '../faults
 import { type State, stepsBack } from '../faults/steps-back.js';
 import { isWholeJpeg } from '../faults/whole-files.js';
 import { freePort } from '../free-port.js';
-import { temporaryFolder, until } from '../kit.js';
+import { assetFiles, temporaryFolder, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 
@@ -258,7 +258,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
     const job = outcome.jobs.find((one) => one.id === id);
     return job && { finished: job.finished_at !== null, modelKey: job.model_key };
   });
-  const models = outcome.succeeded.flatMap(({ model_key, thumbnail_key }) => [model_key, thumbnail_key]);
+  const models = outcome.succeeded.flatMap(({ model_key }) => assetFiles(model_key!));
   expect((await keysIn(bucket, 'assets/')).sort()).toEqual(models.map((key) => `assets/${key}`).sort());
   expect(await keysIn(bucket, 'unsettled/')).toEqual([]);
 });

@@ -9,7 +9,7 @@ import { openDatabase } from '../../src/data/db/open.js';
 import type { JobRow } from '../../src/data/db/tables.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { firstApiKey, type ServerProcess, spawnServer } from '../faults/server-process.js';
-import { type ApiResponse, callServer, temporaryFolder, until } from '../kit.js';
+import { type ApiResponse, assetFiles, callServer, temporaryFolder, until } from '../kit.js';
 import { FaultyProxy } from '../s3/faulty-proxy.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
@@ -104,7 +104,7 @@ async function startMachines() {
       // The machine that lost the lease deletes its files. If it cannot, the sweep does.
       const outcome = async () => ({ finished: true, modelKey: done.model_key });
       await new S3AssetStore(bucket).sweep(Date.now() + 60_000, outcome);
-      expect(await keysOf(id)).toEqual([`assets/${done.model_key}`, `assets/${done.thumbnail_key}`]);
+      expect(await keysOf(id)).toEqual(assetFiles(done.model_key!).map((file) => `assets/${file}`));
       await readGlb(Buffer.from(await (await fetch(`${url}assets/${done.model_key}`)).arrayBuffer()));
     },
   };
