@@ -43,6 +43,49 @@ class Attention(nn.Module):
         return x + self.out((weights @ v).transpose(-1, -2).reshape(b, c, h, w))
 
 
+class Layer(nn.Module):
+    """A pre-norm transformer layer (Vaswani et al. 2017; Xiong et al. 2020) over tokens."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.project, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm2, self.wide, self.narrow = (
+            nn.LayerNorm(width),
+            nn.Linear(width, 4 * width),
+            nn.Linear(4 * width, width),
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B,tokens,width] -> the same shape"""
+        b, t, c = x.shape
+        q, k, v = self.project(self.norm1(x)).reshape(b, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4)
+        weights = (q @ k.transpose(-1, -2) * (c // self.heads) ** -0.5).softmax(-1)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(b, t, c))
+        return x + self.narrow(F.gelu(self.wide(self.norm2(x)), approximate="tanh"))
+
+
+class Transformer(nn.Module):
+    """Transformer layers over all pixels of an eighth of the columns' resolution.
+
+    Starts as the identity, so a network that was trained without it can continue with it.
+    """
+
+    def __init__(self, channels: int, side: int, width: int, layers: int) -> None:
+        super().__init__()
+        self.position = nn.Parameter(torch.randn(1, side * side, width) * 0.02)
+        self.enter = nn.Linear(channels, width)
+        self.layers = nn.Sequential(*(Layer(width, 8) for _ in range(layers)))
+        self.leave = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, channels))
+        nn.init.zeros_(self.leave[1].weight)
+        nn.init.zeros_(self.leave[1].bias)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """[B,channels,side,side] -> the same shape"""
+        tokens = self.layers(self.enter(x.flatten(2).transpose(1, 2)) + self.position)
+        return x + self.leave(tokens).transpose(1, 2).reshape(x.shape)
+
+
 def doubled(x: torch.Tensor) -> torch.Tensor:
     """Repeats each pixel four times.
 
@@ -67,14 +110,16 @@ class Columns(nn.Module):
     The names of the layers are keys of the checkpoints.
     """
 
-    def __init__(self, steps: int, width: int, fine: int) -> None:
+    def __init__(self, preset: Preset) -> None:
         super().__init__()
-        b, self.steps = width, steps
+        b, fine, steps = preset.width, preset.fine, preset.steps
+        self.steps = steps
         self.stem = nn.Conv2d(6, b, 4, 2, 1)
         self.level0, self.level1 = Block(b, b), Block(b, 2 * b, 2)
         self.level2, self.level3 = Block(2 * b, 3 * b, 2), Block(3 * b, 4 * b, 2)
         self.middle = nn.Sequential(Block(4 * b, 4 * b), Attention(4 * b), Block(4 * b, 4 * b))
         self.up2, self.look_around = Block(7 * b, 3 * b), Attention(3 * b)
+        self.transformer = Transformer(3 * b, preset.sizes.columns // 8, preset.layer_width, preset.layers)
         self.up1, self.up0 = Block(5 * b, 2 * b), Block(3 * b, 2 * b)
         self.head = nn.Conv2d(2 * b, 4 * (1 + steps), 1)
         self.fine = nn.Conv2d(6, fine, 4, 2, 1)
@@ -94,7 +139,7 @@ class Columns(nn.Module):
         x1 = self.level1(x0)
         x2 = self.level2(x1)
         x3 = self.middle(self.level3(x2))
-        x = self.look_around(self.up2(torch.cat([doubled(x3), x2], 1)))
+        x = self.transformer(self.look_around(self.up2(torch.cat([doubled(x3), x2], 1))))
         x = self.up1(torch.cat([doubled(x), x1], 1))
         x = self.up0(torch.cat([doubled(x), x0], 1))
         detail = F.pixel_unshuffle(fine, 2)
@@ -113,4 +158,4 @@ def with_coordinates(pixels: torch.Tensor) -> torch.Tensor:
 
 def build(preset: Preset) -> Columns:
     """The untrained network of a preset."""
-    return Columns(preset.steps, preset.width, preset.fine)
+    return Columns(preset)

@@ -99,7 +99,9 @@ def restore(
         return state["step"], state.get("since", 0)
     if (run / "weights.pt").exists():
         state = torch.load(run / "weights.pt", map_location=device)
-        net.load_state_dict({key: value.float() for key, value in state["average"].items()})
+        # Weights from before the network had a transformer continue with one that has no effect at first.
+        initial = {key: value for key, value in net.state_dict().items() if key.startswith("transformer.")}
+        net.load_state_dict({**initial, **{key: value.float() for key, value in state["average"].items()}})
         average.load_state_dict(net.state_dict())
         return state["step"], state["step"]
     return 0, 0
