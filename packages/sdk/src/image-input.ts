@@ -74,7 +74,7 @@ const mebibytes = (size: number) => `${(size / 1024 ** 2).toFixed(1)} MiB`;
 
 const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit in a request`;
 
-/** What to do on a platform that cannot convert images. */
+/** The remedy on a platform that cannot convert images. */
 function withoutFitter(isOtherFormat: boolean): string {
   const remedy = isOtherFormat ? accepted : 'Pass its http(s) URL (up to 25 MiB), or make the image smaller';
   // sharp needs a file system.
