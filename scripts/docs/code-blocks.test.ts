@@ -50,12 +50,13 @@ describe('the compiler', () => {
   const wrong: Block = { location: 'example.md:1', page: 'example.md', language: 'ts', text };
   let errors: string[];
   beforeAll(() => {
-    errors = typeErrors([...scripts, wrong]);
+    errors = typeErrors([...scripts, ...dashboardSnippets(), wrong]);
     // Reading the types of Node, the DOM and the server takes seconds, and minutes on a busy machine.
   }, 300_000);
 
-  test('accepts every block of TypeScript and JavaScript, with the types of the built packages', () => {
+  test('accepts every block of TypeScript and JavaScript, and those of the dashboard, with the types of the built packages', () => {
     expect(scripts.length).toBeGreaterThan(3);
+    expect(dashboardSnippets().length).toBeGreaterThanOrEqual(3);
     expect(errors.filter((error) => !error.startsWith(wrong.location))).toEqual([]);
   });
 
@@ -144,6 +145,25 @@ function thrownBy(location: string, act: () => void): string[] {
   } catch (error) {
     return [`${location} ${error instanceof Error ? error.message : String(error)}`];
   }
+}
+
+/** The TypeScript that the dashboard shows, with an example for each value that it inserts. */
+function dashboardSnippets(): Block[] {
+  const files = execFileSync('git', ['ls-files', 'packages/dashboard/src/**.tsx'], { cwd: root, encoding: 'utf8' });
+  return files
+    .trim()
+    .split('\n')
+    .flatMap((page) => {
+      const source = readFileSync(join(root, page), 'utf8');
+      return [...source.matchAll(/code: `(import [^`]*)`/g)].map(([, code = ''], index) => ({
+        location: `${page} snippet ${index + 1}`,
+        page,
+        language: 'ts',
+        text: code
+          .replaceAll(/\$\{JSON\.stringify\(\w+\)\}/g, "'photo.jpg'")
+          .replaceAll(/\$\{[\w.]+\}/g, 'http://localhost'),
+      }));
+    });
 }
 
 /** Compiles all blocks as separate modules of one program. */

@@ -1,11 +1,11 @@
 import type { Balance, Task } from '@gen3d/schema';
-import { type RequestOptions, timeLeft } from './deadline.js';
+import { type RequestOptions, withDeadline } from './deadline.js';
 import { variable } from './environment.js';
-import { AuthenticationError, InvalidRequestError } from './errors.js';
+import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTimeoutError } from './errors.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
 import { expectBody, isBalance } from './response-bodies.js';
-import { type Fetch, type Method, Transport } from './transport.js';
+import { type Fetch, type Method, methods, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
 
@@ -96,11 +96,25 @@ export class Gen3d {
    *
    * @throws {JobFailedError} if the job ends without a model. Also throws the errors of `create` and `wait`
    */
-  async generate(image: ImageInput, { idempotencyKey, label, ...options }: GenerateOptions = {}): Promise<Task> {
-    const { signal, timeoutMs } = options;
-    const left = timeLeft(timeoutMs);
-    const { job_id } = await this.jobs.create({ image, idempotencyKey, label }, { signal, timeoutMs });
-    return this.jobs.wait(job_id, { ...options, timeoutMs: left() });
+  generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
+    const { idempotencyKey, label, onProgress, ...limits } = options;
+    let id: string | undefined;
+    let lastTask: Task | undefined;
+    const timeoutError = (timeoutMs: number) =>
+      id === undefined
+        ? new RequestTimeoutError({ method: 'post', url: this.#transport.url('jobs') }, timeoutMs)
+        : new WaitTimeoutError(id, lastTask, timeoutMs);
+    return withDeadline(limits, timeoutError, async (signal) => {
+      const { job_id } = await this.jobs.create({ image, idempotencyKey, label }, { signal });
+      id = job_id;
+      return this.jobs.wait(id, {
+        signal,
+        onProgress(task, outlook) {
+          lastTask = task;
+          onProgress?.(task, outlook);
+        },
+      });
+    });
   }
 
   /**
@@ -108,8 +122,15 @@ export class Gen3d {
    *
    * @param path from the server's root, such as `/gen3d/jobs`
    * @returns the parsed body, unchecked. Undefined if there is none
+   * @throws {InvalidRequestError} before sending anything, if the method is not one of these or the path is not from the root
    */
   async request(method: Method, path: `/${string}`, options: RouteRequestOptions = {}): Promise<unknown> {
+    if (!methods.includes(method)) {
+      throw new InvalidRequestError('invalid_request', `The method "${method}" is not one of ${methods.join(', ')}`);
+    }
+    if (!path.startsWith('/')) {
+      throw new InvalidRequestError('invalid_request', `The path "${path}" must start with /, as in /v1/jobs`);
+    }
     return (await this.#transport.call(method, path, { repeatable: method !== 'post', ...options })).body;
   }
 
@@ -120,18 +141,25 @@ export class Gen3d {
    * @throws {InvalidRequestError} if the task does not have the file
    */
   async download(source: Task | string | URL, options: DownloadOptions = {}): Promise<Uint8Array> {
-    const { asset = 'glb', signal, timeoutMs } = options;
-    const left = timeLeft(timeoutMs);
-    if (source instanceof URL) return this.#transport.fetchBytes(source.href, options);
-    if (typeof source === 'string' && /^https?:/i.test(source)) return this.#transport.fetchBytes(source, options);
-    const task = typeof source === 'string' ? await this.jobs.retrieve(source, { signal, timeoutMs }) : source;
-    const url = asset === 'glb' ? task.model_urls?.glb : task.thumbnail_url;
-    if (!url) {
-      const name = asset === 'glb' ? 'model' : 'thumbnail';
-      throw new InvalidRequestError('invalid_request', `Job ${task.task_id} is ${task.status} and has no ${name}`);
-    }
-    return this.#transport.fetchBytes(url, { signal, timeoutMs: left() });
+    const { asset = 'glb', ...limits } = options;
+    if (source instanceof URL) return this.#transport.fetchBytes(source.href, limits);
+    if (typeof source !== 'string') return this.#transport.fetchBytes(assetUrl(source, asset), limits);
+    if (/^https?:/i.test(source)) return this.#transport.fetchBytes(source, limits);
+    let url = this.#transport.url(`jobs/${encodeURIComponent(source)}`);
+    const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method: 'get', url }, timeoutMs);
+    return withDeadline(limits, timeoutError, async (signal) => {
+      url = assetUrl(await this.jobs.retrieve(source, { signal }), asset);
+      return this.#transport.fetchBytes(url, { signal });
+    });
   }
+}
+
+/** @throws {InvalidRequestError} if the task does not have the file */
+function assetUrl({ task_id, status, model_urls, thumbnail_url }: Task, asset: 'glb' | 'thumbnail'): string {
+  const url = asset === 'glb' ? model_urls?.glb : thumbnail_url;
+  if (url) return url;
+  const name = asset === 'glb' ? 'model' : 'thumbnail';
+  throw new InvalidRequestError('invalid_request', `Job ${task_id} is ${status} and has no ${name}`);
 }
 
 function normalizeBaseUrl(baseUrl: string): string {

@@ -37,12 +37,6 @@ export async function withDeadline<T>(
   }
 }
 
-/** Returns a function that gives the remaining time of a limit, for a call that consists of several requests. */
-export function timeLeft(timeoutMs: number = Number.POSITIVE_INFINITY): () => number {
-  const end = Date.now() + timeoutMs;
-  return () => Math.max(0, end - Date.now());
-}
-
 /** Rejects as soon as the signal aborts, for work that may ignore the signal, such as a stream or a custom fetch. */
 export function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,15 +1,17 @@
 import { limits, parseImageDataUri } from '@gen3d/schema/rules';
+import { chunksOf } from './chunks-of.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { imageFitter, maxSourceBytes } from './fit-image.js';
-import { sniffMediaType } from './media-type.js';
+import { heic, sniffMediaType } from './media-type.js';
 
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.
  *
  * The server fetches a URL, whose image may be up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
  * of up to 4 MiB. Browsers scale larger images to the 2048 pixels that the server uses, and convert other formats that
- * they can decode. So do other platforms if the package `sharp` is installed. A data URI is sent unchanged.
+ * they can decode. So do other platforms if the package `sharp` is installed. Only Safari can decode HEIC. A data URI is
+ * sent unchanged.
  */
 export type ImageInput =
   | string
@@ -57,8 +59,10 @@ async function inline(name: string, bytes: Uint8Array): Promise<string> {
   if ('found' in type && !type.convertible) throw invalid(`${name} is ${type.found}. ${accepted}`);
   const problem = 'found' in type ? `${name} is ${type.found}` : `${name} is ${tooLarge(bytes.length)}`;
   const fit = await imageFitter();
-  if (!fit) throw invalid(`${problem}. ${withoutFitter('found' in type)}`);
+  const isHeic = 'found' in type && type.found === heic;
+  if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy : withoutFitter('found' in type)}`);
   const fitted = await fit(bytes, !('mediaType' in type && type.mediaType === 'image/jpeg')).catch((cause: unknown) => {
+    if (isHeic) throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy}`, { cause });
     const cannotDecode = 'found' in type ? `${problem} that cannot be decoded here` : `${name} cannot be decoded`;
     throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
   });
@@ -73,6 +77,8 @@ const accepted = 'Send a PNG, JPEG or WebP';
 const mebibytes = (size: number) => `${(size / 1024 ** 2).toFixed(1)} MiB`;
 
 const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit in a request`;
+
+const heicRemedy = 'Convert it to JPEG first. `gen3d create` and the dashboard convert HEIC themselves';
 
 /** The remedy on a platform that cannot convert images. */
 function withoutFitter(isOtherFormat: boolean): string {
@@ -120,16 +126,6 @@ function readErrorMessage(name: string, error: unknown): string {
   if (code === 'ENOENT') return `${name} does not exist`;
   if (code === 'EACCES' || code === 'EPERM') return `${name} cannot be read. Check its permissions`;
   return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-}
-
-/** The chunks of a stream. Not all browsers support iterating a stream directly. */
-async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const reader = stream.getReader();
-  try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
-  } finally {
-    await reader.cancel();
-  }
 }
 
 async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -1,3 +1,5 @@
+import { isHeic } from '@gen3d/schema/rules';
+
 type Signature = readonly [name: string, offset: number, bytes: string];
 
 // Bytes as Latin-1 text, as the specifications write them.
@@ -7,12 +9,14 @@ const supported: readonly Signature[] = [
   ['image/webp', 8, 'WEBP'],
 ];
 
+/** What `sniffMediaType` calls HEIC and HEIF. Safari decodes them, but other browsers and npm's sharp do not. */
+export const heic = 'a HEIC photo';
+
 /** Formats that browsers or sharp may be able to decode. */
 const convertible: readonly Signature[] = [
   ['a GIF', 0, 'GIF8'],
   ['an AVIF', 4, 'ftypavi'],
-  ['a HEIC photo', 4, 'ftyphe'],
-  ['a HEIC photo', 4, 'ftypmif1'],
+  ['an AVIF', 4, 'ftypmif1'],
   ['a TIFF', 0, 'II*\0'],
   ['a TIFF', 0, 'MM\0*'],
 ];
@@ -34,7 +38,7 @@ export function sniffMediaType(bytes: Uint8Array): { mediaType: string } | { fou
     signatures.find(([, offset, text]) => head.startsWith(text, offset))?.[0];
   const mediaType = nameIn(supported);
   if (mediaType !== undefined) return { mediaType };
-  const found = nameIn(convertible);
+  const found = isHeic(bytes) ? heic : nameIn(convertible);
   if (found !== undefined) return { found, convertible: true };
   return { found: nameIn(unsupported) ?? 'not a recognized image', convertible: false };
 }

@@ -32,7 +32,8 @@ export interface ApiResponse {
   readonly outlook: JobOutlook;
 }
 
-export type Method = 'get' | 'post' | 'put' | 'delete';
+export const methods = ['get', 'post', 'put', 'delete'] as const;
+export type Method = (typeof methods)[number];
 
 // Every 5xx (docs/contract.md section 7), because proxies add their own status codes.
 const retriedStatuses = [429, ...Array.from({ length: 100 }, (_, index) => 500 + index)];
@@ -52,7 +53,7 @@ export class Transport {
       retry: {
         limit: options.maxRetries,
         // Includes POST: creating a job carries an idempotency key, and other calls set `repeatable`.
-        methods: ['get', 'post', 'put', 'delete'],
+        methods: [...methods],
         statusCodes: retriedStatuses,
         afterStatusCodes: retriedStatuses,
         retryOnTimeout: true,

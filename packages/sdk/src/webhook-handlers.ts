@@ -1,4 +1,5 @@
 import type { WebhookEvent } from '@gen3d/schema';
+import { chunksOf } from './chunks-of.js';
 import {
   secretsOf,
   type VerifyWebhookOptions,
@@ -21,7 +22,7 @@ const consumedBody =
 /**
  * A handler for servers with the Fetch API: Hono, Next.js, Bun, Deno, Cloudflare Workers.
  *
- * @throws {TypeError} immediately, if the secret is missing
+ * @throws {TypeError} immediately, if the secret or `onEvent` is missing
  * @example
  * export const POST = webhookHandler({ secret, onEvent: async (event) => { ... } }); // Next.js
  */
@@ -31,12 +32,14 @@ export function webhookHandler({
   toleranceSeconds,
 }: WebhookHandlerOptions): (request: Request) => Promise<Response> {
   const options = { secret: secretsOf(secret), toleranceSeconds };
+  requireFunction(onEvent);
   return async (request) => {
     // A mistake in the app, not of the sender: throwing causes a 500, an entry in the app's log, and a retry.
     if (request.bodyUsed) throw new WebhookVerificationError(consumedBody);
     let event: WebhookEvent;
     try {
-      event = await verifyWebhook({ ...options, payload: await request.arrayBuffer(), headers: request.headers });
+      const payload = request.body ? await read(chunksOf(request.body)) : '';
+      event = await verifyWebhook({ ...options, payload, headers: request.headers });
     } catch (error) {
       if (error instanceof WebhookVerificationError) return new Response(error.message, { status: 400 });
       throw error;
@@ -64,12 +67,13 @@ export interface WebhookResponse {
  *
  * If a JSON parser has consumed the body, the handler passes an error to `next`: the mistake is in the app.
  *
- * @throws {TypeError} immediately, if the secret is missing
+ * @throws {TypeError} immediately, if the secret or `onEvent` is missing
  * @example
  * app.post('/gen3d', expressWebhookHandler({ secret, onEvent: async (event) => { ... } })); // above app.use(express.json())
  */
 export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: WebhookHandlerOptions) {
   const options = { secret: secretsOf(secret), toleranceSeconds };
+  requireFunction(onEvent);
   return async (request: WebhookRequest, response: WebhookResponse, next: (error: unknown) => void): Promise<void> => {
     const { headers } = request;
     const body = request.rawBody instanceof Uint8Array ? request.rawBody : request.body;
@@ -86,6 +90,13 @@ export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: Web
       response.end(error.message);
     }
   };
+}
+
+// JavaScript callers may omit it. Otherwise, the first event would fail.
+function requireFunction(onEvent: unknown): void {
+  if (typeof onEvent !== 'function') {
+    throw new TypeError('onEvent is missing. Pass a function, which is called with every verified event');
+  }
 }
 
 // Far larger than any event. Anyone can send requests to this URL.

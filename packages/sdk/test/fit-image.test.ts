@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { toImageUrl } from '../src/image-input.js';
 
 const limit = 4 * 1024 ** 2;
+const heicPhoto = fileURLToPath(new URL('../../cli/test/photos/teapot.heic', import.meta.url));
 
 /** A photo of 12 megapixels whose upper left corner is red and that is larger than 4 MiB. */
 let phonePhoto: Buffer;
@@ -76,6 +77,13 @@ describe('where sharp is installed,', () => {
   });
 });
 
+test("npm's sharp cannot decode HEIC, and the error does not suggest it", async () => {
+  await expect(toImageUrl(heicPhoto)).rejects.toThrow(
+    `${heicPhoto} is a HEIC photo, which cannot be decoded here. Convert it to JPEG first. ` +
+      '`gen3d create` and the dashboard convert HEIC themselves',
+  );
+});
+
 describe('where images cannot be converted,', () => {
   let folder: string;
   beforeAll(async () => {
@@ -85,12 +93,14 @@ describe('where images cannot be converted,', () => {
     await build({ entry, outDir: folder, format: 'esm', outExtension, noExternal: [/./], silent: true, config: false });
     await writeFile(join(folder, 'phone.jpg'), phonePhoto);
     await writeFile(join(folder, 'image.gif'), 'GIF89a');
+    await copyFile(heicPhoto, join(folder, 'photo.heic'));
   });
   afterAll(() => rm(folder, { recursive: true }));
 
   test.each([
     ['phone.jpg', /phone\.jpg is \d+\.\d MiB, more than the 4 MiB .*http\(s\) URL \(up to 25 MiB\).*npm install sharp/],
     ['image.gif', /image\.gif is a GIF\. Send a PNG, JPEG or WebP, or install sharp/],
+    ['photo.heic', /photo\.heic is a HEIC photo\. Convert it to JPEG first\. `gen3d create` and .* themselves$/m],
   ])('%s is rejected with a remedy', async (name, message) => {
     const script = `import('./input.mjs').then(({ toImageUrl }) => toImageUrl('${name}')).catch((e) => console.log(e.message))`;
     const { stdout } = await promisify(execFile)(process.execPath, ['-e', script], { cwd: folder });
@@ -121,6 +131,12 @@ describe.skipIf(!executablePath)('in a browser,', () => {
   test('a sideways photo of 12 megapixels is scaled with a canvas, upright', async () => {
     const image = await sent(await inBrowser(sidewaysPhoto));
     expect(image).toMatchObject({ mediaType: 'image/jpeg', width: 1536, height: 2048, right: red });
+  });
+
+  test('HEIC is rejected with a remedy, because Chromium cannot decode it', async () => {
+    await expect(inBrowser(await readFile(heicPhoto))).rejects.toThrow(
+      /photo is a HEIC photo, which cannot be decoded here\. Convert it to JPEG first/,
+    );
   });
 
   test('a GIF is converted', async () => {

@@ -19,6 +19,14 @@ test.each(['', '.', '..'])('the id "%s" is rejected without a request', async (i
   expect(requests).toBe(0);
 });
 
+test.each([
+  ['FOO', '/gen3d/jobs', 'The method "FOO" is not one of get, post, put, delete'],
+  ['get', 'gen3d/jobs', 'The path "gen3d/jobs" must start with /, as in /v1/jobs'],
+])('request(%j, %j) is rejected without a request', async (method, path, message) => {
+  const request = client({ maxRetries: 0 }).request(method as 'get', path as '/');
+  await expect(request).rejects.toMatchObject({ name: 'InvalidRequestError', message });
+});
+
 describe('list', () => {
   /** Serves three pages of one job each. @returns the queries it has received */
   function threePages() {

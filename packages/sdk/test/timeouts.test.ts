@@ -92,7 +92,12 @@ describe('the timeoutMs of a call includes', () => {
     });
     const error = await errorOf(gen3d.generate(jpeg, { timeoutMs: 2000 }));
     expect(error).toBeInstanceOf(WaitTimeoutError);
-    expect(error).toMatchObject({ code: 'wait_timeout', jobId });
+    expect(error).toMatchObject({
+      code: 'wait_timeout',
+      jobId,
+      task: task(),
+      message: expect.stringContaining('did not finish within 2 s (IN_PROGRESS, 30 %)'),
+    });
   });
 
   test('both steps of download', async () => {
@@ -103,6 +108,7 @@ describe('the timeoutMs of a call includes', () => {
     expect(await errorOf(gen3d.download(jobId, { timeoutMs: 2000 }))).toMatchObject({
       method: 'GET',
       path: '/cup.glb',
+      timeoutMs: 2000,
     });
   });
 });

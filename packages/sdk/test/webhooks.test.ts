@@ -131,6 +131,13 @@ describe.each([
       /secret is missing or empty.*environment variable/,
     );
   });
+
+  test('throws when it is created without onEvent', () => {
+    const options = { secret } as unknown as Parameters<typeof create>[0];
+    expect(() => create(options)).toThrow(
+      new TypeError('onEvent is missing. Pass a function, which is called with every verified event'),
+    );
+  });
 });
 
 describe('webhookHandler', () => {
@@ -147,6 +154,21 @@ describe('webhookHandler', () => {
   test('responds 400 to a forged delivery, without calling onEvent', async () => {
     const handle = webhookHandler({ secret, onEvent: () => expect.unreachable() });
     expect((await handle(await post(payload, 'whsec_forged'))).status).toBe(400);
+  });
+
+  test('responds 400 to a body that is too large for an event, without reading all of it', async () => {
+    const handle = webhookHandler({ secret, onEvent: () => expect.unreachable() });
+    let sentBytes = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        sentBytes += 100_000;
+        controller.enqueue(new Uint8Array(100_000));
+      },
+    });
+    const options = { method: 'POST', body: endless, headers: await signWebhook({ payload, secret }), duplex: 'half' };
+    const response = await handle(new Request('https://me.test/hook', options));
+    expect([response.status, await response.text()]).toEqual([400, 'The body is too large for an event']);
+    expect(sentBytes).toBeLessThan(2e6);
   });
 
   test('throws if the app has already read the body', async () => {

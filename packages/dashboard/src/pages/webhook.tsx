@@ -13,13 +13,16 @@ const snippets: readonly Snippet[] = [
   {
     name: 'SDK',
     code: `import { expressWebhookHandler } from '@gen3d/sdk';
+import express from 'express';
 
+const app = express();
 app.post('/gen3d', expressWebhookHandler({
-  secret: process.env.GEN3D_WEBHOOK_SECRET,
+  secret: process.env.GEN3D_WEBHOOK_SECRET ?? '',
   onEvent: (event) => {
     if (event.event === 'task.updated' && event.status === 'SUCCEEDED') console.log(event.model_urls?.glb);
   },
-})); // above app.use(express.json())`,
+})); // above app.use(express.json())
+app.listen(3000);`,
   },
   {
     name: 'On your own machine',
