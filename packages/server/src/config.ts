@@ -163,7 +163,11 @@ const Config = z.strictObject({
     .default('info')
     .describe('Lowest level to log; in the pretty format, info is one line per job, and debug adds requests'),
 
-  rates: rates.optional().describe('USD per second of inference by serving instance; default: 0 for this machine'),
+  rates: rates
+    .optional()
+    .describe(
+      'USD per second of inference by serving instance (what counts: docs/devices.md); default: 0 for this machine',
+    ),
   instance: z
     .string()
     .min(1)

@@ -42,9 +42,9 @@ export type ToPipelineThread =
 
 /** Milliseconds that a photo spent at the device. */
 export interface DeviceTimes {
-  /** Running networks for this photo. For the first photo, this includes loading them. */
+  /** Running networks for this photo, without loading them. */
   readonly deviceMs: number;
-  /** Waiting while the device worked for other photos. `stats.stageMs` does not contain it. */
+  /** Waiting while the device worked for other photos or loaded a network. `stats.stageMs` does not contain it. */
   readonly deviceWaitMs: number;
 }
 

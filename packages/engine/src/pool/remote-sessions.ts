@@ -14,7 +14,7 @@ export class RemoteSessions {
     port.on('message', (reply: NetworkReply) => this.#pending.shift()!(reply));
   }
 
-  /** A clock in milliseconds that stops while a request waits for the device. */
+  /** A clock in milliseconds that stops while a request waits for the device, and while a network is loaded. */
   readonly now = (): number => performance.now() - this.#waitMs;
 
   /** The times of all requests so far. */
@@ -49,8 +49,10 @@ export class RemoteSessions {
       this.#pending.push(resolve);
       this.#port.postMessage(request, transferred);
     });
-    this.#deviceMs += reply.deviceMs;
-    this.#waitMs += Math.max(0, performance.now() - sentAt - reply.deviceMs);
+    // Loading counts as waiting, because otherwise the first photo after a start would cost more than the others.
+    const deviceMs = type === 'opened' ? 0 : reply.deviceMs;
+    this.#deviceMs += deviceMs;
+    this.#waitMs += Math.max(0, performance.now() - sentAt - deviceMs);
     if (reply.type === 'failed') throw fromSentError(reply.error);
     if (reply.type !== type) throw new Error(`the network thread replied ${reply.type} instead of ${type}`);
     return reply as Extract<NetworkReply, { type: T }>;

@@ -56,6 +56,9 @@ const millisecondsSince = (start: number) => Math.round(performance.now() - star
 const rounded = (times: StageTimes): StageTimes =>
   Object.fromEntries(Object.entries(times).map(([stage, ms]) => [stage, Math.round(ms)]));
 
+/** The charged time: the sum of the engine's stages, so that a customer can check it. */
+const inferenceTime = (times: StageTimes): number => Object.values(times).reduce((sum, ms) => sum + ms, 0);
+
 /** Turns an `EngineError` into a `JobFailure`, which ends the job. */
 function throwAsFailure(error: unknown): never {
   if (error instanceof EngineError) throw new JobFailure(error.code, error.message, { cause: error });
@@ -198,13 +201,14 @@ export class Runner {
       });
     this.#engineMs += engineMs;
     this.#deviceMs += deviceMs;
-    const inferenceMs = Math.round(engineMs);
+    const engineStages = rounded(stats.stageMs);
+    const inferenceMs = inferenceTime(engineStages);
     await writing;
     abort.signal.throwIfAborted();
 
     const stored = performance.now();
     const keys = await this.#store(held, files);
-    const stageTimes = { prepare, ...rounded(stats.stageMs), store: millisecondsSince(stored) };
+    const stageTimes = { prepare, ...engineStages, store: millisecondsSince(stored) };
     try {
       const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
       const { bundle } = stats;
