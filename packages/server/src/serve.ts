@@ -16,9 +16,12 @@ import { whyHidden } from './data/assets/visibility.js';
 import { isPostgres } from './data/db/dialect.js';
 import { identityOf } from './data/db/identity.js';
 import { Listener, Notifier } from './data/db/notifications.js';
+import { isPostgresUrl } from './data/db/postgres.js';
 import { currentTime } from './data/db/time.js';
+import { openDataDir } from './data/installation/data-dir.js';
 import { claimLocation } from './data/installation/location.js';
 import { openStore, type Store } from './data/installation/open-stores.js';
+import { lockForServing } from './data/installation/serving-lock.js';
 import { firstInQueue } from './data/jobs/claim.js';
 import { assetUrl } from './data/jobs/task.js';
 import { Endpoints } from './data/webhooks/endpoints.js';
@@ -96,11 +99,17 @@ async function openSandbox(
  * Starts the whole service: database, first account, HTTP, runners, webhooks. When it accepts jobs, writes
  * `gen3d is listening on http://HOST:PORT` to stdout and resolves.
  * @throws {RunnerStartError} when the engine cannot be opened; a system error when the port is not available
+ * @throws {ConfigError} if a store cannot be used, or another server uses the data directory of a SQLite database
  */
 export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, reloadConfig, sampleFolder } = options;
   for (const warning of unknownVariables()) log.warn(warning);
-  const store = await openStore(config, log);
+  const { database } = openDataDir(config);
+  const unlock = isPostgresUrl(database) ? () => {} : lockForServing(config.dataDir);
+  const store = await openStore(config, log).catch((error: unknown) => {
+    unlock();
+    throw error;
+  });
   const { db, dirs, keys, files, serverKey } = store;
   const metrics = new Metrics(db, config.dataDir);
   const dashboardTokens = new DashboardTokens(db, serverKey);
@@ -173,6 +182,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       await closed;
       await dispatcher.close();
       await db.destroy();
+      unlock();
     };
     if (await endsInTime(shutDown(), graceMs, log)) return;
     http?.closeAllConnections();

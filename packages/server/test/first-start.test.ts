@@ -40,6 +40,18 @@ test('the first start creates an account with a key, and every start has a sign-
   await second.close();
 });
 
+test('a second server for a data directory does not start until the first has stopped', async () => {
+  const dataDir = temporaryFolder();
+  const first = await startServer({ dataDir });
+  const starting = startServer({ dataDir });
+  await expect(starting).rejects.toThrow(ConfigError);
+  await expect(starting).rejects.toThrow(`Another server uses the data directory ${dataDir}. Stop that server`);
+  expect((await first.call('GET', '/v1/balance')).status).toBe(200);
+  await first.close();
+  const second = await startServer({ dataDir });
+  expect((await second.call('GET', '/v1/balance', undefined, first.apiKey)).status).toBe(200);
+});
+
 test('the first key and balance can be configured', async () => {
   const bootstrapApiKey = 'gen3d_0123456789012345678901234567890123456789';
   const server = await startServer({ bootstrapApiKey, bootstrapBalanceUsd: 3.5 });
