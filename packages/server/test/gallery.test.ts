@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody, encodeLabel, publicTestKey } from '@gen3d/schema';
 import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
@@ -271,6 +271,17 @@ describe('canceling a job', () => {
       db.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', running).execute(),
     );
     expect((await call(caller, 'POST', `/${running}/cancel`)).status).toBe(409);
+  });
+
+  test('keeps the photos of only the newest 50 canceled jobs, also if they are canceled at the same time', async () => {
+    const caller = await newCaller();
+    const body = withImages(asDataUri(ballPhoto()));
+    const ids: string[] = [];
+    for (let i = 0; i < 51; i++) ids.push(await create(caller, `${i}.png`, body));
+    const canceled = await Promise.all(ids.toReversed().map((id) => call(caller, 'POST', `/${id}/cancel`)));
+    expect(new Set(canceled.map(({ status }) => status))).toEqual(new Set([200]));
+    const kept = readdirSync(join(server().config.dataDir, 'inputs'));
+    expect(ids.filter((id) => kept.includes(id))).toEqual(ids.slice(1));
   });
 
   test('is refused for the jobs of other accounts', async () => {

@@ -1,3 +1,4 @@
+import { jobStatuses } from '@gen3d/schema';
 import { CompiledQuery, Kysely } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { accountsBelowZero } from '../src/data/accounts/accounts.js';
@@ -8,6 +9,7 @@ import type { Tables } from '../src/data/db/tables.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { claim } from '../src/data/jobs/claim.js';
 import { finishedJobsByStatus, openJobsByStatus } from '../src/data/jobs/counts.js';
+import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob } from '../src/data/jobs/job-store.js';
 import { outboxCounts } from '../src/data/webhooks/outbox.js';
 import { listEvents } from '../src/web/dashboard/events.js';
@@ -59,6 +61,24 @@ test('metrics and dashboard read counts and lists from indexes, never from whole
   expect(await plansOf(() => accountsBelowZero(db))).toEqual([expect.stringContaining('accounts_below_zero')]);
   const [waiting] = await plansOf(() => listEvents(db, account));
   expect(waiting).toContain('outbox_of_account');
+});
+
+test('the gallery finds each page and each count in an index, in the order of the page', async () => {
+  const { db, queries } = await recordingDatabase();
+  const account = await newAccount(db);
+  for (let i = 0; i < 20; i++) await newJob(db, account, { status: i % 2 ? 'FAILED' : 'PENDING' });
+  const plan = async (run: () => Promise<unknown>) => {
+    await run();
+    return planOf(db, queries.at(-1)!);
+  };
+  const page = { visibility: 'visible', limit: 5 } as const;
+  const newest = await plan(() => listGallery(db, account, { ...page, sort: 'newest', group: 'in_progress' }));
+  expect(newest.match(/jobs_of_account_by_status\b/g)).toHaveLength(3);
+  const byName = await plan(() => listGallery(db, account, { ...page, sort: 'name' }));
+  expect(byName.match(/jobs_of_account_by_status_and_label/g)).toHaveLength(jobStatuses.length);
+  const counts = await plan(() => countGallery(db, account, undefined));
+  expect(counts).toContain('jobs_hidden');
+  for (const text of [newest, byName, counts]) expect(text).not.toMatch(/SCAN jobs$|Seq Scan/m);
 });
 
 test('the next job and the next turn are found by indexes, however many jobs wait', async () => {

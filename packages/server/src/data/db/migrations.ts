@@ -25,6 +25,7 @@ export const migrations: Record<string, Migration> = {
   '0017_labels': { up: labels },
   '0018_key_endings': { up: keyEndings },
   '0019_webhook_listeners': { up: webhookListeners },
+  '0020_gallery_indexes': { up: galleryIndexes },
 };
 
 async function first(db: Kysely<unknown>): Promise<void> {
@@ -436,5 +437,21 @@ async function webhookListeners(db: Kysely<unknown>): Promise<void> {
     .createIndex('listener_events_of_listener')
     .on('listener_events')
     .columns(['account_id', 'listener_id', 'seq'])
+    .execute();
+}
+
+/** Lists by name are read per status, and counts need only the index. */
+async function galleryIndexes(db: Kysely<unknown>): Promise<void> {
+  await db.schema.dropIndex('jobs_of_account_by_label').execute();
+  await db.schema
+    .createIndex('jobs_of_account_by_status_and_label')
+    .on('jobs')
+    .columns(['account_id', 'status', 'label_folded', 'id', 'hidden'])
+    .execute();
+  await db.schema
+    .createIndex('jobs_hidden')
+    .on('jobs')
+    .columns(['account_id', 'id'])
+    .where(sql.ref('hidden'), '=', sql.lit(1))
     .execute();
 }

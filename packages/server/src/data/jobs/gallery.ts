@@ -44,7 +44,7 @@ type JobQuery = SelectQueryBuilder<Tables, 'jobs', object>;
 const containing = (text: string) => `%${text.replace(/[%_\\]/g, '\\$&')}%`;
 const startingWith = (text: string) => containing(text).slice(1);
 
-function filtered(db: Queryable, accountId: string, { search, id, group, status, visibility }: GalleryFilter) {
+function filtered(db: Queryable, accountId: string, { search, id, status, visibility }: Omit<GalleryFilter, 'group'>) {
   let query: JobQuery = db.selectFrom('jobs').where('account_id', '=', accountId);
   // A range instead of LIKE, which uses the index. "~" sorts after all characters of an id.
   if (id !== undefined) query = query.where('id', '>=', id).where('id', '<=', `${id}~`);
@@ -54,9 +54,9 @@ function filtered(db: Queryable, accountId: string, { search, id, group, status,
         or id like ${startingWith(search.toUpperCase())} escape '\\')`,
     );
   }
-  if (group !== undefined) query = query.where('status', 'in', statusesOf[group]);
   if (status !== undefined) query = query.where('status', '=', status);
-  if (visibility !== 'all') query = query.where('hidden', '=', visibility === 'hidden' ? 1 : 0);
+  // A literal, to match the partial index.
+  if (visibility !== 'all') query = query.where('hidden', '=', sql.lit(visibility === 'hidden' ? 1 : 0));
   return query;
 }
 
@@ -71,25 +71,43 @@ const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs',
       .as('inference_ms'),
   );
 
+function pageOf(query: JobQuery, { sort, limit, after }: Pick<GalleryQuery, 'sort' | 'limit' | 'after'>): JobQuery {
+  if (sort === 'name') {
+    const page = query
+      .orderBy('label_folded')
+      .orderBy('id')
+      .limit(limit + 1);
+    if (after === undefined) return page;
+    return page.where(
+      sql<boolean>`(label_folded, id) > (select last.label_folded, last.id from jobs as last where last.id = ${after})`,
+    );
+  }
+  const page = query.orderBy('id', sort === 'newest' ? 'desc' : 'asc').limit(limit + 1);
+  return after === undefined ? page : page.where('id', sort === 'newest' ? '<' : '>', after);
+}
+
 /** A page of an account's jobs, and whether more follow. */
 export async function listGallery(
   db: Queryable,
   accountId: string,
-  { sort, limit, after, ...filter }: GalleryQuery,
+  { group, ...query }: GalleryQuery,
 ): Promise<{ rows: GalleryRow[]; more: boolean }> {
-  let query = withGalleryColumns(filtered(db, accountId, filter)).limit(limit + 1);
-  if (sort === 'name') {
-    query = query.orderBy('label_folded').orderBy('id');
-    if (after !== undefined) {
-      query = query.where(
-        sql<boolean>`(label_folded, id) > (select last.label_folded, last.id from jobs as last where last.id = ${after})`,
-      );
-    }
+  const { status, sort, limit } = query;
+  let page: JobQuery;
+  if (status === undefined && (group !== undefined || sort === 'name')) {
+    // A page per status, because the indexes contain the order only for one status. Of 90,000 jobs, SQLite finds the page
+    // in 1 ms instead of 200 ms.
+    const idsWith = (each: JobStatus) => {
+      const some = pageOf(filtered(db, accountId, { ...query, status: each }), query).select('id');
+      return sql<string>`select id from ${some} as some_jobs`;
+    };
+    const ids = sql.join((group ? statusesOf[group] : jobStatuses).map(idsWith), sql` union all `);
+    page = pageOf(db.selectFrom('jobs').where(sql<boolean>`id in (${ids})`), { sort, limit });
   } else {
-    query = query.orderBy('id', sort === 'newest' ? 'desc' : 'asc');
-    if (after !== undefined) query = query.where('id', sort === 'newest' ? '<' : '>', after);
+    const other = group && status && !statusesOf[group].includes(status);
+    page = other ? db.selectFrom('jobs').where(sql<boolean>`false`) : pageOf(filtered(db, accountId, query), query);
   }
-  const rows = await query.execute();
+  const rows = await withGalleryColumns(page).execute();
   return { rows: rows.slice(0, limit), more: rows.length > limit };
 }
 
@@ -104,22 +122,26 @@ export async function countGallery(
   accountId: string,
   search: string | undefined,
 ): Promise<GalleryCounts> {
-  const count = (filter: GalleryFilter) => {
+  const count = (filter: Pick<GalleryFilter, 'status' | 'visibility'>) => {
     const some = filtered(db, accountId, { search, ...filter })
       .select('id')
       .limit(maxCount);
     return sql<number>`(select count(*) from ${some} as counted)`;
   };
-  const visible = (group: JobGroup) => count({ group, visibility: 'visible' }).as(group);
   const counts = await db
     .selectNoFrom([
-      visible('in_progress'),
-      visible('done'),
-      visible('failed'),
+      ...jobStatuses.map((status) => count({ status, visibility: 'visible' }).as(status)),
       count({ visibility: 'hidden' }).as('hidden'),
     ])
     .executeTakeFirstOrThrow();
-  return counts;
+  const visible = (group: JobGroup) =>
+    Math.min(maxCount, sum(statusesOf[group].map((status) => Number(counts[status]))));
+  return {
+    in_progress: visible('in_progress'),
+    done: visible('done'),
+    failed: visible('failed'),
+    hidden: Number(counts.hidden),
+  };
 }
 
 /** Hides or shows jobs. Returns how many of the account's jobs have changed. */

@@ -8,6 +8,7 @@ import { after, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
+import { photoToForget } from './retry.js';
 import type { StageTimes } from './stage-times.js';
 import { startTurn } from './turn.js';
 
@@ -169,13 +170,14 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
 }
 
 /**
- * Finishes a job that cannot succeed.
+ * Finishes a job that cannot succeed. Returns the id of the job whose photo is no longer kept, if any.
  * @throws {LeaseLostError}
  */
-export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time): Promise<void> {
-  await transaction(db, async (trx) => {
+export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time): Promise<string | undefined> {
+  return transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     await write(trx, job, failedWith(failure, now), now);
+    return photoToForget(trx, job.account_id, 'FAILED');
   });
 }
 
@@ -218,22 +220,35 @@ export async function reap(db: Db, now: Time): Promise<number> {
 
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
-/**
- * Cancels a job whose inference has not started. A preparer working on it loses its lease. With `accountId`, jobs of other
- * accounts are unknown.
- */
-export async function cancel(db: Db, jobId: string, now: Time, accountId?: string): Promise<CancelOutcome> {
+/** Cancels a job whose inference has not started. A preparer working on it loses its lease. */
+export const cancel = (db: Db, jobId: string, now: Time): Promise<CancelOutcome> =>
+  transaction(db, (trx) => cancelIn(trx, jobId, now));
+
+/** Like `cancel`, for a job of this account. `forgotten` is the id of the job whose photo is no longer kept, if any. */
+export function cancelOwn(
+  db: Db,
+  accountId: string,
+  jobId: string,
+  now: Time,
+): Promise<{ outcome: CancelOutcome; forgotten?: string | undefined }> {
   return transaction(db, async (trx) => {
-    const job = await trx
-      .selectFrom('jobs')
-      .selectAll()
-      .where('id', '=', jobId)
-      .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
-      .$call(forUpdate(trx))
-      .executeTakeFirst();
-    if (!job) return 'unknown';
-    if (!canMove(job.status, 'CANCELED')) return 'too_late';
-    await write(trx, job, { status: 'CANCELED', ...finished(now) }, now);
-    return 'canceled';
+    const outcome = await cancelIn(trx, jobId, now, accountId);
+    return outcome === 'canceled'
+      ? { outcome, forgotten: await photoToForget(trx, accountId, 'CANCELED') }
+      : { outcome };
   });
+}
+
+async function cancelIn(trx: Queryable, jobId: string, now: Time, accountId?: string): Promise<CancelOutcome> {
+  const job = await trx
+    .selectFrom('jobs')
+    .selectAll()
+    .where('id', '=', jobId)
+    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+    .$call(forUpdate(trx))
+    .executeTakeFirst();
+  if (!job) return 'unknown';
+  if (!canMove(job.status, 'CANCELED')) return 'too_late';
+  await write(trx, job, { status: 'CANCELED', ...finished(now) }, now);
+  return 'canceled';
 }

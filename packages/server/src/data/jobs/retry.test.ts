@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import { dayMs } from '../../base/time.js';
-import { failedJobToForget, needsInput } from './retry.js';
+import { needsInput, photoToForget } from './retry.js';
 
 const maxKept = 50;
 
@@ -27,8 +27,8 @@ test('the photos of only the newest 50 failed jobs of an account are kept', asyn
   for (let i = 1; i < maxKept; i++) await newJob(db, account, failed);
   await newJob(db, other, failed);
   expect(await needsInput(db, oldest)).toBe(true);
-  expect(await failedJobToForget(db, account)).toBeUndefined();
+  expect(await photoToForget(db, account, 'FAILED')).toBeUndefined();
   await newJob(db, account, failed);
   expect(await needsInput(db, oldest)).toBe(false);
-  expect(await failedJobToForget(db, account)).toBe(oldest);
+  expect(await photoToForget(db, account, 'FAILED')).toBe(oldest);
 });

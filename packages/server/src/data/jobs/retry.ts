@@ -5,6 +5,7 @@ import type { JobRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
 import { UnreadableImageError } from '../inputs/input-store.js';
 import { type AcceptedJob, acceptJob, type ImageSource, type JobStores } from './create.js';
+import { lockTurns } from './turn.js';
 
 // The photos of jobs without a model are kept for a while, for retries.
 const keptMs = 7 * dayMs;
@@ -32,9 +33,18 @@ export async function needsInput(db: Queryable, jobId: string): Promise<boolean>
   return oldest === undefined || jobId >= oldest;
 }
 
-/** The failed job whose image to delete, because enough newer jobs of the account have failed. */
-export const failedJobToForget = (db: Queryable, accountId: string): Promise<string | undefined> =>
-  newestOf(db, accountId, 'FAILED', maxKept + 1);
+/**
+ * The job whose photo to delete after another job of the account got this status, if there are too many. Must run in the
+ * transaction that ends the other job, because otherwise concurrent ends would find the same job and keep the other photos.
+ */
+export async function photoToForget(
+  trx: Queryable,
+  accountId: string,
+  status: 'FAILED' | 'CANCELED',
+): Promise<string | undefined> {
+  await lockTurns(trx, accountId);
+  return newestOf(trx, accountId, status, maxKept + 1);
+}
 
 /** The id of the account's nth newest job with a status. */
 async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: number): Promise<string | undefined> {

@@ -12,7 +12,7 @@ import {
   setHidden,
   toGalleryJob,
 } from '../../data/jobs/gallery.js';
-import { cancel } from '../../data/jobs/lifecycle.js';
+import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { jsonBody } from './json-body.js';
@@ -105,11 +105,12 @@ export function galleryRoutes(services: Services): Router {
     .post(refuseSandbox, async (request, response) => {
       const { accountId } = callerOf(response);
       const { id } = request.params;
-      const outcome = await cancel(db, id, currentTime(db), accountId);
+      const { outcome, forgotten } = await cancelOwn(db, accountId, id, currentTime(db));
       if (outcome === 'unknown') throw notFound();
       if (outcome === 'too_late') {
         throw new HttpError(409, 'not_cancelable', 'The job is in inference or finished, and cannot be canceled');
       }
+      if (forgotten !== undefined) await inputs.remove(forgotten);
       sendJson(response, 200, await find(accountId, id));
     })
     .all(onlyMethods('POST'));

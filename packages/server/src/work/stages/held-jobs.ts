@@ -9,7 +9,6 @@ import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
-import { failedJobToForget } from '../../data/jobs/retry.js';
 import { isStorageUnavailable } from '../../data/s3/errors.js';
 import type { FromChild } from '../processes/messages.js';
 import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
@@ -219,10 +218,9 @@ export class HeldJobs {
     } else if (isTemporary) {
       await handBack(db, job.lease, after(currentTime(db), unavailablePauseMs));
     } else if (error instanceof JobFailure) {
-      await fail(db, job.lease, error, currentTime(db));
+      const forgotten = await fail(db, job.lease, error, currentTime(db));
       notify({ type: 'finished', jobId: job.id, status: 'FAILED' });
       log.info({ ...about, code: error.code, reason: error.message, detail: String(error.cause ?? '') }, 'job failed');
-      const forgotten = await failedJobToForget(db, job.account_id);
       if (forgotten !== undefined) {
         await withStageTimeout('removing an input', stageTimeoutMs, inputs.remove(forgotten));
       }
