@@ -1,9 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expressWebhookHandler, type WebhookEvent } from '@gen3d/sdk';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { discPng, outputMatching, result, testFolder } from './run.js';
+import { hasScript, onTerminal } from './pseudo-terminal.js';
+import { bin, discPng, outputMatching, result, testFolder } from './run.js';
 
 const { gen3d, path, serve, start } = testFolder();
 
@@ -87,6 +89,73 @@ test('after its last retry, an event is dropped and counted at the end', async (
   ).toContain('CANCELED');
 });
 
+test('events of several jobs are posted concurrently, and those of one job in order', async () => {
+  await writeFile(path('mug.png'), discPng());
+  const received: Array<{ job: string; progress: number }> = [];
+  const waiting: Array<() => void> = [];
+  let receivedBeforeSecondJob: number | undefined;
+  const url = await receiver(async (request, response) => {
+    const event: WebhookEvent = JSON.parse(await text(request));
+    if (event.event !== 'task.updated') return;
+    received.push({ job: event.task_id, progress: event.progress });
+    waiting.push(() => response.end());
+    // The first job's response is held back until the second job's first event arrives.
+    if (event.task_id === received[0]?.job && receivedBeforeSecondJob === undefined) return;
+    receivedBeforeSecondJob ??= received.length - 1;
+    for (const respond of waiting.splice(0)) respond();
+  });
+  const { child, ended } = await listen(url);
+  const output = outputMatching(child, /(CANCELED[\s\S]*){2}/);
+  const { stdout } = await gen3d(['create', 'cup.png', 'mug.png']);
+  for (const job of stdout.trim().split('\n')) await gen3d(['admin', 'job', 'cancel', job]);
+  await output;
+  child.kill('SIGINT');
+  await ended;
+  expect(receivedBeforeSecondJob).toBe(1);
+  for (const { job } of received) {
+    const progress = received.filter((event) => event.job === job).map((event) => event.progress);
+    expect(progress).toEqual(progress.toSorted((a, b) => a - b));
+  }
+});
+
+test.skipIf(!hasScript)('in a terminal, Enter sends failed events again, then the last event', async () => {
+  const received: WebhookEvent[] = [];
+  let status = 500;
+  const url = await receiver(async (request, response) => {
+    received.push(JSON.parse(await text(request)));
+    response.writeHead(status).end();
+  });
+  const command = [process.execPath, bin, 'webhook', 'listen', '--forward-to', url];
+  const child = start(onTerminal(command), {}, 'script');
+  const ended = result(child);
+  await outputMatching(child, /Press Enter to send failed events again/);
+  let output = '';
+  child.stdout.on('data', (chunk) => {
+    output += chunk;
+  });
+  await createAndCancel();
+  const events = () => new Set(received.map(({ event_id }) => event_id));
+  const givenUp = () => output.match(/no retries left/g)?.length;
+  await expect.poll(() => /CANCELED/.test(output) && givenUp() === events().size, { timeout: 20_000 }).toBe(true);
+
+  status = 204;
+  const failed = received.length;
+  const accepted = outputMatching(child, /CANCELED \d+ % .*204/);
+  child.stdin.write('\n');
+  await accepted;
+  const resent = received.slice(failed);
+  expect(resent.map(({ event_id }) => event_id)).toEqual([...events()]);
+
+  const again = outputMatching(child, /CANCELED \d+ % .*204/);
+  child.stdin.write('\n');
+  await again;
+  expect(received.at(-1)).toEqual(resent.at(-1));
+  expect(received).toHaveLength(failed + resent.length + 1);
+
+  child.stdin.write('\x03');
+  await ended;
+});
+
 test('the secret stays the same the next time', async () => {
   const url = await receiver((_, response) => response.end());
   const secrets = [];
@@ -104,7 +173,21 @@ test('without an endpoint, plain listen names --forward-to', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/--forward-to http:\/\/127\.0\.0\.1/) });
 });
 
-test('--forward-to rejects --port and invalid URLs', async () => {
+test('--forward-to rejects --port and URLs of other schemes', async () => {
   expect((await gen3d(['webhook', 'listen', '--forward-to', 'http://a/', '--port', '1'])).code).toBe(2);
-  expect((await gen3d(['webhook', 'listen', '--forward-to', 'http://:80'])).stderr).toMatch(/must be an http\(s\) URL/);
+  for (const url of ['http://:80', 'ftp://127.0.0.1/hook', 'nonsense', '']) {
+    const { code, stderr } = await gen3d(['webhook', 'listen', '--forward-to', url]);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/must be an http\(s\) URL such as/) });
+  }
+});
+
+test('an empty --secret is rejected', async () => {
+  const { code, stderr } = await gen3d(['webhook', 'listen', '--forward-to', 'http://127.0.0.1:1/', '--secret', '']);
+  expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/Check that its variable is set/) });
+});
+
+test('set names --forward-to for a URL of this machine', async () => {
+  const { code, stderr } = await gen3d(['webhook', 'set', 'http://127.0.0.1:9000/hook']);
+  const remedy = 'use `gen3d webhook listen --forward-to http://127.0.0.1:9000/hook`';
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(remedy) });
 });

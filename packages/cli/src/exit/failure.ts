@@ -93,12 +93,16 @@ function messageOf(error: Gen3dError): string {
     return `Job ${task_id} failed with ${cause.code}: ${cause.message}`;
   }
   if (error instanceof NotConfiguredError) {
-    return 'No webhook endpoint is configured. Set one with `gen3d webhook set URL`';
+    return `No webhook endpoint is configured. Set one with \`gen3d webhook set URL\`. ${withoutEndpoint()}`;
   }
   // With the request id, the operator can find the cause in the server's log.
   const hasId = error instanceof ServerError && error.requestId !== undefined;
   return hasId ? `${error.message} (request ${error.requestId})` : error.message;
 }
+
+/** How to receive events without a public https URL. */
+export const withoutEndpoint = (receiver = 'http://127.0.0.1:PORT/PATH'): string =>
+  `To receive events on your own machine, use \`gen3d webhook listen --forward-to ${receiver}\``;
 
 const usd = (amount: number) => `${amount.toFixed(2)} USD`;
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
 
 /** Prints a result to stdout, the only output there. */
@@ -14,6 +15,15 @@ export function isInteractive(): boolean {
   const { isTTY, columns } = process.stderr;
   // Some recorders and containers provide a terminal with zero columns, where redrawing does not work.
   return isTTY === true && columns > 0 && process.env.TERM !== 'dumb';
+}
+
+/** Whether stdin is a terminal that this process may read. The system stops a background process (`gen3d ... &`) that does. */
+export function canReadKeys(): boolean {
+  if (!process.stdin.isTTY) return false;
+  if (process.platform === 'win32') return true;
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(process.pid)], { encoding: 'utf8' });
+  // A + marks the processes in the foreground. `stdout` is null without `ps`.
+  return stdout?.includes('+') === true;
 }
 
 /** https://no-color.org: NO_COLOR with any value but an empty one disables colors. */

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   ConnectionError,
@@ -12,7 +13,7 @@ import {
 } from '@gen3d/sdk';
 import { exitCode, Failed, failureOf } from '../../exit/failure.js';
 import { count, duration } from '../../terminal/format.js';
-import { cross, paint, print, printJson, say, tick } from '../../terminal/terminal.js';
+import { canReadKeys, cross, paint, print, printJson, say, tick } from '../../terminal/terminal.js';
 import { describeEvent } from './describe-event.js';
 
 export interface ForwardOptions {
@@ -48,7 +49,10 @@ export async function forwardEvents(client: Gen3d, options: ForwardOptions, sign
   while (!signal.aborted) {
     try {
       const poll = await pollEvents(client, { listener, acknowledged }, signal);
-      forwarder ??= new Forwarder(options, poll, signal);
+      if (!forwarder) {
+        forwarder = new Forwarder(options, poll, signal);
+        resendOnEnter(forwarder);
+      }
       if (since !== undefined && since !== poll.listening_since) {
         say(`warning: Events before ${poll.listening_since} may be missing, because the server could not be reached`);
       }
@@ -70,6 +74,14 @@ export async function forwardEvents(client: Gen3d, options: ForwardOptions, sign
   if (undelivered > 0) say(`${count(undelivered, 'event')} not delivered`);
 }
 
+function resendOnEnter(forwarder: Forwarder): void {
+  if (!canReadKeys()) return;
+  say('Press Enter to send failed events again, or the last event if none has failed');
+  createInterface({ input: process.stdin }).on('line', () => forwarder.resend());
+  // Otherwise, waiting for keys would keep the process alive.
+  process.stdin.unref();
+}
+
 const isTemporary = (error: unknown) =>
   [ConnectionError, RateLimitError, ServerError].some((type) => error instanceof type);
 
@@ -88,16 +100,21 @@ async function pollEvents(
   }
 }
 
-/** Posts events in order, one at a time. Retries may arrive after later events, as with the server's deliveries. */
+/**
+ * Posts the events of each job in order, and those of several jobs concurrently. Retries may arrive after later events,
+ * as with the server's deliveries.
+ */
 class Forwarder {
-  /** The number of events that the receiver has not accepted, including those without retries left. */
-  undelivered = 0;
   readonly #url: string;
   readonly #secret: string;
   readonly #json: boolean;
   readonly #retryDelays: readonly number[];
   readonly #signal: AbortSignal;
-  #queue = Promise.resolve();
+  /** The end of the last delivery of each job that has any. */
+  readonly #queues = new Map<string, Promise<void>>();
+  /** The events that the receiver has not accepted, in order of arrival, with the timer of the next retry. */
+  readonly #undelivered = new Map<WebhookEvent, 'due' | NodeJS.Timeout | 'no retries left'>();
+  #lastEvent: WebhookEvent | undefined;
 
   constructor({ forwardTo, secret, json = false }: ForwardOptions, poll: PollResponse, signal: AbortSignal) {
     this.#url = forwardTo.href;
@@ -109,15 +126,38 @@ class Forwarder {
     say(`Signing secret: ${this.#secret}`);
   }
 
+  /** The number of events that the receiver has not accepted, including those without retries left. */
+  get undelivered(): number {
+    return this.#undelivered.size;
+  }
+
   add(event: WebhookEvent): void {
-    this.undelivered += 1;
-    this.#queue = this.#queue.then(() => this.#deliver(event, 1));
+    if (this.#json) printJson(event);
+    this.#lastEvent = event;
+    this.#enqueue(event, 1);
+  }
+
+  /** Sends all failed events again now, with a new series of retries. Without failed events, sends the last one again. */
+  resend(): void {
+    const events = [...this.#undelivered].filter(([, state]) => state !== 'due').map(([event]) => event);
+    if (this.#undelivered.size === 0 && this.#lastEvent) events.push(this.#lastEvent);
+    for (const event of events) this.#enqueue(event, 1);
+    if (!this.#lastEvent) say('No events yet. `gen3d create` causes some');
+  }
+
+  #enqueue(event: WebhookEvent, attempt: number): void {
+    const state = this.#undelivered.get(event);
+    if (typeof state === 'object') clearTimeout(state);
+    this.#undelivered.set(event, 'due');
+    const job = event.event === 'ping' ? '' : event.task_id;
+    const end = (this.#queues.get(job) ?? Promise.resolve()).then(() => this.#deliver(event, attempt));
+    this.#queues.set(job, end);
+    void end.then(() => this.#queues.get(job) === end && this.#queues.delete(job));
   }
 
   /** Never rejects. */
   async #deliver(event: WebhookEvent, attempt: number): Promise<void> {
     if (this.#signal.aborted) return;
-    if (this.#json && attempt === 1) printJson(event);
     const { accepted, description } = await this.#post(JSON.stringify(event));
     if (this.#signal.aborted) return;
     const delay = this.#retryDelays[attempt - 1];
@@ -125,13 +165,9 @@ class Forwarder {
     const next = pauseMs === undefined ? 'no retries left' : `retrying in ${duration(pauseMs)}`;
     const outcome = accepted ? `${tick()} ${description}` : `${cross()} ${description}, ${next}`;
     (this.#json ? say : print)(`${describeEvent(event)}  ${outcome}`);
-    if (accepted) this.undelivered -= 1;
-    else if (pauseMs !== undefined) void this.#retry(event, attempt + 1, pauseMs);
-  }
-
-  async #retry(event: WebhookEvent, attempt: number, pauseMs: number): Promise<void> {
-    await sleep(pauseMs, undefined, { signal: this.#signal }).catch(() => {});
-    await this.#deliver(event, attempt);
+    const retry = () => this.#enqueue(event, attempt + 1);
+    if (accepted) this.#undelivered.delete(event);
+    else this.#undelivered.set(event, pauseMs === undefined ? 'no retries left' : setTimeout(retry, pauseMs).unref());
   }
 
   /** Makes one attempt, as the server would: any 2xx within 10 seconds is success, and redirects are not followed. */

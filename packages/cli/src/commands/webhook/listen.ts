@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { NotConfiguredError, verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
+import { verifyWebhook, type WebhookEvent } from '@gen3d/sdk';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
-import { exitCode, explainPort, Failed } from '../../exit/failure.js';
+import { explainPort } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
 import { describeEvent } from './describe-event.js';
@@ -23,7 +23,8 @@ export function addListen(webhook: Command): void {
     .summary('receive events on this machine, or forward them to your receiver')
     .description(
       'With --forward-to, get the events of this account from the server, sign them with a secret that is printed, and post\n' +
-        'them to your receiver, until Ctrl-C. This needs neither a webhook endpoint nor a tunnel.\n' +
+        'them to your receiver, until Ctrl-C. This needs neither a webhook endpoint nor a tunnel. In a terminal, press Enter\n' +
+        'to send failed events again, or the last event if none has failed.\n' +
         'Without it, receive the deliveries to the webhook endpoint, verify their signatures and print them. The server\n' +
         'delivers only to https URLs: run a tunnel to --port, and pass its URL to `gen3d webhook set`.',
     )
@@ -37,6 +38,7 @@ export function addListen(webhook: Command): void {
     .option(
       '--secret <secret>',
       "the signing secret; default: GEN3D_WEBHOOK_SECRET, otherwise a permanent secret of this account (with --forward-to) or the endpoint's current secret",
+      notEmpty,
     )
     .option('--json', 'print each event as received, one per line')
     .action((_: unknown, command: Command) => listen(command.optsWithGlobals()));
@@ -48,9 +50,14 @@ function port(text: string): number {
   throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
 }
 
+function notEmpty(text: string): string {
+  if (text !== '') return text;
+  throw new InvalidArgumentError('It is empty. Check that its variable is set, or omit --secret.');
+}
+
 function receiverUrl(text: string): URL {
-  const url = /^https?:\/\//i.test(text) ? text : `http://${text}`;
-  if (URL.canParse(url)) return new URL(url);
+  const url = /^[^/]+:\d+(\/|$)/.test(text) ? `http://${text}` : text;
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return new URL(url);
   throw new InvalidArgumentError('It must be an http(s) URL such as http://127.0.0.1:3000/hook.');
 }
 
@@ -59,7 +66,8 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
   if (forwardTo) {
     return withClient(options, (client, signal) => forwardEvents(client, { forwardTo, secret: given, json }, signal));
   }
-  const signingSecret = given ?? (await endpointSecret(options));
+  const signingSecret =
+    given ?? (await withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }))).secret;
   const server = createServer((request, response) => {
     receive(request, signingSecret).then(
       (event) => {
@@ -87,17 +95,6 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
     server.close();
     server.closeAllConnections();
   });
-}
-
-async function endpointSecret(options: ServerOptions): Promise<string> {
-  try {
-    return (await withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }))).secret;
-  } catch (error) {
-    if (!(error instanceof NotConfiguredError)) throw error;
-    const remedy =
-      'To receive events without one, use `gen3d webhook listen --forward-to http://127.0.0.1:PORT/PATH`. To set one, use `gen3d webhook set URL`';
-    throw new Failed(exitCode.failed, `No webhook endpoint is configured. ${remedy}`, { cause: error });
-  }
 }
 
 /** Events have a few kilobytes, but anyone can send requests through a tunnel. */

@@ -1,5 +1,7 @@
+import { InvalidRequestError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
+import { exitCode, Failed, withoutEndpoint } from '../../exit/failure.js';
 import { table } from '../../terminal/format.js';
 import { isInteractive, paint, print, printJson, say } from '../../terminal/terminal.js';
 import { addListen } from './listen.js';
@@ -34,7 +36,11 @@ export function addWebhook(program: Command): void {
 
 const set = (url: string, { json, ...options }: Options) =>
   withClient(options, async (client, signal) => {
-    const endpoint = await client.webhookEndpoint.set(url, { signal });
+    const endpoint = await client.webhookEndpoint.set(url, { signal }).catch((error: unknown) => {
+      if (!(error instanceof InvalidRequestError)) throw error;
+      const receiver = /^http:\/\//i.test(url) ? url : undefined;
+      throw new Failed(exitCode.failed, `${error.message}. ${withoutEndpoint(receiver)}`, { cause: error });
+    });
     if (json) return printJson(endpoint);
     print(describe(endpoint));
     if (endpoint.secret) hint('Verify deliveries with this secret. To show it again: gen3d webhook get');
