@@ -26,12 +26,15 @@ function servedUrl(href) {
 class Page extends Renderer {
   slugger = new GithubSlugger();
   contents = [];
+  section = '';
+  tableCount = 0;
 
   heading(token) {
     const text = this.parser.parseInline(token.tokens);
     const plain = this.parser.parseInline(token.tokens, this.parser.textRenderer);
     const id = this.slugger.slug(token.text);
     if (token.depth === 2) this.contents.push({ id, plain });
+    this.section = plain;
     return `<h${token.depth} id="${id}"><a href="#${id}">${text}</a></h${token.depth}>\n`;
   }
 
@@ -45,7 +48,9 @@ class Page extends Renderer {
 
   // Wide tables and code scroll; the tabindex lets the keyboard scroll them.
   table(token) {
-    return `<div class="wide" tabindex="0" role="region" aria-label="Table">${super.table(token)}</div>\n`;
+    // Regions need unique names.
+    const name = `Table ${++this.tableCount}: ${this.section.replaceAll('"', '&quot;')}`;
+    return `<div class="wide" tabindex="0" role="region" aria-label="${name}">${super.table(token)}</div>\n`;
   }
 
   code(token) {

@@ -1,16 +1,19 @@
 import { createRequire } from 'node:module';
+import type { Camera } from './base/camera.js';
 import { EngineError, MissingBundleError } from './base/errors.js';
+import type { RgbaImage } from './base/image.js';
 import { sharp } from './base/sharp.js';
 import type { Provider } from './device/adapter.js';
 import type { ChosenDevice } from './device/choose-device.js';
 import { type EngineDevice, type EngineOptions, findBundles, findMatteBundle, openDevice } from './engine-device.js';
 import type { DensityField } from './field/density-field.js';
 import { sampleGrid } from './field/sample-grid.js';
-import { writeGlb } from './gltf/write-glb.js';
+import { type PhotoView, writeGlb } from './gltf/write-glb.js';
 import { meshDefaults } from './mesh-defaults.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
+import type { Window } from './photo/resample.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { renderThumbnails } from './render/thumbnail.js';
 import { extractSurface } from './surface/extract-surface.js';
@@ -166,14 +169,18 @@ export class Engine {
       const mirrors = mirrorsOf(closed, elevationRadians);
       return bake(mesh, closed, normals, cutout, field.camera, { textureSize, decoderColors, mirrors });
     });
-    const model = pose(mesh, elevationRadians);
+    const { model, toModel } = pose(mesh, elevationRadians);
     const glb = await stage('write', async () => {
       const texture = sharp(baseColor.data, { raw: { width: textureSize, height: textureSize, channels: 4 } });
       const bytes = await texture.removeAlpha().jpeg({ quality: 90 }).toBuffer();
       return writeGlb(
         model,
         { bytes, mimeType: 'image/jpeg' },
-        { generator: `gen3d ${version}`, bundles: this.#reconstructor.credits },
+        {
+          generator: `gen3d ${version}`,
+          bundles: this.#reconstructor.credits,
+          photo: photoViewInModel(field.camera, toModel, cutout.window, decoded.image),
+        },
       );
     });
     const { jpeg, webp } = await stage('thumbnail', () => renderThumbnails(model, baseColor));
@@ -213,6 +220,21 @@ export class Engine {
     });
     return network.predict(image);
   }
+}
+
+function photoViewInModel(
+  { distance, halfTangent }: Camera,
+  toModel: (points: Float32Array) => Float32Array,
+  { left, top, side }: Window,
+  { width, height }: RgbaImage,
+): PhotoView {
+  const [x, y, z, ...target] = toModel(Float32Array.of(0, 0, distance, 0, 0, 0));
+  return {
+    cameraPosition: [x!, y!, z!],
+    cameraTarget: target,
+    fieldOfView: 2 * Math.atan(halfTangent),
+    frame: { left: left / width, top: top / height, width: side / width, height: side / height },
+  };
 }
 
 async function colorsOf(field: DensityField, positions: Float32Array): Promise<Float32Array | undefined> {

@@ -171,6 +171,30 @@ const yaw = (viewer: Locator) =>
     (element as unknown as { getCameraOrbit(): { theta: number } }).getCameraOrbit().theta.toFixed(2),
   );
 
+/** The photo on top of the model, and the model: intersection over union of their outlines. The photo is a cutout. */
+async function overlap(page: Page): Promise<number> {
+  return page.evaluate(`(async () => {
+    const viewer = document.querySelector('model-viewer');
+    const photo = document.querySelector('.on-top');
+    viewer.shadowIntensity = 0;
+    await viewer.updateComplete;
+    const model = new Image();
+    model.src = URL.createObjectURL(await viewer.toBlob());
+    await model.decode();
+    const [outer, inner] = [viewer, photo].map((element) => element.getBoundingClientRect());
+    const opaque = (image, left, top, width, height) => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: outer.width, height: outer.height });
+      const context = canvas.getContext('2d');
+      context.drawImage(image, left, top, width, height);
+      return context.getImageData(0, 0, canvas.width, canvas.height).data.filter((_, i) => i % 4 === 3).map((a) => a >= 128);
+    };
+    const a = opaque(model, 0, 0, outer.width, outer.height);
+    const b = opaque(photo, inner.left - outer.left, inner.top - outer.top, inner.width, inner.height);
+    const count = (isCounted) => a.filter((_, i) => isCounted(a[i], b[i])).length;
+    return count((x, y) => x && y) / count((x, y) => x || y);
+  })()`);
+}
+
 /** A screenshot, taken once two in a row are equal, so that nothing moves any more. */
 async function stillScreenshot(locator: Locator): Promise<Buffer> {
   for (let before = await locator.screenshot(); ; ) {
@@ -251,6 +275,8 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await comparison.selectOption('Photo on top');
     await page.getByLabel('Opacity of the photo').fill('0.2');
     expect(await compared.evaluate((image) => image.style.opacity)).toBe('0.2');
+    await stillScreenshot(model);
+    expect(await overlap(page)).toBeGreaterThan(0.95);
     await expectAccessible(page);
     await comparison.selectOption('Photo: off');
     await page.getByAltText('As uploaded').waitFor();

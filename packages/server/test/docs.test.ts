@@ -106,6 +106,19 @@ describe.skipIf(!chromiumPath)('in a browser', () => {
     await page.close();
   });
 
+  test('the landmarks of every page have different names', async () => {
+    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+    const page = await browser.newPage();
+    for (const path of pages) {
+      await page.goto(server.url + path);
+      await page.evaluate(axe);
+      const result = await page.evaluate<string[]>(`axe.run({ runOnly: ['landmark-unique'] })
+        .then(({ violations }) => violations.flatMap(({ nodes }) => nodes.map(({ target }) => target.join(' '))))`);
+      expect(result, path).toEqual([]);
+    }
+    await page.close();
+  });
+
   // All pages have one template, and these two have every kind of content.
   test.each([
     ['/docs/webhooks', 'light'],

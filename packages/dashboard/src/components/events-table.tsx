@@ -54,7 +54,8 @@ function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay 
             <>
               {' '}
               <a href={`/dashboard/jobs/${event.task_id}`}>
-                {statusLabels[event.status]} {event.progress} %
+                {statusLabels[event.status]}
+                {event.status !== 'FAILED' && event.status !== 'CANCELED' && ` ${event.progress} %`}
               </a>
             </>
           )}

@@ -1,7 +1,7 @@
 import type { ModelViewerElement } from '@google/model-viewer';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ModelFigures } from './model-viewer.js';
+import type { ModelFigures, PhotoView, photoPlacement } from './model-viewer.js';
 
 declare module 'preact' {
   namespace JSX {
@@ -32,14 +32,20 @@ type Viewer = typeof import('./model-viewer.js');
 /** The view of the thumbnail, yaw 0.56 and pitch 0.3 (packages/engine/src/render/thumbnail.ts), as angles of a sphere. */
 const threeQuarterOrbit = '0.56rad 1.271rad auto';
 /** Approximately the view of the photo. */
-const photoOrbit = '0rad 1.4rad auto';
+const frontOrbit = '0rad 1.4rad auto';
 
 const backgrounds = { auto: 'Background: auto', white: 'White', gray: 'Gray', black: 'Black' };
 const comparisons = { none: 'Photo: off', beside: 'Photo beside', above: 'Photo on top' };
+type Comparison = keyof typeof comparisons;
+/** For models of earlier versions, which do not tell where the photo's camera was. */
+const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
 /** Puts the whole model into view again. */
 function resetView(viewer: ModelViewerElement, orbit: string): void {
   viewer.resetTurntableRotation();
+  viewer.minCameraOrbit = 'auto';
+  viewer.maxCameraOrbit = 'auto';
+  viewer.maxFieldOfView = 'auto';
   viewer.cameraTarget = 'auto auto auto';
   viewer.fieldOfView = 'auto';
   viewer.cameraOrbit = orbit;
@@ -47,7 +53,7 @@ function resetView(viewer: ModelViewerElement, orbit: string): void {
 
 function Choice<T extends string>(props: {
   name: string;
-  options: Record<T, string>;
+  options: Record<string, string>;
   value: T;
   onChange: (value: T) => void;
 }) {
@@ -58,7 +64,7 @@ function Choice<T extends string>(props: {
       value={props.value}
       onChange={(event) => props.onChange(event.currentTarget.value as T)}
     >
-      {Object.entries<string>(props.options).map(([value, text]) => (
+      {Object.entries(props.options).map(([value, text]) => (
         <option key={value} value={value}>
           {text}
         </option>
@@ -103,11 +109,13 @@ export function ModelView(props: {
   const [state, setState] = useState<'loading' | 'loaded' | 'failed'>('loading');
   const [surface, setSurface] = useState<'texture' | 'clay' | 'wireframe'>('texture');
   const [background, setBackground] = useState<keyof typeof backgrounds>('auto');
-  const [chosenComparison, setComparison] = useState<keyof typeof comparisons>('none');
+  const [chosenComparison, setComparison] = useState<Comparison>('none');
   const [opacity, setOpacity] = useState(0.5);
   const [isRotating, setIsRotating] = useState(() => !matchMedia('(prefers-reduced-motion: reduce)').matches);
   const isFullScreen = useFullScreen(frame);
   const comparison = photo === undefined ? 'none' : chosenComparison;
+  const [photoView, setPhotoView] = useState<PhotoView>();
+  const [placement, setPlacement] = useState<ReturnType<typeof photoPlacement>>();
 
   useEffect(() => {
     const { current } = element;
@@ -127,7 +135,9 @@ export function ModelView(props: {
     };
   }, []);
   useEffect(() => {
-    if (viewer && element.current && state === 'loaded') onMeasured(viewer.measure(element.current));
+    if (!viewer || !element.current || state !== 'loaded') return;
+    onMeasured(viewer.measure(element.current));
+    setPhotoView(viewer.photoViewOf(element.current));
   }, [viewer, state, onMeasured]);
   useEffect(() => {
     if (viewer && element.current && state === 'loaded' && surface !== 'texture') {
@@ -135,15 +145,35 @@ export function ModelView(props: {
     }
   }, [viewer, state, surface]);
 
-  const compare = (value: keyof typeof comparisons) => {
+  const compare = (value: Comparison) => {
     setComparison(value);
-    if (value === 'none') return;
-    setIsRotating(false);
-    if (element.current) resetView(element.current, photoOrbit);
+    if (value !== 'none') setIsRotating(false);
+    else if (element.current) resetView(element.current, threeQuarterOrbit);
   };
   const reset = () => {
-    if (element.current) resetView(element.current, comparison === 'none' ? threeQuarterOrbit : photoOrbit);
+    if (!viewer || !element.current) return;
+    if (comparison === 'none') resetView(element.current, threeQuarterOrbit);
+    else if (photoView) viewer.lookFromPhoto(element.current, photoView);
+    else resetView(element.current, frontOrbit);
   };
+  const latestReset = useRef(reset);
+  latestReset.current = reset;
+  useEffect(() => {
+    const { current } = element;
+    if (!current || comparison === 'none') return;
+    // A frame later, because model-viewer adapts its angle of view to the new size first.
+    const observer = new ResizeObserver(() => requestAnimationFrame(() => latestReset.current()));
+    observer.observe(current);
+    return () => observer.disconnect();
+  }, [comparison]);
+  useEffect(() => {
+    const { current } = element;
+    if (!viewer || !current || !photoView || comparison !== 'above') return;
+    const place = () => setPlacement(viewer.photoPlacement(current, photoView));
+    place();
+    current.addEventListener('camera-change', place);
+    return () => current.removeEventListener('camera-change', place);
+  }, [viewer, photoView, comparison]);
   const toggleFullScreen = () => {
     if (isFullScreen) void document.exitFullscreen();
     else void frame.current?.requestFullscreen();
@@ -176,8 +206,8 @@ export function ModelView(props: {
               View in your room
             </button>
           </model-viewer>
-          {comparison === 'above' && (
-            <img class="compared on-top" src={photo} alt="Compared with the model" style={{ opacity }} />
+          {comparison === 'above' && placement && (
+            <img class="on-top" src={photo} alt="Compared with the model" style={{ opacity, ...placement }} />
           )}
           {state === 'failed' && (
             <p role="alert" class="error">
@@ -196,7 +226,14 @@ export function ModelView(props: {
             onChange={(isOn) => setSurface(isOn ? 'wireframe' : 'texture')}
           />
           <Choice name="Background" options={backgrounds} value={background} onChange={setBackground} />
-          {photo !== undefined && <Choice name="Photo" options={comparisons} value={comparison} onChange={compare} />}
+          {photo !== undefined && (
+            <Choice
+              name="Photo"
+              options={photoView ? comparisons : roughComparisons}
+              value={comparison}
+              onChange={compare}
+            />
+          )}
           {comparison === 'above' && (
             <input
               type="range"

@@ -20,10 +20,23 @@ export interface BundleCredit {
 }
 
 /** The metadata of the file. Its origin and terms are inside, because GLBs are passed on without accompanying files. */
+/** How the photo shows the model, to lay one over the other. Model space is that of the GLB. */
+export interface PhotoView {
+  /** Position of the photo's camera in model space. It is upright. */
+  readonly cameraPosition: readonly number[];
+  /** A point on the axis of the camera, in model space. It is in the middle of the frame. */
+  readonly cameraTarget: readonly number[];
+  /** Angle of view of the frame, which is a square, in radians. */
+  readonly fieldOfView: number;
+  /** The frame within the photo: shares of the photo's width and height, from its top left corner. */
+  readonly frame: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
+}
+
 export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 0.1.0`. */
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
+  readonly photo?: PhotoView;
   /** The owner of the model, if known. */
   readonly copyright?: string;
 }
@@ -59,7 +72,7 @@ export async function writeGlb(mesh: TexturedMesh, texture: GlbTexture, metadata
   Object.assign(document.getRoot().getAsset(), {
     generator: metadata.generator,
     ...(metadata.copyright && { copyright: metadata.copyright }),
-    extras: { bundles: metadata.bundles },
+    extras: { bundles: metadata.bundles, ...(metadata.photo && { photo: metadata.photo }) },
   });
   const baseColor = document.createTexture('baseColor').setImage(texture.bytes).setMimeType(texture.mimeType);
   if (texture.mimeType === 'image/webp') document.createExtension(EXTTextureWebP).setRequired(true);

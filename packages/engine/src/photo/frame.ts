@@ -11,6 +11,11 @@ export interface FrameOptions {
   readonly maxSize: number;
 }
 
+export interface FramedCutout extends Cutout {
+  /** The frame in the photo's pixels. It may extend beyond the photo. */
+  readonly window: Window;
+}
+
 /** Fewer pixels give a silhouette with visible steps. Scaling up here is smoother than at any later stage. */
 const minSize = 512;
 
@@ -22,7 +27,7 @@ const boxThreshold = 100;
  *
  * @throws {EngineError} no_foreground if no pixel of the matte is above 100
  */
-export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize }: FrameOptions): Cutout {
+export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize }: FrameOptions): FramedCutout {
   const window = windowAround(matte, foregroundRatio);
   const size = Math.min(maxSize, Math.max(minSize, Math.ceil(window.side)));
   const used = crop(image, matte, window);
@@ -38,7 +43,7 @@ export function frame(image: RgbaImage, matte: Matte, { foregroundRatio, maxSize
     data[4 * i + 2] = colors[3 * i + 2]! + 0.5;
     data[4 * i + 3] = 255 * alpha[i]! + 0.5;
   }
-  return { image: { width: size, height: size, data } };
+  return { image: { width: size, height: size, data }, window };
 }
 
 /**

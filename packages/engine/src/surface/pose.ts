@@ -1,12 +1,18 @@
 import type { TexturedMesh } from '../base/mesh.js';
 
+export interface Posed<M> {
+  readonly model: M;
+  /** Where points of the camera's frame, [3·N], are in the model's. */
+  readonly toModel: (points: Float32Array) => Float32Array;
+}
+
 /**
  * Rotates a model from the photo camera's frame into glTF's: Y up, the visible side towards +Z, standing on y = 0 and
  * centered in x and z. The longest side becomes one meter, since a photo does not tell the size.
  *
  * @param elevationRadians the angle at which the camera looked down on the object
  */
-export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number): M {
+export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number): Posed<M> {
   const positions = tilt(mesh.positions, elevationRadians);
   const min = [Infinity, Infinity, Infinity];
   const max = [-Infinity, -Infinity, -Infinity];
@@ -16,8 +22,11 @@ export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number):
   });
   const maxSide = Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!);
   const origin = [(min[0]! + max[0]!) / 2, min[1]!, (min[2]! + max[2]!) / 2];
-  for (let i = 0; i < positions.length; i++) positions[i] = (positions[i]! - origin[i % 3]!) / maxSide;
-  return { ...mesh, positions, normals: tilt(mesh.normals, elevationRadians) };
+  const moveAndScale = (points: Float32Array) => points.map((value, i) => (value - origin[i % 3]!) / maxSide);
+  return {
+    model: { ...mesh, positions: moveAndScale(positions), normals: tilt(mesh.normals, elevationRadians) },
+    toModel: (points) => moveAndScale(tilt(points, elevationRadians)),
+  };
 }
 
 /** Rotates about X by minus the elevation: in the view of a camera that looks down, the top leans towards it. */

@@ -133,7 +133,8 @@ describe('upright', () => {
   test('poses a model on y = 0, centered in x and z, one meter long, with upright legs', () => {
     const elevation = (20 * Math.PI) / 180;
     const mesh = stoolSeenFrom(elevation);
-    const { positions } = pose({ ...mesh, normals: vertexNormals(mesh), uvs: new Float32Array() }, elevation);
+    const { model } = pose({ ...mesh, normals: vertexNormals(mesh), uvs: new Float32Array() }, elevation);
+    const { positions } = model;
     const along = (axis: number) => positions.filter((_, i) => i % 3 === axis).sort();
     const [x, y, z] = [along(0), along(1), along(2)];
     expect(y[0]).toBeCloseTo(0);

@@ -69,6 +69,14 @@ test('a job that is slower than the earlier ones stays at 90 % and then ends', (
   expect(vi.getTimerCount()).toBe(0);
 });
 
+test('a job whose first step is slower than in the earlier jobs stays below the progress of its second', () => {
+  run(2_000, 2_000);
+  run(8_000, 2_000);
+  const inFirstStep = seen.filter(({ at }) => at < 8_000).map(({ progress }) => progress);
+  expect(inFirstStep).toEqual([40, 50, 60]);
+  expect(seen.at(-1)).toEqual({ at: 10_000, progress: 90 });
+});
+
 test('the times are those of the last 15 jobs', () => {
   for (let job = 1; job <= 17; job++) run(0, job * 1_000);
   expect(times.after(0)).toEqual(Array.from({ length: 15 }, (_, index) => (index + 3) * 1_000));

@@ -18,6 +18,14 @@ export class RemainingTimes {
     return this.#samples.get(fraction) ?? [];
   }
 
+  /** The share of a job's time, 0..1, after which the last jobs reached the step that follows `fraction`. */
+  shareAtStepAfter(fraction: number): number {
+    const next = [...this.#samples.keys()].filter((step) => step > fraction).sort((a, b) => a - b)[0];
+    const totalMs = quantile(this.after(0), 0.5);
+    if (next === undefined || !totalMs) return 1;
+    return 1 - quantile(this.after(next), 0.5)! / totalMs;
+  }
+
   /** Adds a job that reached each fraction at the given time. */
   record(passedAt: ReadonlyMap<number, number>, endedAt: number): void {
     for (const [fraction, at] of passedAt) {
@@ -34,8 +42,8 @@ export interface JobPaceOptions {
 }
 
 /**
- * The progress of an inference. It rises evenly until the expected end. Without earlier jobs, it rises after each step
- * of the engine.
+ * The progress of an inference. It rises evenly until the expected end, but not past the end of the current step: two
+ * jobs at once take longer than the earlier ones did alone. Without earlier jobs, it rises after each step of the engine.
  */
 export class JobPace {
   readonly #times: RemainingTimes;
@@ -43,6 +51,8 @@ export class JobPace {
   readonly #passedAt = new Map<number, number>();
   readonly #startedAt = performance.now();
   #endsAt = 0;
+  /** Share of the job's time at which the current step usually ends. */
+  #stepEnd = 1;
   #reached: number = progress.inferring;
   #timer: NodeJS.Timeout | undefined;
 
@@ -61,6 +71,7 @@ export class JobPace {
     if (expectedMs === undefined || fraction === 1) this.#reach(fraction);
     if (expectedMs === undefined) return;
     this.#endsAt = now + expectedMs;
+    this.#stepEnd = this.#times.shareAtStepAfter(fraction);
     this.#options.onEstimate(remainingMs);
     this.#follow();
   }
@@ -79,9 +90,10 @@ export class JobPace {
     clearTimeout(this.#timer);
     const totalMs = this.#endsAt - this.#startedAt;
     const elapsedMs = performance.now() - this.#startedAt;
-    this.#reach(elapsedMs / totalMs);
+    this.#reach(Math.min(elapsedMs / totalMs, this.#stepEnd));
     if (this.#reached >= progress.inferred) return;
     const nextShare = (this.#reached + progressStep - progress.inferring) / progressSpan;
+    if (nextShare > this.#stepEnd) return;
     this.#timer = setTimeout(() => this.#follow(), nextShare * totalMs - elapsedMs);
   }
 
