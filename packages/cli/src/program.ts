@@ -22,6 +22,7 @@ import { addWebhook } from './commands/webhook/webhook.js';
 import { addWorker } from './commands/worker.js';
 import { addServerOptions } from './server-options.js';
 import { helpConfiguration } from './terminal/help.js';
+import { similarName } from './terminal/similar-name.js';
 
 const data = ['dataDir', 'database'] as const;
 const bundles = ['dataDir', 'bundle', 'matte', 'device'] as const;
@@ -52,6 +53,16 @@ const withFileHint = (text: string) =>
     return `${message}. If it is a file, prefix its name with ./, as in ./-photo.png`;
   });
 
+/** Refuses `gen3d UNKNOWN --help` and `gen3d help UNKNOWN`, for which commander shows the help of gen3d. */
+function requireKnownCommand(command: Command): string {
+  const [word] = command.args.filter((argument) => argument !== 'help');
+  if (command.commands.length === 0 || word === undefined || word.startsWith('-')) return '';
+  const names = command.commands.map((subcommand) => subcommand.name());
+  if (names.includes(word)) return '';
+  const similar = similarName(word, names);
+  return command.error(`error: unknown command '${word}'${similar ? `\n(Did you mean ${similar}?)` : ''}`);
+}
+
 /** The command line. Throws errors, which `main` converts to exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
@@ -61,6 +72,7 @@ export function program(): Command {
     .option('--api-key <key>', 'API key for the server (GEN3D_API_KEY)')
     .configureHelp(helpConfiguration)
     .showHelpAfterError('For help, run `gen3d --help` or `gen3d COMMAND --help`.')
+    .addHelpText('beforeAll', ({ command }) => requireKnownCommand(command))
     .configureOutput({ outputError: (text, write) => write(withFileHint(text)) })
     .exitOverride();
 

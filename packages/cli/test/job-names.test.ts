@@ -65,14 +65,29 @@ test('a prefix of several ids exits with 2 and lists them, and a prefix of none 
   expect(await json('get', ids[0]!)).toMatchObject({ status: 'PENDING' });
 });
 
+test('list takes a status in lower case', async () => {
+  const [id = ''] = await create('pot.png');
+  await gen3d(['cancel', id]);
+  const { jobs } = await json('list', '--status', 'canceled');
+  expect(jobs).toContainEqual(expect.objectContaining({ task_id: id, status: 'CANCELED' }));
+});
+
 test('cancel ends waiting jobs, and retry creates a job with the same photo and name', async () => {
   const ids = await create('cup.png', 'hat.png');
   const canceled = await gen3d(['cancel', ...ids]);
   expect(canceled).toEqual({ code: 0, stdout: '', stderr: 'Canceled cup.png\nCanceled hat.png\n' });
   const again = await gen3d(['cancel', ids[0]!]);
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('cannot be canceled') });
+  expect(again.stderr).toContain(`error: cup.png (${ids[0]}): The job`);
+  const [waitingId = ''] = await create('jar.png');
+  const several = await gen3d(['cancel', ids[0]!, waitingId]);
+  expect(several).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `✖ cup.png (${ids[0]}): The job is in inference or finished, and cannot be canceled\nCanceled jar.png\n`,
+  });
 
-  const { code, stdout, stderr } = await gen3d(['retry', ids[1]!]);
+  const { code, stdout, stderr } = await gen3d(['retry', ids[1]!, ids[1]!.toLowerCase()]);
   expect(stderr).toMatch(/^Trying hat\.png again\. To wait for the model: gen3d get \S+ --wait\n$/);
   expect(code).toBe(0);
   expect(await json('get', stdout.trim())).toMatchObject({ label: 'hat.png', status: 'PENDING' });
@@ -81,6 +96,10 @@ test('cancel ends waiting jobs, and retry creates a job with the same photo and 
 });
 
 const job = (label: string | null) => ({ label, task_id: 'ID' });
+
+test('the thumbnail of a job has another name than its photo', () => {
+  expect(fileNameOf(job('teapot.jpg'), '-thumbnail.jpg')).toBe('teapot-thumbnail.jpg');
+});
 
 test.each([
   ['teapot.jpg', 'teapot.glb'],
@@ -96,5 +115,5 @@ test.each([
   [null, 'ID.glb'],
   ['茶'.repeat(100), `${'茶'.repeat(66)}.glb`],
 ])('the model of a job with the label %j is written to %s', (label, name) => {
-  expect(fileNameOf(job(label), 'glb')).toBe(name);
+  expect(fileNameOf(job(label), '.glb')).toBe(name);
 });

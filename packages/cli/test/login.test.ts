@@ -1,24 +1,41 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
 import { bin, outputMatching, result, testFolder } from './run.js';
 
 const { gen3d, path, serve, start } = testFolder();
+let server: Awaited<ReturnType<typeof serve>>;
 let url: string;
 beforeAll(async () => {
-  ({ url } = await serve('--workers', '0'));
+  server = await serve('--workers', '0');
+  url = server.url;
 });
 
 describe('after the key was lost', () => {
   test.skipIf(!hasScript)("on the server's machine, login creates a key when the user presses Enter", async () => {
     await gen3d(['logout']);
-    const before = await gen3d(['list', '--base-url', url]);
-    expect(before).toMatchObject({ code: 4, stderr: expect.stringMatching(/`gen3d login` .* creates a new one/) });
+    const before = await gen3d(['list']);
+    expect(before).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining(`No API key for ${url}. \`gen3d login\` asks`),
+    });
 
-    const login = start(onTerminal([process.execPath, bin, 'login']), { GEN3D_BASE_URL: url }, 'script');
+    const login = start(onTerminal([process.execPath, bin, 'login']), {}, 'script');
     const ended = result(login);
     await outputMatching(login, /press Enter to create a new one/);
     login.stdin.write('\r');
     expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Logged in to') });
+    expect(await gen3d(['list'])).toMatchObject({ code: 0 });
+  });
+
+  test('login --new-key finds the server by its data directory, even if another server is the default', async () => {
+    await gen3d(['logout']);
+    const profile = JSON.parse(await readFile(path('config', 'profile.json'), 'utf8'));
+    await writeFile(path('config', 'profile.json'), JSON.stringify({ ...profile, current: 'http://127.0.0.1:1' }));
+    expect(await gen3d(['login', '--new-key'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`Logged in to ${url}.`),
+    });
     expect(await gen3d(['list'])).toMatchObject({ code: 0 });
   });
 
@@ -45,4 +62,13 @@ describe('after the key was lost', () => {
 test('login reports an unreachable server before it asks for a key', async () => {
   const { code, stderr } = await gen3d(['login', '--base-url', 'http://127.0.0.1:1']);
   expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringMatching(/^error: Cannot reach http/) });
+});
+
+test('after the profile was lost, a restarted server is the default', async () => {
+  server.child.kill('SIGTERM');
+  await server.ended;
+  await rm(path('config', 'profile.json'), { force: true });
+  const restarted = await serve('--workers', '0');
+  const { code, stderr } = await gen3d(['list']);
+  expect({ code, stderr }).toEqual({ code: 4, stderr: expect.stringContaining(`No API key for ${restarted.url}.`) });
 });

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { discPng, testFolder } from './run.js';
+import { bin, discPng, testFolder } from './run.js';
 
 // End to end: command line, SDK, HTTP, SQLite, runner and engine. `inflate` and transparent photos keep it fast.
-const { gen3d, path, serve } = testFolder();
+const { gen3d, path, run, serve } = testFolder();
 
 beforeAll(async () => {
   await mkdir(path('photos'));
@@ -131,6 +131,17 @@ test('get --wait resumes waiting, and download gets the model and the thumbnail 
   });
   expect(await isGlb('resumed.glb')).toBe(true);
   expect(await gen3d(['download', id])).toMatchObject({ code: 0, stdout: 'red cup.glb\n' });
-  expect(await gen3d(['download', id, '--thumbnail'])).toMatchObject({ code: 0, stdout: 'red cup.jpg\n' });
-  expect((await readFile(path('red cup.jpg'))).subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
+  expect(await gen3d(['download', id, '--thumbnail'])).toMatchObject({ code: 0, stdout: 'red cup-thumbnail.jpg\n' });
+  const thumbnail = await readFile(path('red cup-thumbnail.jpg'));
+  expect(thumbnail.subarray(0, 3)).toEqual(Buffer.from([0xff, 0xd8, 0xff]));
+  const piped = await run('sh', [
+    '-c',
+    '"$0" "$1" download "$2" --thumbnail -o - > piped.jpg',
+    process.execPath,
+    bin,
+    id,
+  ]);
+  expect({ ...piped, content: await readFile(path('piped.jpg')) }).toMatchObject({ code: 0, content: thumbnail });
+  const wrong = await gen3d(['download', id, '--thumbnail', '-o', 'thumbnail.glb']);
+  expect(wrong).toMatchObject({ code: 2, stderr: 'error: Cannot write thumbnail.glb. Use the extension .jpg\n' });
 });

@@ -295,13 +295,14 @@ describe('accounts', () => {
     });
   });
 
-  test('admin reports that it creates a data directory', async () => {
-    const args = ['admin', '--data-dir', path('typo'), 'account', 'list'];
-    expect(await gen3d(args)).toMatchObject({
-      code: 0,
-      stdout: '',
-      stderr: expect.stringMatching(/Creating the data directory .*typo\./),
-    });
+  test('only account create creates a data directory, and reports it', async () => {
+    const data = ['--data-dir', path('typo')];
+    const { code, stderr } = await gen3d(['admin', ...data, 'account', 'list']);
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/No installation found in .*typo\./) });
+    expect(existsSync(path('typo'))).toBe(false);
+    const args = ['admin', ...data, 'account', 'create', 'ann'];
+    const created = await gen3d(args);
+    expect(created).toMatchObject({ code: 0, stderr: expect.stringMatching(/Creating the data directory .*typo\./) });
     expect((await gen3d(args)).stderr).not.toContain('Creating');
   });
 

@@ -26,7 +26,8 @@ describe('without a server', () => {
   ])('%s', async (_, env) => {
     const { code, stdout, stderr } = await gen3d(['create', 'cup.png', '--wait'], { env });
     expect(stderr).toContain(
-      'error: Cannot reach http://127.0.0.1:1. If the server is not running, start it with `gen3d serve`\n',
+      'error: Cannot reach http://127.0.0.1:1. If the server is not running, start it with `gen3d serve`. ' +
+        'If it has another address, set --base-url or GEN3D_BASE_URL\n',
     );
     expect(stdout).toBe('');
     expect(code).toBe(3);
@@ -41,17 +42,42 @@ describe('without a server', () => {
 });
 
 describe('invalid input exits with 2 and a message, without a request:', () => {
-  beforeAll(() => writeFile(path('bowl.glb'), 'precious'));
+  beforeAll(async () => {
+    await writeFile(path('bowl.glb'), 'precious');
+    await writeFile(path('mug'), discPng());
+    await writeFile(path('folder.png'), discPng());
+    await writeFile(path('bowl.obj'), 'v 0 0 0');
+    await mkdir(path('folder.glb'));
+  });
+  afterAll(() => expect(existsSync(path('typo'))).toBe(false));
 
   test.each<[string, string[], RegExp]>([
     ['a missing photo', ['create', 'cupp.png'], /cupp\.png does not exist/],
     ['one missing photo of several', ['create', 'cup.png', 'cupp.png'], /cupp\.png does not exist/],
     ['a folder', ['create', '.'], /is not a file/],
-    ['a file that is not an image', ['create', 'notes.txt'], /notes\.txt is not a recognized image/],
+    [
+      'a file that is not an image',
+      ['create', 'notes.txt'],
+      /notes\.txt is not a recognized image\. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF/,
+    ],
     ['an existing model', ['create', 'bowl.png', '--wait'], /bowl\.glb already exists.*--force/],
     ['-o without --wait', ['create', 'cup.png', '-o', 'x.glb'], /-o and --force require --wait/],
-    ['a missing output folder', ['create', 'cup.png', '--wait', '-o', 'no/x.glb'], /Cannot write to no/],
-    ['two photos for one model', ['create', 'cup.png', './cup.png', '--wait'], /would both be written to cup\.glb/],
+    [
+      'a missing output folder',
+      ['create', 'cup.png', '--wait', '-o', 'no/x.glb'],
+      /The folder no does not exist\. Create it first, or choose/,
+    ],
+    [
+      'two photos for one model',
+      ['create', 'cup.png', './cup.png', '--wait'],
+      /^error: cup\.png and \.\/cup\.png would both be written to cup\.glb/,
+    ],
+    [
+      'a model in place of its photo',
+      ['create', 'mug', '--wait', '--force', '-o', 'mug'],
+      /mug is the input itself\. Choose another path/,
+    ],
+    ['a model in place of a folder', ['create', 'folder.png', '--wait', '--force'], /folder\.glb is a folder/],
     ['one file for two models', ['create', 'cup.png', 'bowl.png', '--wait', '-o', 'notes.txt'], /notes\.txt is a file/],
     [
       'a file name instead of a folder for two models',
@@ -69,14 +95,55 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       ['create', 'cup.png', '--wait', '-o', '-', '--json'],
       /cannot be combined with --json/,
     ],
-    ['a conversion to no format', ['convert', 'bowl.glb', 'cup'], /Cannot convert to cup\. Use a name that ends in/],
-    ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb cannot be read/],
-    ['a conversion of a file that is not a GLB', ['convert', 'bowl.glb', 'cup.stl'], /cannot be read as a GLB/],
+    ['a conversion to no format', ['convert', 'bowl.glb', 'cup'], /Cannot write cup\. Use the extension \.obj, \.stl/],
+    [
+      'a conversion to another format',
+      ['convert', 'bowl.glb', 'cup.fbx'],
+      /Use the extension \.obj, \.stl, \.usdz or \.ply\n/,
+    ],
+    [
+      'a conversion to a missing folder',
+      ['convert', 'bowl.glb', 'no/cup.stl'],
+      /^error: The folder no does not exist\. Create it first, or choose another path\n/,
+    ],
+    ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb does not exist/],
+    [
+      'a conversion of a file that is not a GLB',
+      ['convert', 'bowl.glb', 'cup.stl'],
+      /^error: Cannot convert bowl\.glb to cup\.stl\. The file is not a GLB\n/,
+    ],
+    [
+      'a conversion of a photo',
+      ['convert', 'cup.png', 'cup.stl'],
+      /^error: Cannot convert cup\.png to cup\.stl\. The file is a PNG, not a GLB\n/,
+    ],
+    ['a conversion onto its source', ['convert', 'bowl.obj', 'bowl.obj', '--force'], /bowl\.obj is the input itself/],
     ['stdin twice', ['create', '-', '-'], /only once/],
     ['an unknown status', ['list', '--status', 'DONE'], /Allowed choices are PENDING/],
     ['a page of 101', ['list', '--limit', '101'], /from 1 to 100/],
     ['a base URL without http', ['list', '--base-url', 'gpu-box:8787'], /is not a server URL/],
     ['a command with a typo', ['craete', 'cup.png'], /Did you mean create\?/],
+    ['the help of an unknown command', ['hide', '--help'], /^error: unknown command 'hide'\n/],
+    [
+      'the help of a subcommand with a typo',
+      ['models', 'help', 'pul'],
+      /unknown command 'pul'\n\(Did you mean pull\?\)/,
+    ],
+    [
+      'a self-test of a bundle before its download',
+      ['models', 'verify', 'triposg', '--self-test', '--device', 'cpu'],
+      /^error: The bundle triposg is not installed\. First download TripoSG with `gen3d models pull triposg` \([\d.]+ GB\)\. Then this command runs these checks:\n {2}- all outputs on cpu are finite and not all zero\n {2}- a GPU gives the results of the CPU: not run, the chosen device is the CPU\n.*\n {2}- a photo of a ball/,
+    ],
+    [
+      'a bundle before its download',
+      ['models', 'use', 'triposr'],
+      /First download TripoSR with `gen3d models pull triposr`/,
+    ],
+    [
+      'a new key in a folder without data',
+      ['login', '--new-key', '--data-dir', 'typo'],
+      /^error: No installation found in .*typo\. Start one with `gen3d serve`/,
+    ],
     ['an option with a typo', ['create', '--wiat', 'cup.png'], /Did you mean --wait\?/],
     [
       'a bundle with a typo',

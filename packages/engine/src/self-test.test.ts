@@ -21,7 +21,7 @@ test('a flow model with random weights runs, and fails the checks that need trai
   for (const { name, skipped, run } of tests) results.push([name, skipped ? undefined : (await run()).passed]);
   expect(results).toEqual([
     ['all outputs on cpu are finite and not all zero', true],
-    ['cpu matches the CPU', undefined],
+    ['a GPU gives the results of the CPU', undefined],
     ['the first step moves away from the noise', false],
     ['a photo of a ball becomes one solid inside the box', false],
   ]);

@@ -33,9 +33,9 @@ export async function selfTests(bundle: Bundle, device: Device): Promise<{ provi
   const tests: SelfTest[] = [
     { name: `all outputs on ${provider} are finite and not all zero`, run: () => finiteOutputs(bundle, compute) },
     {
-      name: `${provider} matches the CPU`,
+      name: `${onCpu ? 'a GPU' : provider} gives the results of the CPU`,
       run: () => sameAsCpu(bundle, compute),
-      ...(onCpu && { skipped: 'no other device was found' }),
+      ...(onCpu && { skipped: device === 'cpu' ? 'the chosen device is the CPU' : 'no usable GPU was found' }),
     },
   ];
   if (bundle.manifest.kind !== 'reconstruction') return { provider, tests };

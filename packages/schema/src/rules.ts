@@ -6,4 +6,5 @@ export * from './image-data-uri.js';
 export { encodeLabel, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
+export * from './media-type.js';
 export * from './outlook.js';

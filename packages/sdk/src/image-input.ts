@@ -1,9 +1,8 @@
-import { limits, parseImageDataUri } from '@gen3d/schema/rules';
+import { isHeic, limits, parseImageDataUri, sniffMediaType } from '@gen3d/schema/rules';
 import { chunksOf } from './chunks-of.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { imageFitter, maxSourceBytes } from './fit-image.js';
-import { heic, sniffMediaType } from './media-type.js';
 
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.
@@ -59,10 +58,10 @@ async function inline(name: string, bytes: Uint8Array): Promise<string> {
   if ('found' in type && !type.convertible) throw invalid(`${name} is ${type.found}. ${accepted}`);
   const problem = 'found' in type ? `${name} is ${type.found}` : `${name} is ${tooLarge(bytes.length)}`;
   const fit = await imageFitter();
-  const isHeic = 'found' in type && type.found === heic;
-  if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy : withoutFitter('found' in type)}`);
+  const isHeicPhoto = isHeic(bytes);
+  if (!fit) throw invalid(`${problem}. ${isHeicPhoto ? heicRemedy : withoutFitter('found' in type)}`);
   const fitted = await fit(bytes, !('mediaType' in type && type.mediaType === 'image/jpeg')).catch((cause: unknown) => {
-    if (isHeic) throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy}`, { cause });
+    if (isHeicPhoto) throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy}`, { cause });
     const cannotDecode = 'found' in type ? `${problem} that cannot be decoded here` : `${name} cannot be decoded`;
     throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
   });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
-import { findJob, nameOf } from '../jobs/account-jobs.js';
+import { forEachJob, nameOf } from '../jobs/account-jobs.js';
 import { printJson, say } from '../terminal/terminal.js';
 
 export function addCancel(program: Command): void {
@@ -14,14 +14,11 @@ export function addCancel(program: Command): void {
 }
 
 async function cancel(ids: readonly string[], { json, ...options }: ServerOptions & { json?: boolean }): Promise<void> {
-  await withClient(options, async (client, signal) => {
-    // All ids are checked before the first job is canceled.
-    const jobs = [];
-    for (const id of ids) jobs.push(await findJob(client, id, signal));
-    for (const job of jobs) {
+  await withClient(options, (client, signal) =>
+    forEachJob(client, ids, signal, async (job) => {
       const canceled = await client.request('post', `/gen3d/jobs/${job.task_id}/cancel`, { signal });
       if (json) printJson(canceled);
       else say(`Canceled ${nameOf(job)}`);
-    }
-  });
+    }),
+  );
 }

@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { UsageError } from '../exit/failure.js';
 import { writeModel } from '../jobs/model-file.js';
-import { formatOf, planOutputs } from '../jobs/output-file.js';
-import { print } from '../terminal/terminal.js';
+import { convertedFormats, formatOf, planOutputs } from '../jobs/output-file.js';
+import { print, requirePipe } from '../terminal/terminal.js';
 
 interface ConvertOptions {
   readonly force?: boolean;
@@ -26,16 +26,20 @@ export function addConvert(program: Command): void {
 }
 
 async function convert(model: string, output: string, { force = false }: ConvertOptions): Promise<void> {
-  if (formatOf(output) === 'glb') {
-    throw new UsageError(`Cannot convert to ${output}. Use a name that ends in .obj, .stl, .usdz or .ply`);
-  }
-  const glb = model === '-' ? await buffer(process.stdin) : await readModel(model);
-  const [path = output] = await planOutputs([output], { output, force });
-  await writeModel(path, glb, force);
-  print(path);
+  formatOf(output, convertedFormats);
+  await planOutputs([output], { force }, [model]);
+  await writeModel(output, await readModel(model), { force, source: model === '-' ? 'stdin' : model });
+  print(output);
 }
 
-const readModel = (path: string) =>
-  readFile(path).catch((cause: unknown) => {
-    throw new UsageError(`${path} cannot be read. Pass the path of a GLB, or - for stdin`, { cause });
+async function readModel(path: string): Promise<Uint8Array> {
+  if (path === '-') {
+    requirePipe('gen3d convert - model.stl < model.glb');
+    return buffer(process.stdin);
+  }
+  return readFile(path).catch((cause: unknown) => {
+    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+    const problem = isMissing ? 'does not exist' : 'cannot be read';
+    throw new UsageError(`${path} ${problem}. Pass the path of a GLB, or - for stdin`, { cause });
   });
+}

@@ -21,7 +21,17 @@ import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
-import { cross, isInteractive, openWithDefaultApp, paint, print, printJson, say, tick } from '../terminal/terminal.js';
+import {
+  cross,
+  isInteractive,
+  openWithDefaultApp,
+  paint,
+  print,
+  printJson,
+  requirePipe,
+  say,
+  tick,
+} from '../terminal/terminal.js';
 
 type CreateOptions = ServerOptions & ResultOptions;
 
@@ -73,7 +83,7 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   }
   if (!options.wait && options.preview) throw new UsageError('--preview requires --wait');
   await requireFiles(images);
-  const paths = options.wait ? await planOutputs(images.map(modelPath), options) : [];
+  const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
   if (options.preview) explainNoPreview();
   const order = new Order();
   const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index], order }));
@@ -86,6 +96,7 @@ async function create(images: readonly string[], options: CreateOptions): Promis
 async function requireFiles(images: readonly string[]): Promise<void> {
   if (images.filter((image) => image === '-').length > 1) throw new UsageError('- (stdin) can be given only once');
   for (const image of images) {
+    if (image === '-') requirePipe('gen3d create - --wait < photo.jpg');
     if (image === '-' || isUrl(image) || isDataUri(image)) continue;
     if (image === '') {
       throw new UsageError('The path of a photo is empty. Check for an unset variable, or pass - for stdin');

@@ -18,7 +18,8 @@ export function addDownload(program: Command): void {
     .command('download')
     .summary('download the model of a finished job')
     .description(
-      'Download the model of a finished job, or its thumbnail. The file is named after the photo, or ID.glb without a name.',
+      'Download the model of a finished job to NAME.glb, or its thumbnail to NAME-thumbnail.jpg.\n' +
+        'NAME is the name of the photo, or the id of a job without one.',
     )
     .argument('<id>', "the job's id, or a unique prefix of it")
     .option('-o, --output <path>', 'the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout')
@@ -31,7 +32,7 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
   await withClient(options, async (client, signal) => {
     const task = await findJob(client, id, signal);
     if (isTerminal(task.status) && task.status !== 'SUCCEEDED') throw new JobFailedError(task);
-    const [path = ''] = await planOutputs([fileNameOf(task, thumbnail ? 'jpg' : 'glb')], options);
+    const [path = ''] = await planOutputs([fileNameOf(task, thumbnail ? '-thumbnail.jpg' : '.glb')], options);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
       const command = resumeCommand(task.task_id, thumbnail ? undefined : path);

@@ -35,7 +35,7 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
     // Retrieves the job first, because `wait` would tolerate an unreachable server for a minute.
     let task = await findJob(client, id, signal);
     const { task_id } = task;
-    const [path] = options.output === undefined ? [] : await planOutputs([fileNameOf(task, 'glb')], options);
+    const [path] = options.output === undefined ? [] : await planOutputs([fileNameOf(task, '.glb')], options);
     if (options.wait && task.status !== 'SUCCEEDED') {
       const display = await showProgress(1);
       try {

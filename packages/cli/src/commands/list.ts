@@ -23,13 +23,21 @@ export function addList(program: Command): void {
     .summary('list or search jobs, newest first')
     .description('List one page of your jobs, newest first.')
     .option('--search <text>', 'only jobs whose name contains this text')
-    .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses))
+    .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses).argParser(jobStatus))
     .addOption(new Option('--sort <order>', 'the order of the jobs').choices(['newest', 'oldest', 'name']))
     .option('--all', 'include jobs that are hidden from the gallery')
     .option('--limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
     .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')
     .option('--json', "print { jobs, next_cursor } with the API's task objects, their names and times")
     .action((_: unknown, command: Command) => list(command.optsWithGlobals()));
+}
+
+/** In any case, with a hyphen or space instead of the underscore. */
+function jobStatus(text: string): JobStatus {
+  const name = text.toUpperCase().replace(/[- ]/g, '_');
+  const status = jobStatuses.find((status) => status === name);
+  if (status) return status;
+  throw new InvalidArgumentError(`Allowed choices are ${jobStatuses.join(', ')}.`);
 }
 
 function pageSize(text: string): number {

@@ -4,8 +4,9 @@ import { text } from 'node:stream/consumers';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
-import { canCreateKey, createKey } from '../connection/new-key.js';
-import { profilePath, readProfile, withServer, writeProfile } from '../connection/profile.js';
+import { hasInstallation, requireInstallation } from '../connection/installation.js';
+import { createKey } from '../connection/new-key.js';
+import { profilePath, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
 import { say } from '../terminal/terminal.js';
@@ -32,12 +33,16 @@ interface LoginOptions extends ServerOptions {
 async function login(command: Command): Promise<void> {
   const options: LoginOptions = command.optsWithGlobals();
   const profile = await readProfile();
-  const baseUrl = chooseServer(options, profile);
-  await requireReachable(baseUrl);
   const config = await serverConfig(command);
+  if (options.newKey) await requireInstallation(config);
+  const local = options.newKey ? urlOf(profile, config.dataDir) : undefined;
+  const baseUrl = chooseServer(options, { current: local ?? profile.current });
+  await requireReachable(baseUrl);
   const given = options.newKey ? undefined : await givenKey(options, baseUrl, config);
   const apiKey = given ?? (await createKey(config, baseUrl, options.account));
-  await writeProfile(withServer(profile, baseUrl, { apiKey }));
+  // `createKey` has checked that the server uses this data directory.
+  const dataDir = given === undefined ? config.dataDir : profile.servers[baseUrl]?.dataDir;
+  await writeProfile(withServer(profile, baseUrl, { apiKey, ...(dataDir !== undefined && { dataDir }) }));
   say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
@@ -45,7 +50,7 @@ const emptyKey = 'The key is empty. The operator creates keys with `gen3d admin 
 
 /** The key from the option, the terminal or stdin. Undefined if the user asks for a new one, by pressing Enter. */
 async function givenKey(options: ServerOptions, baseUrl: string, config: Config): Promise<string | undefined> {
-  const mayCreate = options.apiKey === undefined && process.stdin.isTTY && isLocal(baseUrl) && canCreateKey(config);
+  const mayCreate = options.apiKey === undefined && process.stdin.isTTY && isLocal(baseUrl) && hasInstallation(config);
   const question = `API key for ${baseUrl}${mayCreate ? ' (press Enter to create a new one)' : ''}: `;
   const input = options.apiKey ?? (process.stdin.isTTY ? await prompt(question) : await text(process.stdin));
   const apiKey = input.trim();

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { chooseServer, type ServerOptions } from '../connection/client.js';
-import { readProfile, withoutServer, writeProfile } from '../connection/profile.js';
+import { readProfile, withoutKey, writeProfile } from '../connection/profile.js';
 import { say } from '../terminal/terminal.js';
 
 export function addLogout(program: Command): void {
@@ -13,7 +13,7 @@ export function addLogout(program: Command): void {
 async function logout(options: ServerOptions): Promise<void> {
   const profile = await readProfile();
   const baseUrl = chooseServer(options, profile);
-  if (!profile.servers[baseUrl]) return say(`No API key is stored for ${baseUrl}`);
-  await writeProfile(withoutServer(profile, baseUrl));
+  if (!profile.servers[baseUrl]?.apiKey) return say(`No API key is stored for ${baseUrl}`);
+  await writeProfile(withoutKey(profile, baseUrl));
   say(`Removed the key for ${baseUrl}. It remains valid until the operator runs \`gen3d admin key revoke\``);
 }

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import type { Bundle } from '@gen3d/engine';
+import type { Bundle, SelfTest } from '@gen3d/engine';
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config, PullRequirements } from '@gen3d/server';
 import { type Command, Option } from 'commander';
-import { closest, distance } from 'fastest-levenshtein';
 import { describeBundle } from '../bundles/describe-bundle.js';
 import { showDownload } from '../bundles/download-progress.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
 import { bytes, table } from '../terminal/format.js';
+import { similarName } from '../terminal/similar-name.js';
 import { cross, print, printJson, say, tick } from '../terminal/terminal.js';
 
 export function addModels(program: Command): void {
@@ -139,7 +139,7 @@ async function verify(names: readonly string[], { selfTest = false }: VerifyOpti
   const { modelDirs } = await import('@gen3d/server');
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
-  for (const name of names) await requireInstalled(name, bundles);
+  for (const name of names) await requireInstalled(name, bundles, config, selfTest);
   const chosen = names.length === 0 ? bundles : bundles.filter(({ name }) => names.includes(name));
   const results: Array<{ name: string; problem?: string; selfTest?: TestedCheck[] }> = [];
   for (const installed of chosen) {
@@ -170,10 +170,11 @@ const isFailed = ({ passed }: TestedCheck): boolean => passed === false;
 async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<TestedCheck[]> {
   const { selfTests } = await import('@gen3d/engine');
   const results: TestedCheck[] = [];
-  for (const { name: check, skipped, run } of (await selfTests(bundle, device)).tests) {
+  for (const test of (await selfTests(bundle, device)).tests) {
+    const { name: check, skipped, run } = test;
     if (skipped !== undefined) {
       results.push({ check, detail: skipped });
-      say(`  - ${check}: not run, ${skipped}`);
+      say(plannedLine(test));
       continue;
     }
     const { passed, detail } = await run().catch((error: unknown) => ({
@@ -186,13 +187,37 @@ async function runSelfTests(bundle: Bundle, device: Config['device']): Promise<T
   return results;
 }
 
-async function requireInstalled(name: string, bundles: readonly InstalledBundle[]): Promise<void> {
-  const { installHint } = await import('@gen3d/engine/bundles');
-  const names = bundles.map((installed) => installed.name);
-  if (names.includes(name)) return;
+/** A self-test that has not run: its name, and the reason if it cannot run here. */
+const plannedLine = ({ name, skipped }: Pick<SelfTest, 'name' | 'skipped'>) =>
+  `  - ${name}${skipped === undefined ? '' : `: not run, ${skipped}`}`;
+
+/** @throws {UsageError} if the bundle is not installed, with the command that installs it and the self-tests to expect */
+async function requireInstalled(
+  name: string,
+  bundles: readonly InstalledBundle[],
+  config: Config,
+  selfTest = false,
+): Promise<void> {
+  const { installHint, sizeOf } = await import('@gen3d/engine/bundles');
+  const { modelDirs, readCatalogs } = await import('@gen3d/server');
+  if (bundles.some((installed) => installed.name === name)) return;
   const installation = installHint(name);
   if (installation) throw new UsageError(`The bundle ${name} is not installed. ${installation}`);
-  const similar = similarName(name, names);
+  const available = await readCatalogs(modelDirs(config));
+  const entry = available.find(({ manifest }) => manifest.name === name);
+  if (entry) {
+    const { manifest } = entry;
+    const first = `First download ${manifest.title} with \`gen3d models pull ${name}\` (${bytes(sizeOf(entry))})`;
+    const message = `The bundle ${name} is not installed. ${first}`;
+    if (!selfTest) throw new UsageError(message);
+    const { selfTests } = await import('@gen3d/engine');
+    const { tests } = await selfTests(entry, config.device);
+    throw new UsageError([`${message}. Then this command runs these checks:`, ...tests.map(plannedLine)].join('\n'));
+  }
+  const similar = similarName(name, [
+    ...bundles.map((installed) => installed.name),
+    ...available.map(({ manifest }) => manifest.name),
+  ]);
   const hint = similar
     ? `Did you mean ${similar}?`
     : '`gen3d models list` shows the installed bundles, and `gen3d models pull` downloads others';
@@ -235,20 +260,11 @@ async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bu
   const { modelDirs } = await import('@gen3d/server');
   if (nameOrPath === builtInBundle) return { kind: 'bundle', value: nameOrPath };
   const directories = modelDirs(config);
-  if (!isPath(nameOrPath)) await requireInstalled(nameOrPath, await installedBundles(directories));
+  if (!isPath(nameOrPath)) await requireInstalled(nameOrPath, await installedBundles(directories), config);
   const bundle = await findBundle(nameOrPath, directories);
   await checkBundle(bundle);
   return {
     kind: bundle.manifest.kind === 'matte' ? 'matte' : 'bundle',
     value: isPath(nameOrPath) ? bundle.directory : nameOrPath,
   };
-}
-
-/** The most similar name, if it is similar enough. */
-function similarName(typed: string, names: readonly string[]): string | undefined {
-  if (names.length === 0) return undefined;
-  const nearest = closest(typed.toLowerCase(), names);
-  // The limit that commander applies to its commands and options.
-  const maxDistance = Math.min(3, 0.4 * Math.max(typed.length, nearest.length));
-  return distance(typed.toLowerCase(), nearest) <= maxDistance ? nearest : undefined;
 }

@@ -10,8 +10,8 @@ export interface ServerOptions {
 }
 
 /** The URL of the server, from the flag, the variable, the profile or the default, without trailing slashes and /v1. */
-export function chooseServer(options: ServerOptions, profile: Profile): string {
-  const url = options.baseUrl ?? (process.env.GEN3D_BASE_URL || undefined) ?? profile.current ?? defaultBaseUrl;
+export function chooseServer(options: ServerOptions, { current }: Pick<Profile, 'current'>): string {
+  const url = options.baseUrl ?? (process.env.GEN3D_BASE_URL || undefined) ?? current ?? defaultBaseUrl;
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UsageError(`"${url}" is not a server URL. Use an http(s) URL such as ${defaultBaseUrl} as --base-url`);
   }
@@ -80,7 +80,7 @@ export function isLocal(baseUrl: string): boolean {
 
 function unreachableError(baseUrl: string, cause?: ConnectionError): ConnectionError {
   const message = isLocal(baseUrl)
-    ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\``
+    ? `Cannot reach ${baseUrl}. If the server is not running, start it with \`gen3d serve\`. If it has another address, set --base-url or GEN3D_BASE_URL`
     : `${cause?.message ?? `Cannot reach ${baseUrl}`}. Check --base-url or GEN3D_BASE_URL, and the network`;
   return new ConnectionError('connection_failed', message, { cause });
 }

@@ -1,21 +1,12 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { AuthenticationError, Gen3d } from '@gen3d/sdk';
 import type { Config } from '@gen3d/server';
 import { UsageError } from '../exit/failure.js';
-
-/** Whether the data directory belongs to a server: its first start creates the server key. */
-export const isInstallation = (dataDir: string): boolean => existsSync(join(dataDir, 'server.key'));
-
-/** Whether `createKey` can open the server's database. A PostgreSQL database is configured explicitly. */
-export const canCreateKey = ({ database, dataDir }: Config): boolean =>
-  database !== 'sqlite' || isInstallation(dataDir);
 
 /**
  * Creates an API key in the database of a server on this machine, and tests it.
  *
  * @param accountName the account of the key. Default: the only account
- * @throws {UsageError} if it does not match exactly one account, or the server does not use this database
+ * @throws {UsageError} if it does not match exactly one account, or the server does not use this database, which must exist
  */
 export async function createKey(config: Config, baseUrl: string, accountName?: string): Promise<string> {
   const { openAdmin } = await import('@gen3d/server');
@@ -24,6 +15,11 @@ export async function createKey(config: Config, baseUrl: string, accountName?: s
     const accounts = await admin.listAccounts();
     const [account, ...others] = accounts.filter(({ name }) => accountName === undefined || name === accountName);
     if (!account || others.length > 0) {
+      if (accounts.length === 0) {
+        throw new UsageError(
+          `There are no accounts in ${config.dataDir}. Create one with \`gen3d admin account create NAME\``,
+        );
+      }
       const names = accounts.map(({ name }) => name).join(', ');
       const problem = account ? 'There are several accounts' : `No account is named ${accountName}`;
       throw new UsageError(`${problem}. Choose one with \`gen3d login --new-key --account NAME\`: ${names}`);

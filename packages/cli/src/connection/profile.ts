@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import envPaths from 'env-paths';
 import { UsageError } from '../exit/failure.js';
 
-/** A server for which this machine has an API key. */
+/** A server for which this machine has an API key, or which runs on it. */
 export interface KnownServer {
-  readonly apiKey: string;
+  /** Absent after `gen3d logout`. */
+  readonly apiKey?: string;
   /** The data directory, if the server runs on this machine. Identifies the server after a change of its port. */
   readonly dataDir?: string;
 }
@@ -17,7 +18,7 @@ export interface KnownServer {
  */
 export interface Profile {
   /** The default server: the one of the latest `serve` or `login`. */
-  readonly current?: string;
+  readonly current?: string | undefined;
   readonly servers: Readonly<Record<string, KnownServer>>;
 }
 
@@ -64,7 +65,7 @@ const isProfile = (value: unknown): value is Profile =>
 
 const isKnownServer = (value: unknown): value is KnownServer =>
   isRecord(value) &&
-  typeof value.apiKey === 'string' &&
+  (value.apiKey === undefined || typeof value.apiKey === 'string') &&
   (value.dataDir === undefined || typeof value.dataDir === 'string');
 
 /** Replaces the file atomically. Only its owner can read it, because it contains keys. */
@@ -88,7 +89,13 @@ export function withServer(profile: Profile, baseUrl: string, server: KnownServe
   return { current: baseUrl, servers: { ...Object.fromEntries(others), [baseUrl]: server } };
 }
 
-export function withoutServer({ current, servers }: Profile, baseUrl: string): Profile {
-  const others = Object.fromEntries(Object.entries(servers).filter(([url]) => url !== baseUrl));
-  return current === undefined || current === baseUrl ? { servers: others } : { current, servers: others };
+/** The profile without the key of a server, which stays the default, so that `login` finds it again. */
+export function withoutKey({ current, servers }: Profile, baseUrl: string): Profile {
+  const { [baseUrl]: server, ...others } = servers;
+  const { dataDir } = server ?? {};
+  return { current, servers: dataDir === undefined ? others : { ...others, [baseUrl]: { dataDir } } };
 }
+
+/** The URL of the latest server of a data directory on this machine. */
+export const urlOf = ({ servers }: Profile, dataDir: string): string | undefined =>
+  Object.entries(servers).find(([, server]) => server.dataDir === dataDir)?.[0];

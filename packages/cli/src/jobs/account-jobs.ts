@@ -1,7 +1,17 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
-import { type Gen3d, NotFoundError, type RouteRequestOptions, ServerError, type Task } from '@gen3d/sdk';
-import { UsageError } from '../exit/failure.js';
+import {
+  AuthenticationError,
+  ConnectionError,
+  type Gen3d,
+  Gen3dError,
+  NotFoundError,
+  type RouteRequestOptions,
+  ServerError,
+  type Task,
+} from '@gen3d/sdk';
+import { exitCode, Failed, failureOf, UsageError } from '../exit/failure.js';
 import { table } from '../terminal/format.js';
+import { cross, say } from '../terminal/terminal.js';
 import { retrieveJob } from './job.js';
 
 // The routes of docs/job-list.md, which other services with the same API may lack.
@@ -61,3 +71,38 @@ export async function findJob(client: Gen3d, id: string, signal: AbortSignal): P
 
 /** The label, or the id of a job without one. */
 export const nameOf = ({ label, task_id }: NamedTask): string => label ?? task_id;
+
+/**
+ * Finds all jobs, then calls `work` for one after the other. Reports the jobs whose request the server refuses, and
+ * continues with the others.
+ *
+ * @throws {Failed} if the server refused a request
+ */
+export async function forEachJob(
+  client: Gen3d,
+  ids: readonly string[],
+  signal: AbortSignal,
+  work: (job: NamedTask) => Promise<void>,
+): Promise<void> {
+  const jobs = new Map<string, NamedTask>();
+  for (const id of ids) {
+    const job = await findJob(client, id, signal);
+    jobs.set(job.task_id, job);
+  }
+  let failures = 0;
+  for (const job of jobs.values()) {
+    try {
+      await work(job);
+    } catch (error) {
+      const affectsAll = error instanceof AuthenticationError || error instanceof ConnectionError;
+      if (affectsAll || !(error instanceof Gen3dError)) throw error;
+      const { label, task_id } = job;
+      const title = label ? `${label} (${task_id})` : task_id;
+      const { message } = failureOf(error);
+      if (jobs.size === 1) throw new Failed(exitCode.failed, `${title}: ${message}`, { cause: error });
+      failures += 1;
+      say(`${cross()} ${title}: ${message}`);
+    }
+  }
+  if (failures > 0) throw new Failed(exitCode.failed);
+}

@@ -2,7 +2,7 @@ import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
 import { exitCode, Failed } from '../exit/failure.js';
 import { shellWord } from '../terminal/format.js';
 import { writeModel } from './model-file.js';
-import { writeOutput } from './output-file.js';
+import { stdoutPath, writeOutput } from './output-file.js';
 
 /**
  * Retrieves the job with the id that the user gave.
@@ -24,7 +24,7 @@ export const resumeCommand = (jobId: string, path?: string): string =>
   `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}`}`;
 
 /**
- * Downloads the model or thumbnail of a finished job to a file.
+ * Downloads the model or thumbnail of a finished job to a file, or to stdout for `-`.
  *
  * @returns its size in bytes
  * @throws {Failed} if the file cannot be written, with the command that downloads it to another path
@@ -37,11 +37,13 @@ export async function downloadModel(
 ): Promise<number> {
   const content = await client.download(task, { asset: options.asset, signal: options.signal });
   try {
-    if (options.asset === 'thumbnail') await writeOutput(path, content, options.force);
-    else await writeModel(path, content, options.force);
+    if (path === stdoutPath) await new Promise<void>((resolve) => process.stdout.write(content, () => resolve()));
+    else if (options.asset === 'thumbnail') await writeOutput(path, content, options.force);
+    else await writeModel(path, content, { force: options.force });
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const hint = `The model is finished. To download it to another path: \`gen3d download ${task.task_id} -o OTHER.glb\``;
+    const output = options.asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
+    const hint = `The model is finished. To download to another path: \`gen3d download ${task.task_id} ${output}\``;
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
   return content.length;

@@ -5,18 +5,23 @@ import { UsageError } from '../exit/failure.js';
 import { print } from '../terminal/terminal.js';
 import { existsError, formatOf, stdoutPath, writeOutput } from './output-file.js';
 
+interface WriteOptions {
+  readonly force?: boolean | undefined;
+  /** Names the GLB in errors. */
+  readonly source?: string;
+}
+
 /**
- * Writes a model: to stdout for `-`, otherwise in the format of the path's extension. An OBJ gets its MTL and its texture
- * next to it.
+ * Writes a model in the format of the path's extension. An OBJ gets its MTL and its texture next to it.
  *
  * @throws {UsageError} if a file exists and `force` is not set, or the GLB cannot be converted
  */
-export async function writeModel(path: string, glb: Uint8Array, force = false): Promise<void> {
-  if (path === stdoutPath) {
-    await new Promise<void>((resolve) => process.stdout.write(glb, () => resolve()));
-    return;
-  }
-  const files = await convertedFiles(path, glb);
+export async function writeModel(
+  path: string,
+  glb: Uint8Array,
+  { force = false, source = 'the model' }: WriteOptions = {},
+): Promise<void> {
+  const files = await convertedFiles(path, glb, source);
   const existing = files.find((file) => !force && existsSync(file.path));
   if (existing) throw existsError(existing.path);
   for (const file of files) await writeOutput(file.path, file.bytes, force);
@@ -27,13 +32,18 @@ export function printModelPath(path: string): void {
   if (path !== stdoutPath) print(path);
 }
 
-async function convertedFiles(path: string, glb: Uint8Array): Promise<{ path: string; bytes: Uint8Array }[]> {
+async function convertedFiles(
+  path: string,
+  glb: Uint8Array,
+  source: string,
+): Promise<{ path: string; bytes: Uint8Array }[]> {
   const format = formatOf(path);
   if (format === 'glb') return [{ path, bytes: glb }];
   const { ConversionError, convertModel } = await import('@gen3d/engine/convert');
   const name = basename(path, extname(path));
   const [main, ...others] = await convertModel(glb, format, { name, decodeTexture }).catch((error: unknown) => {
-    throw error instanceof ConversionError ? new UsageError(error.message, { cause: error }) : error;
+    if (!(error instanceof ConversionError)) throw error;
+    throw new UsageError(`Cannot convert ${source} to ${path}. ${error.message}`, { cause: error });
   });
   // The name as given: its extension may be in capitals.
   return [

@@ -19,21 +19,27 @@ export interface ResultOptions {
 /** The output that stands for stdout. */
 export const stdoutPath = '-';
 
+export type OutputFormat = 'glb' | 'obj' | 'stl' | 'usdz' | 'ply';
+
+/** The extensions of the files that a GLB can be converted to. */
+export const convertedFormats: readonly OutputFormat[] = ['obj', 'stl', 'usdz', 'ply'];
+
 /** The extensions of the files that a model can be written to. */
-const modelFormats = ['glb', 'obj', 'stl', 'usdz', 'ply'] as const;
-export type OutputFormat = (typeof modelFormats)[number];
+const modelFormats: readonly OutputFormat[] = ['glb', ...convertedFormats];
 
 /**
  * The format that a path's extension selects. A path without an extension is a GLB.
  *
  * @throws {UsageError} if it is the extension of another format
  */
-export function formatOf(path: string): OutputFormat {
+export function formatOf(path: string, formats = modelFormats): OutputFormat {
   const extension = extname(path).slice(1).toLowerCase();
-  if (extension === '') return 'glb';
-  const format = modelFormats.find((format) => format === extension);
+  const format = formats.find((format) => format === (extension || 'glb'));
   if (format) return format;
-  throw new UsageError(`Cannot write ${path}. Use the extension .glb, .obj, .stl, .usdz or .ply`);
+  const extensions = formats.map((format) => `.${format}`);
+  throw new UsageError(
+    `Cannot write ${path}. Use the extension ${extensions.slice(0, -1).join(', ')} or ${extensions.at(-1)}`,
+  );
 }
 
 /** The default path of a photo's model: next to a file, in the current folder for a URL or stdin. */
@@ -60,15 +66,22 @@ const safeName = (name: string) =>
 /** Most file systems allow 255 bytes, and drafts add a few. */
 const maxNameBytes = 200;
 
-/** The default name of a job's file: its label without the extension of a photo, or its id. */
-export function fileNameOf({ label, task_id }: { label?: string | null; task_id: string }, extension: string): string {
+/**
+ * The default name of a job's file: its label without the extension of a photo, or its id.
+ *
+ * @param suffix follows the name. For an image it is more than an extension, because the photo may have the name
+ */
+export function fileNameOf(
+  { label, task_id }: { label?: string | null; task_id: string },
+  suffix: '.glb' | '-thumbnail.jpg',
+): string {
   let name = (label ?? '')
     .replace(/\.(jpe?g|png|webp|hei[cf]|avif|gif|tiff?)$/i, '')
     .replace(/[\p{Cc}<>:"/\\|?*]+/gu, '-')
     .replace(/^[\s.-]+|[\s.]+$/g, '')
     .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
   while (Buffer.byteLength(name) > maxNameBytes) name = Array.from(name).slice(0, -1).join('');
-  return `${name || task_id}.${extension}`;
+  return `${name || task_id}${suffix}`;
 }
 
 /** Equal for two paths of the same file. macOS and Windows usually ignore the case of letters. */
@@ -80,28 +93,36 @@ export function pathKey(path: string, platform = process.platform): string {
 /**
  * Decides the output paths before any job is created, because a model that cannot be written would still be charged.
  *
- * @throws {UsageError} if two results have the same path, a file exists without `force`, a folder is not writable, or the
- *   format is unknown
+ * @param names the default paths, one per result
+ * @param sources the photos or models that the results are made of, one per result
+ * @throws {UsageError} if two results have the same path, a file exists without `force` or is a source, a folder is missing
+ *   or not writable, or the format is unknown
  */
 export async function planOutputs(
   names: readonly string[],
   { output, force, json, open }: Pick<ResultOptions, 'output' | 'force' | 'json' | 'open'>,
+  sources: readonly string[] = [],
 ): Promise<string[]> {
   if (output === stdoutPath) {
     requireFreeStdout(names.length, json === true || open === true);
     return [stdoutPath];
   }
   const { paths, folder } = await outputPaths(names, output);
+  const sourceFiles = new Set(sources.filter(isFile).map((source) => pathKey(source)));
   const indexes = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
     const other = indexes.get(pathKey(path));
     if (other !== undefined) {
       throw new UsageError(
-        `${names[other]} and ${names[index]} would both be written to ${path}. Use two commands with different -o`,
+        `${nameOf(sources[other])} and ${nameOf(sources[index])} would both be written to ${path}. Use two commands with different -o`,
       );
     }
     indexes.set(pathKey(path), index);
-    if (!force && existsSync(path)) throw existsError(path);
+    // Even with `force`, which is meant for older results.
+    if (sourceFiles.has(pathKey(path))) throw new UsageError(`${path} is the input itself. Choose another path`);
+    const existing = await stat(path).catch(() => undefined);
+    if (existing?.isDirectory()) throw new UsageError(`${path} is a folder. Choose another path`);
+    if (existing && !force) throw existsError(path);
   }
   // Created after the checks above, so that a failed check leaves no empty folder.
   const created = folder === undefined ? [] : await createFolder(folder);
@@ -113,6 +134,10 @@ export async function planOutputs(
   }
   return paths;
 }
+
+const nameOf = (source = '') => (isDataUri(source) ? 'A data URI' : source);
+
+const isFile = (source: string) => source !== '-' && !isUrl(source) && !isDataUri(source);
 
 function requireFreeStdout(results: number, isUsed: boolean): void {
   if (results > 1) throw new UsageError(`-o - writes one model to stdout, not ${results}. Pass a folder with -o`);
@@ -128,9 +153,12 @@ async function requireWritable(folder: string): Promise<void> {
   try {
     await writeFile(draft, '', { flag: 'wx' });
   } catch (cause) {
-    const isFile = (await stat(folder).catch(() => undefined))?.isDirectory() === false;
-    const reason = isFile ? ', because it is a file' : '';
-    throw new UsageError(`Cannot write to ${folder}${reason}. Choose another path with -o`, { cause });
+    const existing = await stat(folder).catch(() => undefined);
+    if (!existing) {
+      throw new UsageError(`The folder ${folder} does not exist. Create it first, or choose another path`, { cause });
+    }
+    const reason = existing.isDirectory() ? '' : ', because it is a file';
+    throw new UsageError(`Cannot write to ${folder}${reason}. Choose another path`, { cause });
   } finally {
     await rm(draft, { force: true }).catch(() => {});
   }
@@ -157,8 +185,8 @@ async function outputPaths(names: readonly string[], output: string | undefined)
   }
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || isFolder === true;
   if (!wantsFolder) {
-    // A thumbnail has no other format.
     if (names[0]?.endsWith('.glb')) formatOf(output);
+    else if (!/\.jpe?g$/i.test(output)) throw new UsageError(`Cannot write ${output}. Use the extension .jpg`);
     return { paths: [output] };
   }
   return { paths: names.map((name) => join(output, basename(name))), folder: output };

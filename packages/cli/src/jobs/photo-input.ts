@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { isHeic, labelOfUrl } from '@gen3d/schema/rules';
+import { isHeic, labelOfUrl, sniffMediaType } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
 import { heicToJpeg } from './heic.js';
@@ -22,7 +22,7 @@ export function labelOf(image: string): string | undefined {
  * Converts an argument of `create` to an input of the SDK, which scales large photos and converts GIF, AVIF and TIFF.
  * Converts HEIC, and fetches URLs of this machine and its network, which the server must not or cannot fetch.
  *
- * @throws {UsageError} if a URL cannot be fetched, or a HEIC photo is damaged
+ * @throws {UsageError} if a URL cannot be fetched, or a file is not a photo or a damaged HEIC photo
  */
 export async function photoInput(image: string, signal: AbortSignal): Promise<ImageInput> {
   if (isDataUri(image)) return image;
@@ -31,12 +31,25 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
     return (await isOnPrivateNetwork(url)) ? photoFile(image, await fetchPhoto(url, signal)) : image;
   }
   if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
-  if (!isHeic(await readStart(image))) return image;
-  return photoFile(image, await readFile(image, { signal }));
+  const start = await readStart(image);
+  requirePhoto(image, start);
+  return isHeic(start) ? photoFile(image, await readFile(image, { signal })) : image;
 }
 
-/** A photo for the SDK. `name` is for error messages. @throws {UsageError} if it is a damaged HEIC photo */
+/** The SDK accepts fewer formats, and its error names only those. */
+function requirePhoto(name: string, start: Uint8Array): void {
+  const type = sniffMediaType(start);
+  if (start.length === 0 || 'mediaType' in type || type.convertible) return;
+  throw new UsageError(`${name} is ${type.found}. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF`);
+}
+
+/**
+ * A photo for the SDK. `name` is for error messages.
+ *
+ * @throws {UsageError} if it is not a photo, or a damaged HEIC photo
+ */
 export async function photoFile(name: string, photo: Uint8Array): Promise<File> {
+  requirePhoto(name, photo);
   if (!isHeic(photo)) return new File([new Uint8Array(photo)], name);
   const jpeg = await heicToJpeg(photo).catch((cause: unknown) => {
     const remedy = 'Check that the file is complete, or save it as JPEG';

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
+import { UsageError } from '../exit/failure.js';
 
 /** Prints a result to stdout, the only output there. */
 export const print = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -9,6 +10,11 @@ export const printJson = (value: unknown): void => print(JSON.stringify(value));
 
 /** Prints hints, progress and errors to stderr. */
 export const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** @throws {UsageError} if stdin is a terminal, from which a file cannot be read. `example` shows how to pass one */
+export function requirePipe(example: string): void {
+  if (process.stdin.isTTY) throw new UsageError(`- reads a file from stdin, which is a terminal. Example: ${example}`);
+}
 
 /** Whether stderr is a terminal on which lines can be redrawn. */
 export function isInteractive(): boolean {

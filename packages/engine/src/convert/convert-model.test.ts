@@ -1,4 +1,4 @@
-import { Document, WebIO } from '@gltf-transform/core';
+import { Document, type GLTF, WebIO } from '@gltf-transform/core';
 import sharp from 'sharp';
 import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
 import { PLYLoader } from 'three/examples/jsm/loaders/PLYLoader.js';
@@ -7,7 +7,7 @@ import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
 import { describe, expect, test } from 'vitest';
 import { writeGlb } from '../gltf/write-glb.js';
 import { sphere } from '../render/shapes.fixture.js';
-import { ConversionError, convertModel, type DecodeTexture, type ModelFormat } from './convert-model.js';
+import { ConversionError, convertModel, type DecodeTexture, type ModelFormat, modelFormats } from './convert-model.js';
 
 const decodeTexture: DecodeTexture = async (bytes) => {
   const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -162,8 +162,99 @@ describe('a GLB of another program', () => {
     );
   });
 
-  test('is refused with the reason if it is damaged or empty', async () => {
-    await expect(convert('stl', Uint8Array.of(1, 2, 3))).rejects.toThrow(ConversionError);
+  test('without triangles is refused', async () => {
     await expect(convert('stl', await new WebIO().writeBinary(new Document()))).rejects.toThrow('no triangles');
+    const lines = changedJson((json) => {
+      json.meshes![0]!.primitives[0]!.mode = 1;
+    });
+    await expect(convert('stl', lines)).rejects.toThrow('no triangles, only points, lines');
+  });
+});
+
+const jsonLength = new DataView(glb.buffer, glb.byteOffset).getUint32(12, true);
+
+/** The test model with other JSON, and with `bin` as its other chunks. */
+function changedJson(change: (json: GLTF.IGLTF) => void, bin = glb.subarray(20 + jsonLength)): Uint8Array {
+  const json = JSON.parse(text(glb.subarray(20, 20 + jsonLength)));
+  change(json);
+  const chunk = Buffer.from(JSON.stringify(json).padEnd(4 * Math.ceil(JSON.stringify(json).length / 4)));
+  const changed = Buffer.concat([glb.subarray(0, 20), chunk, bin]);
+  changed.writeUInt32LE(changed.length, 8);
+  changed.writeUInt32LE(chunk.length, 12);
+  return new Uint8Array(changed);
+}
+
+const latin1 = (content: string) => new Uint8Array(Buffer.from(content, 'latin1'));
+const changedByte = (at: number, value: number) => Uint8Array.from(glb, (byte, index) => (index === at ? value : byte));
+
+describe('a file that cannot be converted is refused with the reason:', () => {
+  test.each<[string, Uint8Array, RegExp]>([
+    ['no bytes', new Uint8Array(), /^The file is empty$/],
+    ['random bytes', Uint8Array.from({ length: 999 }, (_, i) => (37 * i * i) % 251), /^The file is not a GLB$/],
+    ['a JPEG', latin1('\xff\xd8\xff\xe0 and more'), /^The file is a JPEG, not a GLB$/],
+    ['a .gltf', latin1('{"asset":{"version":"2.0"}}'), /^The file is a glTF in JSON, not a GLB$/],
+    ['an OBJ', latin1('v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n'), /^The file is not a GLB$/],
+    ['a GLB 1.0', changedByte(4, 1), /GLB of version 1\. Export it as glTF 2\.0$/],
+    ['a header alone', glb.subarray(0, 10), /^The file is incomplete\. Download/],
+    ['half a file', glb.subarray(0, glb.length / 2), /^The file is incomplete: it has \d+ of \d+ bytes\. Download/],
+    ['damaged JSON', changedByte(20, 0), /^The file is damaged\. Download, copy or export it again$/],
+    ['a damaged chunk', changedByte(16, 0), /^The file is damaged\. /],
+    ['JSON alone', changedJson(() => {}, Buffer.alloc(0)), /^The file is damaged\. /],
+    ['JSON of another kind', changedJson((json) => Reflect.deleteProperty(json, 'asset')), /^The file is damaged\. /],
+    [
+      'Draco compression',
+      changedJson((json) => {
+        json.extensionsRequired = ['KHR_draco_mesh_compression'];
+      }),
+      /requires KHR_draco_mesh_compression, which cannot be converted\. Export it without compression/,
+    ],
+    [
+      'a reference to another file',
+      changedJson((json) => {
+        json.buffers![0]!.uri = 'cup.bin';
+      }),
+      /refers to cup\.bin\. Export it as one GLB/,
+    ],
+    [
+      'more values than the file has',
+      changedJson((json) => {
+        json.accessors![0]!.count = 1e8;
+      }),
+      /^The file is damaged\. /,
+    ],
+    [
+      'an unknown type',
+      changedJson((json) => {
+        Object.assign(json.accessors![0]!, { type: 'VEC7' });
+      }),
+      /^The file is damaged\. /,
+    ],
+    [
+      'triangles with more vertices than there are',
+      changedJson((json) => {
+        for (const accessor of json.accessors!) if (accessor.type !== 'SCALAR') accessor.count = 3;
+      }),
+      /its triangles have no valid corners/,
+    ],
+  ])('%s', async (_, file, reason) => {
+    for (const format of modelFormats) {
+      const error = await convert(format, file).catch((error: unknown) => error);
+      expect(error).toBeInstanceOf(ConversionError);
+      expect(error).toHaveProperty('message', expect.stringMatching(reason));
+    }
+  });
+
+  test('cut off anywhere', async () => {
+    for (let part = 1; part < 20; part++) {
+      const cut = glb.subarray(0, Math.floor((part * glb.length) / 20));
+      await expect(convert('stl', cut)).rejects.toThrow(/^The file is incomplete/);
+    }
+  });
+
+  test('a damaged texture, if the format needs its pixels', async () => {
+    const decodeTexture = () => Promise.reject(new Error('unsupported image format'));
+    await expect(convertModel(glb, 'ply', { name: 'cup', decodeTexture })).rejects.toThrow(
+      'The texture is damaged, or not a JPEG or PNG',
+    );
   });
 });

@@ -5,8 +5,9 @@ import { type DecodeTexture, writePly } from './ply.js';
 import { writeStl } from './stl.js';
 import { writeUsdz } from './usdz.js';
 
-export { ConversionError, type ModelFile } from './model-parts.js';
+export type { ModelFile } from './model-parts.js';
 export type { DecodedTexture, DecodeTexture } from './ply.js';
+export { ConversionError } from './read-glb.js';
 export { zip } from './zip.js';
 
 export const modelFormats = ['obj', 'stl', 'usdz', 'ply'] as const;

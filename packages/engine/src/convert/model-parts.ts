@@ -1,9 +1,5 @@
-import { type Material, type Node, type Primitive, type Texture, WebIO } from '@gltf-transform/core';
-
-/** A GLB that cannot be converted. The message says why. */
-export class ConversionError extends Error {
-  override readonly name = 'ConversionError';
-}
+import type { Material, Node, Primitive, Texture } from '@gltf-transform/core';
+import { ConversionError, readGlb } from './read-glb.js';
 
 /** Triangles with one material, in the coordinates of the GLB: meters, Y up. */
 export interface ModelPart {
@@ -50,13 +46,10 @@ const triangles = 4;
  * Reads the triangles of a GLB's scene, with the transformations of its nodes applied. Other primitives, skins and
  * animations are left out.
  *
- * @throws {ConversionError} if the file is not a GLB, is compressed or has no triangles
+ * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, or has no triangles
  */
 export async function readModel(glb: Uint8Array): Promise<ModelContent> {
-  const { root, asset } = await readGltf(glb).catch((cause: unknown) => {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new ConversionError(`The file cannot be read as a GLB without compression: ${reason}`, { cause });
-  });
+  const { root, asset } = await readGlb(glb);
   const materials = root.listMaterials();
   const parts: ModelPart[] = [];
   const scene = root.getDefaultScene() ?? root.listScenes()[0];
@@ -66,23 +59,31 @@ export async function readModel(glb: Uint8Array): Promise<ModelContent> {
       if (part) parts.push(part);
     }
   });
-  if (parts.length === 0) throw new ConversionError('The GLB contains no triangles');
+  if (parts.length === 0) {
+    const primitives = root.listMeshes().flatMap((mesh) => mesh.listPrimitives());
+    const hasOthers = primitives.some((primitive) => primitive.getMode() !== triangles);
+    throw new ConversionError(
+      `The file contains no triangles${hasOthers ? ', only points, lines, or strips and fans of triangles' : ''}`,
+    );
+  }
+  parts.forEach(requireValid);
   return { parts, materials: materials.map(toMaterial), credits: creditsOf(asset) };
 }
 
-async function readGltf(glb: Uint8Array) {
-  const io = new WebIO();
-  const gltf = await io.binaryToJSON(glb);
-  // The document has another generator.
-  const asset = { ...gltf.json.asset };
-  return { root: (await io.readJSON(gltf)).getRoot(), asset };
+function requireValid({ positions, indices }: ModelPart): void {
+  const vertices = positions.length / 3;
+  if (indices.every((index) => index < vertices) && positions.every(Number.isFinite)) return;
+  throw new ConversionError('The file is damaged: its triangles have no valid corners. Export it again');
 }
 
 function toPart(node: Node, primitive: Primitive, materials: readonly Material[]): ModelPart | undefined {
   const vertices = primitive.getAttribute('POSITION');
   if (primitive.getMode() !== triangles || !vertices) return undefined;
   const count = vertices.getCount();
-  const indices = primitive.getIndices()?.getArray() ?? Uint32Array.from({ length: count }, (_, index) => index);
+  const corners = primitive.getIndices()?.getArray() ?? Uint32Array.from({ length: count }, (_, index) => index);
+  // An incomplete triangle at the end does not count.
+  const indices = corners.subarray(0, corners.length - (corners.length % 3));
+  if (indices.length === 0) return undefined;
   // Column-major. Normals are transformed by the cofactors of its upper left part, which also works for nonuniform scales.
   const m = node.getWorldMatrix();
   const linear = [m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]];

@@ -1,4 +1,5 @@
 import type { ModelContent, ModelMaterial, ModelPart } from './model-parts.js';
+import { ConversionError } from './read-glb.js';
 import { toZUp } from './z-up.js';
 
 /** Rows from the top, four sRGB bytes per pixel. */
@@ -17,6 +18,7 @@ const faceBytes = 1 + 3 * 4;
 /**
  * Binary PLY with a color per vertex, Z up. A unit is a meter.
  *
+ * @throws {ConversionError} if a texture cannot be decoded
  * Source: G. Turk, The PLY Polygon File Format (1994).
  */
 export async function writePly(
@@ -34,7 +36,11 @@ element face ${faceCount}
 property list uchar int vertex_indices
 end_header
 `);
-  const textures = await Promise.all(materials.map(({ texture }) => texture && decodeTexture(texture.bytes)));
+  const decode = (bytes: Uint8Array) =>
+    decodeTexture(bytes).catch((cause: unknown) => {
+      throw new ConversionError('The texture is damaged, or not a JPEG or PNG', { cause });
+    });
+  const textures = await Promise.all(materials.map(({ texture }) => texture && decode(texture.bytes)));
   const file = new Uint8Array(header.length + vertexCount * vertexBytes + faceCount * faceBytes);
   file.set(header);
   const view = new DataView(file.buffer);

@@ -1,23 +1,35 @@
-import { existsSync } from 'node:fs';
 import { limits } from '@gen3d/schema/rules';
 import type { Admin, Config } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
-import { isInstallation } from '../../connection/new-key.js';
-import { emptyProfile, readProfile } from '../../connection/profile.js';
+import { hasInstallation, requireInstallation } from '../../connection/installation.js';
+import { emptyProfile, readProfile, urlOf } from '../../connection/profile.js';
 import { UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
-import { count, shellWord, table } from '../../terminal/format.js';
+import { count, table } from '../../terminal/format.js';
 import { print, printJson, say } from '../../terminal/terminal.js';
 import { addBackup } from './backup.js';
 import { addMigrateTo } from './migrate-to.js';
 
-/** Runs an operation on the database of the selected data directory. */
-async function administer(command: Command, work: (admin: Admin, json: boolean) => Promise<void>): Promise<void> {
+type Work = (admin: Admin, json: boolean) => Promise<void>;
+
+/** Runs an operation on the database of the selected data directory, which must exist. */
+async function administer(command: Command, work: Work): Promise<void> {
   const config = await serverConfig(command);
-  // Points out a mistyped directory, in which new keys would be useless.
-  if (!existsSync(config.dataDir)) {
+  await requireInstallation(config);
+  await runWork(config, command, work);
+}
+
+/** Runs an operation that may be the first on a data directory. */
+async function administerNew(command: Command, work: Work): Promise<void> {
+  const config = await serverConfig(command);
+  // Points out a mistyped directory, in which new accounts would be useless.
+  if (!hasInstallation(config)) {
     say(`Creating the data directory ${config.dataDir}. If the server's data is elsewhere, use --data-dir`);
   }
+  await runWork(config, command, work);
+}
+
+async function runWork(config: Config, command: Command, work: Work): Promise<void> {
   const { openAdmin } = await import('@gen3d/server');
   const admin = await openAdmin(config);
   try {
@@ -51,8 +63,8 @@ export function addAdmin(program: Command): void {
     .description('Print a link that signs one browser in to the dashboard as the operator. Valid once, for one hour.')
     .action(async (_: unknown, command: Command) => {
       const config = await serverConfig(command);
-      await requireInstallation(config);
-      const url = config.publicUrl ?? (await urlOf(config.dataDir)) ?? `http://${config.host}:${config.port}`;
+      const profile = await readProfile().catch(() => emptyProfile);
+      const url = config.publicUrl ?? urlOf(profile, config.dataDir) ?? `http://${config.host}:${config.port}`;
       await administer(command, async (admin, json) => {
         const link = url + (await admin.signInLink());
         if (json) return printJson({ sign_in_link: link });
@@ -62,27 +74,6 @@ export function addAdmin(program: Command): void {
     });
 }
 
-/**
- * Requires that a server has used the data directory. Otherwise, a link would be useless, and would create a data
- * directory. Does not check PostgreSQL, which fails when it is opened.
- *
- * @throws {UsageError} which lists the data directories known on this machine
- */
-async function requireInstallation({ database, dataDir }: Config): Promise<void> {
-  if (database !== 'sqlite' || isInstallation(dataDir)) return;
-  const { servers } = await readProfile().catch(() => emptyProfile);
-  const known = Object.values(servers).flatMap((server) => server.dataDir ?? []);
-  const others = known.filter(isInstallation).map((folder) => `  --data-dir ${shellWord(folder)}`);
-  const message = `No installation found in ${dataDir}. Start one with \`gen3d serve\`, or select another with --data-dir`;
-  throw new UsageError([others.length > 0 ? `${message}:` : message, ...others].join('\n'));
-}
-
-/** The URL of the latest server of a data directory on this machine. */
-async function urlOf(dataDir: string): Promise<string | undefined> {
-  const { servers } = await readProfile().catch(() => emptyProfile);
-  return Object.entries(servers).find(([, server]) => server.dataDir === dataDir)?.[0];
-}
-
 function addAccounts(account: Command): void {
   account
     .command('create')
@@ -90,7 +81,7 @@ function addAccounts(account: Command): void {
     .argument('<name>', 'its name')
     .option('--balance <usd>', 'the initial balance', usd, 0)
     .action((name: string, options: { balance: number }, command: Command) =>
-      administer(command, async (admin, json) => {
+      administerNew(command, async (admin, json) => {
         const created = await admin.createAccount(name, options.balance);
         if (json) return printJson(created);
         print(created.account_id);

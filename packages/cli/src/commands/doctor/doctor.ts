@@ -117,7 +117,7 @@ async function profileAndFinding(): Promise<{ profile: Profile; finding: Finding
   const topic = 'profile';
   try {
     const profile = await readProfile();
-    const servers = Object.keys(profile.servers).length;
+    const servers = Object.values(profile.servers).filter(({ apiKey }) => apiKey !== undefined).length;
     const finding: Finding =
       servers > 0
         ? { topic, level: 'ok', text: `${profilePath()}, keys for ${count(servers, 'server')}` }

@@ -1,7 +1,7 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { healthOf } from '../../connection/client.js';
-import { emptyProfile, readProfile, withServer, writeProfile } from '../../connection/profile.js';
+import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../../connection/profile.js';
 import { explainPort, UsageError } from '../../exit/failure.js';
 import { aborted, exitSoon, interruptible } from '../../exit/interruption.js';
 import { configReader, serverConfig } from '../../server-options.js';
@@ -51,11 +51,11 @@ async function serve(command: Command): Promise<void> {
  * @throws {UsageError} if the profile has a server for the data directory, and it still responds
  */
 async function requireUnserved(dataDir: string): Promise<void> {
-  const { servers } = await readProfile().catch(() => emptyProfile);
-  const known = Object.entries(servers).find(([, server]) => server.dataDir === dataDir);
-  if (!known) return;
-  const [url, { apiKey }] = known;
-  if ((await healthOf(url)) === 200 && (await acceptsKey(url, apiKey))) {
+  const profile = await readProfile().catch(() => emptyProfile);
+  const url = urlOf(profile, dataDir);
+  if (url === undefined) return;
+  const { apiKey } = profile.servers[url]!;
+  if (apiKey !== undefined && (await healthOf(url)) === 200 && (await acceptsKey(url, apiKey))) {
     throw new UsageError(
       `${url} already serves the data directory ${dataDir}. Stop that server, or choose another --data-dir`,
     );
@@ -73,7 +73,7 @@ async function acceptsKey(baseUrl: string, apiKey: string): Promise<boolean> {
 }
 
 /**
- * Stores the key and URL for other commands on this machine. A failure does not prevent serving.
+ * Stores the URL, and the key if it is known, for other commands on this machine. A failure does not prevent serving.
  *
  * @returns whether the profile has a key for the server
  */
@@ -82,9 +82,8 @@ async function storeKey(url: string, dataDir: string, newKey: string | undefined
     const profile = await readProfile();
     const known = Object.values(profile.servers).find((server) => server.dataDir === dataDir);
     const apiKey = newKey ?? known?.apiKey;
-    if (apiKey === undefined) return false;
-    await writeProfile(withServer(profile, url, { apiKey, dataDir }));
-    return true;
+    await writeProfile(withServer(profile, url, { ...(apiKey !== undefined && { apiKey }), dataDir }));
+    return apiKey !== undefined;
   } catch (error) {
     say(`warning: Could not write the profile: ${error instanceof Error ? error.message : String(error)}`);
     return false;

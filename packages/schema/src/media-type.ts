@@ -1,4 +1,4 @@
-import { isHeic } from '@gen3d/schema/rules';
+import { isHeic } from './heic.js';
 
 type Signature = readonly [name: string, offset: number, bytes: string];
 
@@ -8,9 +8,6 @@ const supported: readonly Signature[] = [
   ['image/jpeg', 0, '\xff\xd8\xff'],
   ['image/webp', 8, 'WEBP'],
 ];
-
-/** What `sniffMediaType` calls HEIC and HEIF. Safari decodes them, but other browsers and npm's sharp do not. */
-export const heic = 'a HEIC photo';
 
 /** Formats that browsers or sharp may be able to decode. */
 const convertible: readonly Signature[] = [
@@ -38,7 +35,8 @@ export function sniffMediaType(bytes: Uint8Array): { mediaType: string } | { fou
     signatures.find(([, offset, text]) => head.startsWith(text, offset))?.[0];
   const mediaType = nameIn(supported);
   if (mediaType !== undefined) return { mediaType };
-  const found = isHeic(bytes) ? heic : nameIn(convertible);
+  // Safari decodes HEIC, but other browsers and npm's sharp do not.
+  const found = isHeic(bytes) ? 'a HEIC photo' : nameIn(convertible);
   if (found !== undefined) return { found, convertible: true };
   return { found: nameIn(unsupported) ?? 'not a recognized image', convertible: false };
 }

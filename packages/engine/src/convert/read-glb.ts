@@ -1,0 +1,91 @@
+import { type GLTF, Logger, type Root, WebIO } from '@gltf-transform/core';
+
+/** A GLB that cannot be converted. The message says why, and what to do. */
+export class ConversionError extends Error {
+  override readonly name = 'ConversionError';
+}
+
+/** What the file is instead of a GLB, by its first bytes as Latin-1 text. */
+const otherFormats = [
+  ['a JPEG', '\xff\xd8\xff'],
+  ['a PNG', '\x89PNG'],
+  ['a ZIP or USDZ', 'PK\x03\x04'],
+  ['a glTF in JSON', '{'],
+] as const;
+
+const headerBytes = 12;
+const chunkHeaderBytes = 8;
+/** The ASCII text `JSON`. */
+const jsonChunk = 0x4e4f534a;
+
+const damaged = (cause?: unknown) =>
+  new ConversionError('The file is damaged. Download, copy or export it again', { cause });
+
+/**
+ * Parses a GLB (glTF 2.0, section 4.4).
+ *
+ * @returns its content, and its `asset` object, which glTF-Transform changes
+ * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, or requires an extension
+ */
+export async function readGlb(glb: Uint8Array): Promise<{ root: Root; asset: GLTF.IAsset }> {
+  const { asset, accessors = [] } = checkedJson(glb);
+  const io = new WebIO().setLogger(new Logger(Logger.Verbosity.SILENT));
+  const document = await io.readBinary(glb).catch((cause: unknown) => {
+    throw damaged(cause);
+  });
+  const root = document.getRoot();
+  // glTF-Transform silently shortens the values of an accessor that exceeds its buffer view.
+  if (root.listAccessors().some((accessor, index) => accessor.getCount() !== accessors[index]?.count)) throw damaged();
+  return { root, asset };
+}
+
+/** The JSON of a GLB that glTF-Transform can read without extensions and other files. */
+function checkedJson(glb: Uint8Array): GLTF.IGLTF {
+  requireComplete(glb);
+  let json: GLTF.IGLTF;
+  try {
+    json = parseJson(glb);
+  } catch (cause) {
+    throw damaged(cause);
+  }
+  // `asset` is the only required property. JSON of another kind has none.
+  if (!json?.asset) throw damaged();
+  const { extensionsRequired: extensions = [], buffers = [], images = [] } = json;
+  if (extensions.length > 0) {
+    throw new ConversionError(
+      `The file requires ${extensions.join(', ')}, which cannot be converted. Export it without compression and glTF extensions`,
+    );
+  }
+  const external = [...buffers, ...images].find(({ uri }) => uri !== undefined && !uri.startsWith('data:'));
+  if (external) {
+    throw new ConversionError(`The file refers to ${external.uri}. Export it as one GLB that contains all its data`);
+  }
+  return json;
+}
+
+function requireComplete(glb: Uint8Array): void {
+  if (glb.length === 0) throw new ConversionError('The file is empty');
+  const start = String.fromCharCode(...glb.subarray(0, 4));
+  if (start !== 'glTF') {
+    const found = otherFormats.find(([, text]) => start.startsWith(text))?.[0];
+    throw new ConversionError(`The file is ${found ? `${found}, ` : ''}not a GLB`);
+  }
+  const header = new DataView(glb.buffer, glb.byteOffset, glb.byteLength);
+  if (glb.length < headerBytes) throw new ConversionError('The file is incomplete. Download or copy it again');
+  const version = header.getUint32(4, true);
+  if (version !== 2) throw new ConversionError(`The file is a GLB of version ${version}. Export it as glTF 2.0`);
+  const size = header.getUint32(8, true);
+  if (glb.length < size) {
+    throw new ConversionError(
+      `The file is incomplete: it has ${glb.length} of ${size} bytes. Download or copy it again`,
+    );
+  }
+}
+
+function parseJson(glb: Uint8Array): GLTF.IGLTF {
+  const view = new DataView(glb.buffer, glb.byteOffset, glb.byteLength);
+  if (view.getUint32(headerBytes + 4, true) !== jsonChunk) throw new Error('The first chunk is not JSON');
+  const length = view.getUint32(headerBytes, true);
+  const start = headerBytes + chunkHeaderBytes;
+  return JSON.parse(new TextDecoder().decode(glb.subarray(start, start + length)));
+}
