@@ -9,7 +9,7 @@ const onBothDatabases = [
   `${server}/src/work/runner/runner.test.ts`,
   `${server}/src/work/stages/held-jobs.test.ts`,
   `${server}/src/work/webhooks/delivery.test.ts`,
-  `${server}/test/{admin,assets,dashboard,gallery,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,
+  `${server}/test/{admin,assets,charges,dashboard,gallery,gateway,operator-password,query-plans,seen-from-outside}.test.ts`,
   `${server}/test/contract/*.test.ts`,
   `${server}/src/data/webhooks/{delivery-log,listeners}.test.ts`,
   `${server}/test/faults/{crash,hostile-requests,runners,slow-hosts,webhooks}.test.ts`,

@@ -30,7 +30,10 @@ test.skipIf(!hasScript)(
     ]);
     const succeeded = (await gen3d(['create', 'cup.png', '--wait', '--json'])).stdout;
     await writeFile(path('empty.png'), discPng(64, 0));
+    // The runner logs the failure after the client can see it.
+    const failed = outputMatching(first, /job failed[^\n]*\n/);
     await gen3d(['create', 'empty.png', '--wait']);
+    await failed;
     first.stdin.write(ctrlC);
     const output = linesOf((await ended).stdout).slice(banner.length);
     expect(output).toEqual([

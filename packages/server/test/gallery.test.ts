@@ -221,6 +221,24 @@ describe('the list of jobs with labels', () => {
     expect(codeOf(await call(caller, 'GET', `?cursor=${next_cursor}`))).toBe('invalid_cursor');
   });
 
+  test('finds nothing for text that no id or label contains, such as unpaired surrogates and U+0000', async () => {
+    const caller = await newCaller();
+    const id = await create(caller, "a'b");
+    expect(labelsOf(await page(caller, `?search=${encodeURIComponent("'")}`))).toEqual(["a'b"]);
+    for (const text of ['%00', '%ED%A0%80', "%27%20or%20''='", '%ff', 'a%0Db']) {
+      expect(labelsOf(await page(caller, `?search=${text}`))).toEqual([]);
+    }
+    for (const text of ['\u0000', '\ud800', '%', id.toLowerCase()]) {
+      const { status, body } = await call(caller, 'POST', '/hide', { task_ids: [text] });
+      expect({ status, body }).toEqual({ status: 200, body: { changed: 0 } });
+    }
+    for (const text of ['%00', '%25', id.toLowerCase()]) {
+      expect((await call(caller, 'POST', `/${text}/cancel`)).status).toBe(404);
+      expect((await call(caller, 'POST', `/${text}/retry`)).status).toBe(404);
+    }
+    expect(await job(caller, id)).toMatchObject({ hidden: false, status: 'PENDING' });
+  });
+
   test('is also a route of the dashboard, for the account of the session', async () => {
     const caller = await newCaller();
     const id = await create(caller, 'lamp.webp');

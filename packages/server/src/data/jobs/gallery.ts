@@ -40,8 +40,8 @@ export interface GalleryQuery extends GalleryFilter {
 
 type JobQuery = SelectQueryBuilder<Tables, 'jobs', object>;
 
-/** A LIKE pattern for texts that contain (or start with) a text. */
-const containing = (text: string) => `%${text.replace(/[%_\\]/g, '\\$&')}%`;
+/** A LIKE pattern for texts that contain (or start with) a text. SQLite would end the pattern at U+0000. */
+const containing = (text: string) => `%${text.replace(/[%_\\]/g, '\\$&').replaceAll('\0', '\u2400')}%`;
 const startingWith = (text: string) => containing(text).slice(1);
 
 function filtered(db: Queryable, accountId: string, { search, id, status, visibility }: Omit<GalleryFilter, 'group'>) {

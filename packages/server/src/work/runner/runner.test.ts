@@ -169,7 +169,8 @@ test('a job whose lease is lost is left to its new holder, and the other job is 
 });
 
 test('when a file system hangs, the other job is handed back before the process is replaced', async () => {
-  const { inputs, create, row, start, messages, inferring, hold } = await setUp({ stageTimeoutMs: 300 });
+  // Enough for a busy machine to read the image of the other job.
+  const { inputs, create, row, start, messages, inferring, hold } = await setUp({ stageTimeoutMs: 5_000 });
   const [hanging, other] = [await create(), await create()];
   inputs.hanging.add(hanging);
   hold.while = () => true;
