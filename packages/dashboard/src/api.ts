@@ -20,9 +20,11 @@ export function parseResponse<T>(schema: ZodMiniType<T>, body: unknown): T {
   throw new ApiError(0, 'This page does not understand the server’s response. Reload the page.');
 }
 
-/** Client for the routes below /dashboard/api. Both methods throw {@link ApiError}. */
+/** Client for the routes below /dashboard/api. Its methods throw {@link ApiError}. */
 export interface Api {
   get<T>(path: string, schema: ZodMiniType<T>): Promise<T>;
+  /** Undefined if there is no file. */
+  getFile(path: string): Promise<Blob | undefined>;
   /** Resolves to the body of the response, which is undefined if there is none. */
   send(
     method: 'POST' | 'PUT' | 'DELETE',
@@ -34,12 +36,13 @@ export interface Api {
 
 /** A client that acts for an account. Calls `onSignedOut` when the session has ended. */
 export function createApi(accountId: string | undefined, onSignedOut: () => void = () => {}): Api {
-  async function request(
+  async function request<T = unknown>(
     method: string,
     path: string,
     body?: unknown,
     extraHeaders: Readonly<Record<string, string>> = {},
-  ): Promise<unknown> {
+    read: (response: Response) => Promise<T> = (response) => response.json().catch(() => ({})),
+  ): Promise<T | undefined> {
     const headers: Record<string, string> = { ...extraHeaders };
     if (accountId !== undefined) headers['x-gen3d-account'] = accountId;
     if (body !== undefined) headers['content-type'] = 'application/json';
@@ -52,14 +55,14 @@ export function createApi(accountId: string | undefined, onSignedOut: () => void
       throw new ApiError(0, 'The server cannot be reached. Is it running?');
     });
     if (response.status === 204) return undefined;
-    const responseBody: unknown = await response.json().catch(() => ({}));
-    if (response.ok) return responseBody;
+    if (response.ok) return read(response);
     if (response.status === 401) onSignedOut();
-    throw new ApiError(response.status, errorMessage(response, responseBody));
+    throw new ApiError(response.status, errorMessage(response, await response.json().catch(() => ({}))));
   }
   return {
     get: async (path, schema) => parseResponse(schema, await request('GET', path)),
-    send: request,
+    getFile: (path) => request('GET', path, undefined, {}, (response) => response.blob()),
+    send: (method, path, body, headers) => request(method, path, body, headers),
   };
 }
 

@@ -20,6 +20,10 @@ export const failureAdvice: Record<string, string> = {
   internal_error: 'Try again. If it fails again, look at the server’s log.',
 };
 
+/** Whether the same photo may become a model. Other failures need another photo. */
+export const retryMayHelp = ({ error }: Task): boolean =>
+  !error || error.code === 'internal_error' || error.code === 'image_fetch_failed';
+
 /** The stages of a job, in order. */
 export const stageLabels: Record<string, string> = {
   queue: 'Queue',

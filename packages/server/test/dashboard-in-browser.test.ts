@@ -594,6 +594,74 @@ describe.skipIf(!executablePath)('in a browser', () => {
     expect(errors).toEqual([]);
   });
 
+  test('no page scrolls sideways or overlaps its header on screens of 320 to 1440 pixels', async () => {
+    const { server, page, errors } = await galleryWith(['a-name-without-a-space-that-is-too-long-for-a-phone.png']);
+    const jobPage = await page.locator('.card a').getAttribute('href');
+    await server.call('PUT', '/v1/webhook-endpoint', { url: `https://example.com/${'a-long-path'.repeat(20)}` });
+    await server.call('POST', '/v1/webhook-endpoint/test');
+    for (const path of [
+      '/',
+      jobPage,
+      ...['keys', 'balance', 'webhook', 'operator', 'password'].map((name) => `/dashboard/${name}`),
+    ]) {
+      await page.goto(server.url + path);
+      await page.locator('h1').waitFor();
+      for (const width of [320, 390, 768, 1440]) {
+        await page.setViewportSize({ width, height: 844 });
+        expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBeLessThanOrEqual(
+          width,
+        );
+        const [header, main] = [await page.locator('header').boundingBox(), await page.locator('main').boundingBox()];
+        expect(main!.y, `${path} at ${width}`).toBeGreaterThanOrEqual(header!.y + header!.height);
+      }
+    }
+    expect(errors).toEqual([]);
+  });
+
+  test('the bar of the selection stays visible while the gallery scrolls', async () => {
+    const { page } = await galleryWith(Array.from({ length: 8 }, (_, i) => `ball ${i}.png`));
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
+    for (const width of [390, 768, 1440]) {
+      await page.setViewportSize({ width, height: 300 });
+      await page.evaluate('scrollTo(0, 400)');
+      // A click fails if something covers the button.
+      await page.getByRole('button', { name: 'Select all shown' }).click();
+      await page.getByText('8 selected').waitFor();
+      expect(await page.evaluate('scrollY')).toBe(400);
+    }
+  });
+
+  test('a failed job from a program shows its photo, and suggests another photo before the same one', async () => {
+    const server = await startServer();
+    const { page, errors } = await newPage();
+    const image = `data:image/png;base64,${photo.base64}`;
+    await server.call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: [image] } });
+    const db = openDatabase(openDataDir(server.config).database);
+    onTestFinished(() => db.destroy());
+    const fail = (code: string) =>
+      db
+        .updateTable('jobs')
+        .set({ status: 'FAILED', error_code: code, error_message: 'It failed.', finished_at: Date.now() })
+        .execute();
+    await fail('no_foreground');
+    await page.goto(await signInLink(server.url, server.config));
+    const shown = (image: Locator) =>
+      image.evaluate((element) => (element as unknown as { naturalWidth: number }).naturalWidth);
+    const card = page.locator('.card');
+    await expect.poll(() => shown(card.locator('img'))).toBe(160);
+    expect(await card.getByRole('button', { name: /^Try again/ }).count()).toBe(0);
+    await card.locator('a').click();
+    await expect.poll(() => shown(page.getByAltText('As uploaded'))).toBe(160);
+    const primary = page.locator('main .primary');
+    expect(await primary.allTextContents()).toEqual(['Try another photo']);
+    await expectAccessible(page);
+    await fail('internal_error');
+    await page.reload();
+    await page.getByRole('button', { name: 'Try again' }).waitFor();
+    expect(await primary.allTextContents()).toEqual(['Try again']);
+    expect(errors).toEqual([]);
+  });
+
   test('a failed job’s card is as high as the others, and its page has the whole message', async () => {
     const { server, page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
     const message =

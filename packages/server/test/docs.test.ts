@@ -93,14 +93,17 @@ describe.skipIf(!chromiumPath)('in a browser', () => {
   });
   afterAll(() => browser?.close());
 
-  test('every page is styled, fits a phone, and keeps to its Content-Security-Policy', async () => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+  test('every page is styled, fits every screen, and keeps to its Content-Security-Policy', async () => {
+    const page = await browser.newPage();
     const errors: string[] = [];
     page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())));
     for (const path of pages) {
       await page.goto(server.url + path);
       expect(await page.evaluate<string>('getComputedStyle(document.querySelector("header")).display')).toBe('flex');
-      expect(await page.evaluate<number>('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(390);
+      for (const width of [320, 390, 768, 1440]) {
+        await page.setViewportSize({ width, height: 800 });
+        expect(await page.evaluate<number>('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(width);
+      }
     }
     expect(errors).toEqual([]);
     await page.close();

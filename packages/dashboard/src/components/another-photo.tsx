@@ -7,7 +7,7 @@ import { Problem } from './feedback.js';
 const ignore = () => {};
 
 /** Sends another photo, and opens the page of its job. */
-export function AnotherPhoto() {
+export function AnotherPhoto({ isPrimary }: { isPrimary: boolean }) {
   const { api } = useSession();
   const { route } = useLocation();
   const { uploads, add } = useUploads(api, ignore);
@@ -31,7 +31,12 @@ export function AnotherPhoto() {
           event.currentTarget.value = '';
         }}
       />
-      <button type="button" disabled={upload?.state === 'sending'} onClick={() => picker.current?.click()}>
+      <button
+        type="button"
+        class={isPrimary ? 'primary' : undefined}
+        disabled={upload?.state === 'sending'}
+        onClick={() => picker.current?.click()}
+      >
         {upload?.state === 'sending' ? 'Sending …' : 'Try another photo'}
       </button>
       <Problem text={upload?.problem} />

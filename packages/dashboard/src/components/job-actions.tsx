@@ -1,6 +1,7 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { useLocation } from 'preact-iso';
 import { cancelJob, retryJob, setHidden } from '../job-requests.js';
+import { retryMayHelp } from '../labels.js';
 import { useSession } from '../session.js';
 import { ConfirmButton } from './confirm-button.js';
 
@@ -17,7 +18,7 @@ export function JobActions(props: {
   return (
     <div class="row">
       {can_retry && (
-        <button type="button" class="primary" onClick={() => act(tryAgain, '')}>
+        <button type="button" class={retryMayHelp(job) ? 'primary' : undefined} onClick={() => act(tryAgain, '')}>
           Try again
         </button>
       )}

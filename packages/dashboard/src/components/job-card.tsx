@@ -2,10 +2,11 @@ import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { dateTime, relativeTime, roundSeconds } from '../format.js';
-import { statusLabels } from '../labels.js';
+import { retryMayHelp, statusLabels } from '../labels.js';
 import { jobName } from '../names.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
+import { useSession } from '../session.js';
 import { isOpen } from '../use-gallery.js';
 
 export function StatusBadge({ status }: { status: Task['status'] }) {
@@ -17,24 +18,35 @@ const hideBroken = (event: TargetedEvent<HTMLImageElement>) => {
   event.currentTarget.hidden = true;
 };
 
-/** blob: URL of this browser's copy of a job's photo. Undefined without a copy, or if it is not `wanted`. */
-export function useKeptPhoto(jobId: string, wanted = true): string | undefined {
+/**
+ * blob: URL of a job's photo: this browser's copy, or else, if the job `isOnServer`, the server's. Undefined without
+ * either, for a file that the browser cannot show, or if the photo is not `wanted`.
+ */
+export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): string | undefined {
+  const { api } = useSession();
   const [url, setUrl] = useState<string>();
   useEffect(() => {
     if (!wanted) return;
     let createdUrl: string | undefined;
     let unmounted = false;
-    void keptPhoto(jobId).then((photo) => {
+    const load = async () => {
+      let photo = await keptPhoto(jobId);
+      if (!photo && isOnServer) {
+        photo = await api.getFile(`/job-details/${jobId}/photo`);
+        if (photo) (await createImageBitmap(photo)).close();
+      }
       if (!photo || unmounted) return;
       createdUrl = URL.createObjectURL(photo);
       setUrl(createdUrl);
-    });
+    };
+    // Pages work without photos.
+    load().catch(() => {});
     return () => {
       unmounted = true;
       if (createdUrl) URL.revokeObjectURL(createdUrl);
       setUrl(undefined);
     };
-  }, [jobId, wanted]);
+  }, [api, jobId, isOnServer, wanted]);
   return url;
 }
 
@@ -74,7 +86,7 @@ export interface JobCardProps {
 /** All cards have the same height. A long error is cut off here; the job's page shows all of it. */
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
   const { task_id, status, progress, thumbnail_url, error, created_at } = job;
-  const photo = useKeptPhoto(task_id, !thumbnail_url && preview === undefined);
+  const photo = usePhoto(task_id, true, !thumbnail_url && preview === undefined);
   const photoUrl = preview ?? photo;
   const name = jobName(job);
   const content = (
@@ -127,7 +139,7 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
           Cancel
         </button>
       )}
-      {selected === undefined && job.can_retry && (
+      {selected === undefined && job.can_retry && retryMayHelp(job) && (
         <button type="button" class="small card-action" aria-label={`Try again: ${name}`} onClick={onRetry}>
           Try again
         </button>

@@ -7,7 +7,7 @@ import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { JobActions } from '../components/job-actions.js';
-import { StatusBadge, useKeptPhoto } from '../components/job-card.js';
+import { StatusBadge, usePhoto } from '../components/job-card.js';
 import { JobFacts } from '../components/job-facts.js';
 import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
@@ -15,7 +15,7 @@ import { OtherFormats } from '../components/other-formats.js';
 import { RequestSnippets } from '../components/request-snippets.js';
 import { StageTimes } from '../components/stage-times.js';
 import { WaitingView } from '../components/waiting-view.js';
-import { failureAdvice } from '../labels.js';
+import { failureAdvice, retryMayHelp } from '../labels.js';
 import { downloadName, jobName } from '../names.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -37,7 +37,7 @@ export function JobPage() {
   const [actionCount, setActionCount] = useState(0);
   /** `actionCount` when the job was read last. */
   const [loadedAfter, setLoadedAfter] = useState(0);
-  const photo = useKeptPhoto(id);
+  const photo = usePhoto(id, task !== undefined && !task.model_urls);
   const name = task ? jobName(task) : 'Model';
   useTitle(name);
 
@@ -130,7 +130,7 @@ export function JobPage() {
               <CopyButton text={glb} name="the permanent link" />
             </div>
           )}
-          {!glb && tookMs !== null && <AnotherPhoto />}
+          {!glb && tookMs !== null && <AnotherPhoto isPrimary={!retryMayHelp(task)} />}
           {!glb && actions}
           <JobFacts job={task} details={details} figures={glb ? figures : undefined} />
           {photo && glb && (

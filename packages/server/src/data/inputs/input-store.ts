@@ -1,6 +1,7 @@
 /**
  * The images of jobs, one per job, kept until the job has succeeded, or for a while after it failed (see jobs/retry.ts): as
- * received, and after preparation as the result of `normalizeImage`. They are private and never served.
+ * received, and after preparation as the result of `normalizeImage`. They are private: the dashboard shows those of jobs
+ * without a model to their account, and nothing else serves them.
  */
 export interface InputStore {
   /** Stores a job's image. Once this resolves, the image survives a crash. */

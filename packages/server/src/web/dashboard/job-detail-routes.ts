@@ -1,6 +1,7 @@
 import type { JobDetails } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
+import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
 import { callerOf } from '../http/auth.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
@@ -8,7 +9,7 @@ import type { Services } from '../http/services.js';
 import { listEvents } from './events.js';
 
 /** `/dashboard/api/job-details`: fields of a job that the task object does not have. */
-export function jobDetailRoutes({ db }: Services): Router {
+export function jobDetailRoutes({ db, inputs }: Services): Router {
   const router = Router();
   router
     .route('/:id')
@@ -43,5 +44,33 @@ export function jobDetailRoutes({ db }: Services): Router {
       } satisfies JobDetails);
     })
     .all(onlyMethods('GET'));
+
+  // The photo of a job without a model, or 204 if the server has none.
+  router
+    .route('/:id/photo')
+    .get(async (request, response) => {
+      const job = await db
+        .selectFrom('jobs')
+        .select('status')
+        .where('id', '=', request.params.id)
+        .where('account_id', '=', callerOf(response).accountId)
+        .executeTakeFirst();
+      if (!job) throw new HttpError(404, 'not_found', 'No such job');
+      const photo = job.status === 'SUCCEEDED' ? undefined : await inputs.read(request.params.id).catch(ifMissing);
+      if (!photo) {
+        response.status(204).end();
+        return;
+      }
+      // Users choose the bytes, so a browser must not take them for a page, even if it opens this URL.
+      response.setHeader('x-content-type-options', 'nosniff');
+      response.setHeader('content-disposition', 'attachment');
+      response.setHeader('content-type', 'application/octet-stream');
+      response.end(photo);
+    })
+    .all(onlyMethods('GET'));
   return router;
+}
+
+function ifMissing(error: unknown): undefined {
+  if (!(error instanceof UnreadableImageError && error.isMissing)) throw error;
 }
