@@ -23,7 +23,9 @@ export async function errorFrom(response: Response, url: string): Promise<Gen3dE
     return new AuthenticationError('forbidden', 'The API key is missing, wrong or revoked', details);
   }
   if (status === 429) {
-    return new RateLimitError('rate_limited', 'Too many requests or unfinished jobs. Try again later', details);
+    const { retryAfterMs: pauseMs } = details;
+    const when = !pauseMs ? 'later' : `in ${Math.ceil(pauseMs / 1_000)} s`;
+    return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
   }
   if (!isErrorBody(body)) {
     if (status >= 500) {

@@ -94,6 +94,11 @@ describe('retrieve', () => {
     expect(requests).toHaveLength(1);
   });
 
+  test('names the pause of a 429 that is not retried', async () => {
+    serve('get', job, retryAfter(429, '3600'));
+    await expect(client().jobs.retrieve(jobId)).rejects.toThrow(/unfinished jobs\. Try again in 3600 s$/);
+  });
+
   test('rejects with a RateLimitError after repeated 429s', async () => {
     serve('get', job, retryAfter(429, '0'));
     const error = await errorOf(client().jobs.retrieve(jobId));
