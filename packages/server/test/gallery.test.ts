@@ -329,6 +329,23 @@ describe('trying a failed job again', () => {
     expect((await call(caller, 'POST', `/${id}/retry`)).body).toEqual({ job_id });
   });
 
+  test('creates another job if the last retry has failed, and one for concurrent requests', async () => {
+    const caller = await newCaller();
+    const id = await failedJob(caller, { image_url: photoUrl });
+    const retry = async () => CreateJobResponse.parse((await call(caller, 'POST', `/${id}/retry`)).body).job_id;
+    const first = await retry();
+    await finish(first, 'FAILED');
+    const [second, ...others] = await Promise.all([retry(), retry(), retry()]);
+    expect(second).not.toBe(first);
+    expect(new Set(others)).toEqual(new Set([second]));
+    await finish(second!, 'CANCELED');
+    const third = await retry();
+    expect([first, second]).not.toContain(third);
+    await finish(third, 'SUCCEEDED');
+    expect(await retry()).toBe(third);
+    expect((await caller.list()).jobs).toHaveLength(4);
+  });
+
   test('fetches the image of a URL again', async () => {
     const caller = await newCaller();
     const id = await caller.create();

@@ -61,8 +61,8 @@ async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: 
 }
 
 /**
- * Creates a job with the photo and label of one that failed or was canceled. Repeated calls return the same job.
- * `unknown`: the account has no such job. `not_retryable`: it has another status, or its photo is no longer stored.
+ * Creates a job with the photo and label of one that failed or was canceled. Repeated calls return the same job, until that
+ * has failed or was canceled too. `unknown`: the account has no such job. `not_retryable`: it has another status, or its photo is no longer stored.
  * @throws like `acceptJob`
  */
 export async function retryJob(
@@ -81,12 +81,28 @@ export async function retryJob(
   if (!job) return 'unknown';
   if (!canRetry(job)) return 'not_retryable';
   const { type, label } = job;
-  const details = { type, key: `retry-${job.id}`, image: () => imageOf(stores, job), label, traceId };
+  const firstKey = `retry-${job.id}`;
+  const last = await lastRetry(stores.db, accountId, firstKey);
+  if (last && !retriedStatuses.includes(last.status)) return { id: last.id, created: false };
+  const key = last ? `${firstKey}-${last.id}` : firstKey;
+  const details = { type, key, image: () => imageOf(stores, job), label, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;
   });
 }
+
+/** The newest job whose idempotency key starts with this. */
+const lastRetry = (db: Queryable, accountId: string, key: string): Promise<Pick<JobRow, 'id' | 'status'> | undefined> =>
+  db
+    .selectFrom('jobs')
+    .select(['id', 'status'])
+    .where('account_id', '=', accountId)
+    .where('idempotency_key', '>=', key)
+    .where('idempotency_key', '<=', `${key}~`)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
 
 type StoredJob = Pick<JobRow, 'id' | 'image_url' | 'prepared'>;
 
