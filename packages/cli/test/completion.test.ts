@@ -39,6 +39,8 @@ const cases: [string, string, string[], string[]][] = [
   ['folders', 'gen3d serve --data-dir data', ['data-of-mine'], ['my cup.png']],
   ['photos', 'gen3d create my', ['my cup.png'], []],
   ['output files', 'gen3d create x.png --wait -o my', ['my cup.png'], []],
+  ['models to convert', 'gen3d convert my', ['my cup.png'], []],
+  ['bundles to verify', 'gen3d models verify gen', ['gen3d-base'], []],
   ['bundles', 'gen3d serve --bundle ', ['gen3d-base', 'inflate', 'triposr'], ['my cup.png']],
   ['bundles to use', 'gen3d models use gen', ['gen3d-base'], []],
   ['shells', 'gen3d completion ', ['bash', 'zsh', 'fish'], ['my cup.png']],

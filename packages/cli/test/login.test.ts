@@ -49,6 +49,13 @@ describe('after the key was lost', () => {
     expect(JSON.parse((await gen3d(['balance', '--json'])).stdout)).toMatchObject({ balance_usd: 7 });
   });
 
+  test('login says what to do about a wrong key and an empty one', async () => {
+    const wrong = await gen3d(['login', '--base-url', url], { input: 'gen3d_wrong' });
+    expect(wrong).toMatchObject({ code: 4, stderr: expect.stringContaining('Check that you copied the whole key') });
+    const empty = await gen3d(['login', '--base-url', url], { input: '\n' });
+    expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('`gen3d login --new-key` creates one') });
+  });
+
   test('login creates no key in the data of another server', async () => {
     const data = ['--data-dir', path('other')];
     await gen3d(['admin', ...data, 'account', 'create', 'default']);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.js';
@@ -96,10 +96,14 @@ describe('a tool returns an error message', () => {
     const job_id = jobs[0]?.task_id;
     const rejected = await call('download', { job_id, path: 'mine.glb' });
     expect(rejected).toMatchObject({ isError: true });
-    expect(textOf(rejected)).toContain('mine.glb already exists');
+    expect(textOf(rejected)).toContain('mine.glb already exists. Set overwrite to replace it');
+    const thumbnail = await call('download', { job_id, path: 'mine.glb', asset: 'thumbnail', overwrite: true });
+    expect(textOf(thumbnail)).toContain('Use the extension .jpg');
     expect(await readFile(path('project', 'mine.glb'), 'utf8')).toBe('precious');
     expect((await call('download', { job_id, path: 'mine.glb', overwrite: true })).isError).toBeUndefined();
     expect((await readFile(path('project', 'mine.glb'))).toString('latin1', 0, 4)).toBe('glTF');
+    const converted = await call('download', { job_id, path: 'mine.stl' });
+    expect(converted.structuredContent).toMatchObject({ bytes: (await stat(path('project', 'mine.stl'))).size });
   });
 
   test('for a photo or a model outside the folders', async () => {

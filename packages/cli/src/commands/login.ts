@@ -1,13 +1,14 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { AuthenticationError } from '@gen3d/sdk';
 import type { Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
 import { hasInstallation, requireInstallation } from '../connection/installation.js';
 import { createKey } from '../connection/new-key.js';
 import { profilePath, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
-import { Interrupted, UsageError } from '../exit/failure.js';
+import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
 import { say } from '../terminal/terminal.js';
 
@@ -46,7 +47,8 @@ async function login(command: Command): Promise<void> {
   say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
-const emptyKey = 'The key is empty. The operator creates keys with `gen3d admin key create`';
+const emptyKey =
+  "The key is empty. `gen3d login --new-key` creates one on the server's machine. Elsewhere, ask the operator";
 
 /** The key from the option, the terminal or stdin. Undefined if the user asks for a new one, by pressing Enter. */
 async function givenKey(options: ServerOptions, baseUrl: string, config: Config): Promise<string | undefined> {
@@ -58,9 +60,18 @@ async function givenKey(options: ServerOptions, baseUrl: string, config: Config)
     if (mayCreate) return undefined;
     throw new UsageError(emptyKey);
   }
-  await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal }));
+  await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal })).catch(
+    refusedKey(baseUrl),
+  );
   return apiKey;
 }
+
+/** The SDK's message suggests `gen3d login`. */
+const refusedKey = (baseUrl: string) => (error: unknown) => {
+  if (!(error instanceof AuthenticationError)) throw error;
+  const problem = `${baseUrl} does not accept this API key. Check that you copied the whole key`;
+  throw new Failed(exitCode.unauthorized, `${problem}, and that it is a key of this server`, { cause: error });
+};
 
 async function prompt(question: string): Promise<string> {
   process.stderr.write(question);

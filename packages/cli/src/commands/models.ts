@@ -41,7 +41,7 @@ export function addModels(program: Command): void {
       'Compare all files and networks with the manifest. With --self-test, also run the networks on the device that\n' +
         'GEN3D_DEVICE names (default: the first GPU that works), and list the checks that this machine cannot run.',
     )
-    .argument('[name...]', 'default: all bundles')
+    .argument('[bundle...]', 'names of installed bundles; default: all')
     .option('--self-test', 'also run the networks, to check a bundle on a new machine')
     .action((names: string[], options: VerifyOptions, command: Command) => verify(names, options, command));
   models

@@ -72,7 +72,7 @@ function possibleValues(name: string, { argChoices }: Pick<Option | Argument, 'a
   const words = argChoices ?? known[name];
   if (words) return words;
   if (/^(dir|folder)/.test(name)) return 'folders';
-  return /^(file|path|image)/.test(name) ? 'files' : 'unknown';
+  return /^(file|path|image|model|output)/.test(name) ? 'files' : 'unknown';
 }
 
 /** All options that take a value. The word after one of them is not a command. */

@@ -26,7 +26,7 @@ export const resumeCommand = (jobId: string, path?: string): string =>
 /**
  * Downloads the model or thumbnail of a finished job to a file, or to stdout for `-`.
  *
- * @returns its size in bytes
+ * @returns the size of the written files in bytes
  * @throws {Failed} if the file cannot be written, with the command that downloads it to another path
  */
 export async function downloadModel(
@@ -39,7 +39,7 @@ export async function downloadModel(
   try {
     if (path === stdoutPath) await new Promise<void>((resolve) => process.stdout.write(content, () => resolve()));
     else if (options.asset === 'thumbnail') await writeOutput(path, content, options.force);
-    else await writeModel(path, content, { force: options.force });
+    else return await writeModel(path, content, { force: options.force });
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const output = options.asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';

@@ -14,17 +14,19 @@ interface WriteOptions {
 /**
  * Writes a model in the format of the path's extension. An OBJ gets its MTL and its texture next to it.
  *
+ * @returns the size of all files in bytes
  * @throws {UsageError} if a file exists and `force` is not set, or the GLB cannot be converted
  */
 export async function writeModel(
   path: string,
   glb: Uint8Array,
   { force = false, source = 'the model' }: WriteOptions = {},
-): Promise<void> {
+): Promise<number> {
   const files = await convertedFiles(path, glb, source);
   const existing = files.find((file) => !force && existsSync(file.path));
   if (existing) throw existsError(existing.path);
   for (const file of files) await writeOutput(file.path, file.bytes, force);
+  return files.reduce((size, { bytes }) => size + bytes.length, 0);
 }
 
 /** Prints the path of a written model, unless stdout has the model itself. */

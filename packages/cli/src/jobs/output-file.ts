@@ -42,6 +42,11 @@ export function formatOf(path: string, formats = modelFormats): OutputFormat {
   );
 }
 
+/** @throws {UsageError} if the path has another extension than a thumbnail */
+export function requireJpegName(path: string): void {
+  if (!/\.jpe?g$/i.test(path)) throw new UsageError(`Cannot write ${path}. Use the extension .jpg`);
+}
+
 /** The default path of a photo's model: next to a file, in the current folder for a URL or stdin. */
 export function modelPath(image: string): string {
   if (image === '-' || isDataUri(image)) return 'model.glb';
@@ -186,7 +191,7 @@ async function outputPaths(names: readonly string[], output: string | undefined)
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || isFolder === true;
   if (!wantsFolder) {
     if (names[0]?.endsWith('.glb')) formatOf(output);
-    else if (!/\.jpe?g$/i.test(output)) throw new UsageError(`Cannot write ${output}. Use the extension .jpg`);
+    else requireJpegName(output);
     return { paths: [output] };
   }
   return { paths: names.map((name) => join(output, basename(name))), folder: output };

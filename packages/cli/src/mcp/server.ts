@@ -1,11 +1,13 @@
+import { existsSync } from 'node:fs';
 import { JobStatus, Task } from '@gen3d/schema';
 import { isTerminal, limits, type Task as TaskObject, WaitTimeoutError } from '@gen3d/sdk';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { type ServerOptions, withClient } from '../connection/client.js';
-import { failureOf } from '../exit/failure.js';
+import { failureOf, UsageError } from '../exit/failure.js';
 import { downloadModel } from '../jobs/job.js';
+import { formatOf, requireJpegName } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
 
@@ -125,11 +127,16 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
     'download',
     {
       title: 'Download a model',
-      description: 'Writes the model (GLB) or the thumbnail (JPEG) of a finished job to a file.',
+      description:
+        'Writes the model (GLB, or converted to OBJ, STL, USDZ or PLY) or the thumbnail (JPEG) of a finished job.',
       inputSchema: {
         job_id: jobId,
         asset: z.enum(['glb', 'thumbnail']).default('glb').describe('The model or its thumbnail'),
-        path: z.string().min(1).optional().describe('The file to write. Default: JOB_ID.glb or JOB_ID.jpg'),
+        path: z
+          .string()
+          .min(1)
+          .optional()
+          .describe('The file to write: .glb, .obj, .stl, .usdz or .ply, or .jpg. Default: JOB_ID.glb or JOB_ID.jpg'),
         overwrite: z.boolean().default(false).describe('Whether to replace an existing file'),
       },
       outputSchema: { path: z.string(), bytes: z.number() },
@@ -138,6 +145,12 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
     ({ job_id, asset, path, overwrite }, { signal }) =>
       runTool(options, signal, async (client, stop) => {
         const target = await folders.future(path ?? `${job_id}.${asset === 'glb' ? 'glb' : 'jpg'}`);
+        // The errors of `downloadModel` name options of the command line.
+        if (asset === 'glb') formatOf(target);
+        else requireJpegName(target);
+        if (!overwrite && existsSync(target)) {
+          throw new UsageError(`${target} already exists. Set overwrite to replace it, or choose another path`);
+        }
         const job = await client.jobs.retrieve(job_id, { signal: stop });
         const size = await downloadModel(client, job, target, { asset, force: overwrite, signal: stop });
         return { structuredContent: { path: target, bytes: size }, content: [text(`${target}, ${size} bytes`)] };
