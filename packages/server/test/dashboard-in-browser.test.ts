@@ -638,7 +638,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await server.call('POST', '/v1/jobs', { type: 'image-to-3d', input: { image_urls: [image] } });
     const db = openDatabase(openDataDir(server.config).database);
     onTestFinished(() => db.destroy());
-    const fail = (code: string) =>
+    const fail = (code: 'no_foreground' | 'internal_error') =>
       db
         .updateTable('jobs')
         .set({ status: 'FAILED', error_code: code, error_message: 'It failed.', finished_at: Date.now() })
