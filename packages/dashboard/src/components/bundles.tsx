@@ -35,7 +35,7 @@ export function Bundles() {
     setOverview(newOverview);
     return newOverview;
   }, [api]);
-  usePolling(async () => (await load()).pull?.status === 'running', actions);
+  const loadProblem = usePolling(async () => (await load()).pull?.status === 'running', actions);
 
   const change = async (method: 'POST' | 'DELETE', path: string, message: string, body?: object) => {
     await run(async () => {
@@ -45,7 +45,7 @@ export function Bundles() {
     setActions((count) => count + 1);
   };
 
-  if (!overview) return null;
+  if (!overview) return <Problem text={loadProblem} />;
   const { installed, damaged, offered, pull } = overview;
   const isPulling = pull?.status === 'running';
   return (

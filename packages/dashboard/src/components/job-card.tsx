@@ -57,19 +57,31 @@ function outlook({ queue_position, expected_seconds }: GalleryJob): string | und
   return undefined;
 }
 
-/** On a dark page, the image with a transparent background, which older models lack. Otherwise, the JPEG. */
+const darkScheme = matchMedia('(prefers-color-scheme: dark)');
+
+function useDarkScheme(): boolean {
+  const [isDark, setIsDark] = useState(darkScheme.matches);
+  useEffect(() => {
+    const onChange = () => setIsDark(darkScheme.matches);
+    darkScheme.addEventListener('change', onChange);
+    return () => darkScheme.removeEventListener('change', onChange);
+  }, []);
+  return isDark;
+}
+
+/**
+ * On a dark page, the image with a transparent background, which older models lack. Otherwise, the JPEG. Not a `picture`:
+ * it reports no error if the color scheme changes and the other image is missing.
+ */
 function Thumbnail({ url }: { url: string }) {
+  const isDark = useDarkScheme();
   const [jpegOnly, setJpegOnly] = useState(false);
+  const src = isDark && !jpegOnly ? url.replace(/\.jpg$/, '.webp') : url;
   const onError = (event: TargetedEvent<HTMLImageElement>) => {
-    if (event.currentTarget.currentSrc.endsWith('.webp')) setJpegOnly(true);
-    else hideBroken(event);
+    if (src === url) hideBroken(event);
+    else setJpegOnly(true);
   };
-  return (
-    <picture>
-      {!jpegOnly && <source srcset={url.replace(/\.jpg$/, '.webp')} media="(prefers-color-scheme: dark)" />}
-      <img src={url} alt="" loading="lazy" decoding="async" onError={onError} />
-    </picture>
-  );
+  return <img src={src} alt="" loading="lazy" decoding="async" onError={onError} />;
 }
 
 export interface JobCardProps {

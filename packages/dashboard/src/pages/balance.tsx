@@ -1,10 +1,11 @@
 import { Balance, type DailySpend, type LedgerEntry, LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { DayChart } from '../components/day-chart.js';
 import { Problem } from '../components/feedback.js';
 import { type Column, Table } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { jobName } from '../names.js';
+import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 
@@ -22,36 +23,41 @@ export function BalancePage() {
   useTitle(title);
   const [balance, setBalance] = useState<Balance>();
   const [days, setDays] = useState<DailySpend[]>([]);
-  const [entries, setEntries] = useState<LedgerEntry[]>([]);
+  const [entries, setEntries] = useState<LedgerEntry[]>();
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<string>();
 
-  const load = useCallback(
-    async (after?: string) => {
-      try {
-        const query = after === undefined ? '' : `?${new URLSearchParams({ cursor: after })}`;
-        const page = await api.get(`/ledger${query}`, LedgerPage);
-        setEntries((earlier) => (after === undefined ? page.entries : [...earlier, ...page.entries]));
-        setCursor(page.next_cursor);
-      } catch (error) {
-        setProblem((error as Error).message);
-      }
-    },
-    [api],
-  );
-  useEffect(() => {
-    const fail = (error: Error) => setProblem(error.message);
-    api.get('/balance', Balance).then(setBalance, fail);
-    api.get('/ledger/days', SpendHistory).then((history) => setDays(history.days), fail);
-    void load();
-  }, [api, load]);
+  const loadMore = async (after: string) => {
+    try {
+      const page = await api.get(`/ledger?${new URLSearchParams({ cursor: after })}`, LedgerPage);
+      setEntries((earlier = []) => [...earlier, ...page.entries]);
+      setCursor(page.next_cursor);
+      setProblem(undefined);
+    } catch (error) {
+      setProblem((error as Error).message);
+    }
+  };
+  const loadProblem = usePolling(async () => {
+    // Polls only until everything is loaded, because a new first page would discard the pages after it.
+    if (entries) return false;
+    const [newBalance, history, page] = await Promise.all([
+      api.get('/balance', Balance),
+      api.get('/ledger/days', SpendHistory),
+      api.get('/ledger', LedgerPage),
+    ]);
+    setBalance(newBalance);
+    setDays(history.days);
+    setEntries(page.entries);
+    setCursor(page.next_cursor);
+    return false;
+  }, api);
 
   const isLow = balance !== undefined && balance.balance_usd < balance.min_balance_usd;
-  const shownEntries = charges ? entries : entries.filter(({ kind }) => kind === 'charge');
+  const shownEntries = charges ? entries : entries?.filter(({ kind }) => kind === 'charge');
   return (
     <>
       <h1>{title}</h1>
-      <Problem text={problem} />
+      <Problem text={problem ?? loadProblem} />
       {!charges && isLow && (
         <Problem
           text={`New jobs are refused, because the account’s balance is below ${usd(balance.min_balance_usd)}. The operator can credit it on the operator page, or with: gen3d admin account credit`}
@@ -60,42 +66,46 @@ export function BalancePage() {
       {balance && charges && <BalanceTiles balance={balance} />}
       {days.length > 0 && !charges && <UsageTiles days={days} />}
       {days.length > 0 && <DayChart days={days} charges={charges} />}
-      <section>
-        <h2>{charges ? 'Ledger' : 'Models'}</h2>
-        {shownEntries.length === 0 ? (
-          <p class="hint">{charges ? 'No entries yet.' : 'No models yet.'}</p>
-        ) : (
-          <Table columns={charges ? columns : columns.slice(0, 3)}>
-            {shownEntries.map((entry) => (
-              <tr key={entry.entry_id}>
-                <td>{dateTime(entry.created_at)}</td>
-                <td>
-                  {entry.task_id ? (
-                    <a href={`/dashboard/jobs/${entry.task_id}`}>
-                      {jobName({ label: entry.label, task_id: entry.task_id })}
-                    </a>
-                  ) : entry.amount_usd < 0 ? (
-                    'Deduction'
-                  ) : (
-                    'Credit'
-                  )}
-                </td>
-                <td class={charges ? 'right number wide-screen' : 'right number'}>
-                  {entry.inference_seconds === null ? '–' : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
-                </td>
-                {charges && <td class="right number">{usd(entry.amount_usd)}</td>}
-              </tr>
-            ))}
-          </Table>
-        )}
-        {cursor !== undefined && (
-          <p class="row center">
-            <button type="button" onClick={() => void load(cursor)}>
-              Show more
-            </button>
-          </p>
-        )}
-      </section>
+      {shownEntries && (
+        <section>
+          <h2>{charges ? 'Ledger' : 'Models'}</h2>
+          {shownEntries.length === 0 ? (
+            <p class="hint">{charges ? 'No entries yet.' : 'No models yet.'}</p>
+          ) : (
+            <Table columns={charges ? columns : columns.slice(0, 3)}>
+              {shownEntries.map((entry) => (
+                <tr key={entry.entry_id}>
+                  <td>{dateTime(entry.created_at)}</td>
+                  <td>
+                    {entry.task_id ? (
+                      <a href={`/dashboard/jobs/${entry.task_id}`}>
+                        {jobName({ label: entry.label, task_id: entry.task_id })}
+                      </a>
+                    ) : entry.amount_usd < 0 ? (
+                      'Deduction'
+                    ) : (
+                      'Credit'
+                    )}
+                  </td>
+                  <td class={charges ? 'right number wide-screen' : 'right number'}>
+                    {entry.inference_seconds === null
+                      ? '–'
+                      : `${seconds(entry.inference_seconds)} on ${entry.instance}`}
+                  </td>
+                  {charges && <td class="right number">{usd(entry.amount_usd)}</td>}
+                </tr>
+              ))}
+            </Table>
+          )}
+          {cursor !== undefined && (
+            <p class="row center">
+              <button type="button" onClick={() => void loadMore(cursor)}>
+                Show more
+              </button>
+            </p>
+          )}
+        </section>
+      )}
     </>
   );
 }

@@ -30,10 +30,16 @@ function emptyMessage({ view, search }: GalleryChoice): string {
   return `No jobs in “${viewLabels[view]}”.`;
 }
 
+/** The gallery's latest URL, with its filters, to return to from a job. */
+export let galleryUrl = '/';
+
 export function GalleryPage() {
   useTitle('Models');
   const { api } = useSession();
-  const { query, route } = useLocation();
+  const { query, route, url } = useLocation();
+  useEffect(() => {
+    galleryUrl = url;
+  }, [url]);
   const choice: GalleryChoice = {
     view: views.find((view) => view === query.show) ?? 'all',
     sort: sorts.find((sort) => sort === query.sort) ?? 'newest',

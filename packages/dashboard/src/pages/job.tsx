@@ -20,6 +20,7 @@ import { downloadName, jobName } from '../names.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
+import { galleryUrl } from './gallery.js';
 import { NotFoundPage } from './not-found.js';
 
 /** Whether a message has a second sentence, which says what to do. */
@@ -82,7 +83,7 @@ export function JobPage() {
   return (
     <>
       <p class="crumbs">
-        <a href="/">Models</a>
+        <a href={galleryUrl}>Models</a>
       </p>
       <div class="job">
         {(glb || photo || tookMs === null) && (

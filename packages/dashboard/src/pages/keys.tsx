@@ -3,10 +3,11 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { parseResponse } from '../api.js';
 import { ConfirmButton } from '../components/confirm-button.js';
 import { CopyButton } from '../components/copy-button.js';
-import { Problem, useAction } from '../components/feedback.js';
+import { Problem, Success, useAction } from '../components/feedback.js';
 import { Snippets } from '../components/snippets.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
 import { dateTime, relativeTime } from '../format.js';
+import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
 
@@ -23,11 +24,14 @@ export function KeysPage() {
   const { api, keyId, account } = useSession();
   const [keys, setKeys] = useState<ApiKey[]>();
   const [createdKey, setCreatedKey] = useState<CreatedKey>();
-  const { problem, run } = useAction();
+  const { problem, success, run } = useAction();
   const createdSection = useRef<HTMLDivElement>(null);
 
   const load = useCallback(async () => setKeys((await api.get('/keys', KeyList)).keys), [api]);
-  useEffect(() => void run(load), [run, load]);
+  const loadProblem = usePolling(async () => {
+    await load();
+    return false;
+  }, api);
   useEffect(() => createdKey && createdSection.current?.focus(), [createdKey]);
 
   if (account.sandbox)
@@ -56,7 +60,8 @@ export function KeysPage() {
           Create key
         </button>
       </form>
-      <Problem text={problem} />
+      <Problem text={problem ?? loadProblem} />
+      <Success text={success} />
       {createdKey && (
         <section class="panel created-key" aria-label="New key" tabIndex={-1} ref={createdSection}>
           <p>
@@ -99,11 +104,14 @@ export function KeysPage() {
                         : 'Requests with this key will be refused. You cannot undo this.'
                     }
                     onConfirm={() =>
-                      void run(async () => {
-                        await api.send('DELETE', `/keys/${key_id}`);
-                        if (createdKey?.key_id === key_id) setCreatedKey(undefined);
-                        await load();
-                      })
+                      void run(
+                        async () => {
+                          await api.send('DELETE', `/keys/${key_id}`);
+                          if (createdKey?.key_id === key_id) setCreatedKey(undefined);
+                          await load();
+                        },
+                        `The key “${name ?? key_id}” was revoked.`,
+                      )
                     }
                   />
                 )}

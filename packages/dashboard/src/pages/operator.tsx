@@ -39,7 +39,7 @@ export function OperatorPage() {
     setAccounts(list.accounts);
     return newOverview;
   }, [api]);
-  usePolling(async () => {
+  const loadProblem = usePolling(async () => {
     if (role !== 'operator') return false;
     return (await load()).oldest_open_at !== null;
   }, role);
@@ -51,7 +51,7 @@ export function OperatorPage() {
     }, message);
 
   if (role !== 'operator') return <NotFoundPage />;
-  if (!overview) return null;
+  if (!overview) return <Problem text={loadProblem} />;
   const { PENDING = 0, QUEUED = 0, IN_PROGRESS = 0, SUCCEEDED = 0, FAILED = 0, CANCELED = 0 } = overview.jobs;
   const recentJobs = [
     [PENDING, 'being prepared'],
@@ -67,7 +67,7 @@ export function OperatorPage() {
   return (
     <>
       <h1>Operator</h1>
-      <Problem text={problem} />
+      <Problem text={problem ?? loadProblem} />
       <div class="tiles">
         <div class="tile">
           <span class="label">Open jobs</span>

@@ -58,7 +58,7 @@ export function WebhookPage() {
   const { problem, success, run } = useAction();
   const [actionCount, setActionCount] = useState(0);
 
-  usePolling(async () => {
+  const loadProblem = usePolling(async () => {
     if (account.sandbox) return false;
     const list = await api.get(`/events?undelivered=${onlyUndelivered}`, EventList);
     setEndpoint(list.configured ? await api.get('/webhook-endpoint', WebhookEndpoint) : null);
@@ -72,7 +72,7 @@ export function WebhookPage() {
   };
 
   if (account.sandbox) return <p class="empty">The sandbox is shared by everyone, so it cannot have a webhook.</p>;
-  if (endpoint === undefined) return <Problem text={problem} />;
+  if (endpoint === undefined) return <Problem text={loadProblem} />;
   const url = editedUrl ?? endpoint?.url ?? '';
   return (
     <>
@@ -157,7 +157,7 @@ export function WebhookPage() {
           </div>
         )}
       </form>
-      <Problem text={problem} />
+      <Problem text={problem ?? loadProblem} />
       <Success text={success} />
       <section>
         <h2>Receive events</h2>
