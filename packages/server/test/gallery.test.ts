@@ -310,6 +310,32 @@ describe('canceling a job', () => {
   });
 });
 
+describe('the photo of a job', () => {
+  test('is a download for the dashboard of its account until the job has succeeded, and not for others', async () => {
+    const [caller, other] = [await newCaller(), await newCaller()];
+    const photo = ballPhoto();
+    const id = await create(caller, 'ball.png', withImages(asDataUri(photo)));
+    const photoFor = async ({ apiKey }: Caller) => {
+      const { cookie = '' } = await signIn({ api_key: apiKey });
+      return fetch(`${server().url}/dashboard/api/job-details/${id}/photo`, { headers: { cookie } });
+    };
+    await finish(id, 'FAILED');
+    const own = await photoFor(caller);
+    expect(Buffer.from(await own.arrayBuffer())).toEqual(photo);
+    expect(Object.fromEntries(own.headers)).toMatchObject({
+      'content-type': 'application/octet-stream',
+      'content-disposition': 'attachment',
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+    });
+    expect((await photoFor(other)).status).toBe(404);
+    const { status } = await server().call('GET', `/dashboard/api/job-details/${id}/photo`, undefined, caller.apiKey);
+    expect(status).toBe(401);
+    await finish(id, 'SUCCEEDED');
+    expect((await photoFor(caller)).status).toBe(204);
+  });
+});
+
 describe('trying a failed job again', () => {
   const failedJob = (caller: Caller, fields: Partial<NewJob>) =>
     withDatabase((db) => newJob(db, caller.accountId, { status: 'FAILED', finished_at: Date.now(), ...fields }));
