@@ -80,6 +80,12 @@ await main(async (atEnd) => {
     await page.getByRole('button', { name: 'Wireframe' }).click();
     await screenshot('job-wireframe', { fullPage: false });
 
+    await page.getByRole('button', { name: 'Wireframe' }).click();
+    await page.getByLabel('Photo', { exact: true }).selectOption('Photo on top');
+    await page.locator('.on-top').waitFor();
+    await page.waitForTimeout(2_000);
+    await screenshot('job-photo-on-top', { fullPage: false });
+
     await open('/dashboard/keys', 'table');
     for (const name of [
       'Web shop',
