@@ -4,8 +4,9 @@ import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import type { Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
-import { type DensityField, learnedElevation } from './density-field.js';
+import { type Box, type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
+import { completeRevolution } from './revolution.js';
 
 type ColumnsDecoder = Extract<ReconstructionManifest['decoder'], { kind: 'columns' }>;
 export type ColumnsManifest = ReconstructionManifest & {
@@ -98,11 +99,12 @@ export function columnsField(
   // About the slope of the network's own occupancy across an edge: one logit per pixel of the network.
   const outlineScale = size / outlineSize;
 
-  const density = (x: number, y: number, z: number): number => {
+  const silhouetteAt = (u: number, v: number) => clamp(sampleSquare(outline, outlineSize, u, v) * outlineScale, -3, 3);
+  const predicted = (x: number, y: number, z: number): number => {
     const scale = 1 / ((camera.distance - z) * halfTangent);
     const u = x * scale;
     const v = -y * scale;
-    const silhouette = clamp(sampleSquare(outline, outlineSize, u, v) * outlineScale, -3, 3);
+    const silhouette = silhouetteAt(u, v);
     if (silhouette <= -3) return -3;
     const behind = ((-z / halfDepth - sampleSquare(front, outlineSize, u, v)) * steps) / 2;
     const step = clamp(behind, 0, steps - 1);
@@ -119,12 +121,25 @@ export function columnsField(
   const [zMax, zMin] = [-near * halfDepth, -far * halfDepth];
   const [uMax, vMax] = reachOf(coarseMatte, size);
   const widest = (camera.distance - zMin) * halfTangent;
+  const bounds: Box = {
+    min: [-uMax * widest, -vMax * widest, zMin],
+    max: [uMax * widest, vMax * widest, zMax],
+  };
+  const outlineSolid = {
+    density: (x: number, y: number, z: number) => {
+      const scale = 1 / ((camera.distance - z) * halfTangent);
+      return silhouetteAt(x * scale, -y * scale);
+    },
+    area: ((2 * decoder.halfWidth) / size) ** 2 * coarseMatte.reduce((sum, coverage) => sum + coverage, 0),
+  };
+  const density =
+    raw.elevation === undefined ? predicted : completeRevolution(predicted, outlineSolid, bounds, raw.elevation);
   return {
     threshold,
     camera: { distance: camera.distance, halfTangent },
     elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
     projects: false,
-    bounds: { min: [-uMax * widest, -vMax * widest, zMin], max: [uMax * widest, vMax * widest, zMax] },
+    bounds,
     async evaluate(points, values) {
       for (let i = 0, p = 0; i < values.length; i++, p += 3) {
         values[i] = density(points[p]!, points[p + 1]!, points[p + 2]!);

@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+import type { Box } from './density-field.js';
+import { completeRevolution, type Density } from './revolution.js';
+
+const bounds: Box = { min: [-0.5, -0.6, -0.6], max: [0.5, 0.6, 0.6] };
+const elevation = 0.2;
+const slope = 30;
+
+/** Turns upright coordinates into those of a camera that looks down by `elevation`. */
+const seenFromAbove =
+  (upright: Density): Density =>
+  (x, y, z) =>
+    upright(x, y * Math.cos(elevation) + z * Math.sin(elevation), z * Math.cos(elevation) - y * Math.sin(elevation));
+
+const vaseRadius = (height: number) => 0.22 + 0.08 * Math.cos(6 * height);
+const vase: Density = (x, y, z) => slope * Math.min(vaseRadius(y) - Math.hypot(x, z), 0.5 - Math.abs(y));
+const box: Density = (x, y, z) => slope * Math.min(0.25 - Math.abs(x), 0.25 - Math.abs(z), 0.5 - Math.abs(y));
+/** What a network makes of an object whose far side it does not know. */
+const withFlatBack =
+  (density: Density): Density =>
+  (x, y, z) =>
+    Math.min(density(x, y, z), slope * (z + 0.05));
+
+/** The outline of the vase and of the box, as an orthographic camera sees them. */
+const outlineOf = (density: Density) => ({
+  density: (x: number, y: number) => {
+    let highest = -Infinity;
+    for (let z = -0.6; z <= 0.6; z += 0.02) highest = Math.max(highest, density(x, y, z));
+    return highest;
+  },
+  area: 0.4,
+});
+
+const complete = (density: Density, outline: Density = density) =>
+  completeRevolution(density, outlineOf(outline), bounds, elevation);
+
+/** The camera's coordinates of a point in upright ones. */
+const camera = (x: number, y: number, z: number): [number, number, number] => [
+  x,
+  y * Math.cos(elevation) - z * Math.sin(elevation),
+  z * Math.cos(elevation) + y * Math.sin(elevation),
+];
+
+describe('a solid of revolution', () => {
+  const known = seenFromAbove(vase);
+  const predicted = seenFromAbove(withFlatBack(vase));
+  const completed = complete(predicted, known);
+
+  test.each([-0.3, 0, 0.3])('gets its round far side from the visible one, at height %d', (height) => {
+    const radius = vaseRadius(height);
+    for (const degrees of [150, 180, 210]) {
+      const angle = (degrees * Math.PI) / 180;
+      const at = (share: number) => camera(share * radius * Math.sin(angle), height, share * radius * Math.cos(angle));
+      expect(predicted(...at(0.85))).toBeLessThan(0);
+      expect(completed(...at(0.85))).toBeGreaterThan(0);
+      expect(completed(...at(1.15))).toBeLessThan(0);
+    }
+  });
+
+  test('keeps the side that the photo shows', () => {
+    for (const degrees of [-80, -40, 0, 40, 80]) {
+      const angle = (degrees * Math.PI) / 180;
+      for (const radius of [0.1, 0.2, 0.25, 0.3, 0.4]) {
+        const point = camera(radius * Math.sin(angle), 0.1, radius * Math.cos(angle));
+        expect(completed(...point)).toBe(predicted(...point));
+      }
+    }
+  });
+
+  test('keeps a handle at its side', () => {
+    const handle: Density = (x, y, z) =>
+      slope * Math.min(0.04 - Math.abs(z), 0.05 - Math.abs(Math.hypot(x - 0.28, y) - 0.12));
+    const jug: Density = (x, y, z) => Math.max(vase(x, y, z), handle(x, y, z));
+    const withHandle = complete(
+      seenFromAbove((x, y, z) => Math.max(withFlatBack(vase)(x, y, z), handle(x, y, z))),
+      seenFromAbove(jug),
+    );
+    expect(withHandle(...camera(0.4, 0, 0))).toBeGreaterThan(0);
+    expect(withHandle(...camera(0.4, 0, -0.03))).toBeGreaterThan(0);
+    expect(withHandle(...camera(0, 0, -0.24))).toBeGreaterThan(0);
+  });
+});
+
+test('a box stays as it is, even if its base is square', () => {
+  const predicted = seenFromAbove(withFlatBack(box));
+  expect(complete(predicted, seenFromAbove(box))).toBe(predicted);
+});

@@ -1,0 +1,186 @@
+import { sampleBilinear } from '../base/interpolation.js';
+import type { Box } from './density-field.js';
+
+/** A density at a point in the photo camera's space, positive inside. */
+export type Density = (x: number, y: number, z: number) => number;
+
+/** An axis of revolution: it crosses the plane y = 0 at (x, z), and its upper end leans toward the camera. */
+interface Axis {
+  readonly x: number;
+  readonly z: number;
+  readonly tiltRadians: number;
+}
+
+/** Samples of half a plane that the axis bounds: `rows` along the axis, `columns` away from it, in row order. */
+interface Grid {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+const degree = Math.PI / 180;
+
+/** Half planes of the visible side, as angles around the axis from the direction toward the camera. */
+const visibleAngles = [0, -35, 35, -65, 65].map((angle) => angle * degree);
+/** The outline bounds the object in these half planes. There may be a handle at one side. */
+const sideAngles = [-88 * degree, 88 * degree] as const;
+
+/**
+ * Minimum overlap of the half planes with their mean, on average and of the worst visible one. On the validation set,
+ * bottles, cups and cans have at least 0.93 and 0.84. A crate has 0.93 and 0.82, a milk carton 0.91 and 0.83.
+ */
+const [minAgreement, minVisibleOverlap] = [0.92, 0.84];
+/** A solid that covers less of the outline is a part of the object. */
+const minCoverage = 0.6;
+/** Over these angles around the axis, the mean of the half planes replaces the field. The visible side stays. */
+const hiddenFrom = [85 * degree, 115 * degree] as const;
+/** The same where something sticks out at the side. */
+const hiddenBehindHandle = [115 * degree, 145 * degree] as const;
+/** Densities beyond this say no more about where the surface is. */
+const maxDensity = 1.5;
+
+const searchGrid: Grid = { rows: 40, columns: 21 };
+const profileGrid: Grid = { rows: 96, columns: 72 };
+
+export interface Outline {
+  /** The density of the photo's outline, without any depth. */
+  readonly density: Density;
+  /** Area of the matte in the plane z = 0, in squared units of camera space. */
+  readonly area: number;
+}
+
+/**
+ * Completes the far side of an upright solid of revolution, such as a bottle, a vase or a lamp, from the side that the
+ * photo shows. Returns other densities unchanged.
+ *
+ * The network's far side of such an object is lumpy, but its visible side is nearly round. The density is sampled in
+ * half planes around a common axis, which is searched for first. If they agree, their mean replaces the density on the
+ * far side. What sticks out at the left or right (a handle, a spout) stays. On the bottles of the validation set, this
+ * lowers the Chamfer distance from 0.028 to 0.020. It takes 30 ms.
+ *
+ * @param bounds the density is negative outside
+ * @param elevationRadians by which the camera looked down, as far as the network knows
+ */
+export function completeRevolution(density: Density, outline: Outline, bounds: Box, elevationRadians: number): Density {
+  const axis = findAxis(density, outline, bounds, elevationRadians);
+  if (axis === undefined) return density;
+  const [left, right] = sideAngles.map((angle) => slice(density, bounds, axis, angle, profileGrid)) as [
+    Float32Array,
+    Float32Array,
+  ];
+  const visible = visibleAngles.map((angle) => slice(density, bounds, axis, angle, profileGrid));
+  const consensus = mean(visible);
+  const sides = [left, right].filter((side) => overlap(side, consensus, profileGrid) > minAgreement);
+  const profile = mean([...visible, ...sides]);
+  const { reach, low, high } = extentAround(axis, bounds);
+  const [cos, sin] = [Math.cos(axis.tiltRadians), Math.sin(axis.tiltRadians)];
+  const { rows, columns } = profileGrid;
+  return (x, y, z) => {
+    const own = density(x, y, z);
+    const aside = x - axis.x;
+    const toward = (z - axis.z) * cos - y * sin;
+    const angle = Math.atan2(Math.abs(aside), toward);
+    if (angle <= hiddenFrom[0]) return own;
+    const column = (Math.hypot(toward, aside) / reach) * columns - 0.5;
+    const row = ((y * cos + (z - axis.z) * sin - low) / (high - low)) * rows - 0.5;
+    const solid = sampleBilinear(profile, columns, rows, column, row);
+    const side = sampleBilinear(aside < 0 ? left : right, columns, rows, column, row);
+    const [from, to] = solid < 0 && side > 0 ? hiddenBehindHandle : hiddenFrom;
+    const share = clamp((angle - from) / (to - from), 0, 1);
+    return Math.min(own + (solid - own) * share, Math.max(outline.density(x, y, z), own));
+  };
+}
+
+/** The axis around which the half planes agree best, if they agree well enough. */
+function findAxis(density: Density, outline: Outline, bounds: Box, elevationRadians: number): Axis | undefined {
+  const x = (bounds.min[0] + bounds.max[0]) / 2;
+  const depth = bounds.max[2] - bounds.min[2];
+  let best: Axis = { x, z: (bounds.min[2] + bounds.max[2]) / 2, tiltRadians: elevationRadians };
+  let agreement = 0;
+  const attempt = (axis: Axis) => {
+    const found = agreementAround(axis, density, outline, bounds);
+    if (found > agreement) [best, agreement] = [axis, found];
+  };
+  for (let i = 1; i < 12; i++) attempt({ ...best, z: bounds.min[2] + (depth * i) / 12 });
+  let step = { x: depth / 12, z: depth / 24, tiltRadians: 8 * degree };
+  for (let round = 0; round < 3; round++) {
+    for (const key of ['x', 'z', 'tiltRadians', 'z'] as const) {
+      const middle = best;
+      for (const sign of [-1, 1]) attempt({ ...middle, [key]: middle[key] + sign * step[key] });
+    }
+    step = { x: step.x / 2, z: step.z / 2, tiltRadians: step.tiltRadians / 2 };
+  }
+  return agreement > minAgreement ? best : undefined;
+}
+
+/** Mean overlap of the half planes with their mean, 0 to 1. Of the two sides, only the better one counts. */
+function agreementAround(axis: Axis, density: Density, outline: Outline, bounds: Box): number {
+  const visible = visibleAngles.map((angle) => slice(density, bounds, axis, angle, searchGrid));
+  const consensus = mean(visible);
+  if (areaFromCamera(consensus, axis, bounds) < minCoverage * outline.area) return 0;
+  const sides = sideAngles.map((angle) =>
+    overlap(slice(density, bounds, axis, angle, searchGrid), consensus, searchGrid),
+  );
+  const overlaps = visible.map((values) => overlap(values, consensus, searchGrid));
+  if (Math.min(...overlaps) < minVisibleOverlap) return 0;
+  overlaps.push(Math.max(...sides));
+  return overlaps.reduce((sum, value) => sum + value, 0) / overlaps.length;
+}
+
+/** How far half planes reach from the axis, and from where to where along it. */
+function extentAround(axis: Axis, bounds: Box): { reach: number; low: number; high: number } {
+  const cos = Math.cos(axis.tiltRadians);
+  // Depth is less certain than the outline, so slices reach beyond it.
+  const reach = 1.5 * Math.max(bounds.max[0] - axis.x, axis.x - bounds.min[0]);
+  return { reach, low: bounds.min[1] / cos, high: bounds.max[1] / cos };
+}
+
+/** Densities [rows·columns] in the half plane at this angle around the axis. */
+function slice(density: Density, bounds: Box, axis: Axis, angle: number, { rows, columns }: Grid): Float32Array {
+  const { reach, low, high } = extentAround(axis, bounds);
+  const [cos, sin] = [Math.cos(axis.tiltRadians), Math.sin(axis.tiltRadians)];
+  const values = new Float32Array(rows * columns);
+  for (let i = 0; i < values.length; i++) {
+    const along = low + ((Math.floor(i / columns) + 0.5) / rows) * (high - low);
+    const radius = (((i % columns) + 0.5) / columns) * reach;
+    const toward = radius * Math.cos(angle);
+    const x = axis.x + radius * Math.sin(angle);
+    const value = density(x, along * cos - toward * sin, axis.z + along * sin + toward * cos);
+    values[i] = clamp(value, -maxDensity, maxDensity);
+  }
+  return values;
+}
+
+/** Intersection over union of the solids of revolution that two slices bound. Cavities are filled. */
+function overlap(a: Float32Array, b: Float32Array, { columns }: Grid): number {
+  let [both, either] = [0, 0];
+  for (let row = 0; row < a.length; row += columns) {
+    const radii = [outerRadius(a, row, columns), outerRadius(b, row, columns)];
+    both += Math.min(...radii) ** 2;
+    either += Math.max(...radii) ** 2;
+  }
+  return either === 0 ? 0 : both / either;
+}
+
+/** The area that a solid of revolution covers in the plane z = 0, in squared units of camera space. */
+function areaFromCamera(slice: Float32Array, axis: Axis, bounds: Box): number {
+  const { rows, columns } = searchGrid;
+  const { reach, low, high } = extentAround(axis, bounds);
+  let radii = 0;
+  for (let row = 0; row < slice.length; row += columns) radii += outerRadius(slice, row, columns);
+  return 2 * radii * (reach / columns) * ((high - low) / rows) * Math.cos(axis.tiltRadians);
+}
+
+/** The largest radius at which the row that starts at `row` leaves the solid, in columns. */
+function outerRadius(slice: Float32Array, row: number, columns: number): number {
+  let last = columns - 1;
+  while (last >= 0 && slice[row + last]! <= 0) last--;
+  if (last < 0) return 0;
+  const inside = slice[row + last]!;
+  const outside = last + 1 < columns ? slice[row + last + 1]! : -maxDensity;
+  return last + 0.5 + inside / (inside - outside);
+}
+
+const mean = (slices: readonly Float32Array[]): Float32Array =>
+  slices[0]!.map((_, i) => slices.reduce((sum, values) => sum + values[i]!, 0) / slices.length);
+
+const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
