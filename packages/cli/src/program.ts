@@ -22,6 +22,7 @@ import { addWebhook } from './commands/webhook/webhook.js';
 import { addWorker } from './commands/worker.js';
 import { addServerOptions } from './server-options.js';
 import { helpConfiguration } from './terminal/help.js';
+import { rememberOptions } from './terminal/next-command.js';
 import { similarName } from './terminal/similar-name.js';
 
 const data = ['dataDir', 'database'] as const;
@@ -101,6 +102,7 @@ export function program(): Command {
   addMcp(gen3d);
 
   gen3d.hook('preSubcommand', (_, command) => addSettings(command));
+  gen3d.hook('preAction', (_, command) => rememberOptions(command.optsWithGlobals()));
   return gen3d;
 }
 

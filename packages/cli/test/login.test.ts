@@ -44,7 +44,10 @@ describe('after the key was lost', () => {
     const baseUrl = ['--base-url', url];
     await gen3d(['admin', 'account', 'create', 'ann', '--balance', '7']);
     const ambiguous = await gen3d(['login', '--new-key', ...baseUrl]);
-    expect(ambiguous).toMatchObject({ code: 2, stderr: expect.stringMatching(/--account NAME`: default, ann\n$/) });
+    expect(ambiguous).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/--account ACCOUNT --base-url \S+`:\n {2}\w{26} {2}default\n {2}\w{26} {2}ann\n$/),
+    });
     expect(await gen3d(['login', '--new-key', '--account', 'ann', ...baseUrl])).toMatchObject({ code: 0 });
     expect(JSON.parse((await gen3d(['balance', '--json'])).stdout)).toMatchObject({ balance_usd: 7 });
   });
@@ -53,7 +56,10 @@ describe('after the key was lost', () => {
     const wrong = await gen3d(['login', '--base-url', url], { input: 'gen3d_wrong' });
     expect(wrong).toMatchObject({ code: 4, stderr: expect.stringContaining('Check that you copied the whole key') });
     const empty = await gen3d(['login', '--base-url', url], { input: '\n' });
-    expect(empty).toMatchObject({ code: 2, stderr: expect.stringContaining('`gen3d login --new-key` creates one') });
+    expect(empty).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`\`gen3d login --new-key --base-url ${url}\` creates one`),
+    });
   });
 
   test('login creates no key in the data of another server', async () => {

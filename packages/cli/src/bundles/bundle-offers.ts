@@ -1,5 +1,6 @@
 import type { CatalogEntry, Config } from '@gen3d/server';
 import { bytes } from '../terminal/format.js';
+import { nextCommand } from '../terminal/next-command.js';
 
 /** For each reconstruction bundle that can be pulled, a line with its command, its requirements and its license. */
 export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
@@ -12,7 +13,7 @@ export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>
     const { name, title, kind, licence } = manifest;
     if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
     lines.push(
-      `\`gen3d models pull ${name}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${licence.weights.licence}`,
+      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${licence.weights.licence}`,
     );
   }
   return lines;

@@ -19,6 +19,7 @@ import { printModelPath } from '../jobs/model-file.js';
 import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
+import { nextCommand } from '../terminal/next-command.js';
 import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
 import {
@@ -136,7 +137,12 @@ async function createOnly(client: Gen3d, items: readonly Item[], { json, open }:
     throw error instanceof Interrupted ? new Interrupted(unknownJobsHint(items)) : error;
   });
   if (isInteractive() && items.length > 1 && lastJob !== undefined) {
-    say(paint('dim', `To see the jobs: gen3d list. To wait for a model: ${resumeCommand(lastJob)} -o FILE.glb`));
+    say(
+      paint(
+        'dim',
+        `To see the jobs: ${nextCommand('list')}. To wait for a model: ${resumeCommand(lastJob, 'FILE.glb')}`,
+      ),
+    );
   }
   if (open && lastJob !== undefined) {
     await openWithDefaultApp(`${client.baseUrl}/dashboard${items.length === 1 ? `/jobs/${lastJob}` : ''}`);
@@ -235,7 +241,7 @@ function runningJobsHint(items: readonly Item[]): string {
 function unknownJobsHint(items: readonly Item[]): string {
   const names = items.filter((item) => item.awaitingResponse && !item.runningJob).map(({ name }) => name);
   if (names.length === 0) return '';
-  return `The server has not confirmed a job for ${names.join(', ')}. If there is one, \`gen3d list\` shows it`;
+  return `The server has not confirmed a job for ${names.join(', ')}. If there is one, \`${nextCommand('list')}\` shows it`;
 }
 
 async function createModel(

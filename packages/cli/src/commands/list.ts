@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { type ListQuery, listJobs, type NamedTask } from '../jobs/account-jobs.js';
 import { age, duration, shellWord, table } from '../terminal/format.js';
+import { nextCommand } from '../terminal/next-command.js';
 import { isInteractive, paint, print, printJson, say } from '../terminal/terminal.js';
 
 interface ListOptions extends ServerOptions {
@@ -55,18 +56,23 @@ async function list({ search, status, sort, all, limit, cursor, json, ...options
       print(process.stdout.isTTY ? jobTable(page.jobs, Date.now()) : table(page.jobs.map(stableFields)));
     } else if (isInteractive()) {
       const isFiltered = search !== undefined || status !== undefined;
-      say(paint('dim', isFiltered ? 'No such jobs' : 'No jobs yet. To create one: gen3d create photo.jpg --wait'));
+      say(
+        paint(
+          'dim',
+          isFiltered ? 'No such jobs' : `No jobs yet. To create one: ${nextCommand('create photo.jpg --wait')}`,
+        ),
+      );
     }
-    if (page.next_cursor) say(paint('dim', `Next page: ${nextCommand({ ...query, cursor: page.next_cursor })}`));
+    if (page.next_cursor) say(paint('dim', `Next page: ${nextPageCommand({ ...query, cursor: page.next_cursor })}`));
   });
 }
 
-function nextCommand({ visibility, limit, cursor, ...values }: ListQuery): string {
+function nextPageCommand({ visibility, limit, cursor, ...values }: ListQuery): string {
   const options = { ...values, limit: limit === limits.pageSize.default ? undefined : limit, cursor };
   const words = Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${shellWord(String(value))}`],
   );
-  return ['gen3d list', ...(visibility === 'all' ? ['--all'] : []), ...words].join(' ');
+  return nextCommand(['list', ...(visibility === 'all' ? ['--all'] : []), ...words].join(' '));
 }
 
 /** The fields of a job for pipes. Scripts rely on their order. */

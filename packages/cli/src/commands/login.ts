@@ -10,6 +10,7 @@ import { createKey } from '../connection/new-key.js';
 import { profilePath, readProfile, urlOf, withServer, writeProfile } from '../connection/profile.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
+import { nextCommand } from '../terminal/next-command.js';
 import { say } from '../terminal/terminal.js';
 
 export function addLogin(program: Command): void {
@@ -22,7 +23,10 @@ export function addLogin(program: Command): void {
         "If you have lost your key, create a new one on the server's machine. This needs only the server's data.",
     )
     .option('--new-key', "create a key; works only on the server's machine")
-    .option('--account <name>', 'the account of the new key; default: the only account')
+    .option(
+      '--account <account>',
+      "the new key's account: its name, its id, or a unique prefix of the id; default: the only account",
+    )
     .action((_: unknown, command: Command) => login(command));
 }
 
@@ -47,8 +51,10 @@ async function login(command: Command): Promise<void> {
   say(`Logged in to ${baseUrl}. The key is stored in ${profilePath()}`);
 }
 
-const emptyKey =
-  "The key is empty. `gen3d login --new-key` creates one on the server's machine. Elsewhere, ask the operator";
+const emptyKey = () =>
+  new UsageError(
+    `The key is empty. \`${nextCommand('login --new-key')}\` creates one on the server's machine. Elsewhere, ask the operator`,
+  );
 
 /** The key from the option, the terminal or stdin. Undefined if the user asks for a new one, by pressing Enter. */
 async function givenKey(options: ServerOptions, baseUrl: string, config: Config): Promise<string | undefined> {
@@ -58,7 +64,7 @@ async function givenKey(options: ServerOptions, baseUrl: string, config: Config)
   const apiKey = input.trim();
   if (apiKey === '') {
     if (mayCreate) return undefined;
-    throw new UsageError(emptyKey);
+    throw emptyKey();
   }
   await withClient({ baseUrl, apiKey }, (client, signal) => client.balance.retrieve({ signal })).catch(
     refusedKey(baseUrl),
@@ -82,7 +88,7 @@ async function prompt(question: string): Promise<string> {
     return await new Promise((resolve, reject) => {
       reader.once('SIGINT', () => reject(new Interrupted()));
       // Ctrl-D closes the reader.
-      reader.once('close', () => reject(new UsageError(emptyKey)));
+      reader.once('close', () => reject(emptyKey()));
       reader.question('').then(resolve, () => resolve(''));
     });
   } finally {

@@ -9,6 +9,7 @@ import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
 import { bytes, table } from '../terminal/format.js';
+import { nextCommand } from '../terminal/next-command.js';
 import { similarName } from '../terminal/similar-name.js';
 import { cross, print, printJson, say, tick } from '../terminal/terminal.js';
 
@@ -79,7 +80,9 @@ async function list(command: Command): Promise<void> {
   }
   for (const { manifest } of await readCatalogs(directories)) {
     if (bundles.some(({ name }) => name === manifest.name)) continue;
-    say(`\`gen3d models pull ${manifest.name}\` downloads ${manifest.title}, ${bytes(sizeOf({ manifest }))}`);
+    say(
+      `\`${nextCommand(`models pull ${manifest.name}`)}\` downloads ${manifest.title}, ${bytes(sizeOf({ manifest }))}`,
+    );
   }
 }
 
@@ -117,7 +120,7 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
   say(`  code: ${licence.code.licence}`);
   say(`  weights: ${licence.weights.licence}`);
   say(`  training data: ${licence.trainingData.licence}`);
-  say(`\`gen3d models use ${name}\` makes it the default ${noun(kind)}`);
+  say(`\`${nextCommand(`models use ${name}`)}\` makes it the default ${noun(kind)}`);
   if (command.optsWithGlobals().json === true) printJson(await describeBundle(await installedBundle(name, directory)));
   else print(directory);
 }
@@ -207,7 +210,7 @@ async function requireInstalled(
   const entry = available.find(({ manifest }) => manifest.name === name);
   if (entry) {
     const { manifest } = entry;
-    const first = `First download ${manifest.title} with \`gen3d models pull ${name}\` (${bytes(sizeOf(entry))})`;
+    const first = `First download ${manifest.title} with \`${nextCommand(`models pull ${name}`)}\` (${bytes(sizeOf(entry))})`;
     const message = `The bundle ${name} is not installed. ${first}`;
     if (!selfTest) throw new UsageError(message);
     const { selfTests } = await import('@gen3d/engine');
@@ -220,7 +223,7 @@ async function requireInstalled(
   ]);
   const hint = similar
     ? `Did you mean ${similar}?`
-    : '`gen3d models list` shows the installed bundles, and `gen3d models pull` downloads others';
+    : `\`${nextCommand('models list')}\` shows the installed bundles, and \`gen3d models pull\` downloads others`;
   throw new UsageError(`No bundle is named ${name}. ${hint}`);
 }
 

@@ -1,6 +1,7 @@
 import { AuthenticationError, ConnectionError, defaultBaseUrl, Gen3d } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
+import { nextCommand } from '../terminal/next-command.js';
 import { type Profile, readProfile } from './profile.js';
 
 /** The options of every command that uses a server. */
@@ -68,8 +69,8 @@ export async function requireReachable(baseUrl: string): Promise<void> {
 async function missingKeyError(baseUrl: string): Promise<AuthenticationError> {
   await requireReachable(baseUrl);
   const hint = isLocal(baseUrl)
-    ? '`gen3d login` asks for one, or creates a new one on this machine'
-    : '`gen3d login` asks for one; `gen3d login --new-key` creates a new one on the machine that runs the server';
+    ? `\`${nextCommand('login')}\` asks for one, or creates a new one on this machine`
+    : `\`${nextCommand('login')}\` asks for one; \`${nextCommand('login --new-key')}\` creates a new one on the machine that runs the server`;
   return new AuthenticationError('forbidden', `No API key for ${baseUrl}. ${hint}. Or set --api-key or GEN3D_API_KEY`);
 }
 

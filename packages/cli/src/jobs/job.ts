@@ -1,6 +1,7 @@
 import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
 import { exitCode, Failed } from '../exit/failure.js';
 import { shellWord } from '../terminal/format.js';
+import { nextCommand } from '../terminal/next-command.js';
 import { writeModel } from './model-file.js';
 import { stdoutPath, writeOutput } from './output-file.js';
 
@@ -13,15 +14,19 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
   return client.jobs.retrieve(id, { signal }).catch((error: unknown) => {
     // A 404 without a request id is not from a gen3d server. The SDK's message says so.
     if (!(error instanceof NotFoundError) || error.requestId === undefined) throw error;
-    throw new Failed(exitCode.failed, `Job ${id} does not exist in this account. \`gen3d list\` shows your jobs`, {
-      cause: error,
-    });
+    throw new Failed(
+      exitCode.failed,
+      `Job ${id} does not exist in this account. \`${nextCommand('list')}\` shows your jobs`,
+      {
+        cause: error,
+      },
+    );
   });
 }
 
 /** The shell command that waits for a job and writes its model. */
 export const resumeCommand = (jobId: string, path?: string): string =>
-  `gen3d get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}`}`;
+  nextCommand(`get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}`}`);
 
 /**
  * Downloads the model or thumbnail of a finished job to a file, or to stdout for `-`.
@@ -43,7 +48,7 @@ export async function downloadModel(
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     const output = options.asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
-    const hint = `The model is finished. To download to another path: \`gen3d download ${task.task_id} ${output}\``;
+    const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${task.task_id} ${output}`)}\``;
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
   return content.length;

@@ -41,5 +41,5 @@ const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 /** Quotes a path for a shell, if necessary. On Windows, double quotes suit cmd and PowerShell, and no path has any. */
 export function shellWord(path: string, platform = process.platform): string {
   if (platform === 'win32') return /^[\w.\\/:-]+$/.test(path) ? path : `"${path}"`;
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+  return /^[\w.:/-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -6,6 +6,7 @@ import { emptyProfile, readProfile, urlOf } from '../../connection/profile.js';
 import { UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { count, table } from '../../terminal/format.js';
+import { nextCommand } from '../../terminal/next-command.js';
 import { print, printJson, say } from '../../terminal/terminal.js';
 import { addBackup } from './backup.js';
 import { addMigrateTo } from './migrate-to.js';
@@ -82,14 +83,18 @@ function addAccounts(account: Command): void {
     .option('--balance <usd>', 'the initial balance', usd, 0)
     .action((name: string, options: { balance: number }, command: Command) =>
       administerNew(command, async (admin, json) => {
+        const isNameInUse = (await admin.listAccounts()).some((account) => account.name === name);
         const created = await admin.createAccount(name, options.balance);
         if (json) return printJson(created);
+        if (isNameInUse) say(`warning: Another account is also named "${name}". Use their ids instead of the name`);
         print(created.account_id);
         say(`Created the account "${name}" with ${created.balance_usd} USD`);
         if (created.balance_usd < limits.minBalanceUsd) {
-          say(`Jobs require ${limits.minBalanceUsd} USD: gen3d admin account credit ${created.account_id} 10`);
+          say(
+            `Jobs require ${limits.minBalanceUsd} USD: ${nextCommand(`admin account credit ${created.account_id} 10`)}`,
+          );
         }
-        say(`To create an API key: gen3d admin key create ${created.account_id}`);
+        say(`To create an API key: ${nextCommand(`admin key create ${created.account_id}`)}`);
       }),
     );
   account
@@ -101,7 +106,7 @@ function addAccounts(account: Command): void {
         if (json) return printJson(accounts);
         printRows(
           accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name]),
-          'There are no accounts. To create one: gen3d admin account create NAME',
+          `There are no accounts. To create one: ${nextCommand('admin account create NAME')}`,
         );
       }),
     );
@@ -130,7 +135,7 @@ function addKeys(key: Command): void {
         const created = await admin.createKey(id, name);
         if (json) return printJson(created);
         print(created.api_key);
-        say(`This key is shown only once. To revoke it: gen3d admin key revoke ${created.key_id}`);
+        say(`This key is shown only once. To revoke it: ${nextCommand(`admin key revoke ${created.key_id}`)}`);
       }),
     );
   key
@@ -148,7 +153,7 @@ function addKeys(key: Command): void {
           revoked_at ? `revoked ${revoked_at}` : last_used_at ? `used ${last_used_at}` : 'never used',
           name ?? '',
         ]);
-        printRows(rows, 'There are no keys. To create one: gen3d admin key create ACCOUNT_ID');
+        printRows(rows, `There are no keys. To create one: ${nextCommand('admin key create ACCOUNT')}`);
       }),
     );
   key

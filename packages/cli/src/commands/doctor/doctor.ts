@@ -12,6 +12,7 @@ import { emptyProfile, type Profile, profilePath, readProfile } from '../../conn
 import { exitCode, Failed, UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes, count, table } from '../../terminal/format.js';
+import { nextCommand } from '../../terminal/next-command.js';
 import { cross, paint, print, printJson, tick } from '../../terminal/terminal.js';
 import { deviceTable, type FoundDevice, findDevices } from './devices.js';
 import { diskFinding, type Finding, nativeFindings, portFinding } from './installation.js';
@@ -143,7 +144,7 @@ async function serverFindings(options: ServerOptions): Promise<Finding[]> {
       : {
           topic: 'server',
           level: health === 200 && hasKey ? 'ok' : 'note',
-          text: `${baseUrl} responds (health check: ${health})${hasKey ? '' : ', but no API key is stored for it. Run `gen3d login`'}`,
+          text: `${baseUrl} responds (health check: ${health})${hasKey ? '' : `, but no API key is stored for it. Run \`${nextCommand('login')}\``}`,
         },
   ];
 }

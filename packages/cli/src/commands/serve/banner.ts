@@ -1,6 +1,7 @@
 import type { Config, Server } from '@gen3d/server';
 import { bundleOffers } from '../../bundles/bundle-offers.js';
 import { shellWord, table } from '../../terminal/format.js';
+import { nextCommand } from '../../terminal/next-command.js';
 import { paint } from '../../terminal/terminal.js';
 import { cpuName } from '../doctor/devices.js';
 
@@ -13,7 +14,10 @@ export async function banner(server: Server, config: Config, hasStoredKey: boole
     ['Dashboard', await dashboardLink(server, config)],
     ['API key', bootstrap?.generated ? `${bootstrap.apiKey} (shown only once)` : keyHint(hasStoredKey)],
     ['Device', device ? `${device.provider}, ${device.adapter ?? cpuName()}` : 'none, because of --workers 0'],
-    ['Bundle', offers.length > 0 ? `${config.bundle}; \`gen3d models list\` shows larger ones` : config.bundle],
+    [
+      'Bundle',
+      offers.length > 0 ? `${config.bundle}; \`${nextCommand('models list')}\` shows larger ones` : config.bundle,
+    ],
     ['Data', config.dataDir],
     ...(bootstrap && hasStoredKey ? [['Next', 'in another terminal: gen3d create photo.jpg --wait']] : []),
   ];
@@ -23,7 +27,7 @@ export async function banner(server: Server, config: Config, hasStoredKey: boole
 const keyHint = (hasStoredKey: boolean) =>
   hasStoredKey
     ? 'stored on this machine, so commands here need none'
-    : 'not stored on this machine; `gen3d login` asks for it, or creates a new one';
+    : `not stored on this machine; \`${nextCommand('login')}\` asks for it, or creates a new one`;
 
 /** In a log, a link would give its readers access to the dashboard. */
 const dashboardLink = async (server: Server, config: Config) =>
@@ -41,6 +45,6 @@ export async function firstStartLines({ bootstrap, signInLink }: Server): Promis
   const key = `Created the account "default". Its API key, shown only once: ${bootstrap.apiKey}`;
   const link = process.stderr.isTTY
     ? `To open the dashboard as the operator, use this link once, within an hour: ${await signInLink()}`
-    : 'To open the dashboard as the operator: gen3d admin sign-in-link';
+    : `To open the dashboard as the operator: ${nextCommand('admin sign-in-link')}`;
   return [...(bootstrap.generated ? [key] : []), link];
 }

@@ -13,6 +13,7 @@ import {
 } from '@gen3d/sdk';
 import { exitCode, Failed, failureOf } from '../../exit/failure.js';
 import { count, duration } from '../../terminal/format.js';
+import { nextCommand } from '../../terminal/next-command.js';
 import { canReadKeys, cross, paint, print, printJson, say, tick } from '../../terminal/terminal.js';
 import { describeEvent } from './describe-event.js';
 
@@ -142,7 +143,7 @@ class Forwarder {
     const events = [...this.#undelivered].filter(([, state]) => state !== 'due').map(([event]) => event);
     if (this.#undelivered.size === 0 && this.#lastEvent) events.push(this.#lastEvent);
     for (const event of events) this.#enqueue(event, 1);
-    if (!this.#lastEvent) say('No events yet. `gen3d create` causes some');
+    if (!this.#lastEvent) say(`No events yet. \`${nextCommand('create PHOTO')}\` causes some`);
   }
 
   #enqueue(event: WebhookEvent, attempt: number): void {

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
 import { exitCode, Failed, withoutEndpoint } from '../../exit/failure.js';
 import { table } from '../../terminal/format.js';
+import { nextCommand } from '../../terminal/next-command.js';
 import { isInteractive, paint, print, printJson, say } from '../../terminal/terminal.js';
 import { addListen } from './listen.js';
 
@@ -43,7 +44,7 @@ const set = (url: string, { json, ...options }: Options) =>
     });
     if (json) return printJson(endpoint);
     print(describe(endpoint));
-    if (endpoint.secret) hint('Verify deliveries with this secret. To show it again: gen3d webhook get');
+    if (endpoint.secret) hint(`Verify deliveries with this secret. To show it again: ${nextCommand('webhook get')}`);
   });
 
 const get = ({ json, ...options }: Options) =>

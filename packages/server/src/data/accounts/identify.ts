@@ -27,17 +27,18 @@ const range = (start: string) => [start.toUpperCase(), `${start.toUpperCase()}~`
 // Each function takes an id or a prefix of one, and returns the id. If there are several candidates, it throws an
 // AdminError that lists them.
 
-/** Also takes the name of an account. */
+/** Also takes the name of an account. The account of the public test key cannot be administered. */
 export async function identifyAccount(db: Queryable, given: string): Promise<string> {
   const accounts = db
     .selectFrom('accounts')
     .select(['id', 'name as about'])
+    .where('sandbox', '=', 0)
     .orderBy('id')
     .limit(maxCandidates + 1);
   const named = await accounts.where('name', '=', given).execute();
   const [from, to] = range(given);
   const candidates = named.length > 0 ? named : await accounts.where('id', '>=', from).where('id', '<=', to).execute();
-  return only('account', given, candidates, ', or the name; see: gen3d admin account list');
+  return only('account', given, candidates, ' or that name. `gen3d admin account list` shows all');
 }
 
 export async function identifyKey(db: Queryable, given: string): Promise<string> {
@@ -50,7 +51,7 @@ export async function identifyKey(db: Queryable, given: string): Promise<string>
     .orderBy('id')
     .limit(maxCandidates + 1)
     .execute();
-  return only('key', given, candidates, '; see: gen3d admin key list');
+  return only('key', given, candidates, '. `gen3d admin key list` shows all');
 }
 
 export async function identifyJob(db: Queryable, given: string): Promise<string> {
