@@ -69,6 +69,21 @@ test('a receiver on this machine gets signed events without an endpoint, and a f
   expect(received.filter(({ event_id }) => event_id === first?.event_id)).toHaveLength(2);
 });
 
+test('with GEN3D_WEBHOOK_SECRET=NEW,OLD, events are signed with the new secret', async () => {
+  const verify = expressWebhookHandler({ secret: 'whsec_new', onEvent: () => {} });
+  const url = await receiver(
+    (request, response) => void verify(request, response, () => response.writeHead(500).end()),
+  );
+  const child = start(['webhook', 'listen', '--forward-to', url], { GEN3D_WEBHOOK_SECRET: 'whsec_new,whsec_old' });
+  const ended = result(child);
+  await outputMatching(child, /Signing secret: whsec_new\n/);
+  const accepted = outputMatching(child, /CANCELED \d+ % +✔ 204/);
+  await createAndCancel();
+  await accepted;
+  child.kill('SIGINT');
+  expect((await ended).code).toBe(0);
+});
+
 test('after its last retry, an event is dropped and counted at the end', async () => {
   const url = await receiver((request) => void request.socket.destroy());
   const { port } = new URL(url);

@@ -338,7 +338,7 @@ describe('webhooks', () => {
 
   test('listen prints verified events and rejects others', async () => {
     const secret = 'whsec_0123456789';
-    const child = start(['webhook', 'listen', '--port', '0', '--secret', secret]);
+    const child = start(['webhook', 'listen', '--port', '0', '--secret', `${secret},whsec_old`]);
     const ended = result(child);
     const [url = ''] = /http:\S+/.exec(await outputMatching(child, /Listening on .*Ctrl-C/)) ?? [];
     const payload = JSON.stringify({
@@ -350,14 +350,14 @@ describe('webhooks', () => {
     const post = async (key: string) =>
       (await fetch(url, { method: 'POST', body: payload, headers: await signWebhook({ payload, secret: key }) }))
         .status;
-    expect(await post(secret)).toBe(204);
+    expect([await post(secret), await post('whsec_old')]).toEqual([204, 204]);
     expect(await post('whsec_forged')).toBe(400);
     const large = await fetch(url, { method: 'POST', body: new Uint8Array(1024 ** 2 + 1) }).catch(() => undefined);
     // The connection may close before the response is read.
     expect([400, undefined]).toContain(large?.status);
     child.kill('SIGINT');
     const { code, stdout, stderr } = await ended;
-    expect(stdout).toBe('2026-01-02T03:04:05.000Z  ping\n');
+    expect(stdout).toBe('2026-01-02T03:04:05.000Z  ping\n'.repeat(2));
     expect(stderr).toMatch(/Rejected POST .*signature does not match/);
     expect(stderr).toMatch(/Rejected POST .*The body is larger than 1 MiB/);
     expect(code).toBe(0);

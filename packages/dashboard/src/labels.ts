@@ -28,7 +28,6 @@ export const retryMayHelp = ({ error }: Task): boolean =>
 export const stageLabels: Record<string, string> = {
   queue: 'Queue',
   prepare: 'Photo',
-  load: 'Load',
   matte: 'Cut out',
   frame: 'Frame',
   encode: 'Network',

@@ -11,15 +11,19 @@ import {
 } from './errors.js';
 import { isRecord } from './response-bodies.js';
 
-/** The error for a response with an error status: by its `error.code`, or by its status if the body has no code. */
-export async function errorFrom(response: Response, url: string): Promise<Gen3dError> {
+/**
+ * The error for a response with an error status: by its `error.code`, or by its status if the body has no code.
+ *
+ * @param isFile whether the request was for a file, which needs no API key and may be on another kind of server
+ */
+export async function errorFrom(response: Response, url: string, isFile: boolean): Promise<Gen3dError> {
   const { status, headers } = response;
   const details = { status, requestId: requestId(response), retryAfterMs: retryAfterMs(headers, Date.now()) };
   // A proxy's HTML page is not JSON.
   const body: unknown = await response.json().catch(() => undefined);
 
   // These bodies do not have the standard shape (docs/contract.md sections 5.3 and 7).
-  if (status === 403 || status === 401) {
+  if (!isFile && (status === 403 || status === 401)) {
     return new AuthenticationError('forbidden', 'The API key is missing, wrong or revoked', details);
   }
   if (status === 429) {
@@ -27,11 +31,13 @@ export async function errorFrom(response: Response, url: string): Promise<Gen3dE
     const when = !pauseMs ? 'later' : `in ${Math.ceil(pauseMs / 1_000)} s`;
     return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
   }
-  if (!isErrorBody(body)) {
+  if (isFile || !isErrorBody(body)) {
     if (status >= 500) {
       return new ServerError('internal_error', `${new URL(url).origin} responded with status ${status}`, details);
     }
-    const message = `${url} responded with status ${status}, but not as a gen3d server does. Check the base URL`;
+    const message = isFile
+      ? `${url} responded with status ${status}. Check that the server's assets still contain this file, and are public`
+      : `${url} responded with status ${status}, but not as a gen3d server does. Check the base URL`;
     return status === 404
       ? new NotFoundError('not_found', message, details)
       : new Gen3dError('invalid_response', message, details);

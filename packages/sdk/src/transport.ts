@@ -48,7 +48,6 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#ky = {
-      fetch: withWholeBody(options.fetch),
       timeout: options.timeoutMs <= maxTimerMs && options.timeoutMs,
       retry: {
         limit: options.maxRetries,
@@ -98,7 +97,7 @@ export class Transport {
 
   /** The bytes of a file. Sends no API key: assets are public and may be on another host. */
   async fetchBytes(url: string, limits: RequestOptions): Promise<Uint8Array> {
-    const response = await this.#send('get', url, limits);
+    const response = await this.#send('get', url, limits, 'file');
     return new Uint8Array(await response.arrayBuffer());
   }
 
@@ -107,16 +106,24 @@ export class Transport {
     return typeof retry === 'object' ? retry : {};
   }
 
-  #send(method: Method, url: string, limits: RequestOptions, options?: Options): Promise<Response> {
+  #send(method: Method, url: string, limits: RequestOptions, content: Options | 'file'): Promise<Response> {
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError({ method, url }, timeoutMs);
+    const isFile = content === 'file';
+    let hasHeaders = false;
+    const fetch = withWholeBody(this.#options.fetch, (arrived) => {
+      hasHeaders = arrived;
+    });
     return withDeadline(limits, timeoutError, async (signal) => {
       try {
-        return await abortable(ky(url, { ...this.#ky, ...options, method, signal }), signal);
+        return await abortable(ky(url, { ...this.#ky, ...(!isFile && content), fetch, method, signal }), signal);
       } catch (error) {
         signal.throwIfAborted();
-        if (error instanceof HTTPError) throw await errorFrom(error.response, url);
+        if (error instanceof HTTPError) throw await errorFrom(error.response, url, isFile);
         if (error instanceof TimeoutError) throw timeoutError(this.#options.timeoutMs);
-        const message = `Cannot reach ${new URL(url).origin}: ${reason(error)}`;
+        const { origin } = new URL(url);
+        const message = hasHeaders
+          ? `The connection to ${origin} broke during its response: ${reason(error)}. Try again`
+          : `Cannot reach ${origin}: ${reason(error)}`;
         throw new ConnectionError('connection_failed', message, { cause: error });
       }
     });
@@ -126,10 +133,14 @@ export class Transport {
 /**
  * A fetch that resolves only after the whole body has arrived. ky's timeout and retries end when fetch resolves, which by
  * default is when the headers arrive: they would not cover a connection that breaks in the middle of a body.
+ *
+ * @param onAttempt receives false when a request starts, and true when the headers of its response have arrived
  */
-function withWholeBody(fetch: Fetch): Fetch {
+function withWholeBody(fetch: Fetch, onAttempt: (hasHeaders: boolean) => void): Fetch {
   return async (input, init) => {
+    onAttempt(false);
     const response = await fetch(input, init);
+    onAttempt(true);
     const { status, statusText, headers } = response;
     const bytes = await response.arrayBuffer();
     return new Response(bytes.byteLength === 0 ? null : bytes, { status, statusText, headers });

@@ -10,7 +10,7 @@ import {
   NotFoundError,
   ServerError,
 } from '../src/index.js';
-import { client, jobId, misbehavingServer, origin, task } from './server.js';
+import { client, jobId, misbehavingServer, origin, succeeded, task } from './server.js';
 
 const server = misbehavingServer();
 const job = `${origin}/v1/jobs/${jobId}`;
@@ -64,6 +64,22 @@ describe('an error response', () => {
       message: expect.stringContaining('Check the base URL'),
     });
   });
+});
+
+describe('a download', () => {
+  test.each([
+    [404, 'NotFoundError'],
+    [403, 'Gen3dError'],
+  ])(
+    'that responds with %i names the file, and suggests checking neither the base URL nor the API key',
+    async (status, name) => {
+      const file = succeeded.model_urls?.glb ?? '';
+      server.use(http.get(file, () => new HttpResponse('<Error/>', { status })));
+      const error = await gen3d.download(succeeded).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ name, status, message: expect.stringContaining(`${file} responded with status`) });
+      expect((error as Error).message).not.toMatch(/base URL|API key/);
+    },
+  );
 });
 
 describe('a response', () => {

@@ -1,7 +1,7 @@
 import { HttpResponse, http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import { ConnectionError, RateLimitError, RequestTimeoutError, ServerError } from '../src/index.js';
-import { client, jobId, jpeg, misbehavingServer, origin, task } from './server.js';
+import { client, jobId, jpeg, misbehavingServer, origin, succeeded, task } from './server.js';
 
 const server = misbehavingServer();
 const jobs = `${origin}/v1/jobs`;
@@ -132,6 +132,20 @@ describe('retrieve', () => {
     const error = await errorOf(client({ maxRetries: 0 }).jobs.retrieve(jobId));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ code: 'connection_failed', message: expect.stringContaining(origin) });
+  });
+
+  test('a connection that breaks during a response is not reported as an unreachable server', async () => {
+    const file = succeeded.model_urls?.glb ?? '';
+    serve('get', file, () => new HttpResponse(brokenStream('glTF')));
+    const error = await errorOf(client({ maxRetries: 0 }).download(succeeded));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({
+      code: 'connection_failed',
+      message: expect.stringMatching(`^The connection to ${origin} broke during its response: .*Try again$`),
+    });
+    serve('get', file, () => HttpResponse.error());
+    const unreachable = await errorOf(client({ maxRetries: 0 }).download(succeeded));
+    expect(unreachable).toMatchObject({ message: expect.stringContaining(`Cannot reach ${origin}`) });
   });
 
   test('rejects invalid JSON with a ServerError, without a retry', async () => {

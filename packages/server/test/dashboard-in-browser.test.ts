@@ -282,6 +282,11 @@ describe.skipIf(!executablePath)('in a browser', () => {
     await page.getByAltText('As uploaded').waitFor();
     await page.getByText('Time by stage').click();
     await page.getByText('Cut out').waitFor();
+    expect((await page.locator('.stages li').allTextContents()).slice(0, 3)).toEqual([
+      expect.stringMatching(/^Queue/),
+      expect.stringMatching(/^Photo/),
+      expect.stringMatching(/^Cut out/),
+    ]);
 
     const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`).textContent();
     const triangles = Number((await fact('Triangles'))?.replaceAll(',', ''));
@@ -650,6 +655,26 @@ describe.skipIf(!executablePath)('in a browser', () => {
       await page.emulateMedia({ colorScheme });
       await expect.poll(width).toBe(512);
     }
+  });
+
+  test('the sandbox, which everyone shares, offers no way to hide its jobs', async () => {
+    const server = await startServer();
+    const { page, errors } = await newPage();
+    const image = `data:image/png;base64,${photo.base64}`;
+    const job = { type: 'image-to-3d', input: { image_urls: [image] } };
+    await server.call('POST', '/v1/jobs', job, 'gen3d_test_public');
+    await page.goto(await signInLink(server.url, server.config));
+    await openAccountMenu(page);
+    await page.locator('.menu select').selectOption('sandbox');
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
+    await page.getByRole('button', { name: 'Select all shown' }).click();
+    await page.getByText('1 selected').waitFor();
+    expect(await page.getByRole('button', { name: /Hide/ }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Select', exact: true }).click();
+    await page.locator('.card a').first().click();
+    await page.getByText('Permanent link').waitFor();
+    expect(await page.getByRole('button', { name: /Hide/ }).count()).toBe(0);
+    expect(errors).toEqual([]);
   });
 
   test('the bar of the selection stays visible while the gallery scrolls', async () => {

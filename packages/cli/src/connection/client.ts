@@ -42,9 +42,11 @@ export async function withClient<T>(
   try {
     return await interruptible((signal) => work(client, signal));
   } catch (error) {
-    // Downloads may come from another host, for which the hint would be wrong.
-    const isServer = error instanceof ConnectionError && error.message.includes(new URL(baseUrl).origin);
-    throw isServer && error.code !== 'timeout' ? unreachableError(baseUrl, error) : error;
+    // The hint would be wrong for downloads from another host, and for a connection that broke during a response.
+    const start = `Cannot reach ${new URL(baseUrl).origin}:`;
+    throw error instanceof ConnectionError && error.message.startsWith(start)
+      ? unreachableError(baseUrl, error)
+      : error;
   }
 }
 

@@ -10,7 +10,7 @@ export function JobActions(props: {
   job: GalleryJob;
   act: (request: () => Promise<unknown>, message: string) => void;
 }) {
-  const { api } = useSession();
+  const { api, account } = useSession();
   const { route } = useLocation();
   const { job, act } = props;
   const { task_id, hidden, can_cancel, can_retry } = job;
@@ -30,7 +30,7 @@ export function JobActions(props: {
           onConfirm={() => act(() => cancelJob(api, task_id), 'The job was canceled.')}
         />
       )}
-      {hidden ? (
+      {account.sandbox ? undefined : hidden ? (
         <button
           type="button"
           onClick={() => act(() => setHidden(api, [task_id], false), 'The gallery shows this job again.')}

@@ -8,7 +8,8 @@ export function SelectionBar(props: {
   isBusy: boolean;
   onSelectAll: () => void;
   onDownload: () => void;
-  onHide: (hidden: boolean) => void;
+  /** Undefined if jobs of the account cannot be hidden. */
+  onHide: ((hidden: boolean) => void) | undefined;
 }) {
   const { jobs, areHidden, isBusy, onSelectAll, onDownload, onHide } = props;
   const models = jobs.filter(({ model_urls }) => model_urls).length;
@@ -21,9 +22,11 @@ export function SelectionBar(props: {
       <button type="button" class="small" disabled={models === 0 || isBusy} onClick={onDownload}>
         {models > 1 ? `Download ${models} models` : 'Download'}
       </button>
-      <button type="button" class="small" disabled={jobs.length === 0 || isBusy} onClick={() => onHide(!areHidden)}>
-        {areHidden ? 'Show again' : 'Hide'}
-      </button>
+      {onHide && (
+        <button type="button" class="small" disabled={jobs.length === 0 || isBusy} onClick={() => onHide(!areHidden)}>
+          {areHidden ? 'Show again' : 'Hide'}
+        </button>
+      )}
     </section>
   );
 }

