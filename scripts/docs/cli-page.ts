@@ -2,7 +2,7 @@ import type { Argument, Command, Option } from 'commander';
 import { exitCode } from '../../packages/cli/src/exit/failure.js';
 import { completeProgram } from '../../packages/cli/src/program.js';
 import { describeArgument, describeCommand, describeOption } from '../../packages/cli/src/terminal/help.js';
-import { code, page, table } from './write-markdown.js';
+import { code, page, table, withUrlsAsCode } from './write-markdown.js';
 
 const exitCodes: Record<keyof typeof exitCode, string> = {
   done: 'done',
@@ -75,7 +75,7 @@ const optionsOf = (command: Command): readonly Option[] => command.options.filte
 function optionTable(command: Command): string {
   return table(
     ['Option', 'Meaning'],
-    optionsOf(command).map((option) => [code(option.flags), describeOption(option)]),
+    optionsOf(command).map((option) => [code(option.flags), withUrlsAsCode(describeOption(option))]),
   );
 }
 

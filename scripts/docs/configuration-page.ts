@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { defaultDataDir, settings } from '../../packages/server/src/config.js';
-import { code, page, table } from './write-markdown.js';
+import { code, page, table, withUrlsAsCode } from './write-markdown.js';
 
 /** docs/configuration.md: every setting of the server, from the schema that describes and checks them. */
 export function configurationPage(): string {
@@ -14,7 +14,7 @@ export function configurationPage(): string {
         flag ? code(flag) : '',
         code(variable),
         defaultText === undefined ? '' : code(defaultText),
-        choices ? `${description} (${choices.map(code).join(', ')})` : placeholders(description),
+        choices ? `${description} (${choices.map(code).join(', ')})` : withUrlsAsCode(description),
       ]),
     ),
     `The default data directory is ${code(dataDir('linux'))} on Linux (in \`XDG_DATA_HOME\` if that is set), ${code(dataDir('darwin'))} on macOS, and ${code('%LOCALAPPDATA%\\gen3d\\Data')} on Windows.`,
@@ -39,9 +39,6 @@ export function configurationPage(): string {
 }
 
 const dataDir = (platform: NodeJS.Platform) => defaultDataDir({}, platform).replace(homedir(), '~');
-
-/** Keeps Markdown from turning `http://HOST:PORT` into a link. */
-const placeholders = (text: string) => text.replace(/https?:\/\/[A-Z]\S*/g, code);
 
 const example = {
   host: '0.0.0.0',

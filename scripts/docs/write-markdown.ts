@@ -33,3 +33,6 @@ const cell = (text: string) => text.replace(/\s*\n\s*/g, ' ').replaceAll('|', '\
 
 /** Inline code; in a longer fence if the text contains a backtick. */
 export const code = (text: string) => (text.includes('`') ? `\`\` ${text} \`\`` : `\`${text}\``);
+
+/** Keeps Markdown from turning placeholders such as `http://HOST:PORT` into links. */
+export const withUrlsAsCode = (text: string) => text.replace(/https?:\/\/[A-Z]\S*/g, code);

@@ -94,7 +94,7 @@ describe('create --wait', () => {
     const url = `http://127.0.0.1:${(shop.address() as AddressInfo).port}/shop/tea%20pot.png?size=large`;
     const { code, stdout } = await gen3d(['create', url, '--wait']);
     shop.close();
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tea-pot.glb\n' });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'tea pot.glb\n' });
   });
 
   test('writes several models into a folder, despite a failed photo', async () => {

@@ -13,8 +13,9 @@ test.each([
   ['https://shop.example/img/cup.jpg?size=2', 'cup.glb'],
   ['https://shop.example/', 'model.glb'],
   ['https://shop.example/..%2f..%2fetc%2fpasswd', 'etc-passwd.glb'],
+  ['https://shop.example/K%C3%A4ffchen%20%E8%8C%B6.jpg', 'Käffchen 茶.glb'],
   ['https://shop.example/.bashrc', 'bashrc.glb'],
-  ['https://shop.example/a%00b;rm%20-rf.png', 'a-b-rm--rf.glb'],
+  ['https://shop.example/a%00b;rm%20-rf.png', 'a b;rm -rf.glb'],
 ])('the model of %s is %s', (image, path) => {
   expect(modelPath(image)).toBe(path);
 });

@@ -215,6 +215,8 @@ describe.skipIf(!executablePath)('in a browser', () => {
     expect(await seriousViolations(page)).toEqual([]);
 
     await page.getByRole('link', { name: 'Webhook' }).click();
+    await page.getByLabel('Endpoint URL').fill('http://127.0.0.1:3000/hook');
+    await page.getByText('gen3d webhook listen --forward-to http://127.0.0.1:3000/hook').waitFor();
     await page.getByLabel('Endpoint URL').fill(receiver.url);
     await page.getByRole('button', { name: 'Add endpoint' }).click();
     await page.getByText('Endpoint saved.').waitFor();

@@ -15,7 +15,7 @@ export function addGet(program: Command): void {
   program
     .command('get')
     .summary('show a job, or wait for it')
-    .description('Show a job. With --wait, wait for it; with -o, also write its model.')
+    .description('Show a job. With --wait, wait for it; with --wait and -o, also write its model.')
     .argument('<id>', "the job's id, or a unique prefix of it")
     .option('-w, --wait', 'show progress until the job is finished')
     .option('-o, --output <path>', 'with --wait: write the model to this .glb, .obj, .stl, .usdz or .ply; - for stdout')

@@ -25,7 +25,11 @@ export function addList(program: Command): void {
     .description('List one page of your jobs, newest first.')
     .option('--search <text>', 'only jobs whose name contains this text')
     .addOption(new Option('--status <status>', 'only jobs with this status').choices(jobStatuses).argParser(jobStatus))
-    .addOption(new Option('--sort <order>', 'the order of the jobs').choices(['newest', 'oldest', 'name']))
+    .addOption(
+      new Option('--sort <order>', 'the order of the jobs')
+        .choices(['newest', 'oldest', 'name'])
+        .default(undefined, 'newest'),
+    )
     .option('--all', 'include jobs that are hidden from the gallery')
     .option('--limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
     .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
 import { UsageError } from '../exit/failure.js';
-import { isDataUri, isUrl } from './photo-input.js';
+import { isDataUri, isUrl, labelOf } from './photo-input.js';
 
 /** The options of commands that wait for a job and may write its model. */
 export interface ResultOptions {
@@ -47,26 +47,17 @@ export function requireJpegName(path: string): void {
   if (!/\.jpe?g$/i.test(path)) throw new UsageError(`Cannot write ${path}. Use the extension .jpg`);
 }
 
-/** The default path of a photo's model: next to a file, in the current folder for a URL or stdin. */
+/**
+ * The default path of a photo's model: next to a file, in the current folder for a URL or stdin. For a URL, it is the one
+ * that `download` uses.
+ */
 export function modelPath(image: string): string {
   if (image === '-' || isDataUri(image)) return 'model.glb';
   if (!isUrl(image)) return join(dirname(image), `${stem(basename(image))}.glb`);
-  const name = new URL(image).pathname.split('/').at(-1) ?? '';
-  return `${stem(safeName(name))}.glb`;
+  return fileNameOf({ label: labelOf(image) ?? null, task_id: 'model' }, '.glb');
 }
 
 const stem = (name: string) => name.slice(0, name.length - extname(name).length) || 'model';
-
-/**
- * A file name from an untrusted URL, without separators, leading dots, shell metacharacters and names of Windows
- * devices.
- */
-const safeName = (name: string) =>
-  name
-    .replace(/%[0-9a-f]{2}/gi, '-')
-    .replace(/[^\w.-]+/g, '-')
-    .replace(/^[.-]+/, '')
-    .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
 
 /** Most file systems allow 255 bytes, and drafts add a few. */
 const maxNameBytes = 200;

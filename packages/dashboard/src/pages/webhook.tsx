@@ -104,6 +104,12 @@ export function WebhookPage() {
             onInput={(event) => setEditedUrl(event.currentTarget.value)}
           />
         </label>
+        {/^http:\/\//i.test(url) && (
+          <p class="hint">
+            The endpoint needs https. To receive events on your own machine, run{' '}
+            <code>gen3d webhook listen --forward-to {url}</code>
+          </p>
+        )}
         <div class="row">
           <button type="submit" class="primary" disabled={endpoint !== null && url === endpoint.url}>
             {endpoint ? 'Save' : 'Add endpoint'}

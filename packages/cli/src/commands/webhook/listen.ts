@@ -22,11 +22,11 @@ export function addListen(webhook: Command): void {
     .command('listen')
     .summary('receive events on this machine, or forward them to your receiver')
     .description(
-      'With --forward-to, get the events of this account from the server, sign them with a secret that is printed, and post\n' +
-        'them to your receiver, until Ctrl-C. This needs neither a webhook endpoint nor a tunnel. In a terminal, press Enter\n' +
-        'to send failed events again, or the last event if none has failed.\n' +
-        'Without it, receive the deliveries to the webhook endpoint, verify their signatures and print them. The server\n' +
-        'delivers only to https URLs: run a tunnel to --port, and pass its URL to `gen3d webhook set`.',
+      'With --forward-to, get the events of this account from the server, sign them with a secret that is printed, ' +
+        'and post them to your receiver, until Ctrl-C. This needs neither a webhook endpoint nor a tunnel. ' +
+        'In a terminal, press Enter to send failed events again, or the last event if none has failed.\n' +
+        'Without it, receive the deliveries to the webhook endpoint, verify their signatures and print them. ' +
+        'The server delivers only to https URLs: run a tunnel to --port, and pass its URL to `gen3d webhook set`.',
     )
     .addOption(
       new Option('--forward-to <url>', 'post events to this URL, such as http://127.0.0.1:3000/hook')
