@@ -191,6 +191,8 @@ test('doctor shows the machine, and the licenses of each bundle with the path of
   const { code, stdout } = await gen3d(['doctor'], { env: noServer });
   expect(stdout).toMatch(/node +\d+\.\d+/);
   expect(stdout).toMatch(/no response from http:\/\/127\.0\.0\.1:1/);
+  // It does not refer to itself.
+  expect(stdout).not.toContain('`gen3d doctor`');
   expect(stdout).toMatch(
     /^ {2}isnet +code: Apache-2\.0; weights: .* non-commercial use only\. See \/.*isnet\/NOTICE\.md$/m,
   );

@@ -27,7 +27,7 @@ export async function whyNotHere(
     const found = await findAdapter(provider);
     if (!('problem' in found)) return tooSmall(title, needs, precision, found.adapter.name);
   }
-  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here. The table of \`gen3d doctor\` shows why.${onTheCpu(manifest)}`;
+  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(manifest)}`;
 }
 
 async function tooSmall(
@@ -46,7 +46,7 @@ async function tooSmall(
 function onTheCpu(manifest: ManifestWithoutGraphs): string {
   if (manifest.kind !== 'reconstruction' || manifest.decoder.kind !== 'steps') return '';
   const minutes = Math.ceil(cpuSeconds(manifest.decoder) / 60);
-  return ` On this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
+  return `. On this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
 }
 
 const gigabytes = (count: number) => `${(count / 1e9).toFixed(1)} GB`;

@@ -159,7 +159,7 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
 async function checkDevice({ manifest, recipe }: Source, { device = 'auto' }: PullOptions): Promise<void> {
   if (!recipe) return;
   const problem = await whyNotHere(manifest, recipe.needs, { device, precision: recipe.origin.precision });
-  if (problem !== undefined) throw new BundleError(problem);
+  if (problem !== undefined) throw new BundleError(`${problem}. \`gen3d doctor\` shows the devices of this machine`);
 }
 
 const readable = (count: number) => (count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`);
