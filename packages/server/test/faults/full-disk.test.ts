@@ -92,16 +92,17 @@ onSmallDisk(
     const waitsForSpace = (id: string) =>
       until(async () => server.errors.find((line) => line.includes('the job waits') && line.includes(id)), 90_000);
 
-    // A little less free space than the model of the same image needs: it is made, but cannot be stored.
+    // Both jobs wait for their images. Later, the retries of the first one and the database need all free space.
     const unstored = await created(photoJob(`${imageHost}/first`));
-    await until(async () => asked.has('/first'));
+    const unrecorded = await created(photoJob(`${imageHost}/second`));
+    await until(async () => asked.has('/first') && asked.has('/second'));
+
+    // A little less free space than the model of the same image needs: it is made, but cannot be stored.
     await fill(model.byteLength - 16_384);
     free.add('/first');
     expect(await waitsForSpace(unstored)).toContain('ENOSPC');
 
     // A little more than an image needs: the image is stored, but its job cannot be.
-    const unrecorded = await created(photoJob(`${imageHost}/second`));
-    await until(async () => asked.has('/second'));
     await fill(needle.length + 4_096);
     refused(await post(inline));
 
