@@ -125,18 +125,15 @@ export function columnsField(
     min: [-uMax * widest, -vMax * widest, zMin],
     max: [uMax * widest, vMax * widest, zMax],
   };
-  const outlineSolid = {
-    density: (x: number, y: number, z: number) => {
-      const scale = 1 / ((camera.distance - z) * halfTangent);
-      return silhouetteAt(x * scale, -y * scale);
-    },
+  const view = {
+    camera: { distance: camera.distance, halfTangent },
+    outline: silhouetteAt,
     area: ((2 * decoder.halfWidth) / size) ** 2 * coarseMatte.reduce((sum, coverage) => sum + coverage, 0),
   };
-  const density =
-    raw.elevation === undefined ? predicted : completeRevolution(predicted, outlineSolid, bounds, raw.elevation);
+  const density = raw.elevation === undefined ? predicted : completeRevolution(predicted, view, bounds, raw.elevation);
   return {
     threshold,
-    camera: { distance: camera.distance, halfTangent },
+    camera: view.camera,
     elevation: raw.elevation === undefined ? undefined : learnedElevation(raw.elevation),
     projects: false,
     bounds,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Box } from './density-field.js';
 import { completeRevolution, type Density } from './revolution.js';
 
-const bounds: Box = { min: [-0.5, -0.6, -0.6], max: [0.5, 0.6, 0.6] };
+const bounds: Box = { min: [-0.5, -0.7, -0.6], max: [0.5, 0.7, 0.6] };
 const elevation = 0.2;
 const slope = 30;
 
@@ -21,18 +21,22 @@ const withFlatBack =
   (x, y, z) =>
     Math.min(density(x, y, z), slope * (z + 0.05));
 
-/** The outline of the vase and of the box, as an orthographic camera sees them. */
-const outlineOf = (density: Density) => ({
-  density: (x: number, y: number) => {
+/** A camera so far away that its rays are nearly parallel. The frame is 1.2 wide. */
+const distance = 100;
+const halfTangent = 0.6 / distance;
+
+const viewOf = (density: Density) => ({
+  camera: { distance, halfTangent },
+  outline: (u: number, v: number) => {
     let highest = -Infinity;
-    for (let z = -0.6; z <= 0.6; z += 0.02) highest = Math.max(highest, density(x, y, z));
+    for (let z = -0.6; z <= 0.6; z += 0.02) highest = Math.max(highest, density(0.6 * u, -0.6 * v, z));
     return highest;
   },
   area: 0.4,
 });
 
 const complete = (density: Density, outline: Density = density) =>
-  completeRevolution(density, outlineOf(outline), bounds, elevation);
+  completeRevolution(density, viewOf(outline), bounds, elevation);
 
 /** The camera's coordinates of a point in upright ones. */
 const camera = (x: number, y: number, z: number): [number, number, number] => [
@@ -67,17 +71,32 @@ describe('a solid of revolution', () => {
     }
   });
 
-  test('keeps a handle at its side', () => {
+  test.each([
+    {
+      where: 'at its side',
+      middle: [0.28, 0],
+      radius: 0.12,
+      points: [
+        [0.4, 0, -0.03],
+        [0.4, 0, -0.06],
+      ],
+    },
+    {
+      where: 'above it',
+      middle: [0, 0.5],
+      radius: 0.15,
+      points: [
+        [0, 0.65, -0.05],
+        [0.1, 0.61, -0.05],
+      ],
+    },
+  ])('keeps a handle $where, even behind the axis', ({ middle, radius, points }) => {
     const handle: Density = (x, y, z) =>
-      slope * Math.min(0.04 - Math.abs(z), 0.05 - Math.abs(Math.hypot(x - 0.28, y) - 0.12));
-    const jug: Density = (x, y, z) => Math.max(vase(x, y, z), handle(x, y, z));
-    const withHandle = complete(
-      seenFromAbove((x, y, z) => Math.max(withFlatBack(vase)(x, y, z), handle(x, y, z))),
-      seenFromAbove(jug),
-    );
-    expect(withHandle(...camera(0.4, 0, 0))).toBeGreaterThan(0);
-    expect(withHandle(...camera(0.4, 0, -0.03))).toBeGreaterThan(0);
-    expect(withHandle(...camera(0, 0, -0.24))).toBeGreaterThan(0);
+      slope * Math.min(0.04 - Math.abs(z + 0.04), 0.04 - Math.abs(Math.hypot(x - middle[0]!, y - middle[1]!) - radius));
+    const withHandle = (body: Density) => seenFromAbove((x, y, z) => Math.max(body(x, y, z), handle(x, y, z)));
+    const jug = complete(withHandle(withFlatBack(vase)), withHandle(vase));
+    for (const [x, y, z] of points) expect(jug(...camera(x!, y!, z!))).toBeGreaterThan(0);
+    expect(jug(...camera(0, 0, -0.24))).toBeGreaterThan(0);
   });
 });
 

@@ -1,4 +1,5 @@
-import { sampleBilinear } from '../base/interpolation.js';
+import type { Camera } from '../base/camera.js';
+import { sampleBilinear, sampleSquare } from '../base/interpolation.js';
 import type { Box } from './density-field.js';
 
 /** A density at a point in the photo camera's space, positive inside. */
@@ -32,18 +33,21 @@ const [minAgreement, minVisibleOverlap] = [0.92, 0.84];
 /** A solid that covers less of the outline is a part of the object. */
 const minCoverage = 0.6;
 /** Over these angles around the axis, the mean of the half planes replaces the field. The visible side stays. */
-const hiddenFrom = [85 * degree, 115 * degree] as const;
-/** The same where something sticks out at the side. */
-const hiddenBehindHandle = [115 * degree, 145 * degree] as const;
+const [hiddenFrom, hiddenTo] = [85 * degree, 115 * degree];
 /** Densities beyond this say no more about where the surface is. */
 const maxDensity = 1.5;
 
 const searchGrid: Grid = { rows: 40, columns: 21 };
 const profileGrid: Grid = { rows: 96, columns: 72 };
 
-export interface Outline {
-  /** The density of the photo's outline, without any depth. */
-  readonly density: Density;
+/** Pixels a side of the solid's outline. */
+const outlineSize = 96;
+
+/** The photo, as its camera sees it. */
+export interface View {
+  readonly camera: Camera;
+  /** The density of the outline alone, at a position of -1 (left or top edge of the frame) to 1. */
+  readonly outline: (u: number, v: number) => number;
   /** Area of the matte in the plane z = 0, in squared units of camera space. */
   readonly area: number;
 }
@@ -54,50 +58,74 @@ export interface Outline {
  *
  * The network's far side of such an object is lumpy, but its visible side is nearly round. The density is sampled in
  * half planes around a common axis, which is searched for first. If they agree, their mean replaces the density on the
- * far side. What sticks out at the left or right (a handle, a spout) stays. On the bottles of the validation set, this
+ * far side, wherever it is behind the solid in the photo. Handles and spouts stay. On the bottles of the validation set, this
  * lowers the Chamfer distance from 0.028 to 0.020. It takes 30 ms.
  *
  * @param bounds the density is negative outside
  * @param elevationRadians by which the camera looked down, as far as the network knows
  */
-export function completeRevolution(density: Density, outline: Outline, bounds: Box, elevationRadians: number): Density {
-  const axis = findAxis(density, outline, bounds, elevationRadians);
+export function completeRevolution(density: Density, view: View, bounds: Box, elevationRadians: number): Density {
+  const axis = findAxis(density, view, bounds, elevationRadians);
   if (axis === undefined) return density;
-  const [left, right] = sideAngles.map((angle) => slice(density, bounds, axis, angle, profileGrid)) as [
-    Float32Array,
-    Float32Array,
-  ];
   const visible = visibleAngles.map((angle) => slice(density, bounds, axis, angle, profileGrid));
   const consensus = mean(visible);
-  const sides = [left, right].filter((side) => overlap(side, consensus, profileGrid) > minAgreement);
-  const profile = mean([...visible, ...sides]);
-  const { reach, low, high } = extentAround(axis, bounds);
+  const sides = sideAngles
+    .map((angle) => slice(density, bounds, axis, angle, profileGrid))
+    .filter((side) => overlap(side, consensus, profileGrid) > minAgreement);
+  const solid = revolve(mean([...visible, ...sides]), axis, bounds);
+  const covered = outlineOf(solid, view.camera, bounds);
   const [cos, sin] = [Math.cos(axis.tiltRadians), Math.sin(axis.tiltRadians)];
-  const { rows, columns } = profileGrid;
   return (x, y, z) => {
     const own = density(x, y, z);
-    const aside = x - axis.x;
     const toward = (z - axis.z) * cos - y * sin;
-    const angle = Math.atan2(Math.abs(aside), toward);
-    if (angle <= hiddenFrom[0]) return own;
-    const column = (Math.hypot(toward, aside) / reach) * columns - 0.5;
-    const row = ((y * cos + (z - axis.z) * sin - low) / (high - low)) * rows - 0.5;
-    const solid = sampleBilinear(profile, columns, rows, column, row);
-    const side = sampleBilinear(aside < 0 ? left : right, columns, rows, column, row);
-    const [from, to] = solid < 0 && side > 0 ? hiddenBehindHandle : hiddenFrom;
-    const share = clamp((angle - from) / (to - from), 0, 1);
-    return Math.min(own + (solid - own) * share, Math.max(outline.density(x, y, z), own));
+    const angle = Math.atan2(Math.abs(x - axis.x), toward);
+    if (angle <= hiddenFrom) return own;
+    const scale = 1 / ((view.camera.distance - z) * view.camera.halfTangent);
+    const [u, v] = [x * scale, -y * scale];
+    const behind = clamp(0.5 + sampleSquare(covered, outlineSize, u, v), 0, 1);
+    const share = behind * clamp((angle - hiddenFrom) / (hiddenTo - hiddenFrom), 0, 1);
+    return Math.min(own + (solid(x, y, z) - own) * share, Math.max(view.outline(u, v), own));
   };
 }
 
+/** The solid of revolution with this profile. */
+function revolve(profile: Float32Array, axis: Axis, bounds: Box): Density {
+  const { rows, columns } = profileGrid;
+  const { reach, low, high } = extentAround(axis, bounds);
+  const [cos, sin] = [Math.cos(axis.tiltRadians), Math.sin(axis.tiltRadians)];
+  return (x, y, z) => {
+    const toward = (z - axis.z) * cos - y * sin;
+    const along = y * cos + (z - axis.z) * sin;
+    const column = (Math.hypot(toward, x - axis.x) / reach) * columns - 0.5;
+    const row = ((along - low) / (high - low)) * rows - 0.5;
+    return sampleBilinear(profile, columns, rows, column, row);
+  };
+}
+
+/** The highest density [outlineSize·outlineSize] along the ray of each pixel. */
+function outlineOf(solid: Density, { distance, halfTangent }: Camera, { min, max }: Box): Float32Array {
+  const samples = 64;
+  return Float32Array.from({ length: outlineSize * outlineSize }, (_, pixel) => {
+    const u = (((pixel % outlineSize) + 0.5) / outlineSize) * 2 - 1;
+    const v = ((Math.floor(pixel / outlineSize) + 0.5) / outlineSize) * 2 - 1;
+    let highest = -maxDensity;
+    for (let i = 0; i < samples; i++) {
+      const z = min[2] + ((i + 0.5) / samples) * (max[2] - min[2]);
+      const scale = (distance - z) * halfTangent;
+      highest = Math.max(highest, solid(u * scale, -v * scale, z));
+    }
+    return highest;
+  });
+}
+
 /** The axis around which the half planes agree best, if they agree well enough. */
-function findAxis(density: Density, outline: Outline, bounds: Box, elevationRadians: number): Axis | undefined {
+function findAxis(density: Density, view: View, bounds: Box, elevationRadians: number): Axis | undefined {
   const x = (bounds.min[0] + bounds.max[0]) / 2;
   const depth = bounds.max[2] - bounds.min[2];
   let best: Axis = { x, z: (bounds.min[2] + bounds.max[2]) / 2, tiltRadians: elevationRadians };
   let agreement = 0;
   const attempt = (axis: Axis) => {
-    const found = agreementAround(axis, density, outline, bounds);
+    const found = agreementAround(axis, density, view, bounds);
     if (found > agreement) [best, agreement] = [axis, found];
   };
   for (let i = 1; i < 12; i++) attempt({ ...best, z: bounds.min[2] + (depth * i) / 12 });
@@ -113,10 +141,10 @@ function findAxis(density: Density, outline: Outline, bounds: Box, elevationRadi
 }
 
 /** Mean overlap of the half planes with their mean, 0 to 1. Of the two sides, only the better one counts. */
-function agreementAround(axis: Axis, density: Density, outline: Outline, bounds: Box): number {
+function agreementAround(axis: Axis, density: Density, view: View, bounds: Box): number {
   const visible = visibleAngles.map((angle) => slice(density, bounds, axis, angle, searchGrid));
   const consensus = mean(visible);
-  if (areaFromCamera(consensus, axis, bounds) < minCoverage * outline.area) return 0;
+  if (areaFromCamera(consensus, axis, bounds) < minCoverage * view.area) return 0;
   const sides = sideAngles.map((angle) =>
     overlap(slice(density, bounds, axis, angle, searchGrid), consensus, searchGrid),
   );
