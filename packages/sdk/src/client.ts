@@ -122,7 +122,8 @@ export class Gen3d {
    *
    * @param path from the server's root, such as `/gen3d/jobs`
    * @returns the parsed body, unchecked. Undefined if there is none
-   * @throws {InvalidRequestError} before sending anything, if the method is not one of these or the path is not from the root
+   * @throws {InvalidRequestError} before sending anything, if the method is not one of these or the path
+   *   does not start with `/`
    */
   async request(method: Method, path: `/${string}`, options: RouteRequestOptions = {}): Promise<unknown> {
     if (!methods.includes(method)) {

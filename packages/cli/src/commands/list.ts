@@ -37,7 +37,7 @@ export function addList(program: Command): void {
     .action((_: unknown, command: Command) => list(command.optsWithGlobals()));
 }
 
-/** In any case, with a hyphen or space instead of the underscore. */
+/** In upper or lower case, with a hyphen or space instead of the underscore. */
 function jobStatus(text: string): JobStatus {
   const name = text.toUpperCase().replace(/[- ]/g, '_');
   const status = jobStatuses.find((status) => status === name);

@@ -13,7 +13,7 @@ export const hasInstallation = ({ database, dataDir }: Config): boolean =>
   database !== 'sqlite' || isInstallation(dataDir);
 
 /**
- * Requires that a server has used the data directory. Opening another one would create a database, whose keys and links are
+ * Requires that a server has used the data directory. Opening any other would create a database whose keys and links are
  * useless.
  *
  * @throws {UsageError} which lists the data directories known on this machine

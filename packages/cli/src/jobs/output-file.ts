@@ -42,7 +42,7 @@ export function formatOf(path: string, formats = modelFormats): OutputFormat {
   );
 }
 
-/** @throws {UsageError} if the path has another extension than a thumbnail */
+/** @throws {UsageError} if the path does not have the extension of a thumbnail */
 export function requireJpegName(path: string): void {
   if (!/\.jpe?g$/i.test(path)) throw new UsageError(`Cannot write ${path}. Use the extension .jpg`);
 }
@@ -65,7 +65,7 @@ const maxNameBytes = 200;
 /**
  * The default name of a job's file: its label without the extension of a photo, or its id.
  *
- * @param suffix follows the name. For an image it is more than an extension, because the photo may have the name
+ * @param suffix follows the name. For an image, it is more than an extension, because the photo may have that name
  */
 export function fileNameOf(
   { label, task_id }: { label?: string | null; task_id: string },

@@ -22,7 +22,7 @@ export function labelOf(image: string): string | undefined {
  * Converts an argument of `create` to an input of the SDK, which scales large photos and converts GIF, AVIF and TIFF.
  * Converts HEIC, and fetches URLs of this machine and its network, which the server must not or cannot fetch.
  *
- * @throws {UsageError} if a URL cannot be fetched, or a file is not a photo or a damaged HEIC photo
+ * @throws {UsageError} if a URL cannot be fetched, or a file is not a photo or is a damaged HEIC photo
  */
 export async function photoInput(image: string, signal: AbortSignal): Promise<ImageInput> {
   if (isDataUri(image)) return image;
@@ -46,7 +46,7 @@ function requirePhoto(name: string, start: Uint8Array): void {
 /**
  * A photo for the SDK. `name` is for error messages.
  *
- * @throws {UsageError} if it is not a photo, or a damaged HEIC photo
+ * @throws {UsageError} if it is not a photo, or is a damaged HEIC photo
  */
 export async function photoFile(name: string, photo: Uint8Array): Promise<File> {
   requirePhoto(name, photo);

@@ -70,8 +70,8 @@ function useDarkScheme(): boolean {
 }
 
 /**
- * On a dark page, the image with a transparent background, which older models lack. Otherwise, the JPEG. Not a `picture`:
- * it reports no error if the color scheme changes and the other image is missing.
+ * On a dark page, the image with a transparent background, which older models lack. Otherwise, the JPEG. Not a `picture`,
+ * which reports no error if the color scheme changes and the other image is missing.
  */
 function Thumbnail({ url }: { url: string }) {
   const isDark = useDarkScheme();

@@ -230,7 +230,7 @@ describe('a file that cannot be converted is refused with the reason:', () => {
       /^The file is damaged\. /,
     ],
     [
-      'triangles with more vertices than there are',
+      'triangles that refer to missing vertices',
       changedJson((json) => {
         for (const accessor of json.accessors!) if (accessor.type !== 'SCALAR') accessor.count = 3;
       }),

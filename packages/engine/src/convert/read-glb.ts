@@ -5,7 +5,7 @@ export class ConversionError extends Error {
   override readonly name = 'ConversionError';
 }
 
-/** What the file is instead of a GLB, by its first bytes as Latin-1 text. */
+/** Other file types, by their first bytes as Latin-1 text. */
 const otherFormats = [
   ['a JPEG', '\xff\xd8\xff'],
   ['a PNG', '\x89PNG'],

@@ -15,7 +15,7 @@ const seenFromAbove =
 const vaseRadius = (height: number) => 0.22 + 0.08 * Math.cos(6 * height);
 const vase: Density = (x, y, z) => slope * Math.min(vaseRadius(y) - Math.hypot(x, z), 0.5 - Math.abs(y));
 const box: Density = (x, y, z) => slope * Math.min(0.25 - Math.abs(x), 0.25 - Math.abs(z), 0.5 - Math.abs(y));
-/** What a network makes of an object whose far side it does not know. */
+/** The density that a network returns for an object whose far side is not visible: cut off behind the middle. */
 const withFlatBack =
   (density: Density): Density =>
   (x, y, z) =>

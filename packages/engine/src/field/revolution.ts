@@ -34,13 +34,13 @@ const [minAgreement, minVisibleOverlap] = [0.92, 0.84];
 const minCoverage = 0.6;
 /** Over these angles around the axis, the mean of the half planes replaces the field. The visible side stays. */
 const [hiddenFrom, hiddenTo] = [85 * degree, 115 * degree];
-/** Densities beyond this say no more about where the surface is. */
+/** Densities beyond this do not help to find the surface. */
 const maxDensity = 1.5;
 
 const searchGrid: Grid = { rows: 40, columns: 21 };
 const profileGrid: Grid = { rows: 96, columns: 72 };
 
-/** Pixels a side of the solid's outline. */
+/** Pixels per side of the solid's outline. */
 const outlineSize = 96;
 
 /** The photo, as its camera sees it. */
@@ -62,7 +62,7 @@ export interface View {
  * lowers the Chamfer distance from 0.028 to 0.020. It takes 30 ms.
  *
  * @param bounds the density is negative outside
- * @param elevationRadians by which the camera looked down, as far as the network knows
+ * @param elevationRadians by which the camera looked down, as the network estimates
  */
 export function completeRevolution(density: Density, view: View, bounds: Box, elevationRadians: number): Density {
   const axis = findAxis(density, view, bounds, elevationRadians);

@@ -25,6 +25,6 @@ test('running a network is device time, and loading one is waiting', async () =>
   const start = sessions.now();
   await session.run({});
   expect(sessions.times.deviceMs).toBe(deviceMs);
-  // Less a rounding error.
+  // Apart from a rounding error.
   expect(sessions.now() - start).toBeGreaterThan(deviceMs - 1);
 });

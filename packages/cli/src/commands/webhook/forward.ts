@@ -111,7 +111,7 @@ class Forwarder {
   readonly #json: boolean;
   readonly #retryDelays: readonly number[];
   readonly #signal: AbortSignal;
-  /** The end of the last delivery of each job that has any. */
+  /** For each job with deliveries, resolves when the last one ends. */
   readonly #queues = new Map<string, Promise<void>>();
   /** The events that the receiver has not accepted, in order of arrival, with the timer of the next retry. */
   readonly #undelivered = new Map<WebhookEvent, 'due' | NodeJS.Timeout | 'no retries left'>();

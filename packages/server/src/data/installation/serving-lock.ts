@@ -4,9 +4,9 @@ import { isBusy, openSqlite } from '../db/sqlite-connection.js';
 
 /**
  * Lets one server at a time use the data directory of a SQLite database. The database itself admits several processes, but
- * each server would charge its own rates, count requests alone, and size its runners for the whole machine.
+ * each server would charge its own rates, count requests separately, and size its runners for the whole machine.
  *
- * The lock is SQLite's on an otherwise empty file, because the system releases it however the process ends.
+ * The lock is SQLite's on an otherwise empty file, because the system releases it no matter how the process ends.
  * @returns a function that releases the lock
  * @throws {ConfigError} if another server uses the data directory
  */

@@ -35,7 +35,8 @@ export async function needsInput(db: Queryable, jobId: string): Promise<boolean>
 
 /**
  * The job whose photo to delete after another job of the account got this status, if there are too many. Must run in the
- * transaction that ends the other job, because otherwise concurrent ends would find the same job and keep the other photos.
+ * transaction that ends the other job, because otherwise two concurrent transactions would find the
+ * same job, and keep the photo of another.
  */
 export async function photoToForget(
   trx: Queryable,
@@ -62,7 +63,8 @@ async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: 
 
 /**
  * Creates a job with the photo and label of one that failed or was canceled. Repeated calls return the same job, until that
- * has failed or was canceled too. `unknown`: the account has no such job. `not_retryable`: it has another status, or its photo is no longer stored.
+ * has failed or was canceled too. `unknown`: the account has no such job. `not_retryable`: it has another status, or its
+ * photo is no longer stored.
  * @throws like `acceptJob`
  */
 export async function retryJob(

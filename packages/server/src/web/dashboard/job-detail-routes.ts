@@ -61,7 +61,7 @@ export function jobDetailRoutes({ db, inputs }: Services): Router {
         response.status(204).end();
         return;
       }
-      // Users choose the bytes, so a browser must not take them for a page, even if it opens this URL.
+      // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.
       response.setHeader('x-content-type-options', 'nosniff');
       response.setHeader('content-disposition', 'attachment');
       response.setHeader('content-type', 'application/octet-stream');
