@@ -1,10 +1,11 @@
 import type { TriangleMesh } from '../base/mesh.js';
 
 /**
- * Drops closed parts of less than `minShare` of the largest part's volume (specks around the object), and bubbles
- * inside it, which are invisible and would take triangles and texture. Holes through the object stay.
+ * Drops specks around the object: closed parts of less than `minShare` of the largest part's volume and less than
+ * `minLength` of the longest part's length. Thin parts that lost their connection, such as the leg of a chair, stay. Also
+ * drops bubbles inside the object, which are invisible and would take triangles and texture. Holes through it stay.
  */
-export function clean(mesh: TriangleMesh, minShare = 0.01): TriangleMesh {
+export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): TriangleMesh {
   const { positions, indices } = mesh;
   const { partOf, count } = connectedParts(mesh);
   // Six times the volume of each part, summed over tetrahedra from the origin to its triangles. A bubble is wound
@@ -18,14 +19,33 @@ export function clean(mesh: TriangleMesh, minShare = 0.01): TriangleMesh {
     volumes[partOf[indices[t]!]!]! += ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx);
   }
   const largest = volumes.reduce((max, volume) => Math.max(max, volume), 0);
+  const lengths = partLengths(positions, partOf, count);
+  const longest = lengths.reduce((max, value) => Math.max(max, value), 0);
   const kept = indices.slice();
   let length = 0;
   for (let t = 0; t < indices.length; t += 3) {
-    const volume = volumes[partOf[indices[t]!]!]!;
-    if (volume <= 0 || volume < minShare * largest) continue;
+    const part = partOf[indices[t]!]!;
+    const volume = volumes[part]!;
+    if (volume <= 0 || (volume < minShare * largest && lengths[part]! < minLength * longest)) continue;
     for (let corner = t; corner < t + 3; corner++) kept[length++] = indices[corner]!;
   }
   return compact(positions, kept.subarray(0, length));
+}
+
+/** The longest side of each part's box. */
+function partLengths(positions: Float32Array, partOf: Uint32Array, count: number): Float64Array {
+  const lengths = new Float64Array(count);
+  for (let axis = 0; axis < 3; axis++) {
+    const min = new Float64Array(count).fill(Infinity);
+    const max = new Float64Array(count).fill(-Infinity);
+    for (const [vertex, part] of partOf.entries()) {
+      const value = positions[3 * vertex + axis]!;
+      min[part] = Math.min(min[part]!, value);
+      max[part] = Math.max(max[part]!, value);
+    }
+    for (let part = 0; part < count; part++) lengths[part] = Math.max(lengths[part]!, max[part]! - min[part]!);
+  }
+  return lengths;
 }
 
 /** The number of the connected part of each vertex, and the count of parts. */

@@ -13,9 +13,17 @@ import { estimateElevation } from './upright.js';
 const triangles = (mesh: TriangleMesh) => mesh.indices.length / 3;
 
 describe('clean', () => {
+  test('keeps a thin part without a connection, such as the leg of a chair', () => {
+    const rod = (x: number, y: number, z: number) => Math.min(0.04 - Math.hypot(x - 0.7, z), 0.4 - Math.abs(y));
+    const seat = ball(0.5, -0.3);
+    const object = meshOf(64, (x, y, z) => Math.max(seat(x, y, z), rod(x, y, z)));
+    expect(triangles(clean(object))).toBe(triangles(object));
+    expect(triangles(object)).toBeGreaterThan(triangles(meshOf(64, seat)));
+  });
+
   test('drops only a speck next to the object and a bubble inside it', () => {
     const object = ball(0.5, -0.3);
-    const [speck, bubble, second] = [ball(0.06, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
+    const [speck, bubble, second] = [ball(0.045, 0.8), ball(0.2, -0.3), ball(0.2, 0.6, 0.6)];
     const dirty = meshOf(64, (x, y, z) =>
       Math.max(Math.min(object(x, y, z), -bubble(x, y, z)), speck(x, y, z), second(x, y, z)),
     );
