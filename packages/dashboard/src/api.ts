@@ -23,7 +23,7 @@ export function parseResponse<T>(schema: ZodMiniType<T>, body: unknown): T {
 /** Client for the routes below /dashboard/api. Its methods throw {@link ApiError}. */
 export interface Api {
   get<T>(path: string, schema: ZodMiniType<T>): Promise<T>;
-  /** Undefined if there is no file. */
+  /** Undefined if the server has no such file. */
   getFile(path: string): Promise<Blob | undefined>;
   /** Resolves to the body of the response, which is undefined if there is none. */
   send(

@@ -84,6 +84,16 @@ async function seriousViolations(page: Page): Promise<string[]> {
 
 const openAccountMenu = (page: Page) => page.getByRole('button', { name: /^Account/ }).click();
 
+/** Creates a job in the sandbox, signs in, and opens the gallery of the sandbox. */
+async function openSandboxGallery(server: Awaited<ReturnType<typeof startServer>>, page: Page): Promise<void> {
+  const image = `data:image/png;base64,${photo.base64}`;
+  const job = { type: 'image-to-3d', input: { image_urls: [image] } };
+  await server.call('POST', '/v1/jobs', job, 'gen3d_test_public');
+  await page.goto(await signInLink(server.url, server.config));
+  await openAccountMenu(page);
+  await page.locator('.menu select').selectOption('sandbox');
+}
+
 /** Serious violations in both color schemes. */
 async function expectAccessible(page: Page): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -645,12 +655,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
   test('a model without a transparent thumbnail shows its JPEG, also after a change of the color scheme', async () => {
     const server = await startServer();
     const { page } = await newPage();
-    const image = `data:image/png;base64,${photo.base64}`;
-    const job = { type: 'image-to-3d', input: { image_urls: [image] } };
-    await server.call('POST', '/v1/jobs', job, 'gen3d_test_public');
-    await page.goto(await signInLink(server.url, server.config));
-    await openAccountMenu(page);
-    await page.locator('.menu select').selectOption('sandbox');
+    await openSandboxGallery(server, page);
     const width = () =>
       page.locator('.card img').evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth);
     for (const colorScheme of ['light', 'dark', 'light'] as const) {
@@ -662,12 +667,7 @@ describe.skipIf(!executablePath)('in a browser', () => {
   test('the sandbox, which everyone shares, offers no way to hide its jobs', async () => {
     const server = await startServer();
     const { page, errors } = await newPage();
-    const image = `data:image/png;base64,${photo.base64}`;
-    const job = { type: 'image-to-3d', input: { image_urls: [image] } };
-    await server.call('POST', '/v1/jobs', job, 'gen3d_test_public');
-    await page.goto(await signInLink(server.url, server.config));
-    await openAccountMenu(page);
-    await page.locator('.menu select').selectOption('sandbox');
+    await openSandboxGallery(server, page);
     await page.getByRole('button', { name: 'Select', exact: true }).click();
     await page.getByRole('button', { name: 'Select all shown' }).click();
     await page.getByText('1 selected').waitFor();

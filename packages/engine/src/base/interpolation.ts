@@ -1,3 +1,5 @@
+export const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
+
 /**
  * Samples one channel of an image bilinearly. Positions beyond the border take the nearest edge value.
  *
@@ -15,8 +17,8 @@ export function sampleBilinear(
   channels = 1,
   offset = 0,
 ): number {
-  const clampedX = Math.min(Math.max(x, 0), width - 1);
-  const clampedY = Math.min(Math.max(y, 0), height - 1);
+  const clampedX = clamp(x, 0, width - 1);
+  const clampedY = clamp(y, 0, height - 1);
   const left = Math.floor(clampedX);
   const top = Math.floor(clampedY);
   const right = clampedX - left;
@@ -35,7 +37,7 @@ export const sampleSquare = (values: Float32Array, size: number, u: number, v: n
 
 /** 0 up to `from`, 1 from `to` on, and a smooth curve between. */
 export function smoothStep(from: number, to: number, value: number): number {
-  const t = Math.min(Math.max((value - from) / (to - from), 0), 1);
+  const t = clamp((value - from) / (to - from), 0, 1);
   return t * t * (3 - 2 * t);
 }
 

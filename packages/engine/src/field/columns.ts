@@ -1,5 +1,5 @@
 import type { Cutout } from '../base/image.js';
-import { sampleSquare, smoothMin } from '../base/interpolation.js';
+import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import type { Session } from '../network/session.js';
@@ -154,8 +154,6 @@ export function columnsField(
     }),
   };
 }
-
-const clamp = (value: number, low: number, high: number) => Math.min(Math.max(value, low), high);
 
 /** Reverses each row of each [size·size] channel. */
 function mirrorRows(channels: Float32Array, size: number): Float32Array {

@@ -2,8 +2,9 @@ import type { TriangleMesh } from '../base/mesh.js';
 
 /**
  * Drops specks around the object: closed parts of less than `minShare` of the largest part's volume and less than
- * `minLength` of the longest part's length. Thin parts that lost their connection, such as the leg of a chair, stay. Also
- * drops bubbles inside the object, which are invisible and would take triangles and texture. Holes through it stay.
+ * `minLength` of the longest part's length. Thin parts that lost their connection, such as the leg of a chair, stay.
+ * Also drops bubbles inside the object, which are invisible and would take triangles and texture. Holes through it
+ * stay.
  */
 export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): TriangleMesh {
   const { positions, indices } = mesh;
