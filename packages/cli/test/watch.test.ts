@@ -125,6 +125,19 @@ test('watch waits for a server that is temporarily unavailable', async () => {
   expect((await ended).code).toBe(0);
 });
 
+test('a photo that has its model when watch stops does not count as unfinished', async () => {
+  await mkdir(path('complete'));
+  await writeFile(path('complete', 'cup.png'), discPng(96));
+  const child = start(['watch', 'complete']);
+  const ended = result(child);
+  await outputMatching(child, /cup\.png {2}job/);
+  await writeFile(path('complete', 'cup.glb'), 'from elsewhere');
+  child.kill('SIGINT');
+  const { code, stderr } = await ended;
+  expect(code).toBe(0);
+  expect(stderr).not.toContain('unfinished');
+});
+
 test.each([
   ['a missing folder', ['watch', 'missing'], {}, 2, /missing does not exist/],
   ['a photo instead of a folder', ['watch', 'inbox/existing.png'], {}, 2, /is not a folder/],

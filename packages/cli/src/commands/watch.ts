@@ -100,11 +100,12 @@ class PhotoQueue {
 
   /** Stops waiting for jobs, which continue on the server. @returns the number of photos without a model */
   async stop(): Promise<number> {
-    const unfinished = new Set([...this.#waiting, ...this.#running.keys()]).size;
+    const unfinished = new Set([...this.#waiting, ...this.#running.keys()]);
     this.#waiting.clear();
     this.#stop.abort();
     await Promise.all(this.#running.values());
-    return unfinished;
+    // A model may have been complete already, or have been completed meanwhile.
+    return [...unfinished].filter((photo) => !existsSync(modelPath(photo))).length;
   }
 
   #startNext(): void {
