@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from mesh_sources import SOURCES
+from recipes import random_stretch
 from subjects import MeshSubject, ProceduralSubject, draw_procedural
 from voxelize import Volume
 
@@ -26,7 +27,7 @@ class Collection:
         self.chances = chances / chances.sum()
 
     def draw(self, rng: np.random.Generator) -> MeshSubject:
-        """Draws a mesh, slightly stretched.
+        """Draws a mesh, usually stretched.
 
         It keeps its own colors or gets procedural materials, mostly the latter if it has one color.
         """
@@ -36,7 +37,7 @@ class Collection:
         subject = MeshSubject(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
         subject.repaint = rng.random() < (0.85 if subject.plain else 0.25)
         if rng.random() < 0.6:
-            subject.stretch = rng.uniform(0.88, 1.13, 3).astype(np.float32)
+            subject.stretch = random_stretch(rng)
         return subject
 
     def mixed(self, share: float) -> Callable[[np.random.Generator], MeshSubject | ProceduralSubject]:

@@ -26,6 +26,8 @@ class Shards:
             [],
             [],
         )
+        # Positions in the index of the samples that show procedural shapes, and of those that show meshes.
+        self.by_kind: tuple[list[int], list[int]] = ([], [])
         self.refresh()
 
     def refresh(self) -> None:
@@ -39,15 +41,21 @@ class Shards:
                 key: np.load(shard / f"{key}.npy", mmap_mode="r")
                 for key in ("photos", "crossings", "backs", "elevations")
             }
-            self.index += [(len(self.parts), k) for k in range(len(part["photos"]))]
             self.parts.append(part)
+            # The names of meshes have a folder.
+            for k, name in enumerate((shard / "names.txt").read_text().splitlines()):
+                self.by_kind["/" in name].append(len(self.index))
+                self.index.append((len(self.parts) - 1, k))
 
     def __len__(self) -> int:
         return len(self.index)
 
-    def batch(self, rng: np.random.Generator, size: int) -> Batch:
-        """Draws a batch."""
-        return self.take(rng.integers(len(self.index), size=size))
+    def batch(self, rng: np.random.Generator, size: int, mesh_share: float | None = None) -> Batch:
+        """Draws a batch, in which this share shows meshes."""
+        if mesh_share is None:
+            return self.take(rng.integers(len(self.index), size=size))
+        kinds = (rng.random(size) < mesh_share).astype(int)
+        return self.take([self.by_kind[kind][rng.integers(len(self.by_kind[kind]))] for kind in kinds])
 
     def take(self, which: Sequence[int]) -> Batch:
         """The samples with these indices."""

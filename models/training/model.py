@@ -55,6 +55,10 @@ class Layer(nn.Module):
             nn.Linear(width, 4 * width),
             nn.Linear(4 * width, width),
         )
+        # Starts as the identity, so that a network that was trained with fewer layers can continue with more.
+        for layer in (self.out, self.narrow):
+            nn.init.zeros_(layer.weight)
+            nn.init.zeros_(layer.bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[B,tokens,width] -> the same shape"""

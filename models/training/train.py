@@ -22,6 +22,7 @@ from torch import nn
 
 from dataset import Shards, disturb, mirror, targets
 from model import build
+from muon import optimizers
 from photograph import HALF_DEPTH
 from presets import PRESETS, Preset
 
@@ -85,21 +86,26 @@ def measure(net: nn.Module, data: Shards, preset: Preset, device: torch.device, 
 
 
 def restore(
-    run: Path, net: nn.Module, average: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device | str = "cpu"
+    run: Path,
+    net: nn.Module,
+    average: nn.Module,
+    both: Sequence[torch.optim.Optimizer],
+    device: torch.device | str = "cpu",
 ) -> tuple[int, int]:
     """Loads the state from the run's folder.
 
-    -> the current step, and the step at which Adam started to gather its moments
+    -> the current step, and the step at which the optimizers started to gather their moments
     """
     if (run / "state.pt").exists():
         state = torch.load(run / "state.pt", map_location=device)
         net.load_state_dict(state["net"])
         average.load_state_dict(state["average"])
-        optimizer.load_state_dict(state["optimiser"])
-        return state["step"], state.get("since", 0)
+        for optimizer, saved in zip(both, state["optimizers"], strict=True):
+            optimizer.load_state_dict(saved)
+        return state["step"], state["since"]
     if (run / "weights.pt").exists():
         state = torch.load(run / "weights.pt", map_location=device)
-        # Weights from before the network had a transformer continue with one that has no effect at first.
+        # Weights of a network with fewer transformer layers continue with new ones that have no effect at first.
         initial = {key: value for key, value in net.state_dict().items() if key.startswith("transformer.")}
         net.load_state_dict({**initial, **{key: value.float() for key, value in state["average"].items()}})
         average.load_state_dict(net.state_dict())
@@ -110,7 +116,7 @@ def restore(
 def warm_up_share(step: int, since: int) -> float:
     """Share of the full learning rate.
 
-    Adam's first steps are based on the moments of a few batches and must be small, even when the weights are not new.
+    The first steps are based on the moments of a few batches and must be small, even when the weights are not new.
     """
     return min(1, (step - since + 1) / WARM_UP)
 
@@ -128,8 +134,8 @@ def main(chosen: argparse.Namespace) -> None:
     if device.type == "cpu":
         net = net.to(memory_format=torch.channels_last)
     average = copy.deepcopy(net)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=preset.peak_rate, weight_decay=0.01, betas=(0.9, 0.98))
-    step, since = restore(run, net, average, optimizer, device)
+    both = optimizers(net, preset.peak_rate)
+    step, since = restore(run, net, average, both, device)
     rng = np.random.default_rng((chosen.seed, step))
     half = torch.autocast(device.type, dtype=torch.bfloat16)
     forward, score = (torch.compile(net), torch.compile(losses)) if chosen.compile else (net, losses)
@@ -138,7 +144,7 @@ def main(chosen: argparse.Namespace) -> None:
         state = {
             "net": net.state_dict(),
             "average": average.state_dict(),
-            "optimiser": optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in both],
             "step": step,
             "since": since,
             "preset": chosen.preset,
@@ -161,9 +167,11 @@ def main(chosen: argparse.Namespace) -> None:
         rate = chosen.rate * preset.peak_rate * warm_up_share(step, since)
         if chosen.finish:
             rate *= 0.5 + 0.5 * math.cos(math.pi * passed)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        photos, crossings, backs, elevations = (a.to(device) for a in data.batch(rng, preset.batch))
+        for optimizer in both:
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+        batch = data.batch(rng, preset.batch, chosen.mesh_share)
+        photos, crossings, backs, elevations = (a.to(device) for a in batch)
         photos, crossings, backs = mirror(photos, crossings, backs)
         image = disturb(photos)
         if device.type == "cpu":
@@ -171,10 +179,11 @@ def main(chosen: argparse.Namespace) -> None:
         with half if chosen.half else contextlib.nullcontext():
             outputs = forward(image)
         loss, parts = score(outputs, image, crossings, backs, elevations, preset.steps)
-        optimizer.zero_grad(set_to_none=True)
+        net.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-        optimizer.step()
+        for optimizer in both:
+            optimizer.step()
         step += 1
         keep = min(AVERAGE, (step + 1) / (step + 20))
         with torch.no_grad():
@@ -207,6 +216,9 @@ if __name__ == "__main__":
     options.add_argument("--minutes", type=float, required=True)
     options.add_argument("--rate", type=float, default=1, help="factor of the preset's learning rate")
     options.add_argument("--finish", action="store_true")
+    options.add_argument(
+        "--mesh-share", type=float, help="share of the samples that show meshes; as in the shards by default"
+    )
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--seed", type=int, default=0)
