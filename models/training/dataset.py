@@ -26,7 +26,7 @@ class Shards:
             [],
             [],
         )
-        # Positions in the index of the samples that show procedural shapes, and of those that show meshes.
+        # Positions in `index`: of samples that show procedural shapes, and of samples that show meshes.
         self.by_kind: tuple[list[int], list[int]] = ([], [])
         self.refresh()
 
@@ -42,7 +42,7 @@ class Shards:
                 for key in ("photos", "crossings", "backs", "elevations")
             }
             self.parts.append(part)
-            # The names of meshes have a folder.
+            # The names of meshes include a folder.
             for k, name in enumerate((shard / "names.txt").read_text().splitlines()):
                 self.by_kind["/" in name].append(len(self.index))
                 self.index.append((len(self.parts) - 1, k))
@@ -51,7 +51,7 @@ class Shards:
         return len(self.index)
 
     def batch(self, rng: np.random.Generator, size: int, mesh_share: float | None = None) -> Batch:
-        """Draws a batch, in which this share shows meshes."""
+        """Draws a batch in which about this share of the samples shows meshes. By default, the share in the shards."""
         if mesh_share is None:
             return self.take(rng.integers(len(self.index), size=size))
         kinds = (rng.random(size) < mesh_share).astype(int)

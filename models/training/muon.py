@@ -1,13 +1,13 @@
-"""The optimizer Muon (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon), for weights of hidden layers."""
+"""The Muon optimizer (Jordan et al. 2024, https://kellerjordan.github.io/posts/muon), for weights of hidden layers."""
 
 from collections.abc import Iterable
 
 import torch
 from torch import nn
 
-# Layers between the image or the outputs and the hidden layers, whose weights are not matrices between hidden layers.
+# Prefixes of weights that are not matrices between hidden layers: most connect these to the image or the outputs.
 OUTER = ("stem.", "fine.", "fine_in.", "fine_out.", "head.", "colour.", "look.2.", "transformer.position")
-# Coefficients of the quintic iteration, from the source above: fast rather than exact, singular values end near 1.
+# Coefficients of the quintic iteration, from the source above. Fast rather than exact: singular values end only near 1.
 A, B, C = 3.4445, -4.7750, 2.0315
 
 
@@ -28,7 +28,7 @@ class Muon(torch.optim.Optimizer):
     """Momentum whose steps are orthogonalized matrices. Kernels of convolutions count as [outputs, inputs·9].
 
     The steps have the size that AdamW's usually have (0.2 per weight, Liu et al. 2025, arXiv 2502.16982), so that both
-    can use the same learning rate. Unlike torch.optim.Muon, it takes convolutions.
+    can use the same learning rate. Unlike torch.optim.Muon, it accepts convolutions.
     """
 
     def __init__(

@@ -100,10 +100,10 @@ def finish(recipe: Recipe, rng: np.random.Generator) -> Drawn:
 
 
 def random_stretch(rng: np.random.Generator) -> np.ndarray:
-    """Factors along the axes. -> float32 [3]
+    """Stretch factors along the axes. -> float32 [3]
 
-    Mostly near 1. A quarter of all objects is much flatter, deeper or taller, because networks guess usual proportions
-    even where the photo shows others: boxes seen from the front became slabs, and flat ones too steep.
+    Mostly near 1. A quarter of all objects are much flatter, deeper or taller, because networks guess usual proportions
+    even where the photo shows others: boxes seen from the front became slabs, and flat ones became too steep.
     """
     most = np.log(1.8 if rng.random() < 0.25 else 1.18)
     return np.exp(rng.uniform(-most, most, 3)).astype(np.float32)

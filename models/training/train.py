@@ -105,7 +105,7 @@ def restore(
         return state["step"], state["since"]
     if (run / "weights.pt").exists():
         state = torch.load(run / "weights.pt", map_location=device)
-        # Weights of a network with fewer transformer layers continue with new ones that have no effect at first.
+        # A network with fewer transformer layers continues with additional ones that have no effect at first.
         initial = {key: value for key, value in net.state_dict().items() if key.startswith("transformer.")}
         net.load_state_dict({**initial, **{key: value.float() for key, value in state["average"].items()}})
         average.load_state_dict(net.state_dict())
@@ -217,7 +217,7 @@ if __name__ == "__main__":
     options.add_argument("--rate", type=float, default=1, help="factor of the preset's learning rate")
     options.add_argument("--finish", action="store_true")
     options.add_argument(
-        "--mesh-share", type=float, help="share of the samples that show meshes; as in the shards by default"
+        "--mesh-share", type=float, help="share of the samples that show meshes (default: as in the shards)"
     )
     options.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options.add_argument("--threads", type=int, default=1)

@@ -104,7 +104,7 @@ class PhotoQueue {
     this.#waiting.clear();
     this.#stop.abort();
     await Promise.all(this.#running.values());
-    // A model may have been complete already, or have been completed meanwhile.
+    // A model may have been complete already, or may have been completed in the meantime.
     return [...unfinished].filter((photo) => !existsSync(modelPath(photo))).length;
   }
 
