@@ -8,19 +8,11 @@ import type { TriangleMesh } from '../base/mesh.js';
  */
 export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): TriangleMesh {
   const { positions, indices } = mesh;
-  const { partOf, count } = connectedParts(mesh);
-  // Six times the volume of each part, summed over tetrahedra from the origin to its triangles. A bubble is wound
-  // inwards, so its volume is negative.
-  const volumes = new Float64Array(count);
-  for (let t = 0; t < indices.length; t += 3) {
-    const [a, b, c] = [3 * indices[t]!, 3 * indices[t + 1]!, 3 * indices[t + 2]!];
-    const [ax, ay, az] = [positions[a]!, positions[a + 1]!, positions[a + 2]!];
-    const [bx, by, bz] = [positions[b]!, positions[b + 1]!, positions[b + 2]!];
-    const [cx, cy, cz] = [positions[c]!, positions[c + 1]!, positions[c + 2]!];
-    volumes[partOf[indices[t]!]!]! += ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx);
-  }
+  const parts = connectedParts(mesh);
+  const { partOf } = parts;
+  const volumes = partVolumes(mesh, parts);
   const largest = volumes.reduce((max, volume) => Math.max(max, volume), 0);
-  const lengths = partLengths(positions, partOf, count);
+  const lengths = partLengths(positions, parts);
   const longest = lengths.reduce((max, value) => Math.max(max, value), 0);
   const kept = indices.slice();
   let length = 0;
@@ -33,8 +25,28 @@ export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): Tri
   return compact(positions, kept.subarray(0, length));
 }
 
+export interface Parts {
+  /** The number of the connected part of each vertex. */
+  readonly partOf: Uint32Array;
+  readonly count: number;
+}
+
+/** The volume of each part, summed over tetrahedra from the origin to its triangles; negative for a bubble. */
+export function partVolumes({ positions, indices }: TriangleMesh, { partOf, count }: Parts): Float64Array {
+  const volumes = new Float64Array(count);
+  for (let t = 0; t < indices.length; t += 3) {
+    const [a, b, c] = [3 * indices[t]!, 3 * indices[t + 1]!, 3 * indices[t + 2]!];
+    const [ax, ay, az] = [positions[a]!, positions[a + 1]!, positions[a + 2]!];
+    const [bx, by, bz] = [positions[b]!, positions[b + 1]!, positions[b + 2]!];
+    const [cx, cy, cz] = [positions[c]!, positions[c + 1]!, positions[c + 2]!];
+    const six = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx);
+    volumes[partOf[indices[t]!]!]! += six / 6;
+  }
+  return volumes;
+}
+
 /** The longest side of each part's box. */
-function partLengths(positions: Float32Array, partOf: Uint32Array, count: number): Float64Array {
+export function partLengths(positions: Float32Array, { partOf, count }: Parts): Float64Array {
   const lengths = new Float64Array(count);
   for (let axis = 0; axis < 3; axis++) {
     const min = new Float64Array(count).fill(Infinity);
@@ -49,8 +61,8 @@ function partLengths(positions: Float32Array, partOf: Uint32Array, count: number
   return lengths;
 }
 
-/** The number of the connected part of each vertex, and the count of parts. */
-function connectedParts({ positions, indices }: TriangleMesh): { partOf: Uint32Array; count: number } {
+/** The connected parts of a mesh. */
+export function connectedParts({ positions, indices }: TriangleMesh): Parts {
   const parent = new Uint32Array(positions.length / 3);
   for (let vertex = 0; vertex < parent.length; vertex++) parent[vertex] = vertex;
   const root = (vertex: number): number => {

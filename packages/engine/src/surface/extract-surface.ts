@@ -3,6 +3,7 @@ import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField } from '../field/density-field.js';
 import { type SampledGrid, sampleGrid } from '../field/sample-grid.js';
 import { clean } from './clean.js';
+import { joinParts } from './join-parts.js';
 import { marchingCubes } from './marching-cubes.js';
 import { projectOntoField } from './project.js';
 import { simplify } from './simplify.js';
@@ -25,6 +26,8 @@ const minResolution = 24;
  * The surface of a sampled field: a closed, outward wound 2-manifold without specks, of as many triangles as its shape
  * needs, but at most `maxTriangles`.
  *
+ * Rods that join loose parts are written into `sampled` (see `joinParts`).
+ *
  * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
  * some.
  * @throws {EngineError} inference_failed, if there is no surface, or the budget is too small even at the lowest
@@ -37,7 +40,11 @@ export async function extractSurface(
   signal?: AbortSignal,
 ): Promise<TriangleMesh> {
   for (let grid = sampled; ; ) {
-    const raw = clean(marchingCubes(grid, field.threshold));
+    let raw = clean(marchingCubes(grid, field.threshold));
+    // Projection would take the rods back to the field, which does not have them.
+    if (!field.projects && joinParts(grid, raw, field.threshold, field.camera)) {
+      raw = clean(marchingCubes(grid, field.threshold));
+    }
     if (raw.indices.length === 0) {
       throw new EngineError(
         'inference_failed',
