@@ -11,9 +11,9 @@ OUTER = ("stem.", "fine.", "fine_in.", "fine_out.", "head.", "colour.", "look.2.
 A, B, C = 3.4445, -4.7750, 2.0315
 
 
-def orthogonalized(matrices: torch.Tensor, iterations: int = 5) -> torch.Tensor:
+def orthogonalized(matrices: torch.Tensor, precision: torch.dtype, iterations: int = 5) -> torch.Tensor:
     """The nearest semi-orthogonal matrices, approximately, by Newton-Schulz iterations. [N,rows,columns] -> the same"""
-    x = matrices.bfloat16()
+    x = matrices.to(precision)
     tall = x.shape[-2] > x.shape[-1]
     if tall:
         x = x.mT
@@ -32,9 +32,16 @@ class Muon(torch.optim.Optimizer):
     """
 
     def __init__(
-        self, parameters: Iterable[nn.Parameter], lr: float, momentum: float = 0.95, weight_decay: float = 0.01
+        self,
+        parameters: Iterable[nn.Parameter],
+        lr: float,
+        precision: torch.dtype,
+        momentum: float = 0.95,
+        weight_decay: float = 0.01,
     ) -> None:
+        """precision: of the orthogonalization, for which bfloat16 is enough"""
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        self.precision = precision
 
     @torch.no_grad()
     def step(self) -> None:
@@ -51,14 +58,16 @@ class Muon(torch.optim.Optimizer):
             for shape, members in same_shape.items():
                 parameters, moments = zip(*members)
                 size = 0.2 * max(shape) ** 0.5
-                for parameter, update in zip(parameters, orthogonalized(torch.stack(moments))):
+                for parameter, update in zip(
+                    parameters, orthogonalized(torch.stack(moments), self.precision), strict=True
+                ):
                     parameter.mul_(1 - group["lr"] * group["weight_decay"])
                     parameter.add_(update.reshape(parameter.shape), alpha=-group["lr"] * size)
 
 
-def optimizers(net: nn.Module, rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the weights of hidden layers, and AdamW for everything else."""
+def optimizers(net: nn.Module, rate: float, precision: torch.dtype) -> list[torch.optim.Optimizer]:
+    """Muon, computed in this precision, for the weights of hidden layers, and AdamW for everything else."""
     hidden, other = [], []
     for name, parameter in net.named_parameters():
         (hidden if parameter.ndim >= 2 and not name.startswith(OUTER) else other).append(parameter)
-    return [Muon(hidden, rate), torch.optim.AdamW(other, lr=rate, weight_decay=0.01, betas=(0.9, 0.98))]
+    return [Muon(hidden, rate, precision), torch.optim.AdamW(other, lr=rate, weight_decay=0.01, betas=(0.9, 0.98))]

@@ -288,7 +288,7 @@ class Steps(unittest.TestCase):
     def test_the_rate_warms_up_again_if_only_the_weights_exist(self):
         def state_of(folder):
             net = build(PRESETS["cpu"])
-            return restore(Path(folder), net, build(PRESETS["cpu"]), optimizers(net, 1e-3))
+            return restore(Path(folder), net, build(PRESETS["cpu"]), optimizers(net, 1e-3, torch.float32))
 
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(state_of(folder), (0, 0))
@@ -307,7 +307,7 @@ class Steps(unittest.TestCase):
             state = {
                 "net": net.state_dict(),
                 "average": net.state_dict(),
-                "optimizers": [optimizer.state_dict() for optimizer in optimizers(net, 1e-3)],
+                "optimizers": [optimizer.state_dict() for optimizer in optimizers(net, 1e-3, torch.float32)],
                 "step": step + 100,
                 "since": since,
             }
@@ -322,7 +322,7 @@ class Steps(unittest.TestCase):
             torch.nn.init.normal_(layer.weight, std=0.02)
         with tempfile.TemporaryDirectory() as folder:
             torch.save({"average": shallow.state_dict(), "step": 7, "preset": "cpu"}, Path(folder) / "weights.pt")
-            restore(Path(folder), deep, build(preset), optimizers(deep, 1e-3))
+            restore(Path(folder), deep, build(preset), optimizers(deep, 1e-3, torch.float32))
         image = torch.rand(1, 4, 128, 128)
         with torch.no_grad():
             for expected, output in zip(shallow(image), deep(image)):
@@ -341,7 +341,7 @@ class Steps(unittest.TestCase):
     def test_orthogonalized_matrices_have_singular_values_near_one(self):
         torch.manual_seed(0)
         for shape in ((3, 20, 50), (3, 50, 20)):
-            values = torch.linalg.svdvals(orthogonalized(torch.randn(shape)).float())
+            values = torch.linalg.svdvals(orthogonalized(torch.randn(shape), torch.float32))
             self.assertGreater(float(values.min()), 0.6)
             self.assertLess(float(values.max()), 1.3)
 
@@ -351,7 +351,7 @@ class Steps(unittest.TestCase):
         before = {name: value.detach().clone() for name, value in net.named_parameters()}
         for value in net.parameters():
             value.grad = torch.randn_like(value)
-        for optimizer in optimizers(net, 1e-3):
+        for optimizer in optimizers(net, 1e-3, torch.float32):
             optimizer.step()
         for name in ("level1.conv1.weight", "transformer.layers.0.wide.weight", "head.weight"):
             step = (net.get_parameter(name).detach() - before[name]).square().mean().sqrt()

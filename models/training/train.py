@@ -8,7 +8,6 @@ precision. A run continues from state.pt, or from weights.pt if only that exists
 """
 
 import argparse
-import contextlib
 import copy
 import math
 import time
@@ -121,6 +120,11 @@ def warm_up_share(step: int, since: int) -> float:
     return min(1, (step - since + 1) / WARM_UP)
 
 
+def has_fast_bfloat16(device: torch.device) -> bool:
+    """Whether bfloat16 is faster than float32. A CPU that emulates it takes many times as long."""
+    return device.type != "cpu" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
+
+
 def main(chosen: argparse.Namespace) -> None:
     """Trains for the given time and saves the run."""
     torch.manual_seed(chosen.seed)
@@ -134,10 +138,10 @@ def main(chosen: argparse.Namespace) -> None:
     if device.type == "cpu":
         net = net.to(memory_format=torch.channels_last)
     average = copy.deepcopy(net)
-    both = optimizers(net, preset.peak_rate)
+    half = has_fast_bfloat16(device) if chosen.half is None else chosen.half
+    both = optimizers(net, preset.peak_rate, torch.bfloat16 if half else torch.float32)
     step, since = restore(run, net, average, both, device)
     rng = np.random.default_rng((chosen.seed, step))
-    half = torch.autocast(device.type, dtype=torch.bfloat16)
     forward, score = (torch.compile(net), torch.compile(losses)) if chosen.compile else (net, losses)
 
     def save() -> None:
@@ -176,7 +180,7 @@ def main(chosen: argparse.Namespace) -> None:
         image = disturb(photos)
         if device.type == "cpu":
             image = image.contiguous(memory_format=torch.channels_last)
-        with half if chosen.half else contextlib.nullcontext():
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
             outputs = forward(image)
         loss, parts = score(outputs, image, crossings, backs, elevations, preset.steps)
         net.zero_grad(set_to_none=True)
@@ -224,5 +228,7 @@ if __name__ == "__main__":
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--held-out", type=int, default=0, help="the shard that is used only for measuring")
     options.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
-    options.add_argument("--half", action=argparse.BooleanOptionalAction, default=True)
+    options.add_argument(
+        "--half", action=argparse.BooleanOptionalAction, help="bfloat16 (default: if the device is faster with it)"
+    )
     main(options.parse_args())
