@@ -26,7 +26,7 @@ export function clean(mesh: TriangleMesh, minShare = 0.01, minLength = 0.1): Tri
 }
 
 export interface Parts {
-  /** The number of the connected part of each vertex. */
+  /** For each vertex, the index of its connected part. */
   readonly partOf: Uint32Array;
   readonly count: number;
 }
@@ -39,8 +39,9 @@ export function partVolumes({ positions, indices }: TriangleMesh, { partOf, coun
     const [ax, ay, az] = [positions[a]!, positions[a + 1]!, positions[a + 2]!];
     const [bx, by, bz] = [positions[b]!, positions[b + 1]!, positions[b + 2]!];
     const [cx, cy, cz] = [positions[c]!, positions[c + 1]!, positions[c + 2]!];
-    const six = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx);
-    volumes[partOf[indices[t]!]!]! += six / 6;
+    // Six times the tetrahedron's volume.
+    const determinant = ax * (by * cz - bz * cy) + ay * (bz * cx - bx * cz) + az * (bx * cy - by * cx);
+    volumes[partOf[indices[t]!]!]! += determinant / 6;
   }
   return volumes;
 }

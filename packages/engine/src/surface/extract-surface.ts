@@ -26,7 +26,7 @@ const minResolution = 24;
  * The surface of a sampled field: a closed, outward wound 2-manifold without specks, of as many triangles as its shape
  * needs, but at most `maxTriangles`.
  *
- * Rods that join loose parts are written into `sampled` (see `joinParts`).
+ * Changes `sampled`: rods that join loose parts are written into it (see `joinParts`).
  *
  * If a shape has too many holes and parts for `maxTriangles`, it is sampled again at half the resolution, which removes
  * some.
@@ -41,7 +41,7 @@ export async function extractSurface(
 ): Promise<TriangleMesh> {
   for (let grid = sampled; ; ) {
     let raw = clean(marchingCubes(grid, field.threshold));
-    // Projection would take the rods back to the field, which does not have them.
+    // Not for fields that are projected: that would move the rods' vertices to the field's surface, which has no rods.
     if (!field.projects && joinParts(grid, raw, field.threshold, field.camera)) {
       raw = clean(marchingCubes(grid, field.threshold));
     }

@@ -5,21 +5,21 @@ import { connectedParts, type Parts, partLengths, partVolumes } from './clean.js
 
 type Point = readonly [x: number, y: number, z: number];
 
-/** Longest rod, as a share of the grid's longest side: a leg that ends farther from its seat may belong elsewhere. */
+/** Maximum gap, as a share of the grid's longest side. A part farther away may not belong to this one. */
 const maxGap = 0.06;
 
-/** Thinnest and thickest rod, in cells: as thick as the part it holds, but never so thin that smoothing tears it. */
+/** Minimum and maximum radius of a rod, in cells. Smoothing would tear a thinner one; none has to be thicker to hold. */
 const [minRadius, maxRadius] = [1.5, 3];
 
-/** Maximum vertices of a part that are compared: a few thousand are dense enough to find a gap. */
+/** At most this many vertices of a part are compared. A few thousand are dense enough to find a gap. */
 const maxVertices = 4096;
 
 /**
- * Joins loose parts to the largest part, such as the rear leg of a chair that the network put a little too far behind
- * the seat. Writes a rod into the grid for each, along the shortest gap that the photo does not show: what it shows as
- * separate stays separate.
+ * Joins loose parts to the largest part, such as the rear leg of a chair that the network put slightly too far behind
+ * the seat. Writes a rod into the grid for each, along a short gap that the object hides from the camera. Nothing of a
+ * rod is visible from there.
  *
- * @param mesh the surface of `grid` at `threshold`, in camera space
+ * @param mesh the surface of `grid` at `threshold` after `clean` (bubbles would count as parts), in camera space
  * @returns whether the grid changed
  */
 export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: number, camera: Camera): boolean {
@@ -31,25 +31,31 @@ export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: numbe
   const [largest, ...others] = [...volumes.keys()].sort((a, b) => volumes[b]! - volumes[a]!);
   const reach = maxGap * grid.cell * (Math.max(...grid.size) - 1);
   const body = new Buckets(reach, vertices[largest!]!);
-  let joined = false;
-  for (const part of others) {
+  const join = (part: number): boolean => {
     const gap = shortestHiddenGap(grid, threshold, camera, vertices[part]!, body, reach);
-    if (!gap) continue;
+    if (!gap) return false;
     const radius = Math.sqrt(volumes[part]! / (Math.PI * lengths[part]!));
-    addRod(grid, threshold, gap, Math.min(Math.max(radius, minRadius * grid.cell), maxRadius * grid.cell));
+    const clamped = Math.min(Math.max(radius, minRadius * grid.cell), maxRadius * grid.cell);
+    addRod(grid, threshold, camera, gap, clamped);
     for (const vertex of vertices[part]!) body.add(vertex);
-    joined = true;
+    return true;
+  };
+  // Again after each success, because a part may be near only to one that was just joined.
+  let loose = others;
+  for (let before = Infinity; loose.length < before; ) {
+    before = loose.length;
+    loose = loose.filter((part) => !join(part));
   }
-  return joined;
+  return loose.length < others.length;
 }
 
-/** The vertices of each part, evenly thinned out. */
+/** Every n-th vertex of each part, at most `maxVertices`. */
 function verticesOf(positions: Float32Array, { partOf, count }: Parts): Point[][] {
-  const numbers = Array.from({ length: count }, (): number[] => []);
-  for (const [vertex, part] of partOf.entries()) numbers[part]!.push(3 * vertex);
-  return numbers.map((all) => {
-    const stride = Math.ceil(all.length / maxVertices);
-    const kept = all.filter((_, index) => index % stride === 0);
+  const offsets = Array.from({ length: count }, (): number[] => []);
+  for (const [vertex, part] of partOf.entries()) offsets[part]!.push(3 * vertex);
+  return offsets.map((own) => {
+    const stride = Math.ceil(own.length / maxVertices);
+    const kept = own.filter((_, index) => index % stride === 0);
     return kept.map((at) => [positions[at]!, positions[at + 1]!, positions[at + 2]!] as const);
   });
 }
@@ -60,7 +66,7 @@ const between = (a: Point, b: Point, share: number): Point => [
   a[2] + (b[2] - a[2]) * share,
 ];
 
-/** Points by the cube of space that they are in, to find those within `side` of a point. */
+/** Points in cubes with side `side`, to find the neighbors of a point quickly. */
 class Buckets {
   readonly #points = new Map<string, Point[]>();
   readonly #side: number;
@@ -72,12 +78,12 @@ class Buckets {
 
   add(point: Point): void {
     const key = point.map((coordinate) => Math.floor(coordinate / this.#side)).join();
-    const known = this.#points.get(key);
-    if (known) known.push(point);
+    const bucket = this.#points.get(key);
+    if (bucket) bucket.push(point);
     else this.#points.set(key, [point]);
   }
 
-  /** The points in the cube of `point` and in the 26 around it. */
+  /** The points in the cube of `point` and in the 26 cubes around it: all within `side`, and some farther away. */
   *around(point: Point): Generator<Point> {
     const [x, y, z] = point.map((coordinate) => Math.floor(coordinate / this.#side)) as [number, number, number];
     for (let i = x - 1; i <= x + 1; i++) {
@@ -88,10 +94,10 @@ class Buckets {
   }
 }
 
-/** Where along a gap the photo is asked whether it shows it. The ends are on surfaces that it may show. */
+/** Positions along a gap, as shares of its length, that must be hidden. The ends may be visible: they are on the surface. */
 const probes = [0.25, 0.5, 0.75];
 
-/** The closest points of a part and of the body whose connection the photo does not show, if closer than `reach`. */
+/** The closest points of a part and of the body with a hidden gap between them, if closer than `reach`. */
 function shortestHiddenGap(
   grid: ScalarGrid,
   threshold: number,
@@ -118,39 +124,49 @@ function shortestHiddenGap(
 }
 
 /** Whether the object itself is between a point and the camera. */
-function isHidden({ values, size, origin, cell }: ScalarGrid, threshold: number, camera: Camera, from: Point): boolean {
-  const toCamera: Point = [-from[0], -from[1], camera.distance - from[2]];
+function isHidden(
+  { values, size, origin, cell }: ScalarGrid,
+  threshold: number,
+  camera: Camera,
+  point: Point,
+): boolean {
+  const toCamera: Point = [-point[0], -point[1], camera.distance - point[2]];
   const step = cell / Math.hypot(...toCamera);
-  for (let share = step; ; share += step) {
-    const index = origin.map((start, axis) => Math.round((from[axis]! + toCamera[axis]! * share - start) / cell));
+  for (let share = step; share < 1; share += step) {
+    const index = origin.map((start, axis) => Math.round((point[axis]! + toCamera[axis]! * share - start) / cell));
     if (index.some((at, axis) => at < 0 || at >= size[axis]!)) return false;
     if (values[index[0]! + size[0] * (index[1]! + size[1] * index[2]!)]! > threshold) return true;
   }
+  return false;
 }
 
-/** Fills a capsule around the line between two points. Its density falls by 1 per cell. */
+/** Adds the hidden part of a capsule around a line. Its density falls by 1 per cell, with the threshold at its surface. */
 function addRod(
-  { values, size, origin, cell }: ScalarGrid,
+  grid: ScalarGrid,
   threshold: number,
+  camera: Camera,
   [a, b]: readonly [Point, Point],
   radius: number,
 ): void {
-  const along: Point = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
-  const squared = along[0] ** 2 + along[1] ** 2 + along[2] ** 2;
-  const range = (axis: 0 | 1 | 2): [number, number] => [
-    Math.max(1, Math.floor((Math.min(a[axis], b[axis]) - radius - origin[axis]) / cell)),
-    Math.min(size[axis] - 2, Math.ceil((Math.max(a[axis], b[axis]) + radius - origin[axis]) / cell)),
+  const { values, size, origin, cell } = grid;
+  const axis: Point = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+  const squaredLength = axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2;
+  const range = (side: 0 | 1 | 2): [number, number] => [
+    Math.max(1, Math.floor((Math.min(a[side], b[side]) - radius - origin[side]) / cell)),
+    Math.min(size[side] - 2, Math.ceil((Math.max(a[side], b[side]) + radius - origin[side]) / cell)),
   ];
   const [[x0, x1], [y0, y1], [z0, z1]] = [range(0), range(1), range(2)];
   for (let k = z0; k <= z1; k++) {
     for (let j = y0; j <= y1; j++) {
       for (let i = x0; i <= x1; i++) {
-        const [x, y, z] = [origin[0] + i * cell - a[0], origin[1] + j * cell - a[1], origin[2] + k * cell - a[2]];
-        const dot = x * along[0] + y * along[1] + z * along[2];
-        const share = squared > 0 ? Math.min(Math.max(dot / squared, 0), 1) : 0;
-        const distance = Math.hypot(x - share * along[0], y - share * along[1], z - share * along[2]);
+        const point: Point = [origin[0] + i * cell, origin[1] + j * cell, origin[2] + k * cell];
+        const [x, y, z] = [point[0] - a[0], point[1] - a[1], point[2] - a[2]];
+        const dot = x * axis[0] + y * axis[1] + z * axis[2];
+        const share = squaredLength > 0 ? Math.min(Math.max(dot / squaredLength, 0), 1) : 0;
+        const distance = Math.hypot(x - share * axis[0], y - share * axis[1], z - share * axis[2]);
+        const density = threshold + (radius - distance) / cell;
         const at = i + size[0] * (j + size[1] * k);
-        values[at] = Math.max(values[at]!, threshold + (radius - distance) / cell);
+        if (density > values[at]! && isHidden(grid, threshold, camera, point)) values[at] = density;
       }
     }
   }
