@@ -1,15 +1,16 @@
 """The repositories of the meshes. Their licenses require attribution at most.
 
-models/gen3d-base/NOTICE.md lists those that the shipped weights have seen: all but the first five.
+models/gen3d-base/NOTICE.md lists the sources that the shipped weights have seen: all except base-meshes,
+kenney-furniture, kenney-games, bullet and poly-haven.
 
-Never add anything from `sweethome3d-furniture` (the benchmark), from MORSE and market.pmnd.rs (validation), or from the
+Never add anything from `sweethome3d-furniture` (the benchmark), from MORSE or market.pmnd.rs (validation), or from the
 YCB and Google Scanned Objects sets.
 """
 
 import re
 from dataclasses import dataclass
 
-HUGE = r"terrain|landscape|ground|road|track|floor|ceiling|wall|tile|sky|water|decal|collision|grass|river|fence"
+SCENERY = r"terrain|landscape|ground|road|track|floor|ceiling|wall|tile|sky|water|decal|collision|grass|river|fence"
 
 
 @dataclass(frozen=True)
@@ -23,13 +24,13 @@ class Source:
     authors: str
     reader: str  # of meshes.py
     pattern: str  # of paths inside, a regular expression
-    leave: str = HUGE  # paths that are left out
+    leave: str = SCENERY  # paths that are left out
     each: int = 10**6  # maximum from one folder, or of poses of one figure
     weight: float = 1.0  # multiplied by the root of the number of meshes
 
 
 def _kaykit(pack: str, commit: str, weight: float = 1.0) -> Source:
-    leave = HUGE + r"|rug|/hex_|bridge|character.*animation"
+    leave = SCENERY + r"|rug|/hex_|bridge|character.*animation"
     return Source(
         f"kaykit-{pack.split('-')[0].lower()}",
         f"KayKit-Game-Assets/KayKit-{pack}-1.0",
@@ -48,7 +49,7 @@ def _quaternius(
 ) -> Source:
     """Models by Quaternius, all released as CC0. The repository shows them on a page."""
     leave = (
-        HUGE
+        SCENERY
         + r"|modular_(dungeon|medieval|sci_fi/)|carpet|curtain|mirror|towel|grass|numbers_|arrow|cloud|planet|window"
         + leave
     )
@@ -86,7 +87,10 @@ def _quaternius_fbx(name: str, pattern: str, weight: float, reader: str = "assim
 
 
 def _kenney(name: str, pattern: str, weight: float) -> Source:
-    """Models by Kenney, all released as CC0. Two objects of the validation set are cartons of his: no boxes."""
+    """Models by Kenney, all released as CC0. Twelve objects of the validation set are his, from other packs.
+
+    Two of these are cartons, so cartons are left out.
+    """
     return Source(
         f"kenney-{name}",
         "beep2bleep/FreeAssetsByKenneyNLandQuaternius",
@@ -95,7 +99,7 @@ def _kenney(name: str, pattern: str, weight: float) -> Source:
         "Kenney",
         "assimp",
         f"^Kenny NL Assets/{pattern} .*\\.fbx$",
-        HUGE + "|cardboard|carton|rug|block|border|mirror|curtain",
+        SCENERY + "|cardboard|carton|rug|block|border|mirror|curtain",
         weight=weight,
     )
 
@@ -142,7 +146,7 @@ SOURCES = [
         "Amazon.com, Inc.",
         "assimp",
         r"models/.*\.dae$",
-        HUGE + "|carpet|window|curtain|quilt|portrait[b-z]|deskportrait[b-z]",
+        SCENERY + "|carpet|window|curtain|quilt|portrait[b-z]|deskportrait[b-z]",
         weight=2.5,
     ),
     Source(
@@ -153,7 +157,7 @@ SOURCES = [
         "Amazon.com, Inc.",
         "assimp",
         r"models/.*\.dae$",
-        HUGE + "|curtain",
+        SCENERY + "|curtain",
         weight=2,
     ),
     Source(
@@ -164,7 +168,7 @@ SOURCES = [
         "Amazon.com, Inc.",
         "assimp",
         r"models/.*\.dae$",
-        HUGE,
+        SCENERY,
         weight=2,
     ),
     Source(
@@ -175,7 +179,7 @@ SOURCES = [
         "Amazon.com, Inc.",
         "assimp",
         r"models/.*\.dae$",
-        HUGE,
+        SCENERY,
         weight=1.5,
     ),
     Source(
@@ -186,7 +190,7 @@ SOURCES = [
         "Nathan Koenig, Open Source Robotics Foundation",
         "assimp-z-up",
         r"\.(dae|obj)$",
-        HUGE
+        SCENERY
         + r"|^pr2|pioneer|willowgarage|heightmap|valley|interchange|pit/|first_office|apartment|_field|spectrum"
         + r"|powerplant|school/|house_\d|sun/|laptop",
         each=4,
@@ -235,7 +239,7 @@ SOURCES = [
         "Kay Lousberg",
         "gltf",
         r"\.(gltf|glb)$",
-        HUGE + "|/hex_|tiles/",
+        SCENERY + "|/hex_|tiles/",
         weight=0.7,
     ),
     _quaternius(

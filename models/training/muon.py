@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import torch
 from torch import nn
 
-# Prefixes of weights that are not matrices between hidden layers: most connect these to the image or the outputs.
+# Prefixes of weights that are not matrices between hidden layers: most connect hidden layers to the image or the
+# outputs.
 OUTER = ("stem.", "fine.", "fine_in.", "fine_out.", "head.", "colour.", "look.2.", "transformer.position")
 # Coefficients of the quintic iteration, from the source above. Fast rather than exact: singular values end only near 1.
 A, B, C = 3.4445, -4.7750, 2.0315
@@ -25,10 +26,10 @@ def orthogonalized(matrices: torch.Tensor, precision: torch.dtype, iterations: i
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose steps are orthogonalized matrices. Kernels of convolutions count as [outputs, inputs·9].
+    """Momentum whose steps are orthogonalized matrices. Convolution kernels are treated as [outputs, inputs·9].
 
-    The steps have the size that AdamW's usually have (0.2 per weight, Liu et al. 2025, arXiv 2502.16982), so that both
-    can use the same learning rate. Unlike torch.optim.Muon, it accepts convolutions.
+    The steps have the size that AdamW's usually have (a root mean square of 0.2 times the rate, Liu et al. 2025, arXiv
+    2502.16982), so that both can use the same learning rate. Unlike torch.optim.Muon, it accepts convolutions.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Muon(torch.optim.Optimizer):
         momentum: float = 0.95,
         weight_decay: float = 0.01,
     ) -> None:
-        """precision: of the orthogonalization, for which bfloat16 is enough"""
+        """`precision` is the dtype of the orthogonalization. bfloat16 is accurate enough."""
         super().__init__(parameters, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
         self.precision = precision
 
@@ -66,7 +67,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def optimizers(net: nn.Module, rate: float, precision: torch.dtype) -> list[torch.optim.Optimizer]:
-    """Muon, computed in this precision, for the weights of hidden layers, and AdamW for everything else."""
+    """Muon for the weights of hidden layers, orthogonalized in `precision`, and AdamW for everything else."""
     hidden, other = [], []
     for name, parameter in net.named_parameters():
         (hidden if parameter.ndim >= 2 and not name.startswith(OUTER) else other).append(parameter)

@@ -4,6 +4,7 @@ They take a minute or two on one core, mostly to compile the network.
 """
 
 import functools
+import itertools
 import math
 import os
 import tempfile
@@ -340,8 +341,8 @@ class Steps(unittest.TestCase):
 
     def test_orthogonalized_matrices_have_singular_values_near_one(self):
         torch.manual_seed(0)
-        for shape in ((3, 20, 50), (3, 50, 20)):
-            values = torch.linalg.svdvals(orthogonalized(torch.randn(shape), torch.float32))
+        for shape, precision in itertools.product(((3, 20, 50), (3, 50, 20)), (torch.float32, torch.bfloat16)):
+            values = torch.linalg.svdvals(orthogonalized(torch.randn(shape), precision).float())
             self.assertGreater(float(values.min()), 0.6)
             self.assertLess(float(values.max()), 1.3)
 

@@ -121,7 +121,7 @@ def warm_up_share(step: int, since: int) -> float:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32. A CPU that emulates it takes many times as long."""
+    """Whether bfloat16 is faster than float32. CPUs that emulate it take many times as long; no GPU is assumed to."""
     return device.type != "cpu" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
 
 
@@ -138,8 +138,8 @@ def main(chosen: argparse.Namespace) -> None:
     if device.type == "cpu":
         net = net.to(memory_format=torch.channels_last)
     average = copy.deepcopy(net)
-    half = has_fast_bfloat16(device) if chosen.half is None else chosen.half
-    both = optimizers(net, preset.peak_rate, torch.bfloat16 if half else torch.float32)
+    use_bfloat16 = has_fast_bfloat16(device) if chosen.bfloat16 is None else chosen.bfloat16
+    both = optimizers(net, preset.peak_rate, torch.bfloat16 if use_bfloat16 else torch.float32)
     step, since = restore(run, net, average, both, device)
     rng = np.random.default_rng((chosen.seed, step))
     forward, score = (torch.compile(net), torch.compile(losses)) if chosen.compile else (net, losses)
@@ -180,7 +180,7 @@ def main(chosen: argparse.Namespace) -> None:
         image = disturb(photos)
         if device.type == "cpu":
             image = image.contiguous(memory_format=torch.channels_last)
-        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=half):
+        with torch.autocast(device.type, dtype=torch.bfloat16, enabled=use_bfloat16):
             outputs = forward(image)
         loss, parts = score(outputs, image, crossings, backs, elevations, preset.steps)
         net.zero_grad(set_to_none=True)
@@ -229,6 +229,8 @@ if __name__ == "__main__":
     options.add_argument("--held-out", type=int, default=0, help="the shard that is used only for measuring")
     options.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
     options.add_argument(
-        "--half", action=argparse.BooleanOptionalAction, help="bfloat16 (default: if the device is faster with it)"
+        "--bfloat16",
+        action=argparse.BooleanOptionalAction,
+        help="use bfloat16 (default: only if the device is faster with it)",
     )
     main(options.parse_args())
