@@ -11,9 +11,6 @@ from subjects import MeshSubject, ProceduralSubject, draw_procedural
 from voxelize import Volume
 from warp import warped
 
-# Share of the meshes that are warped.
-WARPED = 0.5
-
 
 class Collection:
     """All volumes below a folder: FOLDER/SOURCE/*.npz."""
@@ -31,14 +28,14 @@ class Collection:
         self.chances = chances / chances.sum()
 
     def draw(self, rng: np.random.Generator) -> MeshSubject:
-        """Draws a mesh, usually stretched, and often warped.
+        """Draws a mesh. Half of them are warped, and 60 % are stretched.
 
         It keeps its own colors or gets procedural materials, mostly the latter if it has one color.
         """
         group = self.groups[int(rng.choice(len(self.groups), p=self.chances))]
         path = group[int(rng.integers(len(group)))]
         volume = Volume.load(path)
-        if rng.random() < WARPED:
+        if rng.random() < 0.5:
             volume = warped(volume, rng)
         subject = MeshSubject(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
         subject.repaint = rng.random() < (0.85 if subject.plain else 0.25)

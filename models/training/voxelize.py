@@ -3,7 +3,7 @@
 Meshes made for games have holes, single sheets, inner faces and intersecting parts. A point therefore counts as inside
 if air from the border of the box does not reach it. Air does not pass gaps narrower than two voxels, and does not enter
 through the floor that the object stands on (undersides are often open). Sheets, which have air on both sides, get a
-thickness of about 1.3 voxels. Distances are exact near the surface, so corners stay sharp to within a voxel.
+thickness of 1.6 voxels. Distances are exact near the surface, so corners stay sharp to within a voxel.
 """
 
 import ctypes

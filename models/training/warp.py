@@ -9,30 +9,37 @@ from voxelize import Volume
 
 
 def warped(volume: Volume, rng: np.random.Generator) -> Volume:
-    """A volume of the same size, in which parts are longer or shorter, and ends or the middle are narrower.
+    """A volume of the same grid, stretched unevenly along each axis, and often narrowed along one.
 
-    Faces across an axis stay flat, so boxes still have straight edges. Distances are lower bounds, except at the
-    surface.
+    Planes across the axis of the narrowing stay planes. Edges along it may curve. Distances are correct to first order
+    near the surface, and lower bounds elsewhere.
     """
-    size = np.array(volume.distance.shape)
-    # Positions in the box, -1 to 1 along each axis, and where the original has what is there.
-    places = np.meshgrid(*(np.linspace(-1, 1, n, dtype=np.float32) for n in size), indexing="ij", sparse=True)
-    sources = [shifted(u, rng) for u in places]
-    along = int(rng.choice(3, p=(0.2, 0.6, 0.2)))
-    narrowed = [axis for axis in range(3) if axis != along and rng.random() < 0.7]
-    width = narrowing(places[along], rng) if rng.random() < 0.6 else 1.0
-    sources = [u / width if axis in narrowed else u for axis, u in enumerate(sources)]
-    at = np.stack(np.broadcast_arrays(*((u + 1) / 2 * (n - 1) for u, n in zip(sources, size))))
+    size = volume.distance.shape
+    # Positions in the grid, -1 to 1 along each axis, and the positions in the original of what will be there.
+    positions = np.meshgrid(*(np.linspace(-1, 1, n, dtype=np.float32) for n in size), indexing="ij", sparse=True)
+    sources = [shifted(u, rng) for u in positions]
+    if rng.random() < 0.6:
+        # Mostly upwards: lamps, vases and legs taper towards one end.
+        along = int(rng.choice(3, p=(0.2, 0.6, 0.2)))
+        width = narrowing(positions[along], rng)
+        for axis in range(3):
+            if axis != along and rng.random() < 0.7:
+                sources[axis] = sources[axis] / width
+    at = np.stack(np.broadcast_arrays(*((u + 1) / 2 * (n - 1) for u, n in zip(sources, size)))).astype(np.float32)
     distance = ndimage.map_coordinates(volume.distance.astype(np.float32), at, order=1, mode="nearest")
-    # How many voxels of the original a step of one voxel crosses, at most.
+    # The largest entries of the Jacobian. Their spectral norm bounds that of the Jacobian everywhere.
     slopes = np.array([np.abs(np.diff(at, axis=axis)).max(axis=(1, 2, 3)) for axis in (1, 2, 3)])
-    steepest = float(np.linalg.norm(slopes, axis=0).max())
-    nearest = np.clip(np.rint(at).astype(np.int32), 0, (size - 1)[:, None, None, None])
+    steepest = max(1, float(np.linalg.norm(slopes, 2)))
+    # Near the surface, the renderer takes the coverage of pixels from distances, so these must not be smaller.
+    slope = np.linalg.norm(np.gradient(distance, volume.step), axis=0)
+    near = np.abs(distance) < 2 * volume.step
+    distance /= np.where(near, np.clip(slope, 0.5, steepest), steepest)
+    nearest = np.clip(np.rint(at).astype(np.int32), 0, (np.array(size) - 1)[:, None, None, None])
     paint = volume.paint_indices().reshape(size)[tuple(nearest)].reshape(-1)
     painted = np.flatnonzero(paint >= 0).astype(np.int32)
     return replace(
         volume,
-        distance=(distance / max(1, steepest)).astype(np.float16),
+        distance=distance.astype(np.float16),
         painted=painted,
         colors=volume.colors[paint[painted]],
         parts=volume.parts[paint[painted]],
@@ -40,12 +47,16 @@ def warped(volume: Volume, rng: np.random.Generator) -> Volume:
 
 
 def shifted(u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A monotone function from -1..1 to itself, which lengthens one end, or the middle, at the expense of the rest."""
+    """Where the original has what will be at positions `u` along an axis. Same shape as `u`.
+
+    Lengthens one end, the middle or both ends. Increasing, with -1 and 1 fixed.
+    """
+    # The slope is positive as long as the sum of their sizes is below 1.
     ends, middle = rng.uniform(-0.35, 0.35, 2)
     return u + ends * (1 - u**2) / 2 + middle * np.sin(np.pi * u) / np.pi
 
 
 def narrowing(u: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The width at each position along an axis: at most 1, and least at one end, at both, or in the middle."""
+    """The width at positions `u`, as a share of the original: 0.6 to 1, least at one end, at both, or in the middle."""
     profile = [(1 + u) / 2, (1 - u) / 2, u**2, 1 - u**2][int(rng.integers(4))]
     return 1 - rng.uniform(0.1, 0.4) * profile

@@ -5,9 +5,10 @@ import type { TriangleMesh } from '../base/mesh.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { fieldOf } from '../field/test-fields.fixture.js';
 import { seededRandom } from '../random-photos.fixture.js';
+import { connectedParts } from './clean.js';
 import { collapseEdges } from './collapse-edges.js';
 import { extractSurface } from './extract-surface.js';
-import { meshOf, torus } from './shapes.fixture.js';
+import { meshOf, rearLeg, seat, torus, union } from './shapes.fixture.js';
 import { enclosedVolume } from './topology.fixture.js';
 import { nonManifoldVertices } from './topology.js';
 
@@ -104,6 +105,16 @@ describe('the surface of any field', () => {
     if (outcome instanceof Error)
       expect(outcome).toMatchObject({ code: 'inference_failed', message: /20000 triangles/ });
     else expectSound(outcome as TriangleMesh, 20_000);
+  });
+
+  test.each([
+    { projects: false, parts: 1 },
+    { projects: true, parts: 2 },
+  ])('joins a loose leg, except if the field is projected: $projects', async ({ projects, parts }) => {
+    const chair = union(seat, rearLeg(0.28));
+    const field = { ...fieldOf((x, y, z) => chair(2 * x, 2 * y, 2 * z)), projects };
+    const mesh = await extractSurface(field, await sampleGrid(field, 80), 10_000);
+    expect(connectedParts(mesh).count).toBe(parts);
   });
 
   test('is refused with a reason if it is empty', async () => {

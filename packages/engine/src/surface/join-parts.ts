@@ -5,19 +5,22 @@ import { connectedParts, type Parts, partLengths, partVolumes } from './clean.js
 
 type Point = readonly [x: number, y: number, z: number];
 
-/** Maximum gap, as a share of the grid's longest side. A part farther away may not belong to this one. */
+/** Maximum gap, as a share of the grid's longest side. A part farther away may be separate on purpose. */
 const maxGap = 0.06;
 
-/** Minimum and maximum radius of a rod, in cells. Smoothing would tear a thinner one; none has to be thicker to hold. */
+/**
+ * Minimum and maximum radius of a rod, in cells. A thinner one would fall between the samples; a thicker one would join
+ * no better.
+ */
 const [minRadius, maxRadius] = [1.5, 3];
 
-/** At most this many vertices of a part are compared. A few thousand are dense enough to find a gap. */
+/** At most this many vertices of a part are compared, for speed. With more, gaps can seem longer by a few cells. */
 const maxVertices = 4096;
 
 /**
  * Joins loose parts to the largest part, such as the rear leg of a chair that the network put slightly too far behind
- * the seat. Writes a rod into the grid for each, along a short gap that the object hides from the camera. Nothing of a
- * rod is visible from there.
+ * the seat. Writes a rod into the grid for each, along a short gap that the object hides from the camera (specks, which
+ * `clean` drops, count as the object). What the camera could see of a rod is left out, to within a cell.
  *
  * @param mesh the surface of `grid` at `threshold` after `clean` (bubbles would count as parts), in camera space
  * @returns whether the grid changed
@@ -31,22 +34,21 @@ export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: numbe
   const [largest, ...others] = [...volumes.keys()].sort((a, b) => volumes[b]! - volumes[a]!);
   const reach = maxGap * grid.cell * (Math.max(...grid.size) - 1);
   const body = new Buckets(reach, vertices[largest!]!);
-  const join = (part: number): boolean => {
-    const gap = shortestHiddenGap(grid, threshold, camera, vertices[part]!, body, reach);
-    if (!gap) return false;
-    const radius = Math.sqrt(volumes[part]! / (Math.PI * lengths[part]!));
-    const clamped = Math.min(Math.max(radius, minRadius * grid.cell), maxRadius * grid.cell);
-    addRod(grid, threshold, camera, gap, clamped);
-    for (const vertex of vertices[part]!) body.add(vertex);
-    return true;
-  };
-  // Again after each success, because a part may be near only to one that was just joined.
-  let loose = others;
-  for (let before = Infinity; loose.length < before; ) {
-    before = loose.length;
-    loose = loose.filter((part) => !join(part));
+  const loose = new Set(others);
+  // Repeated after each round that joined a part, because another may be near only to that one.
+  for (let before = Infinity; loose.size < before; ) {
+    before = loose.size;
+    for (const part of loose) {
+      const gap = shortestHiddenGap(grid, threshold, camera, vertices[part]!, body, reach);
+      if (!gap) continue;
+      const radius = Math.sqrt(volumes[part]! / (Math.PI * lengths[part]!));
+      const clamped = Math.min(Math.max(radius, minRadius * grid.cell), maxRadius * grid.cell);
+      addRod(grid, threshold, camera, gap, clamped);
+      for (const vertex of vertices[part]!) body.add(vertex);
+      loose.delete(part);
+    }
   }
-  return loose.length < others.length;
+  return loose.size < others.length;
 }
 
 /** Every n-th vertex of each part, at most `maxVertices`. */
@@ -94,10 +96,7 @@ class Buckets {
   }
 }
 
-/** Positions along a gap, as shares of its length, that must be hidden. The ends may be visible: they are on the surface. */
-const probes = [0.25, 0.5, 0.75];
-
-/** The closest points of a part and of the body with a hidden gap between them, if closer than `reach`. */
+/** The shortest hidden gap between a vertex of the part and its nearest point of the body, if shorter than `reach`. */
 function shortestHiddenGap(
   grid: ScalarGrid,
   threshold: number,
@@ -115,12 +114,26 @@ function shortestHiddenGap(
       const distance = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
       if (distance < length) [nearest, length] = [to, distance];
     }
-    const gap = nearest && ([from, nearest] as const);
-    if (gap && probes.every((share) => isHidden(grid, threshold, camera, between(...gap, share)))) {
-      [best, shortest] = [gap, length];
+    if (nearest && isGapHidden(grid, threshold, camera, [from, nearest], length)) {
+      [best, shortest] = [[from, nearest], length];
     }
   }
   return best;
+}
+
+/** Whether all of a gap is hidden, because `addRod` leaves out the rest. Its ends may be visible. */
+function isGapHidden(
+  grid: ScalarGrid,
+  threshold: number,
+  camera: Camera,
+  [a, b]: readonly [Point, Point],
+  length: number,
+): boolean {
+  const first = Math.min(grid.cell, length / 2);
+  for (let at = first; at <= length - first; at += grid.cell / 2) {
+    if (!isHidden(grid, threshold, camera, between(a, b, at / length))) return false;
+  }
+  return true;
 }
 
 /** Whether the object itself is between a point and the camera. */
@@ -140,7 +153,7 @@ function isHidden(
   return false;
 }
 
-/** Adds the hidden part of a capsule around a line. Its density falls by 1 per cell, with the threshold at its surface. */
+/** Adds what is hidden of a capsule. Its density is the threshold at its surface and falls by 1 per cell. */
 function addRod(
   grid: ScalarGrid,
   threshold: number,

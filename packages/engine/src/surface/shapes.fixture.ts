@@ -28,3 +28,22 @@ export const ball =
 /** A tube of the given thickness around a circle in the x-y plane. */
 export const torus = (radius: number, thickness: number) => (x: number, y: number, z: number) =>
   thickness - Math.hypot(Math.hypot(x, y) - radius, z);
+
+type Density = (x: number, y: number, z: number) => number;
+type Triple = readonly [x: number, y: number, z: number];
+
+export const block =
+  (center: Triple, half: Triple): Density =>
+  (x, y, z) =>
+    Math.min(half[0] - Math.abs(x - center[0]), half[1] - Math.abs(y - center[1]), half[2] - Math.abs(z - center[2]));
+
+export const union =
+  (...shapes: readonly Density[]): Density =>
+  (x, y, z) =>
+    Math.max(...shapes.map((shape) => shape(x, y, z)));
+
+/** A seat with an apron that faces the camera. */
+export const seat = union(block([0, 0.3, 0.6], [0.6, 0.15, 0.06]), block([0, 0.4, 0], [0.6, 0.05, 0.6]));
+
+/** A leg below the rear of the seat, whose underside is at 0.35. */
+export const rearLeg = (top: number): Density => block([0, top - 0.4, -0.4], [0.08, 0.4, 0.08]);
