@@ -9,7 +9,6 @@ from mesh_sources import SOURCES
 from recipes import random_stretch
 from subjects import MeshSubject, ProceduralSubject, draw_procedural
 from voxelize import Volume
-from warp import warped
 
 
 class Collection:
@@ -28,15 +27,13 @@ class Collection:
         self.chances = chances / chances.sum()
 
     def draw(self, rng: np.random.Generator) -> MeshSubject:
-        """Draws a mesh. Half of them are warped, and 60 % are stretched.
+        """Draws a mesh, usually stretched.
 
         It keeps its own colors or gets procedural materials, mostly the latter if it has one color.
         """
         group = self.groups[int(rng.choice(len(self.groups), p=self.chances))]
         path = group[int(rng.integers(len(group)))]
         volume = Volume.load(path)
-        if rng.random() < 0.5:
-            volume = warped(volume, rng)
         subject = MeshSubject(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
         subject.repaint = rng.random() < (0.85 if subject.plain else 0.25)
         if rng.random() < 0.6:

@@ -79,7 +79,7 @@ def halve_weights(model: onnx.ModelProto, least: int = 1024) -> onnx.ModelProto:
 
 # The manifest's `trainingData`. NOTICE.md names the sources of the meshes.
 SHAPES = "MIT: made by our own program, no outside pictures or shapes"
-MESHES = "our own shapes (MIT), and meshes under CC0, MIT-0, zlib and CC BY by the authors in NOTICE.md"
+MESHES = "our own shapes (MIT), and meshes under CC0, MIT-0 and CC BY by the authors in NOTICE.md"
 
 
 def export(

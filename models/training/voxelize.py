@@ -56,12 +56,6 @@ class Volume:
             np.savez(file, **{FILE_KEYS.get(name, name): value for name, value in vars(self).items()})
         partial.rename(path)
 
-    def paint_indices(self) -> np.ndarray:
-        """The index of each voxel in `painted`, -1 for unpainted ones. int32 [X*Y*Z]"""
-        indices = np.full(self.distance.size, -1, np.int32)
-        indices[self.painted] = np.arange(len(self.painted), dtype=np.int32)
-        return indices
-
     @staticmethod
     def load(path: Path) -> "Volume":
         """Reads a file that `save` wrote."""
