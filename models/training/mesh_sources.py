@@ -1,4 +1,4 @@
-"""The repositories of the meshes. Their licenses require attribution at most; models/gen3d-base/NOTICE.md lists them.
+"""The repositories of the meshes: see models/gen3d-base/NOTICE.md. Their licenses require attribution at most.
 
 Never add anything from `sweethome3d-furniture` (the benchmark), from MORSE or market.pmnd.rs (validation), or from the
 YCB and Google Scanned Objects sets.

@@ -26,7 +26,7 @@ def orthogonalized(matrices: torch.Tensor, precision: torch.dtype, iterations: i
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose steps are orthogonalized matrices. Convolution kernels are treated as [outputs, inputs·9].
+    """Momentum whose steps are orthogonalized matrices. Kernels are treated as [outputs, inputs·height·width].
 
     The steps have the size that AdamW's usually have (a root mean square of 0.2 times the rate, Liu et al. 2025, arXiv
     2502.16982), so that both can use the same learning rate. Unlike torch.optim.Muon, it accepts convolutions.

@@ -121,7 +121,7 @@ def warm_up_share(step: int, since: int) -> float:
 
 
 def has_fast_bfloat16(device: torch.device) -> bool:
-    """Whether bfloat16 is faster than float32. CPUs that emulate it take many times as long; GPUs have it."""
+    """Whether bfloat16 is faster than float32. CPUs that emulate it are much slower; GPUs should have it."""
     return device.type != "cpu" or bool(torch.cpu.get_capabilities().get("avx512_bf16"))
 
 

@@ -110,7 +110,7 @@ describe('the surface of any field', () => {
   test.each([
     { projects: false, parts: 1 },
     { projects: true, parts: 2 },
-  ])('joins a loose leg, except if the field is projected: $projects', async ({ projects, parts }) => {
+  ])('joins a loose leg unless the mesh is projected ($projects)', async ({ projects, parts }) => {
     const chair = union(seat, rearLeg(0.28));
     const field = { ...fieldOf((x, y, z) => chair(2 * x, 2 * y, 2 * z)), projects };
     const mesh = await extractSurface(field, await sampleGrid(field, 80), 10_000);

@@ -41,7 +41,7 @@ export async function extractSurface(
 ): Promise<TriangleMesh> {
   for (let grid = sampled; ; ) {
     let raw = clean(marchingCubes(grid, field.threshold));
-    // Not for fields that are projected: that would move the rods' vertices to the field's surface, which has no rods.
+    // Not if the mesh is projected later: that would move the rods' vertices onto the field's surface, which has no rods.
     if (!field.projects && joinParts(grid, raw, field.threshold, field.camera)) {
       raw = clean(marchingCubes(grid, field.threshold));
     }

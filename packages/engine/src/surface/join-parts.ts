@@ -18,12 +18,13 @@ const [minRadius, maxRadius] = [1.5, 3];
 const maxVertices = 4096;
 
 /**
- * Joins loose parts to the largest part, such as the rear leg of a chair that the network put slightly too far behind
- * the seat. Writes a rod into the grid for each, along a short gap that the object hides from the camera (specks, which
- * `clean` drops, count as the object). What the camera could see of a rod is left out, to within a cell.
+ * Joins loose parts, such as the rear leg of a chair that the network put slightly too far behind the seat, to the
+ * largest part or to one that is already joined to it. If the object hides a short gap from the camera, writes a rod
+ * along it into the grid (specks, which `clean` drops, count as the object). What the camera could see of a rod is left
+ * out, to within a cell.
  *
  * @param mesh the surface of `grid` at `threshold` after `clean` (bubbles would count as parts), in camera space
- * @returns whether the grid changed
+ * @returns whether any part was joined; if not, the grid is unchanged
  */
 export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: number, camera: Camera): boolean {
   const parts = connectedParts(mesh);
@@ -121,7 +122,10 @@ function shortestHiddenGap(
   return best;
 }
 
-/** Whether all of a gap is hidden, because `addRod` leaves out the rest. Its ends may be visible. */
+/**
+ * Whether a gap is hidden along its whole length, except within a cell of its ends. `addRod` leaves out what is
+ * visible, so a rod along a partly visible gap would join nothing.
+ */
 function isGapHidden(
   grid: ScalarGrid,
   threshold: number,
@@ -136,7 +140,7 @@ function isGapHidden(
   return true;
 }
 
-/** Whether the object itself is between a point and the camera. */
+/** Whether anything solid is between a point and the camera, from one cell in front of the point. */
 function isHidden(
   { values, size, origin, cell }: ScalarGrid,
   threshold: number,
@@ -153,7 +157,7 @@ function isHidden(
   return false;
 }
 
-/** Adds what is hidden of a capsule. Its density is the threshold at its surface and falls by 1 per cell. */
+/** Adds the hidden samples of a capsule. The density is the threshold at its surface and falls by 1 per cell. */
 function addRod(
   grid: ScalarGrid,
   threshold: number,
