@@ -15,8 +15,9 @@ if (!disk)
   console.warn('full disk: skipped, because this machine offers no small disk (unshare --mount, or a small /dev/shm)');
 
 const photoJob = (image: string) => ({ type: 'image-to-3d', input: { image_urls: [image] } });
-const needle = ballPhoto(160, 0.1);
-const inline = photoJob(asDataUri(needle));
+/** Its model needs four times the space that the database takes in the meantime: it must be the first to find none. */
+const photo = ballPhoto(400, 1, 0.8);
+const inline = photoJob(asDataUri(photo));
 /** Needs only rows, and no stored image. */
 const reserved = { type: 'reserved', input: {} };
 
@@ -32,13 +33,12 @@ onSmallDisk(
     const imageHost = await site(async ({ url = '' }, response) => {
       asked.add(url);
       await until(async () => free.has(url), 60_000);
-      response.end(needle);
+      response.end(photo);
     });
     const settings = {
       dataDir: path,
-      // A model needs much more room than the rows of its job.
       resolution: 128,
-      textureSize: 1024,
+      textureSize: 2048,
       noTestKey: true,
       allowPrivateNetwork: true,
       rates: { g6e: 0.002 },
@@ -103,7 +103,7 @@ onSmallDisk(
     expect(await waitsForSpace(unstored)).toContain('ENOSPC');
 
     // A little more than an image needs: the image is stored, but its job cannot be.
-    await fill(needle.length + 4_096);
+    await fill(photo.length + 4_096);
     refused(await post(inline));
 
     // No free space: not even the progress of a job can be stored.
