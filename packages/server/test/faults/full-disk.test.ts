@@ -32,7 +32,7 @@ onSmallDisk(
     const free = new Set<string>();
     const imageHost = await site(async ({ url = '' }, response) => {
       asked.add(url);
-      await until(async () => free.has(url), 60_000);
+      await until(async () => free.has(url), 180_000);
       response.end(photo);
     });
     const settings = {
