@@ -35,16 +35,17 @@ export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: numbe
   const [largest, ...others] = [...volumes.keys()].sort((a, b) => volumes[b]! - volumes[a]!);
   const reach = maxGap * grid.cell * (Math.max(...grid.size) - 1);
   const body = new Buckets(reach, vertices[largest!]!);
+  const hidden = (point: Point): boolean => isHidden(grid, threshold, camera, point);
   const loose = new Set(others);
   // Repeated after each round that joined a part, because another may be near only to that one.
   for (let before = Infinity; loose.size < before; ) {
     before = loose.size;
     for (const part of loose) {
-      const gap = shortestHiddenGap(grid, threshold, camera, vertices[part]!, body, reach);
+      const gap = shortestHiddenGap(vertices[part]!, body, reach, grid.cell, hidden);
       if (!gap) continue;
       const radius = Math.sqrt(volumes[part]! / (Math.PI * lengths[part]!));
       const clamped = Math.min(Math.max(radius, minRadius * grid.cell), maxRadius * grid.cell);
-      addRod(grid, threshold, camera, gap, clamped);
+      addRod(grid, threshold, gap, clamped, hidden);
       for (const vertex of vertices[part]!) body.add(vertex);
       loose.delete(part);
     }
@@ -99,12 +100,11 @@ class Buckets {
 
 /** The shortest hidden gap between a vertex of the part and its nearest point of the body, if shorter than `reach`. */
 function shortestHiddenGap(
-  grid: ScalarGrid,
-  threshold: number,
-  camera: Camera,
   part: readonly Point[],
   body: Buckets,
   reach: number,
+  cell: number,
+  hidden: (point: Point) => boolean,
 ): readonly [Point, Point] | undefined {
   let best: readonly [Point, Point] | undefined;
   let shortest = reach;
@@ -115,7 +115,7 @@ function shortestHiddenGap(
       const distance = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
       if (distance < length) [nearest, length] = [to, distance];
     }
-    if (nearest && isGapHidden(grid, threshold, camera, [from, nearest], length)) {
+    if (nearest && isGapHidden([from, nearest], length, cell, hidden)) {
       [best, shortest] = [[from, nearest], length];
     }
   }
@@ -127,15 +127,14 @@ function shortestHiddenGap(
  * visible, so a rod along a partly visible gap would join nothing.
  */
 function isGapHidden(
-  grid: ScalarGrid,
-  threshold: number,
-  camera: Camera,
   [a, b]: readonly [Point, Point],
   length: number,
+  cell: number,
+  hidden: (point: Point) => boolean,
 ): boolean {
-  const first = Math.min(grid.cell, length / 2);
-  for (let at = first; at <= length - first; at += grid.cell / 2) {
-    if (!isHidden(grid, threshold, camera, between(a, b, at / length))) return false;
+  const first = Math.min(cell, length / 2);
+  for (let at = first; at <= length - first; at += cell / 2) {
+    if (!hidden(between(a, b, at / length))) return false;
   }
   return true;
 }
@@ -159,13 +158,12 @@ function isHidden(
 
 /** Adds the hidden samples of a capsule. The density is the threshold at its surface and falls by 1 per cell. */
 function addRod(
-  grid: ScalarGrid,
+  { values, size, origin, cell }: ScalarGrid,
   threshold: number,
-  camera: Camera,
   [a, b]: readonly [Point, Point],
   radius: number,
+  hidden: (point: Point) => boolean,
 ): void {
-  const { values, size, origin, cell } = grid;
   const axis: Point = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
   const squaredLength = axis[0] ** 2 + axis[1] ** 2 + axis[2] ** 2;
   const range = (side: 0 | 1 | 2): [number, number] => [
@@ -183,7 +181,7 @@ function addRod(
         const distance = Math.hypot(x - share * axis[0], y - share * axis[1], z - share * axis[2]);
         const density = threshold + (radius - distance) / cell;
         const at = i + size[0] * (j + size[1] * k);
-        if (density > values[at]! && isHidden(grid, threshold, camera, point)) values[at] = density;
+        if (density > values[at]! && hidden(point)) values[at] = density;
       }
     }
   }
