@@ -1,4 +1,5 @@
 import { seededRandom } from '../random-photos.fixture.js';
+import { ball, union } from '../surface/shapes.fixture.js';
 import type { PointDecoder } from './boxed-field.js';
 import type { DensityField } from './density-field.js';
 import { channelsLast, sampleTriplane } from './triplane.js';
@@ -19,11 +20,6 @@ export const fieldOf = (density: Density, threshold = 0): DensityField => ({
   },
 });
 
-const ball =
-  (radius: number, cx: number, cy: number, cz: number): Density =>
-  (x, y, z) =>
-    radius - Math.hypot(x - cx, y - cy, z - cz);
-
 /** A rod with round ends between two points. */
 function rod(radius: number, from: readonly number[], to: readonly number[]): Density {
   const [ax, ay, az] = from as [number, number, number];
@@ -34,14 +30,6 @@ function rod(radius: number, from: readonly number[], to: readonly number[]): De
     return radius - Math.hypot(x - ax - t * dx, y - ay - t * dy, z - az - t * dz);
   };
 }
-
-const union =
-  (parts: readonly Density[]): Density =>
-  (x, y, z) => {
-    let max = -Infinity;
-    for (const part of parts) max = Math.max(max, part(x, y, z));
-    return max;
-  };
 
 /** A disc of the given thickness, at right angles to (1, 2, 3). */
 const plate =
@@ -66,12 +54,12 @@ function blobs(count: number): Density {
 
 /** Shapes that coarse samples could miss, with parts of thickness `thin`. All are distances except the blobs. */
 export const thinShapes = (thin: number): Record<string, Density> => ({
-  rods: union([
+  rods: union(
     rod(thin / 2, [-0.4, -0.31, 0.02], [0.4, 0.33, 0.11]),
     rod(thin / 2, [0.013, -0.4, 0.017], [0.013, 0.4, 0.017]),
     rod(thin / 2, [-0.3, 0.21, -0.4], [-0.3, 0.21, 0.4]),
     ball(0.1, 0.3, -0.3, -0.3),
-  ]),
+  ),
   plate: plate(thin),
   'plate with holes': (x, y, z) => {
     const holes = Math.min(Math.hypot(x - 0.15, y) - 0.05, Math.hypot(x + 0.1, y + 0.1) - thin);
