@@ -86,6 +86,12 @@ module.exports = {
       to: { path: '^scripts/' },
     },
     {
+      name: 'only the lab imports the lab',
+      severity: 'error',
+      from: { pathNot: '^models/lab/' },
+      to: { path: '^models/lab/' },
+    },
+    {
       name: 'code does not import tests',
       severity: 'error',
       from: { path: '^packages/', pathNot: tests },

@@ -8,7 +8,7 @@ const shellScripts = execFileSync('git', ['ls-files', '*.sh', '.ci'], { cwd: roo
   .trim()
   .split('\n');
 const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
-const sources = ['packages/*/src', 'packages/*/test', 'scripts', 'examples'];
+const sources = ['packages/*/src', 'packages/*/test', 'scripts', 'examples', 'models/lab'];
 const depcruise = join(root, 'node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
 
 /**

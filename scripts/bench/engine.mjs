@@ -1,5 +1,4 @@
-// Time and memory of each stage of a model, by photo, bundle, device and resolution. Optionally in the same run:
-// TripoSR's own pipeline in PyTorch with the same weights.
+// Time and memory of each stage of a model, by photo, bundle, device and resolution.
 import { existsSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -16,10 +15,6 @@ import { median, row } from './figures.mjs';
  *   npm run bench engine                                     the bundles of the repository, at three resolutions
  *   npm run bench engine -- --photos --resolution 256        each demo photo
  *   npm run bench engine -- --against CHECKOUT               compares with another checkout, which must be built
- *   npm run bench engine -- --bundle DIR --resolution 256 --reference TRIPOSR --checkpoint FOLDER [--python venv/bin/python]
- *
- * The last compares a bundle with TripoSR: a clone of it, and a folder with the `model.ckpt` and `config.yaml` that the
- * bundle was made from. `scripts/models/triposr/prove.py --size full --keep FOLDER` makes both with random weights.
  */
 export async function benchEngine() {
   const { values } = parseArgs({
@@ -32,9 +27,6 @@ export async function benchEngine() {
       photos: { type: 'boolean', default: false },
       rounds: { type: 'string' },
       against: { type: 'string' },
-      reference: { type: 'string' },
-      checkpoint: { type: 'string' },
-      python: { type: 'string', default: 'python3' },
     },
   });
   if (values.against) {
@@ -61,20 +53,7 @@ export async function benchEngine() {
       ),
     ),
   );
-  if (values.reference) {
-    if (!values.checkpoint)
-      throw new Failed('--reference also needs --checkpoint FOLDER, with model.ckpt and config.yaml');
-    for (const resolution of resolutions) {
-      const script = join(root, 'scripts/models/triposr/time_reference.py');
-      const args = [resolve(values.reference), resolve(values.checkpoint), photos[0], '--resolution', resolution];
-      runs.push({
-        labels: [basename(photos[0]), 'TripoSR, PyTorch', 'cpu', resolution],
-        command: [values.python, script, ...args],
-      });
-    }
-  }
-
-  print(runs, await measure(runs, Number(values.rounds ?? 3)));
+  await printRuns(runs, Number(values.rounds ?? 3));
 }
 
 /**
@@ -116,7 +95,11 @@ async function compare(against, { bundle, device, resolution, rounds }) {
 /**
  * @param {{ checkout: string, bundle: string, device: string, resolution: number | undefined, photo: string }} request
  */
-const engineRun = (request) => [process.execPath, join(import.meta.dirname, 'engine-run.mjs'), JSON.stringify(request)];
+export const engineRun = (request) => [
+  process.execPath,
+  join(import.meta.dirname, 'engine-run.mjs'),
+  JSON.stringify(request),
+];
 
 /**
  * The figures by run, then round. The runs take turns, so other programs on the machine slow them equally.
@@ -144,13 +127,14 @@ async function runOne([program, ...args]) {
 }
 
 /**
+ * Measures the runs and prints the medians as a table.
+ *
  * @param {readonly Run[]} runs
- * @param {ReadonlyArray<readonly Figures[]>} measured by run, then round
+ * @param {number} rounds
  */
-function print(runs, measured) {
-  console.log(
-    `Medians of ${measured[0].length} rounds. A stage: its seconds, and the peak memory in MB while it ran.\n`,
-  );
+export async function printRuns(runs, rounds) {
+  const measured = await measure(runs, rounds);
+  console.log(`Medians of ${rounds} rounds. A stage: its seconds, and the peak memory in MB while it ran.\n`);
   const stages = [...new Set(measured.flatMap(([first]) => Object.keys(first.stages)))];
   row('photo', 'bundle', 'device', 'cells', 'load', 'total', 'peak', 'triangles', ...stages);
   row('---', '---', '---', '--:', '--:', '--:', '--:', '--:', ...stages.map(() => '--:'));

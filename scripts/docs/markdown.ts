@@ -35,7 +35,7 @@ export interface Page {
 
 /** Our pages. Licenses and notices of other projects are not checked. */
 const ours =
-  /^(README|CONTRIBUTING|docs\/.+|packages\/[^/]+\/README|models\/[^/]+\/README|examples\/(.+\/)?README)\.md$/;
+  /^(README|CONTRIBUTING|docs\/.+|packages\/[^/]+\/README|models\/(.+\/)?README|examples\/(.+\/)?README)\.md$/;
 
 /** All pages, including untracked ones. */
 export function pages(): Page[] {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { openEncoder } from '../network/session.js';
 import { bundleOfKind, findBundle } from './load-bundle.js';
 
-// PyTorch's outputs for these photos, written by models/training/parity.py.
+// PyTorch's outputs for these photos, written by models/lab/training/parity.py.
 const fixture = fileURLToPath(new URL('parity.fixture', import.meta.url));
 interface Sampled {
   at: number[];

@@ -16,7 +16,7 @@ export interface Elevation {
   readonly spreadRadians: number;
 }
 
-/** A network's estimate. Its error on `models/training/validation` is about 7 degrees. */
+/** A network's estimate. Its error on `models/lab/sets/validation` is about 7 degrees. */
 export const learnedElevation = (radians: number): Elevation => ({ radians, spreadRadians: 0.12 });
 
 /**

@@ -10,7 +10,7 @@ const fixture = join(import.meta.dirname, 'flow-model.fixture');
 
 export const flowModel = { imageSize: 56, imageTokens: 17, imageChannels: 32, tokens: 64, channels: 8 };
 
-/** The results of PyTorch for the inputs below and these steps (scripts/models/triposg/reference.py). */
+/** The results of PyTorch for the inputs below and these steps (models/lab/exporters/triposg/reference.py). */
 export interface FlowReference {
   readonly steps: number;
   readonly guidance: number;
@@ -154,7 +154,7 @@ function flowManifest(name: string) {
   };
 }
 
-/** As in scripts/models/triposg/random_weights.py. */
+/** As in models/lab/exporters/triposg/random_weights.py. */
 function weight(name: string, shape: MissingWeight['shape']): Float32Array {
   const count = shape.reduce((product, size) => product * size, 1);
   const values = noise(name, count);

@@ -1,0 +1,250 @@
+// The quality of the models: reconstructs each photo of a set and compares the model with the object that it shows.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { Engine, loadBundle, readGlb } from '../../../packages/engine/dist/index.js';
+import { row, sum } from '../../../scripts/bench/figures.mjs';
+import { Failed } from '../../../scripts/processes.mjs';
+import { requireFrom, root } from '../../../scripts/repository.mjs';
+import { compare, tolerances } from './compare.mjs';
+import { readSet } from './read-set.mjs';
+import { sampleSurface } from './sample-surface.mjs';
+import { silhouetteIou } from './silhouette.mjs';
+import { sphereModel } from './sphere.mjs';
+import { isWatertight } from './watertight.mjs';
+
+/** @type {typeof import('sharp').default} */
+const sharp = requireFrom('engine')('sharp');
+
+const models = join(root, 'models');
+/** @type {Record<string, string>} */
+const sets = { benchmark: 'models/lab/sets/benchmark', validation: 'models/lab/sets/validation' };
+const samples = 16384;
+
+/** All other rows are compared with this bundle. */
+const baseline = 'inflate';
+
+/** @typedef {import('./read-set.mjs').QualityObject} QualityObject */
+/** @typedef {import('./sample-surface.mjs').TexturedTriangles} TexturedTriangles */
+/** @typedef {import('./sample-surface.mjs').RgbaImage} RgbaImage */
+/** @typedef {{ mesh: TexturedTriangles, baseColor: RgbaImage, elevationRadians: number }} Model */
+/**
+ * @typedef {object} Reconstructor
+ * @property {import('./silhouette.mjs').Lens} lens
+ * @property {(photo: string) => Promise<Model>} reconstruct
+ * @property {() => Promise<void>} [close]
+ */
+/** @typedef {import('./compare.mjs').Comparison} Comparison */
+/** @typedef {Comparison & { iou: number, watertight: boolean, seconds?: number, failed?: string }} Figures */
+/** @typedef {Figures & { bundle: string, object: string, view: number }} Kept */
+/** @typedef {Kept & { kind: string, seen: boolean }} Result */
+/** @typedef {'chamfer' | 'chamferSeen' | 'chamferUnseen' | 'colorSeen' | 'colorUnseen' | 'iou'} FigureName */
+
+/**
+ *   node models/lab/bench.mjs quality                               all bundles in models/, on the benchmark set
+ *   node models/lab/bench.mjs quality --set validation --bundle gen3d-base --limit 10
+ *   node models/lab/bench.mjs quality --json FILE                   keeps the figures in a file and measures only the missing ones
+ *
+ * Prints the tables of docs/quality.md.
+ */
+export async function benchQuality() {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: {
+      set: { type: 'string', default: 'benchmark' },
+      bundle: { type: 'string', multiple: true },
+      limit: { type: 'string' },
+      json: { type: 'string' },
+    },
+  });
+  const objects = spread(readSet(sets[values.set] ? join(root, sets[values.set]) : resolve(values.set)), values.limit);
+  const names = values.bundle
+    ? [...new Set([baseline, ...values.bundle])]
+    : [baseline, 'sphere', ...installedBundles()];
+  /** @type {Kept[]} */
+  const kept = values.json && existsSync(values.json) ? JSON.parse(readFileSync(values.json, 'utf8')) : [];
+  /** @type {Result[]} */
+  const results = [];
+  for (const name of names) {
+    const reconstructor = name === 'sphere' ? sphere : await openBundle(name);
+    for (const [index, object] of objects.entries()) {
+      const truth = object.truth();
+      for (const view of object.photos.keys()) {
+        const known = kept.find(
+          (figures) => figures.bundle === name && figures.object === object.id && figures.view === view + 1,
+        );
+        const figures = known ?? {
+          ...{ bundle: name, object: object.id, view: view + 1 },
+          ...(await measure(reconstructor, object, view, truth)),
+        };
+        results.push({ ...figures, kind: object.kind, seen: object.seen });
+        if (known || !values.json) continue;
+        kept.push(figures);
+        writeFileSync(values.json, `[\n${kept.map((line) => JSON.stringify(line)).join(',\n')}\n]\n`);
+      }
+      process.stderr.write(`\r${name}: ${index + 1} of ${objects.length} objects `);
+    }
+    process.stderr.write('\n');
+    await reconstructor.close?.();
+  }
+  print(names, objects, results);
+}
+
+/**
+ * Takes `limit` objects at even steps, which keeps many kinds.
+ *
+ * @param {QualityObject[]} objects
+ * @param {string | undefined} limit
+ */
+function spread(objects, limit) {
+  const count = limit === undefined ? objects.length : Number(limit);
+  if (!(count >= 1)) throw new Failed(`--limit must be a number of objects, not ${limit}`);
+  if (objects.length <= count) return objects;
+  return Array.from({ length: count }, (_, i) => objects[Math.floor((i * objects.length) / count)]);
+}
+
+/** The names of the reconstruction bundles in models/. */
+function installedBundles() {
+  const manifests = readdirSync(models).flatMap((name) => {
+    try {
+      return [JSON.parse(readFileSync(join(models, name, 'manifest.json'), 'utf8'))];
+    } catch {
+      return [];
+    }
+  });
+  return manifests.filter(({ kind }) => kind === 'reconstruction').map(({ name }) => String(name));
+}
+
+/**
+ * The minimum that any bundle has to beat: a sphere in the mean color of the photo.
+ *
+ * @type {Reconstructor}
+ */
+const sphere = {
+  lens: { halfTangent: 0.18, foregroundRatio: 0.86 },
+  reconstruct: async (photo) => ({ ...sphereModel(await readPixels(photo)), elevationRadians: 0 }),
+};
+
+/**
+ * @param {string} name
+ * @returns {Promise<Reconstructor>}
+ */
+async function openBundle(name) {
+  const engine = await Engine.open({ bundle: name, matte: 'isnet', device: 'auto', modelDirs: [models] });
+  return {
+    lens: name === baseline ? sphere.lens : lensOf((await loadBundle(join(models, name))).manifest),
+    async reconstruct(photo) {
+      const { glb, stats } = await engine.generate(readFileSync(photo));
+      return { ...(await readGlb(glb)), elevationRadians: stats.elevationRadians };
+    },
+    close: () => engine.close(),
+  };
+}
+
+/**
+ * The frame of the bundle's field. A `columns` decoder gives its width, others give the field of view.
+ *
+ * @param {import('../../../packages/engine/dist/index.js').Manifest} manifest
+ */
+function lensOf(manifest) {
+  if (manifest.kind !== 'reconstruction') throw new Failed(`${manifest.name} is not a reconstruction bundle`);
+  const { decoder, camera, input } = manifest;
+  if (!camera) throw new Failed(`${manifest.name} has no camera to compare silhouettes from`);
+  const halfTangent =
+    decoder.kind === 'columns' ? decoder.halfWidth / camera.distance : Math.tan((camera.fovDegrees * Math.PI) / 360);
+  return { halfTangent, foregroundRatio: input.foregroundRatio };
+}
+
+/**
+ * @param {Reconstructor} reconstructor
+ * @param {QualityObject} object
+ * @param {number} view index of the photo
+ * @param {import('./read-set.mjs').Surface} truth
+ * @returns {Promise<Figures>}
+ */
+async function measure({ reconstruct, lens }, object, view, truth) {
+  const photo = object.photos[view];
+  const startedAt = performance.now();
+  let model;
+  try {
+    model = await reconstruct(photo);
+  } catch (error) {
+    const failed = error instanceof Error ? error.message : String(error);
+    return { failed, ...compare(dust, truth, view + 1), iou: 0, watertight: false };
+  }
+  const seconds = (performance.now() - startedAt) / 1000;
+  const { mesh, baseColor, elevationRadians } = model;
+  return {
+    seconds,
+    ...compare(sampleSurface(mesh, baseColor, samples), truth, view + 1),
+    iou: silhouetteIou(mesh, await readPixels(photo), { ...lens, elevationRadians }),
+    watertight: isWatertight(mesh),
+  };
+}
+
+/** Two points close together, which stand for the model of a photo that failed. */
+const dust = { positions: new Float32Array([0, 0, 0, 1e-3, 0, 0]), colors: new Uint8Array(6).fill(128) };
+
+/** @param {string} photo */
+async function readPixels(photo) {
+  const { data, info } = await sharp(photo).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  return { width: info.width, height: info.height, data };
+}
+
+/**
+ * @param {readonly string[]} names
+ * @param {readonly QualityObject[]} objects
+ * @param {readonly Result[]} results
+ */
+function print(names, objects, results) {
+  const kinds = [...new Set(objects.map(({ kind }) => kind))];
+  const photoCount = results.length / names.length;
+  console.log(`${objects.length} objects of ${kinds.length} kinds, ${photoCount} photos.\n`);
+  row(
+    ...['', 'Chamfer', `of ${baseline}'s`, ...tolerances.map((tolerance) => `F@${tolerance}`), 'silhouette'],
+    ...['Chamfer seen', 'unseen', 'color seen', 'unseen', 'closed', 'failed', 'seconds'],
+  );
+  row('---', ...Array(10 + tolerances.length).fill('--:'));
+  const reference = mean(ofBundle(results, baseline), 'chamfer');
+  for (const name of names) {
+    const own = ofBundle(results, name);
+    row(
+      name,
+      mean(own, 'chamfer').toFixed(4),
+      (mean(own, 'chamfer') / reference).toFixed(2),
+      ...tolerances.map((_, i) => average(own.map(({ fScores }) => fScores[i])).toFixed(3)),
+      mean(own, 'iou').toFixed(3),
+      mean(own, 'chamferSeen').toFixed(3),
+      mean(own, 'chamferUnseen').toFixed(3),
+      mean(own, 'colorSeen').toFixed(3),
+      mean(own, 'colorUnseen').toFixed(3),
+      `${own.filter(({ watertight }) => watertight).length} of ${own.length}`,
+      own.filter(({ failed }) => failed).length,
+      average(own.flatMap(({ seconds }) => seconds ?? [])).toFixed(1),
+    );
+  }
+  console.log('\nBy kind: Chamfer / F@0.05\n');
+  row('', 'photos', ...names);
+  row('---', '--:', ...names.map(() => '--:'));
+  /** @type {(title: string, isIncluded: (result: Result) => boolean) => void} */
+  const group = (title, isIncluded) => {
+    const included = results.filter(isIncluded);
+    const cells = names.map((name) => {
+      const own = ofBundle(included, name);
+      return `${mean(own, 'chamfer').toFixed(3)} / ${average(own.map(({ fScores }) => fScores[0])).toFixed(2)}`;
+    });
+    row(title, included.length / names.length, ...cells);
+  };
+  for (const kind of kinds) group(kind, (result) => result.kind === kind);
+  if (objects.some(({ seen }) => seen)) group('**kinds that training makes**', ({ seen }) => seen);
+  if (objects.some(({ seen }) => !seen)) group('**other kinds**', ({ seen }) => !seen);
+}
+
+/** @type {(results: readonly Result[], name: string) => readonly Result[]} */
+const ofBundle = (results, name) => results.filter(({ bundle }) => bundle === name);
+
+/** @param {readonly number[]} values */
+const average = (values) => sum(values) / Math.max(1, values.length);
+
+/** @type {(results: readonly Result[], name: FigureName) => number} */
+const mean = (results, name) => average(results.map((result) => result[name]));
