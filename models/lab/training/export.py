@@ -100,7 +100,10 @@ def export(
         input_names=["image"],
         output_names=["front_depth", "occupancy", "back_color", "elevation"],
     )
-    onnx.save(halve_weights(onnx.load(path)), path)
+    model = halve_weights(onnx.load(path))
+    # For shipped.py, which reads the weights back.
+    onnx.helper.set_model_props(model, {"preset": preset.name, "step": str(step)})
+    onnx.save(model, path)
     own = {"licence": "MIT", "source": "models/lab/training"}
     manifest = {
         "formatVersion": 1,

@@ -109,9 +109,9 @@ class Columns(nn.Module):
            elevation [B]: angle in radians by which the camera looked down
 
     The trunk sees the image at half its size; a thin branch at full size adds detail. The branch starts at zero, so a
-    trunk that was trained alone on small images can initialize a whole network (see seed.py).
+    trunk that was trained alone on small images can initialize a whole network.
 
-    The names of the layers are keys of the checkpoints.
+    The names of the layers are keys of the weights, also in the exported graph (shipped.py).
     """
 
     def __init__(self, preset: Preset) -> None:

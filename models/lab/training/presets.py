@@ -9,6 +9,7 @@ from photograph import Sizes
 class Preset:
     """Sizes of the samples, of the network and of a batch, and the peak learning rate."""
 
+    name: str
     sizes: Sizes
     steps: int  # behind the front, over the whole depth of the box
     width: int  # channels of the trunk's first level; the others have 2, 3 and 4 times as many
@@ -21,6 +22,7 @@ class Preset:
 
 PRESETS = {
     "cpu": Preset(
+        name="cpu",
         sizes=Sizes(photo=128, columns=64, planes=96),
         steps=64,
         width=48,
@@ -31,6 +33,7 @@ PRESETS = {
         peak_rate=6e-4,
     ),
     "gpu": Preset(
+        name="gpu",
         sizes=Sizes(photo=256, columns=128, planes=160),
         steps=96,
         width=128,

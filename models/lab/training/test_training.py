@@ -3,6 +3,7 @@
 They take a minute or two on one core, mostly to compile the network.
 """
 
+import argparse
 import functools
 import itertools
 import math
@@ -22,7 +23,7 @@ import recipes
 import shapes
 from average import average
 from dataset import Shards, disturb, targets
-from export import LEAN, MAX_LEAN, export
+from export import LEAN, MAX_LEAN, Exported, export, load
 from generate import write_shard
 from model import build
 from muon import optimizers, orthogonalized
@@ -41,10 +42,12 @@ from photograph import (
 )
 from presets import PRESETS
 from primitive import field, nearest, part
+from shipped import read_weights
 from subjects import ProceduralSubject
-from train import restore, warm_up_share
+from train import main, restore, warm_up_share
 
 SMALL = Sizes(photo=64, columns=32, planes=64)
+SHIPPED = Path(__file__).parents[2] / "gen3d-base/encoder.onnx"
 
 
 def at(*points):
@@ -399,6 +402,51 @@ class Steps(unittest.TestCase):
             outputs = session.run(None, {"image": image.numpy()})
             for expected, output in zip((front, occupancy + lean, back.sigmoid(), elevation), outputs):
                 np.testing.assert_allclose(expected.numpy(), output, atol=1e-3)
+
+
+class Shipped(unittest.TestCase):
+    """The bundle in models/gen3d-base is the only copy of the weights."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.weights = Path(cls.folder.name) / "weights.pt"
+        torch.save(read_weights(SHIPPED), cls.weights)
+        cls.photo = photograph(np.random.default_rng(3), PRESETS["cpu"].sizes)[0][None].astype(np.float32) / 255
+
+    def outputs(self, graph):
+        return onnxruntime.InferenceSession(graph).run(None, {"image": self.photo})
+
+    def test_the_network_has_the_outputs_of_the_bundle_that_its_weights_were_read_from(self):
+        net, _, _ = load(self.weights)
+        with torch.no_grad():
+            found = Exported(net)(torch.from_numpy(self.photo))
+        for expected, output in zip(self.outputs(SHIPPED), found):
+            np.testing.assert_allclose(output.numpy(), expected, atol=1e-4)
+
+    def test_exporting_the_weights_again_gives_the_same_weights_and_outputs(self):
+        folder = Path(self.folder.name) / "bundle"
+        export(self.weights, folder, "gen3d-base", "gen3d base", "again")
+        first, again = read_weights(SHIPPED), read_weights(folder / "encoder.onnx")
+        self.assertEqual((again["step"], again["preset"]), (first["step"], first["preset"]))
+        for name, value in first["average"].items():
+            torch.testing.assert_close(again["average"][name], value, rtol=0, atol=0)
+        for expected, output in zip(self.outputs(SHIPPED), self.outputs(folder / "encoder.onnx")):
+            np.testing.assert_allclose(output, expected, atol=1e-6)
+
+    def test_training_continues_from_the_bundle(self):
+        run = self.weights.parent
+        write_shard(run / "data", 1, PRESETS["cpu"].sizes, count=2)
+        options = {"preset": "cpu", "data": [run / "data"], "minutes": 0.002, "rate": 1, "finish": False}
+        hardware = {"device": "cpu", "threads": 1, "compile": False, "bfloat16": False}
+        main(argparse.Namespace(run=run, seed=0, held_out=0, mesh_share=None, **options, **hardware))
+        before, after = read_weights(SHIPPED), torch.load(run / "state.pt")
+        self.assertEqual(after["step"], before["step"] + 1)
+        for name, value in before["average"].items():
+            change = (after["net"][name] - value.float()).abs().max()
+            # The first step of the warm-up is a small one.
+            self.assertTrue(0 < float(change) < 1e-4, f"{name}: {change}")
 
 
 if __name__ == "__main__":
