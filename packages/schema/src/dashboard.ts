@@ -112,8 +112,8 @@ export const ApiKey = z.object({
   key_id: z.string(),
   /** Null for keys created on the command line without one. */
   name: z.nullable(z.string()),
-  /** The key's last four characters; null for keys that were created before these were stored. */
-  ending: z.nullable(z.string()),
+  /** The key's last four characters, by which people recognize it. */
+  ending: z.string(),
   created_at: z.string(),
   /** To the minute; null before the first use. */
   last_used_at: z.nullable(z.string()),

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -46,11 +46,38 @@ export async function newPostgresDatabase(atEnd: AtEnd = onTestFinished, from = 
   return urlOfDatabase(postgres.url, name);
 }
 
+/** The location of a new database without tables, on SQLite or PostgreSQL. */
+export async function emptyDatabase(): Promise<string> {
+  return onPostgres ? newPostgresDatabase(onTestFinished, 'template0') : join(temporaryFolder(), 'test.sqlite');
+}
+
+let sqliteTemplate: Promise<Buffer> | undefined;
+
+async function migratedSqliteFile(): Promise<Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'gen3d-server-'));
+  const path = join(folder, 'template.sqlite');
+  const db = openDatabase(path);
+  await migrate(db);
+  await db.destroy();
+  const content = readFileSync(path);
+  rmSync(folder, { recursive: true });
+  return content;
+}
+
+/** Writes a SQLite database with all tables: a copy, which is faster than migrating each. */
+async function newSqliteDatabase(path: string): Promise<string> {
+  sqliteTemplate ??= migratedSqliteFile();
+  writeFileSync(path, await sqliteTemplate, { mode: 0o600 });
+  return path;
+}
+
 /** A new database with all tables, on SQLite or PostgreSQL. */
 export async function temporaryDatabase(): Promise<Db> {
-  const db = openDatabase(onPostgres ? await newPostgresDatabase() : join(temporaryFolder(), 'test.sqlite'));
+  const location = onPostgres
+    ? await newPostgresDatabase()
+    : await newSqliteDatabase(join(temporaryFolder(), 'test.sqlite'));
+  const db = openDatabase(location);
   onTestFinished(() => db.destroy());
-  if (!onPostgres) await migrate(db);
   return db;
 }
 
@@ -60,10 +87,12 @@ export interface Installation {
   database: string;
 }
 
-/** A data directory and a database, both empty, that are removed after the test. */
+/** A data directory and a database without records, which are removed after the test. */
 export async function newInstallation(atEnd: AtEnd = onTestFinished): Promise<Installation> {
   const dataDir = temporaryFolder(atEnd);
-  return { dataDir, database: onPostgres ? await newPostgresDatabase(atEnd) : 'sqlite' };
+  if (onPostgres) return { dataDir, database: await newPostgresDatabase(atEnd) };
+  await newSqliteDatabase(join(dataDir, 'gen3d.sqlite'));
+  return { dataDir, database: 'sqlite' };
 }
 
 /** An account with 10 USD. */

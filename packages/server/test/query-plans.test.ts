@@ -2,7 +2,6 @@ import { jobStatuses } from '@gen3d/schema';
 import { CompiledQuery, Kysely } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { accountsBelowZero } from '../src/data/accounts/accounts.js';
-import { migrate } from '../src/data/db/open.js';
 import { postgresDialect } from '../src/data/db/postgres.js';
 import { sqliteDialect } from '../src/data/db/sqlite.js';
 import type { Tables } from '../src/data/db/tables.js';
@@ -23,7 +22,6 @@ async function recordingDatabase() {
   const queries: CompiledQuery[] = [];
   const db = new Kysely<Tables>({ dialect, log: ({ query }) => void queries.push(query) });
   onTestFinished(() => db.destroy());
-  if (!onPostgres) await migrate(db);
   return { db, queries };
 }
 

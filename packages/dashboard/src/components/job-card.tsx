@@ -70,7 +70,7 @@ function useDarkScheme(): boolean {
 }
 
 /**
- * On a dark page, the image with a transparent background, which older models lack. Otherwise, the JPEG. Not a `picture`,
+ * On a dark page, the image with a transparent background, which the sample lacks. Otherwise, the JPEG. Not a `picture`,
  * which reports no error if the color scheme changes and the other image is missing.
  */
 function Thumbnail({ url }: { url: string }) {

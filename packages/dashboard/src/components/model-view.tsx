@@ -37,7 +37,7 @@ const frontOrbit = '0rad 1.4rad auto';
 const backgrounds = { auto: 'Background: auto', white: 'White', gray: 'Gray', black: 'Black' };
 const comparisons = { none: 'Photo: off', beside: 'Photo beside', above: 'Photo on top' };
 type Comparison = keyof typeof comparisons;
-/** For models of earlier versions, which do not contain the photo's camera. */
+/** For models that do not contain the photo's camera, such as the sample. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
 /** Puts the whole model into view again. */

@@ -26,7 +26,7 @@ const PhotoView = z.object({
 });
 export type PhotoView = z.infer<typeof PhotoView>;
 
-/** Undefined for models of earlier versions. */
+/** Undefined for a model without it, such as the sample. */
 export function photoViewOf(viewer: ModelViewerElement): PhotoView | undefined {
   return PhotoView.safeParse(viewer.originalGltfJson?.asset.extras?.photo).data;
 }

@@ -85,7 +85,7 @@ export function KeysPage() {
               <td>
                 <strong class="name">{name ?? 'Unnamed'}</strong>
                 <br />
-                <code class="hint">{ending === null ? key_id : `gen3d_…${ending}`}</code>
+                <code class="hint">gen3d_…{ending}</code>
                 {key_id === keyId && <span class="hint"> · you signed in with this key</span>}
               </td>
               <td data-label="Created">{dateTime(created_at)}</td>

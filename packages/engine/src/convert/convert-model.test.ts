@@ -28,7 +28,7 @@ const ball = sphere(0.5, 12);
 const mesh = { ...ball, positions: ball.positions.map((value, at) => value * [1, 2, 3][at % 3]!) };
 const triangleCount = mesh.indices.length / 3;
 const glb = await writeGlb(mesh, texture, {
-  generator: 'gen3d 0.1.0',
+  generator: 'gen3d 1.2.3',
   bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
 });
 
@@ -46,7 +46,7 @@ describe('OBJ', () => {
   test('has the triangles in meters with Y up, and names its material and texture', async () => {
     const [obj, mtl, image] = await convert('obj');
     expect([obj?.name, mtl?.name, image?.name]).toEqual(['my cup.obj', 'my_cup.mtl', 'my_cup-texture.png']);
-    expect(text(obj?.bytes)).toContain('# gen3d 0.1.0\n# bundle gen3d-base, license MIT\nmtllib my_cup.mtl\n');
+    expect(text(obj?.bytes)).toContain('# gen3d 1.2.3\n# bundle gen3d-base, license MIT\nmtllib my_cup.mtl\n');
     expect(text(mtl?.bytes)).toContain('\nmap_Kd my_cup-texture.png\n');
     expect(image?.bytes).toEqual(texture.bytes);
     const [part] = new OBJLoader().parse(text(obj?.bytes)).children;

@@ -8,7 +8,7 @@ import { box, sphere } from '../render/shapes.fixture.js';
 import { writeGlb } from './write-glb.js';
 
 const metadata = {
-  generator: 'gen3d 0.1.0',
+  generator: 'gen3d 1.2.3',
   bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
 };
 const image = sharp({ create: { width: 64, height: 64, channels: 3, background: '#c86432' } });
@@ -83,7 +83,7 @@ describe('the GLB', () => {
       extras: { bundles: [{ name: 'gen3d-base', licence: 'MIT' }] },
     });
     // glTF-Transform overwrites the generator when it reads a file, so check the bytes.
-    expect(Buffer.from(glb).toString('latin1')).toContain('"generator":"gen3d 0.1.0"');
+    expect(Buffer.from(glb).toString('latin1')).toContain('"generator":"gen3d 1.2.3"');
   });
 
   test('of 40,000 triangles takes less than 1.5 MB besides its texture', async () => {

@@ -33,7 +33,7 @@ export interface PhotoView {
 }
 
 export interface GlbMetadata {
-  /** Name and version of the program, as in `gen3d 0.1.0`. */
+  /** Name and version of the program, as in `gen3d 1.2.3`. */
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
   readonly photo?: PhotoView;

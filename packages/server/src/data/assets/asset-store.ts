@@ -60,10 +60,7 @@ export const keysOf = (folder: string): AssetKeys => ({
   thumbnailKey: `${folder}/thumbnail.jpg`,
 });
 
-/**
- * The thumbnail on a transparent background, which only the dashboard uses. Older models and
- * the sample have none.
- */
+/** The thumbnail on a transparent background, which only the dashboard uses. The sample has none. */
 export const transparentThumbnailKey = (folder: string): string => `${folder}/thumbnail.webp`;
 
 /** The folder of an attempt, or of the sample. */

@@ -3,455 +3,187 @@ import { isPostgres } from './dialect.js';
 
 /**
  * Forward only: a released migration is never edited and has no `down`. The next change is a new entry. Names sort in the
- * order they run.
+ * order they run. tables.ts describes the columns.
  */
 export const migrations: Record<string, Migration> = {
-  '0001_first': { up: first },
-  '0002_outbox_by_account': { up: outboxByAccount },
-  '0003_shared_by_servers': { up: sharedByServers },
-  '0004_dashboard_tokens': { up: dashboardTokens },
-  '0005_stage_times': { up: stageTimes },
-  '0006_named_keys': { up: namedKeys },
-  '0007_webhook_deliveries': { up: webhookDeliveries },
-  '0008_operator_password': { up: operatorPassword },
-  '0009_seen_from_outside': { up: seenFromOutside },
-  '0010_import_from_sqlite': { up: importFromSqlite },
-  '0011_asset_location': { up: assetLocation },
-  '0012_turns': { up: turns },
-  '0013_preparation': { up: preparation },
-  '0014_counts_and_buckets': { up: countsAndBuckets },
-  '0015_clean_up': { up: cleanUp },
-  '0016_bundle_of_job': { up: bundleOfJob },
-  '0017_labels': { up: labels },
-  '0018_key_endings': { up: keyEndings },
-  '0019_webhook_listeners': { up: webhookListeners },
-  '0020_gallery_indexes': { up: galleryIndexes },
+  '0001_initial': {
+    async up(db) {
+      for (const table of tables) await define(db, table);
+      if (isPostgres(db)) for (const table of sharedTables) await define(db, table);
+      for (const index of indexes) await define(db, index);
+    },
+  },
 };
 
-async function first(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('accounts')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('name', 'text', (column) => column.notNull())
-    .addColumn('sandbox', 'integer', (column) => column.notNull().defaultTo(0))
-    .addColumn('balance_microusd', 'bigint', (column) => column.notNull().defaultTo(0))
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .execute();
-  // Prevents two servers that start at the same time from creating two sandboxes.
-  await db.schema
-    .createIndex('accounts_one_sandbox')
-    .unique()
-    .on('accounts')
-    .column('sandbox')
-    .where(sql.ref('sandbox'), '=', sql.lit(1))
-    .execute();
-
-  await db.schema
-    .createTable('api_keys')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('hash', 'text', (column) => column.notNull().unique())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('revoked_at', 'bigint')
-    .execute();
-
-  await db.schema
-    .createTable('ledger')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('amount_microusd', 'bigint', (column) => column.notNull())
-    .addColumn('kind', 'text', (column) => column.notNull().check(sql`kind in ('credit', 'charge')`))
-    .addColumn('job_id', 'text')
-    .addColumn('instance', 'text')
-    .addColumn('inference_ms', 'bigint')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createIndex('ledger_one_charge_per_job')
-    .unique()
-    .on('ledger')
-    .column('job_id')
-    .where(sql.ref('kind'), '=', sql.lit('charge'))
-    .execute();
-  await db.schema.createIndex('ledger_account').on('ledger').columns(['account_id', 'id']).execute();
-
-  await db.schema
-    .createTable('jobs')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('type', 'text', (column) => column.notNull())
-    .addColumn('idempotency_key', 'text')
-    .addColumn('image_url', 'text')
-    .addColumn('status', 'text', (column) =>
-      column.notNull().check(sql`status in ('PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED')`),
-    )
-    .addColumn('progress', 'integer', (column) => column.notNull().check(sql`progress between 0 and 100`))
-    .addColumn('error_code', 'text')
-    .addColumn('error_message', 'text')
-    .addColumn('model_key', 'text')
-    .addColumn('thumbnail_key', 'text')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('finished_at', 'bigint')
-    .addColumn('attempt', 'integer', (column) => column.notNull().defaultTo(0))
-    .addColumn('lease_token', 'text')
-    .addColumn('lease_expires_at', 'bigint')
-    .addColumn('runner', 'text')
-    .addColumn('parked', 'integer', (column) => column.notNull().defaultTo(0))
-    .execute();
-  await db.schema
-    .createIndex('jobs_idempotency')
-    .unique()
-    .on('jobs')
-    .columns(['account_id', 'idempotency_key'])
-    .where(sql.ref('idempotency_key'), 'is not', null)
-    .execute();
-  await db.schema.createIndex('jobs_of_account').on('jobs').columns(['account_id', 'id']).execute();
-  await db.schema.createIndex('jobs_of_account_by_status').on('jobs').columns(['account_id', 'status', 'id']).execute();
-  // The queue: only open jobs, so finished ones do not slow it down.
-  await db.schema.createIndex('jobs_open').on('jobs').column('id').where(sql.ref('finished_at'), 'is', null).execute();
-
-  await db.schema
-    .createTable('webhook_endpoints')
-    .addColumn('account_id', 'text', (column) => column.primaryKey().references('accounts.id'))
-    .addColumn('url', 'text', (column) => column.notNull())
-    .addColumn('sealed_secret', 'text', (column) => column.notNull())
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .execute();
-
-  await db.schema
-    .createTable('outbox')
-    .addColumn('seq', 'integer', (column) => column.primaryKey().autoIncrement())
-    .addColumn('event_id', 'text', (column) => column.notNull().unique())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('event', 'text', (column) => column.notNull().check(sql`event in ('task.updated', 'ping')`))
-    .addColumn('job_id', 'text')
-    .addColumn('status', 'text')
-    .addColumn('progress', 'integer')
-    .addColumn('error_code', 'text')
-    .addColumn('error_message', 'text')
-    .addColumn('model_key', 'text')
-    .addColumn('thumbnail_key', 'text')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('attempts', 'integer', (column) => column.notNull().defaultTo(0))
-    .addColumn('due_at', 'bigint', (column) => column.notNull())
-    .addColumn('lease_token', 'text')
-    .addColumn('lease_expires_at', 'bigint')
-    .addColumn('last_failure', 'text')
-    .addColumn('dead_at', 'bigint')
-    .execute();
-  await db.schema
-    .createIndex('outbox_due')
-    .on('outbox')
-    .columns(['due_at', 'seq'])
-    .where(sql.ref('dead_at'), 'is', null)
-    .execute();
-  await db.schema.createIndex('outbox_of_job').on('outbox').columns(['job_id', 'seq']).execute();
-  await db.schema.createIndex('outbox_of_account').on('outbox').column('account_id').execute();
+/**
+ * Runs a statement in SQLite's types. On PostgreSQL, an auto-increment key becomes a 64-bit identity column, and text is
+ * compared byte by byte, which the order of ULIDs and page cursors requires whatever the database's locale.
+ */
+async function define(db: Kysely<unknown>, statement: string): Promise<void> {
+  const translated = isPostgres(db)
+    ? statement
+        .replace('integer primary key autoincrement', 'bigint generated by default as identity primary key')
+        .replaceAll(/\btext\b/g, 'text collate "C"')
+    : statement;
+  await sql.raw(translated).execute(db);
 }
 
-/** Deliveries are selected account by account, so that the backlog of one receiver is not read. */
-async function outboxByAccount(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createIndex('outbox_waiting')
-    .on('outbox')
-    .columns(['account_id', 'due_at', 'seq'])
-    .where(sql.ref('dead_at'), 'is', null)
-    .execute();
-  await db.schema.dropIndex('outbox_due').execute();
-  await db.schema.dropIndex('outbox_of_account').execute();
-}
+const eventColumns = `
+    account_id text not null references accounts (id),
+    job_id text, status text, progress integer,
+    error_code text, error_message text,
+    model_key text, thumbnail_key text,
+    created_at bigint not null`;
+
+const tables = [
+  `create table accounts (
+    id text primary key,
+    name text not null,
+    sandbox integer not null default 0,
+    balance_microusd bigint not null default 0,
+    turn bigint not null default 0,
+    created_at bigint not null
+  )`,
+  `create table api_keys (
+    id text primary key,
+    account_id text not null references accounts (id),
+    name text,
+    hash text not null unique,
+    ending text,
+    created_at bigint not null,
+    last_used_at bigint,
+    revoked_at bigint
+  )`,
+  `create table ledger (
+    id text primary key,
+    account_id text not null references accounts (id),
+    amount_microusd bigint not null,
+    kind text not null check (kind in ('credit', 'charge')),
+    job_id text, instance text, inference_ms bigint,
+    created_at bigint not null
+  )`,
+  `create table jobs (
+    id text primary key,
+    account_id text not null references accounts (id),
+    turn bigint not null default 0,
+    type text not null,
+    idempotency_key text,
+    image_url text,
+    status text not null check (status in ('PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED')),
+    progress integer not null check (progress between 0 and 100),
+    error_code text, error_message text,
+    model_key text, thumbnail_key text,
+    created_at bigint not null, finished_at bigint,
+    attempt integer not null default 0,
+    lease_token text, lease_expires_at bigint, runner text,
+    prepared integer not null default 0,
+    stage_ms text, bundle text,
+    taken_over integer not null default 0,
+    trace_id text,
+    label text,
+    label_folded text not null default '',
+    hidden integer not null default 0
+  )`,
+  `create table runners (
+    id text primary key,
+    host text not null, pid integer not null,
+    version text not null, instance text not null, bundle text not null,
+    device text not null, adapter text,
+    started_at bigint not null, heartbeat_at bigint not null, alive_until bigint not null
+  )`,
+  'create table rates (instance text primary key, usd_per_second double precision not null)',
+  `create table webhook_endpoints (
+    account_id text primary key references accounts (id),
+    url text not null,
+    sealed_secret text not null,
+    created_at bigint not null
+  )`,
+  `create table outbox (
+    seq integer primary key autoincrement,
+    event_id text not null unique,
+    event text not null check (event in ('task.updated', 'ping')),${eventColumns},
+    attempts integer not null default 0,
+    due_at bigint not null,
+    lease_token text, lease_expires_at bigint,
+    last_failure text, dead_at bigint,
+    trace_id text
+  )`,
+  `create table webhook_deliveries (
+    id text primary key,
+    account_id text not null references accounts (id),
+    event_id text not null, event text not null,
+    job_id text, status text, progress integer,
+    event_created_at bigint not null,
+    url text not null,
+    request_headers text not null, request_body text not null,
+    response_status integer, response_body text, failure text,
+    started_at bigint not null, took_ms integer not null
+  )`,
+  `create table webhook_listeners (
+    account_id text not null references accounts (id),
+    id text not null,
+    since bigint not null,
+    polled_at bigint not null,
+    constraint webhook_listeners_key primary key (account_id, id)
+  )`,
+  `create table listener_events (
+    seq integer primary key autoincrement,
+    listener_id text not null,
+    event_id text not null, event text not null,${eventColumns}
+  )`,
+  'create table operator_password (id integer primary key check (id = 1), hash text not null)',
+  `create table dashboard_tokens (
+    hash text primary key,
+    kind text not null check (kind in ('link', 'session')),
+    key_id text references api_keys (id),
+    created_at bigint not null, expires_at bigint not null
+  )`,
+  'create table clean_up (id integer primary key check (id = 1), last_at bigint not null, doubted_at bigint)',
+];
 
 /** State shared by the servers of one PostgreSQL. A SQLite server keeps it in a file and in its process. */
-async function sharedByServers(db: Kysely<unknown>): Promise<void> {
-  if (!isPostgres(db)) return;
-  const onlyRow = sql`id = 1`;
-  await db.schema
-    .createTable('server_key')
-    .addColumn('id', 'integer', (column) => column.primaryKey().check(onlyRow))
-    .addColumn('key', 'text')
-    .addColumn('fingerprint', 'text', (column) => column.notNull())
-    .execute();
-  // Unlogged, so that counting a request does not wait for the disk. After a crash the bucket is full.
-  await db.schema
-    .createTable('rate_bucket')
-    .modifyFront(sql`unlogged`)
-    .addColumn('id', 'integer', (column) => column.primaryKey().check(onlyRow))
-    .addColumn('tokens', 'double precision', (column) => column.notNull())
-    .addColumn('granted', 'integer', (column) => column.notNull())
-    .addColumn('filled_at', 'bigint', (column) => column.notNull())
-    .execute();
-}
+const sharedTables = [
+  'create table server_key (id integer primary key check (id = 1), key text, fingerprint text not null)',
+  // Unlogged, so that counting a request does not wait for the disk. After a crash the buckets are full.
+  `create unlogged table rate_bucket (
+    id integer primary key,
+    tokens double precision not null, granted integer not null, filled_at bigint not null
+  )`,
+  `create table import_from_sqlite (
+    id integer primary key check (id = 1),
+    started_at bigint not null, finished_at bigint
+  )`,
+  'create table asset_location (id integer primary key check (id = 1), mark text not null, location text not null)',
+];
 
-/** One-time links and sessions of the dashboard. */
-async function dashboardTokens(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('dashboard_tokens')
-    .addColumn('hash', 'text', (column) => column.primaryKey())
-    .addColumn('kind', 'text', (column) => column.notNull().check(sql`kind in ('link', 'session')`))
-    .addColumn('key_id', 'text', (column) => column.references('api_keys.id'))
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .addColumn('expires_at', 'bigint', (column) => column.notNull())
-    .execute();
-}
-
-/** How long each stage of a finished job took. */
-async function stageTimes(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('jobs').addColumn('stage_ms', 'text').execute();
-}
-
-/** Names to tell keys apart. */
-async function namedKeys(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('api_keys').addColumn('name', 'text').execute();
-  await db.schema.alterTable('api_keys').addColumn('last_used_at', 'bigint').execute();
-}
-
-/** The log of deliveries. It outlives the events in the outbox. */
-async function webhookDeliveries(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('webhook_deliveries')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('event_id', 'text', (column) => column.notNull())
-    .addColumn('event', 'text', (column) => column.notNull())
-    .addColumn('job_id', 'text')
-    .addColumn('status', 'text')
-    .addColumn('progress', 'integer')
-    .addColumn('event_created_at', 'bigint', (column) => column.notNull())
-    .addColumn('url', 'text', (column) => column.notNull())
-    .addColumn('request_headers', 'text', (column) => column.notNull())
-    .addColumn('request_body', 'text', (column) => column.notNull())
-    .addColumn('response_status', 'integer')
-    .addColumn('response_body', 'text')
-    .addColumn('failure', 'text')
-    .addColumn('started_at', 'bigint', (column) => column.notNull())
-    .addColumn('took_ms', 'integer', (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createIndex('webhook_deliveries_of_account')
-    .on('webhook_deliveries')
-    .columns(['account_id', 'id'])
-    .execute();
-}
-
-/** At most one row. */
-async function operatorPassword(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('operator_password')
-    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
-    .addColumn('hash', 'text', (column) => column.notNull())
-    .execute();
-}
-
-/** Runners, rates, jobs taken over from silent runners, and trace ids. */
-async function seenFromOutside(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('runners')
-    .addColumn('id', 'text', (column) => column.primaryKey())
-    .addColumn('host', 'text', (column) => column.notNull())
-    .addColumn('pid', 'integer', (column) => column.notNull())
-    .addColumn('version', 'text', (column) => column.notNull())
-    .addColumn('instance', 'text', (column) => column.notNull())
-    .addColumn('bundle', 'text', (column) => column.notNull())
-    .addColumn('device', 'text', (column) => column.notNull())
-    .addColumn('adapter', 'text')
-    .addColumn('started_at', 'bigint', (column) => column.notNull())
-    .addColumn('heartbeat_at', 'bigint', (column) => column.notNull())
-    .addColumn('alive_until', 'bigint', (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createTable('rates')
-    .addColumn('instance', 'text', (column) => column.primaryKey())
-    .addColumn('usd_per_second', 'double precision', (column) => column.notNull())
-    .execute();
-  await db.schema
-    .alterTable('jobs')
-    .addColumn('taken_over', 'integer', (column) => column.notNull().defaultTo(0))
-    .execute();
-  await db.schema.alterTable('jobs').addColumn('trace_id', 'text').execute();
-  await db.schema.alterTable('outbox').addColumn('trace_id', 'text').execute();
+const indexes = [
+  // Prevents two servers that start at the same time from creating two sandboxes.
+  'create unique index accounts_one_sandbox on accounts (sandbox) where sandbox = 1',
+  'create index accounts_turn on accounts (turn)',
+  'create index accounts_below_zero on accounts (id) where balance_microusd < 0',
+  "create unique index ledger_one_charge_per_job on ledger (job_id) where kind = 'charge'",
+  'create index ledger_account on ledger (account_id, id)',
+  'create unique index jobs_idempotency on jobs (account_id, idempotency_key) where idempotency_key is not null',
+  'create index jobs_of_account on jobs (account_id, id)',
+  'create index jobs_of_account_by_status on jobs (account_id, status, id)',
+  // Lists by name are read per status, and counts need only the index.
+  'create index jobs_of_account_by_status_and_label on jobs (account_id, status, label_folded, id, hidden)',
+  'create index jobs_hidden on jobs (account_id, id) where hidden = 1',
+  // The queue: only open jobs, so finished ones do not slow it down.
+  'create index jobs_open on jobs (id) where finished_at is null',
+  'create index jobs_open_of_account on jobs (account_id, turn) where finished_at is null',
+  'create index jobs_open_by_status on jobs (status, created_at) where finished_at is null',
+  // Include the account, so that jobs of excluded accounts are skipped without reading their rows.
+  'create index jobs_to_prepare on jobs (turn, id, account_id) where finished_at is null and prepared = 0',
+  'create index jobs_to_infer on jobs (turn, id, account_id) where finished_at is null and prepared = 1',
+  'create index jobs_finished on jobs (finished_at, status) where finished_at is not null',
   // Finds the job that a runner holds, however many wait.
-  await db.schema
-    .createIndex('jobs_held')
-    .on('jobs')
-    .column('runner')
-    .where(sql.ref('runner'), 'is not', null)
-    .execute();
-}
-
-/** At most one row: a copy by `gen3d admin migrate-to`. */
-async function importFromSqlite(db: Kysely<unknown>): Promise<void> {
-  if (!isPostgres(db)) return;
-  await db.schema
-    .createTable('import_from_sqlite')
-    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
-    .addColumn('started_at', 'bigint', (column) => column.notNull())
-    .addColumn('finished_at', 'bigint')
-    .execute();
-}
-
-/** The location of assets and inputs, so that no process works with another one. */
-async function assetLocation(db: Kysely<unknown>): Promise<void> {
-  if (!isPostgres(db)) return;
-  await db.schema
-    .createTable('asset_location')
-    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
-    .addColumn('mark', 'text', (column) => column.notNull())
-    .addColumn('location', 'text', (column) => column.notNull())
-    .execute();
-}
-
-/** Turns in the queue; see jobs/turn.ts. */
-async function turns(db: Kysely<unknown>): Promise<void> {
-  for (const table of ['jobs', 'accounts']) {
-    await db.schema
-      .alterTable(table)
-      .addColumn('turn', 'bigint', (column) => column.notNull().defaultTo(0))
-      .execute();
-  }
-  await sql`
-    update jobs set turn = numbered.turn
-    from (
-      select id, row_number() over (partition by account_id order by id) as turn from jobs where finished_at is null
-    ) as numbered
-    where jobs.id = numbered.id`.execute(db);
-  const indexOfOpenJobs = (name: string, columns: string[]) =>
-    db.schema.createIndex(name).on('jobs').columns(columns).where(sql.ref('finished_at'), 'is', null).execute();
-  await indexOfOpenJobs('jobs_open_in_turn', ['turn', 'id']);
-  await indexOfOpenJobs('jobs_open_of_account', ['account_id', 'turn']);
-  await db.schema.createIndex('accounts_turn').on('accounts').column('turn').execute();
-}
-
-/** Preparation becomes a separate stage with its own claims. Open jobs are prepared again. */
-async function preparation(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .alterTable('jobs')
-    .addColumn('prepared', 'integer', (column) => column.notNull().defaultTo(0))
-    .execute();
-  await db.schema.alterTable('jobs').dropColumn('parked').execute();
-  await db.schema.dropIndex('jobs_open_in_turn').execute();
-  // Includes the account, so that jobs of excluded accounts are skipped without reading their rows.
-  for (const [name, prepared] of [
-    ['jobs_to_prepare', 0],
-    ['jobs_to_infer', 1],
-  ] as const) {
-    await db.schema
-      .createIndex(name)
-      .on('jobs')
-      .columns(['turn', 'id', 'account_id'])
-      .where(sql.ref('finished_at'), 'is', null)
-      .where(sql.ref('prepared'), '=', sql.lit(prepared))
-      .execute();
-  }
-}
-
-/** Indexes for repeated counts and for the newest events of an account; more than one rate bucket. */
-async function countsAndBuckets(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createIndex('jobs_open_by_status')
-    .on('jobs')
-    .columns(['status', 'created_at'])
-    .where(sql.ref('finished_at'), 'is', null)
-    .execute();
-  await db.schema
-    .createIndex('jobs_finished')
-    .on('jobs')
-    .columns(['finished_at', 'status'])
-    .where(sql.ref('finished_at'), 'is not', null)
-    .execute();
-  await db.schema
-    .createIndex('outbox_dead')
-    .on('outbox')
-    .column('dead_at')
-    .where(sql.ref('dead_at'), 'is not', null)
-    .execute();
-  await db.schema.createIndex('outbox_of_account').on('outbox').columns(['account_id', 'seq']).execute();
-  await db.schema
-    .createIndex('accounts_below_zero')
-    .on('accounts')
-    .column('id')
-    .where(sql.ref('balance_microusd'), '<', sql.lit(0))
-    .execute();
-  if (isPostgres(db)) await sql`alter table rate_bucket drop constraint rate_bucket_id_check`.execute(db);
-}
-
-/** Stores when old records were last deleted, so that a clock that jumps does not delete them all. */
-async function cleanUp(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('clean_up')
-    .addColumn('id', 'integer', (column) => column.primaryKey().check(sql`id = 1`))
-    .addColumn('last_at', 'bigint', (column) => column.notNull())
-    .addColumn('doubted_at', 'bigint')
-    .execute();
-}
-
-/** The bundle that made a job's model. */
-async function bundleOfJob(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('jobs').addColumn('bundle', 'text').execute();
-}
-
-/** The label of a job, which names it in lists, and whether the gallery hides it. */
-async function labels(db: Kysely<unknown>): Promise<void> {
-  const ofJob = db.schema.alterTable('jobs');
-  await ofJob.addColumn('label', 'text').execute();
-  await ofJob.addColumn('label_folded', 'text', (column) => column.notNull().defaultTo('')).execute();
-  await ofJob.addColumn('hidden', 'integer', (column) => column.notNull().defaultTo(0)).execute();
-  await db.schema
-    .createIndex('jobs_of_account_by_label')
-    .on('jobs')
-    .columns(['account_id', 'label_folded', 'id'])
-    .execute();
-}
-
-/** The last characters of each key, by which people recognize it. */
-async function keyEndings(db: Kysely<unknown>): Promise<void> {
-  await db.schema.alterTable('api_keys').addColumn('ending', 'text').execute();
-}
-
-/** Listeners of `gen3d webhook listen --forward-to`, and the events that they have not acknowledged. */
-async function webhookListeners(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable('webhook_listeners')
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('id', 'text', (column) => column.notNull())
-    .addColumn('since', 'bigint', (column) => column.notNull())
-    .addColumn('polled_at', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('webhook_listeners_key', ['account_id', 'id'])
-    .execute();
-  await db.schema
-    .createTable('listener_events')
-    .addColumn('seq', 'integer', (column) => column.primaryKey().autoIncrement())
-    .addColumn('account_id', 'text', (column) => column.notNull().references('accounts.id'))
-    .addColumn('listener_id', 'text', (column) => column.notNull())
-    .addColumn('event_id', 'text', (column) => column.notNull())
-    .addColumn('event', 'text', (column) => column.notNull())
-    .addColumn('job_id', 'text')
-    .addColumn('status', 'text')
-    .addColumn('progress', 'integer')
-    .addColumn('error_code', 'text')
-    .addColumn('error_message', 'text')
-    .addColumn('model_key', 'text')
-    .addColumn('thumbnail_key', 'text')
-    .addColumn('created_at', 'bigint', (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createIndex('listener_events_of_listener')
-    .on('listener_events')
-    .columns(['account_id', 'listener_id', 'seq'])
-    .execute();
-}
-
-/** Lists by name are read per status, and counts need only the index. */
-async function galleryIndexes(db: Kysely<unknown>): Promise<void> {
-  await db.schema.dropIndex('jobs_of_account_by_label').execute();
-  await db.schema
-    .createIndex('jobs_of_account_by_status_and_label')
-    .on('jobs')
-    .columns(['account_id', 'status', 'label_folded', 'id', 'hidden'])
-    .execute();
-  await db.schema
-    .createIndex('jobs_hidden')
-    .on('jobs')
-    .columns(['account_id', 'id'])
-    .where(sql.ref('hidden'), '=', sql.lit(1))
-    .execute();
-}
+  'create index jobs_held on jobs (runner) where runner is not null',
+  // Deliveries are selected account by account, so that the backlog of one receiver is not read.
+  'create index outbox_waiting on outbox (account_id, due_at, seq) where dead_at is null',
+  'create index outbox_of_job on outbox (job_id, seq)',
+  'create index outbox_of_account on outbox (account_id, seq)',
+  'create index outbox_dead on outbox (dead_at) where dead_at is not null',
+  'create index webhook_deliveries_of_account on webhook_deliveries (account_id, id)',
+  'create index listener_events_of_listener on listener_events (account_id, listener_id, seq)',
+];

@@ -4,7 +4,6 @@ import { isPostgres } from './dialect.js';
 import { requireNoForeignTables } from './foreign-tables.js';
 import { migrations } from './migrations.js';
 import { isPostgresUrl, type PostgresOptions, postgresDialect, withoutPassword } from './postgres.js';
-import { PostgresTypes } from './postgres-types.js';
 import { insufficientPrivilege, isInsufficientPrivilege } from './rights.js';
 import { damaged, isDamage, sqliteDialect } from './sqlite.js';
 import type { Tables } from './tables.js';
@@ -39,10 +38,7 @@ export async function ping(db: Db): Promise<true> {
  */
 export async function migrate(db: Db, location = 'The database'): Promise<void> {
   const name = isPostgresUrl(location) ? withoutPassword(location) : location;
-  const migrator = new Migrator({
-    db: isPostgres(db) ? db.withPlugin(new PostgresTypes()) : db,
-    provider: { getMigrations: async () => migrations },
-  });
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const update = async () => {
     if (isPostgres(db)) await requireNoForeignTables(db, name);
     return (await migrator.migrateToLatest()).error;

@@ -24,8 +24,8 @@ export interface Tables {
     name: string | null;
     /** HMAC-SHA256 of the key under the server key, hexadecimal. The key itself is not stored. */
     hash: string;
-    /** The key's last four characters; null for keys that were created before these were stored. */
-    ending: string | null;
+    /** The key's last four characters, by which people recognize it. */
+    ending: string;
     created_at: number;
     /** Updated at most once a minute; see accounts/key-use.ts. */
     last_used_at: number | null;
@@ -198,11 +198,11 @@ interface JobTable {
   prepared: number;
   /** `StageTimes` as JSON: of the preparation, and of all stages once the job has succeeded. Null before. */
   stage_ms: string | null;
-  /** Name of the bundle that made the model; null until the job has succeeded, and for jobs from before 0016. */
+  /** Name of the bundle that made the model; null until the job has succeeded. */
   bundle: string | null;
   /** 1 if the current attempt took the job over from a runner whose lease expired. */
   taken_over: number;
-  /** Trace id of the request that created the job: 32 hexadecimal digits. Null for jobs of older versions. */
+  /** Trace id of the request that created the job: 32 hexadecimal digits. */
   trace_id: string | null;
   /** For people: usually the photo's file name. Null for jobs that were created without one. */
   label: string | null;

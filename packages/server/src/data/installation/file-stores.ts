@@ -30,8 +30,7 @@ export interface LocationMarker {
   name: string;
   /** Path of the file or object, for people. */
   path: string;
-  /** Undefined in a marker from gen3d 0.1. */
-  owner: DatabaseIdentity | undefined;
+  owner: DatabaseIdentity;
 }
 
 /** The stores of assets and inputs: both in folders, or both in a bucket. */
@@ -131,9 +130,7 @@ async function visibleNames(folder: string): Promise<string[]> {
 
 const Owner = z.object({ id: z.string(), name: z.string() });
 
-function ownerIn(content: Uint8Array): DatabaseIdentity | undefined {
-  return content.length === 0 ? undefined : Owner.parse(JSON.parse(Buffer.from(content).toString()));
-}
+const ownerIn = (content: Uint8Array): DatabaseIdentity => Owner.parse(JSON.parse(Buffer.from(content).toString()));
 
 const isFile = (path: string): Promise<boolean> =>
   access(path).then(

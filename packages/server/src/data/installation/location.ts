@@ -40,7 +40,7 @@ export async function claimLocation(db: Db, files: FileStores, identity: Databas
         : { mark: identity.id, location: files.location };
       await requireOwn(files, identity, stored?.mark);
       if (stored && (await files.hasMarker(stored.mark))) {
-        // Adds the identity to a marker of gen3d 0.1.
+        // The database's name may have changed, for example because its folder was moved.
         await files.setMarker(stored.mark, identity);
         return;
       }
@@ -75,14 +75,13 @@ async function replaceRow(
 /** @throws {ConfigError} if the location has the marker of another database */
 async function requireOwn(files: FileStores, identity: DatabaseIdentity, mark: string | undefined): Promise<void> {
   const markers = await files.markers();
-  const others = markers.filter(({ name, owner }) => (owner ? owner.id !== identity.id : name !== mark));
+  const others = markers.filter(({ owner }) => owner.id !== identity.id);
   const [other] = others;
   if (!other) return;
-  const owner = other.owner?.name ?? 'a database of an older gen3d';
   const relation = other.name === mark ? `${identity.name} is a copy of it` : `this one is ${identity.name}`;
   const paths = others.map(({ path }) => path).join(' and ');
   throw new ConfigError(
-    `The file storage at ${files.location} belongs to another database: ${owner}, and ${relation}. Two databases in one location delete each other's files, so give this one another --assets${isFolder(files) ? ' (and another --data-dir, if they share that)' : ''}. If it permanently replaces the other one, stop all servers and workers of the other one, delete ${paths}, and start this one again; see "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
+    `The file storage at ${files.location} belongs to another database: ${other.owner.name}, and ${relation}. Two databases in one location delete each other's files, so give this one another --assets${isFolder(files) ? ' (and another --data-dir, if they share that)' : ''}. If it permanently replaces the other one, stop all servers and workers of the other one, delete ${paths}, and start this one again; see "Rehearsing a restore" in docs/operations/backup-and-moving.md`,
   );
 }
 

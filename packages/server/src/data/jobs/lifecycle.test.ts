@@ -89,16 +89,6 @@ describe('a job', () => {
     ]);
   });
 
-  test('whose inference started before an upgrade keeps its status and progress when it is prepared', async () => {
-    const { db, account, id } = await setUp({ prepared: 0, status: 'IN_PROGRESS', progress: 70 });
-    const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
-    const { lease } = (await claimForPreparation(db, ask))!;
-    await advance(db, lease, { status: 'PENDING', progress: 5 }, 0);
-    await finishPreparation(db, lease, 12, 0);
-    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 70, prepared: 1, lease_token: null });
-    expect(await eventsOf(db, account)).toEqual([]);
-  });
-
   test('that succeeded has its assets, a finish time and no lease', async () => {
     const { db, id } = await setUp();
     await succeed(db, await infer(db), success, 123);

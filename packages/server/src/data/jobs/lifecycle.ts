@@ -105,23 +105,21 @@ export async function advance(
 }
 
 /**
- * Ends the preparation of a job, which then waits for inference without a lease and with all attempts left. A job of an
- * older version whose inference had already started keeps its status and progress.
+ * Ends the preparation of a job, which then waits for inference without a lease and with all attempts left.
  * @throws {LeaseLostError}
  */
 export async function finishPreparation(db: Db, lease: Lease, prepareMs: number, now: Time): Promise<void> {
   await transaction(db, async (trx) => {
     const job = await leased(trx, lease);
     const change: Change = {
-      status: canMove(job.status, 'QUEUED') ? 'QUEUED' : job.status,
-      progress: Math.max(job.progress, progress.queued),
+      status: 'QUEUED',
+      progress: progress.queued,
       prepared: 1,
       attempt: 0,
       stage_ms: JSON.stringify({ prepare: prepareMs } satisfies StageTimes),
       ...unleased,
     };
-    if (change.status !== job.status || change.progress !== job.progress) await write(trx, job, change, now);
-    else await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+    await write(trx, job, change, now);
   });
 }
 

@@ -87,22 +87,22 @@ const toRow = ({ columns }: SqliteStatement, values: readonly unknown[]) =>
 
 /** Requires the current schema, because migrating would change the source. */
 function requireCurrent(database: SqliteConnection, path: string): void {
-  const applied = new Set(appliedMigrations(database));
+  const applied = appliedMigrations(database);
   const known = Object.keys(migrations);
-  if (applied.size === 0) throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);
-  if ([...applied].some((name) => !known.includes(name))) {
+  if (!applied) throw new AdminError(`${path} does not contain a gen3d installation. Set --data-dir`);
+  if (applied.some((name) => !known.includes(name))) {
     throw new AdminError(`${path} was written by a newer gen3d. Update gen3d, then run this again`);
   }
-  if (applied.size < known.length) {
+  if (applied.length < known.length) {
     throw new AdminError(
       `${path} was written by an older gen3d. Update it with \`gen3d admin account list\`, then run this again`,
     );
   }
 }
 
-function appliedMigrations(database: SqliteConnection): string[] {
+function appliedMigrations(database: SqliteConnection): string[] | undefined {
   const [table] = database.prepare("select 1 from sqlite_master where name = 'kysely_migration'").all([]);
-  if (!table) return [];
+  if (!table) return undefined;
   return database
     .prepare('select name from kysely_migration')
     .all([])

@@ -184,7 +184,7 @@ describe('if a connection breaks', () => {
     expect(rangesOfEncoder()).toEqual(['', 'bytes=6000-', '']);
   });
 
-  /** The first 6,000 bytes are an older version's, of the same size. */
+  /** The first 6,000 bytes are those of other content of the same size. */
   function replaceAfterBreak(): void {
     let first = true;
     serveEncoder = (file, request, response) => {

@@ -253,7 +253,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Gives the finished draft its name. An older version is moved away immediately before. */
+/** Gives the finished draft its name. A bundle of that name is moved away immediately before. */
 async function install(draft: string, target: string): Promise<void> {
   const retired = `${draft}.${randomBytes(4).toString('hex')}`;
   const hadOlder = await renameOver(target, retired).then(
