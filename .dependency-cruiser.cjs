@@ -40,7 +40,7 @@ function oneWay(folder, layers) {
 const packages = (...names) => `^(packages|@gen3d)/(${names.join('|')})(/|$)`;
 
 function packageImportsOnly(name, allowed) {
-  const all = ['schema', 'sdk', 'engine', 'dashboard', 'server', 'cli'];
+  const all = ['schema', 'sdk', 'engine', 'convert', 'dashboard', 'server', 'cli'];
   return {
     name: `packages/${name} imports ${allowed.length === 0 ? 'no other package' : `only ${allowed.join(', ')}`}`,
     severity: 'error',
@@ -58,19 +58,14 @@ module.exports = {
     packageImportsOnly('schema', []),
     packageImportsOnly('sdk', ['schema']),
     packageImportsOnly('engine', []),
-    packageImportsOnly('dashboard', ['schema', 'engine']),
+    packageImportsOnly('convert', []),
+    packageImportsOnly('dashboard', ['schema', 'convert']),
     packageImportsOnly('server', ['schema', 'engine']),
-    packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine']),
+    packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'convert']),
     {
-      name: 'packages/dashboard imports only the part of engine that browsers can load',
+      name: 'packages/convert works in browsers',
       severity: 'error',
-      from: { path: '^packages/dashboard/' },
-      to: { path: '^(packages|@gen3d)/engine', pathNot: '^(packages|@gen3d)/engine/(dist/)?convert' },
-    },
-    {
-      name: 'packages/engine/src/convert works in browsers',
-      severity: 'error',
-      from: { path: '^packages/engine/src/convert/', pathNot: tests },
+      from: { path: '^packages/convert/src/' },
       to: { dependencyTypes: ['core'] },
     },
     {
@@ -147,7 +142,6 @@ module.exports = {
     ...oneWay(`${server}/web`, [['http', 'docs'], 'dashboard', 'app']),
 
     ...oneWay('packages/engine/src', [
-      'convert',
       'base',
       ['gltf', 'render'],
       'checkpoint',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { readGlb, renderView } from '../../packages/engine/dist/index.js';
+import { renderView } from '../../packages/engine/dist/index.js';
 import { requireFrom } from '../repository.mjs';
+import { readGlb } from './read-glb.mjs';
 
 /** @type {typeof import('sharp').default} */
 const sharp = requireFrom('engine')('sharp');

@@ -2,21 +2,23 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Failed, start } from '../processes.mjs';
 import { root } from '../repository.mjs';
+import { codePackages } from './pack.mjs';
 
 /** Needs no installed packages. @throws {Failed} naming everything that a release lacks */
 export async function requireReleasable() {
-  const manifestOf = (/** @type {string} */ name) =>
-    JSON.parse(readFileSync(join(root, 'packages', name, 'package.json'), 'utf8'));
-  const { version } = manifestOf('cli');
-  const problems = ['schema', 'sdk', 'engine', 'server']
-    .filter((name) => manifestOf(name).version !== version)
-    .map((name) => `packages/${name} has the version ${manifestOf(name).version}, and packages/cli has ${version}.`);
+  const manifestOf = (/** @type {string} */ folder) =>
+    JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  const { version } = manifestOf('packages/cli');
+  const problems = codePackages
+    .filter((folder) => manifestOf(folder).version !== version)
+    .map((folder) => `${folder} has the version ${manifestOf(folder).version}, and packages/cli has ${version}.`);
 
   const changelog = readFileSync(join(root, 'packages/cli/CHANGELOG.md'), 'utf8');
   if (!changelog.includes(`\n## ${version}`)) problems.push(`packages/cli/CHANGELOG.md has no entry "## ${version}".`);
 
-  const runtime = manifestOf('engine').devDependencies['onnxruntime-node'];
-  for (const [name, wanted] of Object.entries(manifestOf('engine').optionalDependencies)) {
+  const engine = manifestOf('packages/engine');
+  const runtime = engine.devDependencies['onnxruntime-node'];
+  for (const [name, wanted] of Object.entries(engine.optionalDependencies)) {
     if (wanted !== runtime)
       problems.push(`packages/engine needs ${name} ${wanted}, and onnxruntime-node is ${runtime}.`);
   }

@@ -2,8 +2,9 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { Engine, loadBundle, readGlb } from '../../../packages/engine/dist/index.js';
+import { Engine, loadBundle } from '../../../packages/engine/dist/index.js';
 import { row, sum } from '../../../scripts/bench/figures.mjs';
+import { readGlb } from '../../../scripts/images/read-glb.mjs';
 import { Failed } from '../../../scripts/processes.mjs';
 import { requireFrom, root } from '../../../scripts/repository.mjs';
 import { compare, tolerances } from './compare.mjs';

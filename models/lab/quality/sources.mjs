@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Failed } from '../../../scripts/processes.mjs';
-import { requireFrom } from '../../../scripts/repository.mjs';
 
 /**
  * The description of a source in a set's objects.json: a Debian package or a repository.
@@ -166,9 +165,8 @@ function market(files, source, { downloads, work }) {
  * @type {(from: string, to: string, downloads: string) => Promise<void>}
  */
 async function withoutDraco(from, to, downloads) {
-  const fromEngine = requireFrom('engine');
-  const { NodeIO } = fromEngine('@gltf-transform/core');
-  const { ALL_EXTENSIONS, KHRDracoMeshCompression } = fromEngine('@gltf-transform/extensions');
+  const { NodeIO } = await import('@gltf-transform/core');
+  const { ALL_EXTENSIONS, KHRDracoMeshCompression } = await import('@gltf-transform/extensions');
   const decoder = await createRequire(join(downloads, 'package.json'))('draco3d').createDecoderModule();
   const io = new NodeIO().registerExtensions(ALL_EXTENSIONS).registerDependencies({ 'draco3d.decoder': decoder });
   const document = await io.read(from);

@@ -11,6 +11,33 @@ export function saveBlob(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+interface ArchivedFile {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly modified?: string | null;
+}
+
+/**
+ * Makes a ZIP without compression, because GLBs and textures are compressed already. Each part becomes a blob at once,
+ * so the memory of the page holds one file at a time.
+ */
+export async function zipped(files: AsyncIterable<ArchivedFile> | Iterable<ArchivedFile>): Promise<Blob> {
+  const { Zip, ZipPassThrough } = await import('fflate');
+  const parts: Blob[] = [];
+  const archive = new Zip((error, part) => {
+    if (error) throw error;
+    parts.push(new Blob([part as Uint8Array<ArrayBuffer>]));
+  });
+  for await (const { name, bytes, modified } of files) {
+    const entry = new ZipPassThrough(name);
+    entry.mtime = modified ?? Date.now();
+    archive.add(entry);
+    entry.push(bytes, true);
+  }
+  archive.end();
+  return new Blob(parts);
+}
+
 async function fetchModel(url: string): Promise<Response> {
   const response = await fetch(url);
   if (!response.ok) throw new Error(`A model could not be downloaded: the server responded with ${response.status}`);
@@ -27,7 +54,6 @@ export async function downloadModels(jobs: readonly GalleryJob[]): Promise<void>
   if (!first) return;
   // A link's `download` names files of the same origin only, and the models may be in a bucket.
   if (models.length === 1) return saveBlob(await (await fetchModel(first.url)).blob(), downloadName(first.job, 'glb'));
-  const { downloadZip } = await import('client-zip');
   const used = new Map<string, number>();
   async function* files() {
     for (const { job, url } of models) {
@@ -35,8 +61,9 @@ export async function downloadModels(jobs: readonly GalleryJob[]): Promise<void>
       const count = (used.get(name) ?? 0) + 1;
       used.set(name, count);
       const uniqueName = count === 1 ? name : name.replace(/\.glb$/, `-${count}.glb`);
-      yield { name: uniqueName, lastModified: job.finished_at, input: await fetchModel(url) };
+      const bytes = new Uint8Array(await (await fetchModel(url)).arrayBuffer());
+      yield { name: uniqueName, modified: job.finished_at, bytes };
     }
   }
-  saveBlob(await downloadZip(files()).blob(), 'models.zip');
+  saveBlob(await zipped(files()), 'models.zip');
 }

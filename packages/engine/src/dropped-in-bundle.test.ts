@@ -9,7 +9,7 @@ import type { RgbaImage } from './base/image.js';
 import type { TexturedMesh } from './base/mesh.js';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
 import { Engine } from './engine.js';
-import { readGlb } from './gltf/read-glb.js';
+import { readGlb } from './gltf/read-glb.fixture.js';
 
 const models = join(import.meta.dirname, '../../../models');
 

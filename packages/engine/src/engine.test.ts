@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BundleError } from './base/errors.js';
 import { Engine } from './engine.js';
-import { readGlb } from './gltf/read-glb.js';
+import { readGlb } from './gltf/read-glb.fixture.js';
 import { welded } from './surface/topology.fixture.js';
 import { nonManifoldVertices } from './surface/topology.js';
 

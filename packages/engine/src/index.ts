@@ -22,7 +22,6 @@ export {
   type Stage,
 } from './engine.js';
 export type { EngineOptions } from './engine-device.js';
-export { readGlb } from './gltf/read-glb.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/messages.js';

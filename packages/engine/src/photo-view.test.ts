@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import { Engine } from './engine.js';
-import { readGlb } from './gltf/read-glb.js';
+import { readGlb } from './gltf/read-glb.fixture.js';
 import type { PhotoView } from './gltf/write-glb.js';
 import { decode } from './photo/decode.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { EngineError } from './base/errors.js';
 import { writeBallBundle } from './bundle/bundle.fixture.js';
 import { Engine } from './engine.js';
-import { readGlb } from './gltf/read-glb.js';
+import { readGlb } from './gltf/read-glb.fixture.js';
 import { pick, randomPhoto, seededRandom } from './random-photos.fixture.js';
 import { soak } from './soak.fixture.js';
 import { welded } from './surface/topology.fixture.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readGlb } from '@gen3d/engine';
 import { expect, test } from 'vitest';
+import { readGlb } from '../../engine/src/gltf/read-glb.fixture.js';
 import { createJob, finishedJob, imageJob, startServer } from './kit.js';
 
 const bundle = join(import.meta.dirname, '../../engine/fixtures/sphere-and-chair');

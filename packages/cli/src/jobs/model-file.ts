@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import type { DecodeTexture } from '@gen3d/engine/convert';
+import type { DecodeTexture } from '@gen3d/convert';
 import { UsageError } from '../exit/failure.js';
 import { print } from '../terminal/terminal.js';
 import { existsError, formatOf, stdoutPath, writeOutput } from './output-file.js';
@@ -41,7 +41,7 @@ async function convertedFiles(
 ): Promise<{ path: string; bytes: Uint8Array }[]> {
   const format = formatOf(path);
   if (format === 'glb') return [{ path, bytes: glb }];
-  const { ConversionError, convertModel } = await import('@gen3d/engine/convert');
+  const { ConversionError, convertModel } = await import('@gen3d/convert');
   const name = basename(path, extname(path));
   const [main, ...others] = await convertModel(glb, format, { name, decodeTexture }).catch((error: unknown) => {
     if (!(error instanceof ConversionError)) throw error;

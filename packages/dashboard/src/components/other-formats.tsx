@@ -1,6 +1,6 @@
-import type { DecodeTexture, ModelFormat } from '@gen3d/engine/convert';
+import type { DecodeTexture, ModelFormat } from '@gen3d/convert';
 import { useRef, useState } from 'preact/hooks';
-import { saveBlob } from '../download.js';
+import { saveBlob, zipped } from '../download.js';
 import { Problem } from './feedback.js';
 
 /** `extension`: of the downloaded file, because an OBJ consists of several files. */
@@ -28,10 +28,10 @@ async function saveAs(glb: string, stem: string, { format, extension }: (typeof 
   const response = await fetch(glb);
   if (!response.ok) throw new Error(`The model could not be downloaded: the server responded with ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
-  const { convertModel, zip } = await import('@gen3d/engine/convert');
+  const { convertModel } = await import('@gen3d/convert');
   const files = await convertModel(bytes, format, { name: stem, decodeTexture });
-  const content = files.length === 1 ? files[0]!.bytes : zip(files);
-  saveBlob(new Blob([content as Uint8Array<ArrayBuffer>]), `${stem}.${extension}`);
+  const content = files.length === 1 ? new Blob([files[0]!.bytes as Uint8Array<ArrayBuffer>]) : await zipped(files);
+  saveBlob(content, `${stem}.${extension}`);
 }
 
 /** Downloads of the model in other formats. `stem`: the file name without its extension. */

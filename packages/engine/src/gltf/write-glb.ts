@@ -1,12 +1,11 @@
 import { Document, NodeIO, type Primitive, type Texture, TextureInfo } from '@gltf-transform/core';
-import { EXTTextureWebP } from '@gltf-transform/extensions';
 import { EngineError } from '../base/errors.js';
 import type { TexturedMesh } from '../base/mesh.js';
 
-/** An encoded base color texture, sRGB. WebP makes the GLB require EXT_texture_webp. */
+/** An encoded base color texture, sRGB. */
 export interface GlbTexture {
   readonly bytes: Uint8Array;
-  readonly mimeType: 'image/jpeg' | 'image/png' | 'image/webp';
+  readonly mimeType: 'image/jpeg' | 'image/png';
 }
 
 /** A bundle that was used for a model. */
@@ -75,11 +74,10 @@ export async function writeGlb(mesh: TexturedMesh, texture: GlbTexture, metadata
     extras: { bundles: metadata.bundles, ...(metadata.photo && { photo: metadata.photo }) },
   });
   const baseColor = document.createTexture('baseColor').setImage(texture.bytes).setMimeType(texture.mimeType);
-  if (texture.mimeType === 'image/webp') document.createExtension(EXTTextureWebP).setRequired(true);
   const primitive = createPrimitive(document, mesh, indices).setMaterial(createMaterial(document, baseColor));
   const node = document.createNode('object').setMesh(document.createMesh('object').addPrimitive(primitive));
   document.getRoot().setDefaultScene(document.createScene('scene').addChild(node));
-  return new NodeIO().registerExtensions([EXTTextureWebP]).writeBinary(document);
+  return new NodeIO().writeBinary(document);
 }
 
 function createPrimitive(document: Document, mesh: TexturedMesh, indices: Uint32Array): Primitive {

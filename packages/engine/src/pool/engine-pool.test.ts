@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { BundleError, EngineError } from '../base/errors.js';
 import { writeBallBundle, writeMatteBundle } from '../bundle/bundle.fixture.js';
 import { Engine } from '../engine.js';
-import { readGlb } from '../gltf/read-glb.js';
+import { readGlb } from '../gltf/read-glb.fixture.js';
 import { decode } from '../photo/decode.js';
 import { EnginePool, type PoolOptions } from './engine-pool.js';
 

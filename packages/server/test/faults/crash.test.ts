@@ -3,11 +3,11 @@
 import { writeFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readGlb } from '@gen3d/engine';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { readModel } from '../../../convert/src/model-parts.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
@@ -164,7 +164,7 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
             }
           }
         };
-        await readGlb(await bytes(task.model_urls!.glb));
+        await readModel(await bytes(task.model_urls!.glb));
         expect(isWholeJpeg(await bytes(task.thumbnail_url!))).toBe(true);
         served++;
       }

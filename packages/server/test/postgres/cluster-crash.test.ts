@@ -3,10 +3,10 @@
 // processes and a PostgreSQL, and most of them several times. GEN3D_TEST_SEED=NUMBER repeats a run.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readGlb } from '@gen3d/engine';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/data/assets/s3-store.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
@@ -188,7 +188,7 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
         open.delete(id);
         if (task.status !== 'SUCCEEDED') continue;
         const [model, thumbnail] = await Promise.all([fetch(task.model_urls!.glb), fetch(task.thumbnail_url!)]);
-        await readGlb(Buffer.from(await model.arrayBuffer()));
+        await readModel(Buffer.from(await model.arrayBuffer()));
         expect(isWholeJpeg(Buffer.from(await thumbnail.arrayBuffer()))).toBe(true);
         served++;
       }

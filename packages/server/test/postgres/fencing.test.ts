@@ -1,9 +1,9 @@
 // A machine loses its network during a job, and returns with its result after another machine has finished the job.
 // Slow because leases must expire, on two servers and a PostgreSQL that take seconds to start.
 import { readdir, readFile } from 'node:fs/promises';
-import { readGlb } from '@gen3d/engine';
 import { CreateJobResponse } from '@gen3d/schema';
 import { afterAll, describe, expect, test } from 'vitest';
+import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/data/assets/s3-store.js';
 import { openDatabase } from '../../src/data/db/open.js';
 import type { JobRow } from '../../src/data/db/tables.js';
@@ -105,7 +105,7 @@ async function startMachines() {
       const outcome = async () => ({ finished: true, modelKey: done.model_key });
       await new S3AssetStore(bucket).sweep(Date.now() + 60_000, outcome);
       expect(await keysOf(id)).toEqual(assetFiles(done.model_key!).map((file) => `assets/${file}`));
-      await readGlb(Buffer.from(await (await fetch(`${url}assets/${done.model_key}`)).arrayBuffer()));
+      await readModel(Buffer.from(await (await fetch(`${url}assets/${done.model_key}`)).arrayBuffer()));
     },
   };
 }

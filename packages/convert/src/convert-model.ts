@@ -1,22 +1,16 @@
-// Converts a GLB to other formats, in browsers and in Node.
 import { type ModelFile, readModel } from './model-parts.js';
 import { writeObj } from './obj.js';
 import { type DecodeTexture, writePly } from './ply.js';
 import { writeStl } from './stl.js';
 import { writeUsdz } from './usdz.js';
 
-export type { ModelFile } from './model-parts.js';
-export type { DecodedTexture, DecodeTexture } from './ply.js';
-export { ConversionError } from './read-glb.js';
-export { zip } from './zip.js';
-
 export const modelFormats = ['obj', 'stl', 'usdz', 'ply'] as const;
 export type ModelFormat = (typeof modelFormats)[number];
 
 export interface ConvertOptions {
-  /** Of the files, without an extension. */
+  /** The name of the files, without an extension. */
   readonly name: string;
-  /** Used for PLY, whose vertices have the colors of the texture. */
+  /** Only PLY needs it: its vertices have the colors of the texture. */
   readonly decodeTexture: DecodeTexture;
 }
 

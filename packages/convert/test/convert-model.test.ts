@@ -5,9 +5,9 @@ import { PLYLoader } from 'three/examples/jsm/loaders/PLYLoader.js';
 import { STLLoader } from 'three/examples/jsm/loaders/STLLoader.js';
 import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
 import { describe, expect, test } from 'vitest';
-import { writeGlb } from '../gltf/write-glb.js';
-import { sphere } from '../render/shapes.fixture.js';
-import { ConversionError, convertModel, type DecodeTexture, type ModelFormat, modelFormats } from './convert-model.js';
+import { writeGlb } from '../../engine/src/gltf/write-glb.js';
+import { sphere } from '../../engine/src/render/shapes.fixture.js';
+import { ConversionError, convertModel, type DecodeTexture, type ModelFormat, modelFormats } from '../src/index.js';
 
 const decodeTexture: DecodeTexture = async (bytes) => {
   const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });

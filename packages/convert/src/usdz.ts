@@ -1,9 +1,13 @@
+import { type Zippable, zipSync } from 'fflate';
 import { floatText } from './float-text.js';
-import type { ModelContent, ModelMaterial, ModelPart } from './model-parts.js';
-import { zip } from './zip.js';
+import type { ModelContent, ModelFile, ModelMaterial, ModelPart } from './model-parts.js';
 
-/** In bytes, of the files in the archive. */
+/** The content of each file in the archive begins at a multiple of this number of bytes. */
 const alignment = 64;
+/** The length of a local file header without the name and the extra field (APPNOTE.TXT 4.3.7). */
+const localHeaderBytes = 30;
+/** An extra field that other programs ignore. Its own header has four bytes. */
+const paddingId = 0x1986;
 
 /**
  * USDZ for AR on Apple's devices: a text layer with `UsdPreviewSurface` materials, and the textures. Meters, Y up.
@@ -34,7 +38,21 @@ ${materials.join('')}    }
 }
 `;
   const files = [{ name: 'model.usda', bytes: new TextEncoder().encode(layer) }];
-  return zip([...files, ...textures.filter((texture) => texture !== undefined)], alignment);
+  return archive([...files, ...textures.filter((texture) => texture !== undefined)]);
+}
+
+/** Stores files without compression, as the format requires, and in their order: the layer must be the first. */
+function archive(files: readonly ModelFile[]): Uint8Array {
+  const entries: Zippable = {};
+  let size = 0;
+  for (const { name, bytes } of files) {
+    const start = size + localHeaderBytes + name.length + 4;
+    const padding = new Uint8Array((alignment - (start % alignment)) % alignment);
+    entries[name] = [bytes, { extra: { [paddingId]: padding } }];
+    size = start + padding.length + bytes.length;
+  }
+  // The first date that the format can express: the same model gives the same archive.
+  return zipSync(entries, { level: 0, mtime: new Date(1980, 0, 1) });
 }
 
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
