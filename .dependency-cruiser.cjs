@@ -77,7 +77,7 @@ module.exports = {
     {
       name: 'packages do not import scripts',
       severity: 'error',
-      from: { path: '^packages/' },
+      from: { path: '^packages/', pathNot: tests },
       to: { path: '^scripts/' },
     },
     {

@@ -20,6 +20,8 @@ const onNodeSqlite = [
   `${server}/test/{backup,first-start,locked-database}.test.ts`,
   `${server}/test/faults/full-disk.test.ts`,
 ];
+/** Tests of whole programs and of the dashboard in a browser, which take minutes. */
+const system = '{packages,scripts}/**/*.system.test.ts';
 /** Deletes a global before a library is loaded, so it cannot share a worker's modules with other tests. */
 const isolated = 'packages/sdk/test/older-browsers.test.ts';
 const onlyPostgres = 'packages/{server,cli}/test/postgres/**/*.test.ts';
@@ -47,10 +49,11 @@ export default defineConfig(({ mode }) => {
           test: {
             name: 'gen3d',
             provide,
-            include: ['packages/*/{src,test}/**/*.test.ts', 'scripts/**/*.test.ts'],
-            exclude: [onlyPostgres, isolated, '**/node_modules/**'],
+            include: ['packages/*/{src,test}/**/*.test.{ts,tsx}', 'scripts/**/*.test.ts'],
+            exclude: [onlyPostgres, isolated, system, '**/node_modules/**'],
           },
         },
+        { extends: true, test: { name: 'system', provide, include: [system], exclude: ['**/node_modules/**'] } },
         ...(loadNodeSqlite()
           ? [
               {

@@ -6,10 +6,10 @@
 // Needs `npm run build` and Chromium, at its usual path or at that in CHROMIUM.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { launchChromium } from '../chromium.mjs';
 import { main } from '../processes.mjs';
 import { demoPhotos, root } from '../repository.mjs';
 import { startThrowawayServer } from '../throwaway-server.mjs';
-import { launchChromium } from './chromium.mjs';
 
 const folder = join(root, 'demo-output/dashboard');
 const devices = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };

@@ -6,9 +6,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { basename, dirname, extname, join } from 'node:path';
+import { launchChromium } from '../chromium.mjs';
 import { main } from '../processes.mjs';
 import { requireFrom, root } from '../repository.mjs';
-import { launchChromium } from './chromium.mjs';
 import { contactSheet, tile, views } from './contact-sheet.mjs';
 import { demoModels } from './demo-models.mjs';
 

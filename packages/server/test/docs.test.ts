@@ -1,18 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { type Browser, chromium } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { documentationPages as pages } from './documentation-pages.js';
 import { startServer, type TestServer } from './kit.js';
-
-const pages = [
-  '/docs',
-  '/docs/contract',
-  '/docs/errors',
-  '/docs/webhooks',
-  '/docs/sdk',
-  '/docs/cli',
-  '/docs/configuration',
-];
 
 let server: TestServer;
 const atEnd: Array<() => void | Promise<void>> = [];
@@ -74,67 +62,4 @@ test('the API page has every route and event of /openapi.json', async () => {
 test('an unknown page and another method get the 403 of all unknown routes', async () => {
   expect((await read('/docs/nothing')).status).toBe(403);
   expect((await fetch(`${server.url}/docs`, { method: 'POST' })).status).toBe(403);
-});
-
-const chromiumPath = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium',
-  '/usr/bin/google-chrome',
-  '/usr/bin/chromium-browser',
-].find((path) => path && existsSync(path));
-if (!chromiumPath) {
-  console.warn('SKIPPED: /docs in a browser. No Chromium was found; set CHROMIUM=/path/to/chromium');
-}
-
-describe.skipIf(!chromiumPath)('in a browser', () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    if (chromiumPath) browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
-  });
-  afterAll(() => browser?.close());
-
-  test('every page is styled, fits every screen, and keeps to its Content-Security-Policy', async () => {
-    const page = await browser.newPage();
-    const errors: string[] = [];
-    page.on('console', (message) => void (message.type() === 'error' && errors.push(message.text())));
-    for (const path of pages) {
-      await page.goto(server.url + path);
-      expect(await page.evaluate<string>('getComputedStyle(document.querySelector("header")).display')).toBe('flex');
-      for (const width of [320, 390, 768, 1440]) {
-        await page.setViewportSize({ width, height: 800 });
-        expect(await page.evaluate<number>('document.documentElement.scrollWidth'), path).toBeLessThanOrEqual(width);
-      }
-    }
-    expect(errors).toEqual([]);
-    await page.close();
-  });
-
-  test('the landmarks of every page have different names', async () => {
-    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-    const page = await browser.newPage();
-    for (const path of pages) {
-      await page.goto(server.url + path);
-      await page.evaluate(axe);
-      const result = await page.evaluate<string[]>(`axe.run({ runOnly: ['landmark-unique'] })
-        .then(({ violations }) => violations.flatMap(({ nodes }) => nodes.map(({ target }) => target.join(' '))))`);
-      expect(result, path).toEqual([]);
-    }
-    await page.close();
-  });
-
-  // All pages have one template, and these two have every kind of content.
-  test.each([
-    ['/docs/webhooks', 'light'],
-    ['/docs/errors', 'dark'],
-  ] as const)('axe finds nothing serious in %s, %s', async (path, colorScheme) => {
-    const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-    const page = await browser.newPage({ colorScheme });
-    await page.goto(server.url + path);
-    await page.evaluate(axe);
-    const violations = await page.evaluate<string[]>(`axe.run().then(({ violations }) => violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .flatMap(({ id, nodes }) => nodes.map(({ target }) => id + ': ' + target.join(' '))))`);
-    expect(violations).toEqual([]);
-    await page.close();
-  });
 });

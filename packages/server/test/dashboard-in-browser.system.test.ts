@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { launchChromium } from '../../../scripts/chromium.mjs';
 import { openAdmin } from '../src/admin.js';
 import { type Config, loadConfig } from '../src/config.js';
 import { openDatabase } from '../src/data/db/open.js';
@@ -13,20 +14,12 @@ import { openReceiver } from './faults/receiver.js';
 import { spawnServer } from './faults/server-process.js';
 import { newInstallation, startServer } from './kit.js';
 
-const candidates = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
-const executablePath = candidates.find((path) => path && existsSync(path));
-if (!executablePath) {
-  console.warn('SKIPPED: the dashboard in a browser. No Chromium was found; set CHROMIUM=/path/to/chromium');
-}
-
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const photo = { name: 'ball.png', mimeType: 'image/png', base64: ballPhoto().toString('base64') };
 
 let browser: Browser;
 beforeAll(async () => {
-  // SwiftShader renders on the CPU.
-  const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
-  if (executablePath) browser = await chromium.launch({ executablePath, args });
+  browser = await launchChromium();
 });
 afterAll(() => browser?.close());
 
@@ -214,7 +207,7 @@ async function stillScreenshot(locator: Locator): Promise<Buffer> {
   }
 }
 
-describe.skipIf(!executablePath)('in a browser', () => {
+describe('in a browser', () => {
   test('the operator sets a webhook, drops a photo, rotates its model, and creates and revokes a key', async () => {
     const { server, url, config, receiver } = await serverWithReceiver();
     const { page, errors } = await newPage();

@@ -5,8 +5,8 @@ import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
-import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { launchChromium } from '../../../scripts/chromium.mjs';
 import { discPng, outputMatching, result, testFolder } from './run.js';
 
 const { path, run, serve } = testFolder();
@@ -204,15 +204,9 @@ test('express-webhooks handles verified events once and rejects others', async (
   expect((await ended).stdout).toBe('01J9ZC3W8Q4V5N6M7P8R9S0T1B is done: https://example.com/model.glb\n');
 });
 
-const browserPaths = [process.env.CHROMIUM, '/usr/bin/chromium', '/usr/bin/google-chrome', '/usr/bin/chromium-browser'];
-const executablePath = browserPaths.find((path) => path && existsSync(path));
-if (!executablePath) console.warn('SKIPPED: examples in a browser. No Chromium was found; set CHROMIUM to its path');
-
-describe.skipIf(!executablePath)('in a browser', () => {
+describe('in a browser', () => {
   async function newPage() {
-    // SwiftShader renders on the CPU.
-    const args = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist', '--no-sandbox'];
-    const browser = await chromium.launch({ executablePath: executablePath!, args });
+    const browser = await launchChromium();
     onTestFinished(() => browser.close());
     const page = await browser.newPage({ viewport: { width: 400, height: 300 } });
     const pageErrors: string[] = [];
