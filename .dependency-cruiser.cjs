@@ -152,6 +152,7 @@ module.exports = {
       'field',
       'surface',
       'texture',
+      'rpc',
       'device',
       'camera',
       ['mesh-defaults', 'native-parts'],

@@ -49,12 +49,13 @@ await main(async () => {
     let cpuMs = Number.NaN;
     for (const provider of providers) {
       const gpuMemory = watchGpuMemory();
-      const { reply: time } = await probe({ type: 'time', provider, directory });
+      const timed = await probe('time', { provider, directory });
       const gpuBytes = await gpuMemory.stop();
-      if (time.type === 'failed') {
-        row(manifest.name, provider, time.reason.split('\n')[0] ?? '');
+      if ('problem' in timed) {
+        row(manifest.name, provider, timed.problem.split('\n')[0] ?? '');
         continue;
       }
+      const time = timed.result;
       if (provider === 'cpu') cpuMs = time.ms;
       const errors = provider === 'cpu' ? ['', ''] : await errorsOf(provider, directory);
       row(
@@ -71,9 +72,10 @@ await main(async () => {
  * @param {string} directory
  */
 async function errorsOf(provider, directory) {
-  const { reply } = await probe({ type: 'compare', provider, directory });
-  if (reply.type === 'failed') return [reply.reason, reply.reason];
-  return [reply.difference.rms, reply.difference.largest].map((error) => error.toExponential(1));
+  const probed = await probe('compare', { provider, directory });
+  if ('problem' in probed) return [probed.problem, probed.problem];
+  const { rms, largest } = probed.result.difference;
+  return [rms, largest].map((error) => error.toExponential(1));
 }
 
 /** @param {number} value */

@@ -45,13 +45,13 @@ test('cpu is chosen without any check', async () => {
 });
 
 test('a probe of a folder without a bundle fails with the reason, and does not throw', async () => {
-  const { reply } = await probe({ type: 'time', provider: 'cpu', directory: join(folder, 'nothing') });
-  expect(reply).toEqual({ type: 'failed', reason: expect.stringContaining('manifest.json cannot be read') });
+  const probed = await probe('time', { provider: 'cpu', directory: join(folder, 'nothing') });
+  expect(probed).toMatchObject({ problem: expect.stringContaining('manifest.json cannot be read') });
 });
 
 test('a bundle is timed in a separate process', async () => {
-  const { reply } = await probe({ type: 'time', provider: 'cpu', directory: ball.directory });
-  expect(reply).toMatchObject({ type: 'timed', ms: expect.any(Number), firstMs: expect.any(Number) });
+  const probed = await probe('time', { provider: 'cpu', directory: ball.directory });
+  expect(probed).toMatchObject({ result: { ms: expect.any(Number), firstMs: expect.any(Number) } });
 });
 
 describe('saved verdicts', () => {

@@ -84,11 +84,11 @@ export async function inspectDevice(
     const key = checkKey(provider, adapter, bundle);
     let verdict = cacheDir && !again ? await readVerdict(cacheDir, key) : undefined;
     if (!verdict) {
-      const { reply } = await probe({ type: 'compare', provider, directory: bundle.directory });
+      const probed = await probe('compare', { provider, directory: bundle.directory });
       // Not saved: a killed process or an unreadable file says nothing about the next start.
-      if (reply.type === 'failed')
-        return { provider, adapter, checks, problem: `${name} does not run on it. ${reply.reason}` };
-      const { difference, ms, firstMs, cpuMs } = reply;
+      if ('problem' in probed)
+        return { provider, adapter, checks, problem: `${name} does not run on it: ${probed.problem}` };
+      const { difference, ms, firstMs, cpuMs } = probed.result;
       verdict = { ...finiteOrNull(difference), ms, firstMs, cpuMs, checkedAt: new Date().toISOString() };
       if (cacheDir) await saveVerdict(cacheDir, key, verdict);
     }

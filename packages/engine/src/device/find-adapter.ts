@@ -26,11 +26,11 @@ export async function findAdapter(
   // This check needs no process, and is enough on most machines.
   if (provider === 'cuda' && !existsSync(cudaLibrary()))
     return { problem: `${basename(cudaLibrary())} is missing. ${fetchCuda()}` };
-  const { reply, log } = await probe({ type: 'open', provider });
-  if (reply.type === 'failed') return { problem: explain(provider, reply.reason, log) };
+  const probed = await probe('open', { provider });
+  if ('problem' in probed) return { problem: explain(provider, probed.problem, probed.log) };
   const adapter =
     provider === 'webgpu' && process.platform === 'linux'
-      ? await vulkanAdapter(log, reply.libraries)
+      ? await vulkanAdapter(probed.log, probed.result.libraries)
       : await systemAdapter(provider);
   if (!adapter) {
     // An old Vulkan loader that does not name its choice may have chosen llvmpipe. Other systems have no software

@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { loadBundle } from '../bundle/load-bundle.js';
 import { ComputeDevice } from '../network/compute-device.js';
 import { env, InferenceSession } from '../network/onnxruntime.js';
+import { type Handlers, parentChannel } from '../rpc/channel.js';
 import { compareWithCpu, runBundle, totalTimes } from './parity-run.js';
-import type { ProbeReply, ProbeRequest } from './probe.js';
+import type { Probe } from './probe.js';
 
 /** An ONNX graph that adds one number to itself. Opening it makes the provider choose its adapter. */
 const smallestGraph = Buffer.from(
@@ -14,34 +15,22 @@ const smallestGraph = Buffer.from(
 
 env.logLevel = 'error';
 
-async function replyTo(request: ProbeRequest): Promise<ProbeReply> {
-  if (request.type === 'open') {
-    await InferenceSession.create(smallestGraph, { executionProviders: [request.provider], logSeverityLevel: 3 });
-    return { type: 'opened', libraries: await mappedLibraries() };
-  }
-  const bundle = await loadBundle(request.directory);
-  const device = new ComputeDevice(request.provider);
-  if (request.type === 'compare') {
-    return { type: 'compared', ...(await compareWithCpu(bundle, device, new ComputeDevice())) };
-  }
-  return {
-    type: 'timed',
-    ...totalTimes(await runBundle(bundle, device)),
-    peakBytes: process.resourceUsage().maxRSS * 1024,
-  };
-}
+parentChannel({
+  async open({ provider }) {
+    await InferenceSession.create(smallestGraph, { executionProviders: [provider], logSeverityLevel: 3 });
+    return { libraries: await mappedLibraries() };
+  },
+  async compare({ provider, directory }) {
+    return compareWithCpu(await loadBundle(directory), new ComputeDevice(provider), new ComputeDevice());
+  },
+  async time({ provider, directory }) {
+    const times = totalTimes(await runBundle(await loadBundle(directory), new ComputeDevice(provider)));
+    return { ...times, peakBytes: process.resourceUsage().maxRSS * 1024 };
+  },
+} satisfies Handlers<Probe>);
 
 /** The shared libraries in this process's memory. Only Linux lists them. */
 async function mappedLibraries(): Promise<string[]> {
   const maps = await readFile('/proc/self/maps', 'utf8').catch(() => '');
   return [...new Set(maps.match(/\/\S+\.so(?:\.\S+)?$/gm))];
 }
-
-process.on('disconnect', () => process.exit(1));
-
-process.once('message', (request: ProbeRequest) => {
-  const reply = (message: ProbeReply) => process.send?.(message, undefined, undefined, () => process.exit());
-  replyTo(request).then(reply, (error: unknown) =>
-    reply({ type: 'failed', reason: error instanceof Error ? error.message : String(error) }),
-  );
-});

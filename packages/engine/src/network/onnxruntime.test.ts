@@ -19,8 +19,8 @@ function run(program: string) {
 
 const openSession = `
   import { probe } from '@gen3d/engine';
-  const { reply } = await probe({ type: 'open', provider: 'cpu' });
-  console.log(reply.type);`;
+  const probed = await probe('open', { provider: 'cpu' });
+  console.log('problem' in probed ? probed.problem : 'opened');`;
 
 test('a session of onnxruntime leaves no device id and no events of its telemetry', () => {
   expect(run(openSession)).toMatchObject({ stdout: 'opened\n', left: [] });

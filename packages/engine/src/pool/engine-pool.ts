@@ -4,13 +4,8 @@ import { MessageChannel, type TransferListItem, Worker } from 'node:worker_threa
 import type { ChosenDevice } from '../device/choose-device.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { DecodedPhoto } from '../photo/decode.js';
-import {
-  type FromNetworkThread,
-  fromSentError,
-  type PoolGenerated,
-  type ThreadOptions,
-  type ToNetworkThread,
-} from './messages.js';
+import { fromSentError } from '../rpc/sent-error.js';
+import type { FromNetworkThread, PoolGenerated, ThreadOptions, ToNetworkThread } from './messages.js';
 import { Pipeline, type PoolGenerateOptions } from './pipeline.js';
 
 export interface PoolOptions extends EngineOptions {

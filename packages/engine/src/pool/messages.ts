@@ -1,11 +1,11 @@
 import type { MessagePort } from 'node:worker_threads';
-import { BundleError, EngineError, type EngineErrorCode } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ChosenDevice } from '../device/choose-device.js';
 import type { Generated, GenerateOptions, Stage } from '../engine.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { FloatTensor, TensorSpec } from '../network/session.js';
 import type { DecodedPhoto } from '../photo/decode.js';
+import type { SentError } from '../rpc/sent-error.js';
 
 /** The options that can be sent to a thread. */
 export type ThreadOptions = Omit<EngineOptions, 'onWarning'>;
@@ -83,28 +83,3 @@ export type NetworkReply = { deviceMs: number } & (
   | { type: 'ran'; outputs: ReadonlyMap<string, Float32Array> }
   | { type: 'failed'; error: SentError }
 );
-
-/** The form in which an error is sent to another thread. Sent as it is, it would lose its class. */
-export interface SentError {
-  readonly type: 'engine' | 'bundle' | 'other';
-  readonly code?: EngineErrorCode;
-  readonly message: string;
-  readonly stack?: string | undefined;
-  /** The message of the cause. */
-  readonly cause?: string;
-}
-
-export function toSentError(thrown: unknown): SentError {
-  const { message, stack, cause } = thrown instanceof Error ? thrown : new Error(String(thrown));
-  const common = { message, stack, ...(cause instanceof Error && { cause: cause.message }) };
-  if (thrown instanceof EngineError) return { ...common, type: 'engine', code: thrown.code };
-  return { ...common, type: thrown instanceof BundleError ? 'bundle' : 'other' };
-}
-
-export function fromSentError({ type, code, message, stack, cause }: SentError): Error {
-  const options = cause === undefined ? {} : { cause: new Error(cause) };
-  if (type === 'engine') return new EngineError(code!, message, options);
-  if (type === 'bundle') return new BundleError(message, options);
-  // For the log, which then shows the stack in the other thread.
-  return Object.assign(new Error(message, options), stack !== undefined && { stack });
-}

@@ -3,15 +3,9 @@ import { join } from 'node:path';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { findBundles, openDevice } from '../engine-device.js';
 import type { Session } from '../network/session.js';
+import { toSentError } from '../rpc/sent-error.js';
 import { lowerPriority } from './lower-priority.js';
-import {
-  type FromNetworkThread,
-  type NetworkReply,
-  type NetworkRequest,
-  type ThreadOptions,
-  type ToNetworkThread,
-  toSentError,
-} from './messages.js';
+import type { FromNetworkThread, NetworkReply, NetworkRequest, ThreadOptions, ToNetworkThread } from './messages.js';
 
 if (!parentPort) throw new Error('only a pool may start the network thread');
 const pool = parentPort;

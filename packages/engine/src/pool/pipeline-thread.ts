@@ -1,8 +1,9 @@
 /** A thread that makes models, one at a time. Its networks run in the network thread. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { Engine, type Stage } from '../engine.js';
+import { toSentError } from '../rpc/sent-error.js';
 import { lowerPriority } from './lower-priority.js';
-import { type FromPipelineThread, type PipelineData, type ToPipelineThread, toSentError } from './messages.js';
+import type { FromPipelineThread, PipelineData, ToPipelineThread } from './messages.js';
 import { RemoteSessions } from './remote-sessions.js';
 
 if (!parentPort) throw new Error('only a pool may start a pipeline thread');

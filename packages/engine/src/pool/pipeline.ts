@@ -3,14 +3,8 @@ import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import type { GenerateOptions } from '../engine.js';
 import type { DecodedPhoto } from '../photo/decode.js';
-import {
-  type FromPipelineThread,
-  fromSentError,
-  type PipelineData,
-  type PoolGenerated,
-  type PoolProgress,
-  type ToPipelineThread,
-} from './messages.js';
+import { fromSentError } from '../rpc/sent-error.js';
+import type { FromPipelineThread, PipelineData, PoolGenerated, PoolProgress, ToPipelineThread } from './messages.js';
 
 export interface PoolGenerateOptions extends Omit<GenerateOptions, 'onProgress'> {
   /** Called after each stage and step with the share of the work done, 0..1, and with the times at the device so far. */

@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { OpenSession } from '../network/session.js';
-import { type DeviceTimes, fromSentError, type NetworkReply, type NetworkRequest } from './messages.js';
+import { fromSentError } from '../rpc/sent-error.js';
+import type { DeviceTimes, NetworkReply, NetworkRequest } from './messages.js';
 
 /** Sessions that run in the network thread, for one pipeline thread. */
 export class RemoteSessions {

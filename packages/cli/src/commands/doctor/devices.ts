@@ -44,8 +44,8 @@ export async function findDevices(config: Config): Promise<FoundDevice[]> {
   // On the CPU, tests only the reconstruction bundle: the matting network would take seconds.
   const tests: SelfTest[] = [];
   if (reconstruction) {
-    const { reply } = await probe({ type: 'time', provider: 'cpu', directory: reconstruction.directory });
-    if (reply.type === 'timed') tests.push({ bundle: reconstruction.manifest.name, ms: reply.ms });
+    const probed = await probe('time', { provider: 'cpu', directory: reconstruction.directory });
+    if ('result' in probed) tests.push({ bundle: reconstruction.manifest.name, ms: probed.result.ms });
   }
   found.push({ provider: 'cpu', adapter: { name: cpuName() }, tests });
   const automatic = found.find(({ problem }) => problem === undefined);
