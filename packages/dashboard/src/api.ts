@@ -1,4 +1,4 @@
-import { ErrorResponse } from '@gen3d/schema/dashboard';
+import { ErrorBody } from '@gen3d/schema/dashboard';
 import type { ZodMiniType } from 'zod/mini';
 
 /** A request that the server refused. `status` is 0 if it could not be reached. */
@@ -67,8 +67,8 @@ export function createApi(accountId: string | undefined, onSignedOut: () => void
 }
 
 function errorMessage({ status, headers }: Response, body: unknown): string {
-  const { data } = ErrorResponse.safeParse(body);
-  if (data?.error) return data.error.message;
+  const { data } = ErrorBody.safeParse(body);
+  if (data) return data.error.message;
   if (status !== 429) return `The server responded with status ${status}`;
   const seconds = headers.get('retry-after') ?? 'a few';
   return `Too many requests, or too many unfinished jobs. Try again in ${seconds} s`;

@@ -37,3 +37,5 @@ export const seconds = (amount: number): string =>
 /** A duration that is only an estimate, such as `40 s` or `3 min`. */
 export const roundSeconds = (amount: number): string =>
   amount < 90 ? `${Math.max(1, Math.round(amount))} s` : `${Math.round(amount / 60)} min`;
+
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -23,19 +23,3 @@ export const failureAdvice: Record<string, string> = {
 /** Whether the same photo may become a model. Other failures need another photo. */
 export const retryMayHelp = ({ error }: Task): boolean =>
   !error || error.code === 'internal_error' || error.code === 'image_fetch_failed';
-
-/** The stages of a job, in order. */
-export const stageLabels: Record<string, string> = {
-  queue: 'Queue',
-  prepare: 'Photo',
-  matte: 'Cut out',
-  frame: 'Frame',
-  encode: 'Network',
-  field: 'Shape',
-  surface: 'Surface',
-  unwrap: 'Unwrap',
-  bake: 'Texture',
-  write: 'GLB',
-  thumbnail: 'Thumbnail',
-  store: 'Store',
-};

@@ -1,35 +1,14 @@
 // Responses of the routes below /dashboard/api, which only the dashboard reads: they are not part of the public API.
-// A browser loads this module, so it uses zod/mini, which adds 7 kB (compressed) to the dashboard instead of zod's 27 kB.
 import * as z from 'zod/mini';
-import type * as publicApi from './index.js';
-import { jobStatuses, jobType } from './lifecycle.js';
+import { JobStatus, NextCursor, Task } from './task.js';
 
-const JobStatus = z.enum(jobStatuses);
+export { Balance } from './balance.js';
+export { ErrorBody } from './errors.js';
+export { CreateJobResponse, ListJobsResponse, Task } from './task.js';
+export { WebhookEndpoint } from './webhook-endpoint.js';
 
 /** Limits of the forms, in characters. */
 export const formLimits = { nameLength: 100, passwordLength: { min: 12, max: 200 } } as const;
-
-/** A schema for a type of the public API: it must have all of the type's fields. */
-type SchemaOf<T> = z.ZodMiniType<T> & { shape: Record<keyof T, unknown> };
-
-/** The dashboard shows fields of the public API as they are, so these schemas check types and not formats. */
-export const Task = z.object({
-  task_id: z.string(),
-  type: z.literal(jobType),
-  status: JobStatus,
-  progress: z.number(),
-  model_urls: z.nullish(z.object({ glb: z.string() })),
-  thumbnail_url: z.nullish(z.string()),
-  error: z.nullish(z.object({ code: z.string(), message: z.string() })),
-  created_at: z.string(),
-  finished_at: z.nullable(z.string()),
-}) satisfies SchemaOf<publicApi.Task>;
-export type Task = z.infer<typeof Task>;
-
-export const ListJobsResponse = z.object({
-  jobs: z.array(Task),
-  next_cursor: z.optional(z.string()),
-}) satisfies SchemaOf<publicApi.ListJobsResponse>;
 
 /** Groups of statuses. `failed` includes canceled jobs. */
 export const jobGroups = ['in_progress', 'done', 'failed'] as const;
@@ -65,33 +44,12 @@ export const GalleryCounts = z.object({
 });
 export type GalleryCounts = z.infer<typeof GalleryCounts>;
 
-/** `next_cursor` is absent on the last page. */
 export const GalleryPage = z.object({
   jobs: z.array(GalleryJob),
-  next_cursor: z.optional(z.string()),
+  next_cursor: NextCursor,
   counts: GalleryCounts,
 });
 export type GalleryPage = z.infer<typeof GalleryPage>;
-
-export const CreateJobResponse = z.object({ job_id: z.string() }) satisfies SchemaOf<publicApi.CreateJobResponse>;
-
-export const Balance = z.object({
-  balance_usd: z.number(),
-  min_balance_usd: z.number(),
-  rates: z.record(z.string(), z.number()),
-}) satisfies SchemaOf<publicApi.Balance>;
-export type Balance = z.infer<typeof Balance>;
-
-export const WebhookEndpoint = z.object({
-  url: z.string(),
-  secret: z.string(),
-}) satisfies SchemaOf<publicApi.WebhookEndpoint>;
-export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
-
-/** The errors of the dashboard have the API's shape, and those of its gateway have none of these fields. */
-export const ErrorResponse = z.object({
-  error: z.optional(z.object({ code: z.string(), message: z.string() })),
-});
 
 const account = { account_id: z.string(), name: z.string(), sandbox: z.boolean() };
 export const Account = z.object(account);
@@ -138,8 +96,7 @@ export const LedgerEntry = z.object({
   created_at: z.string(),
 });
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
-/** `next_cursor` is absent on the last page. */
-export const LedgerPage = z.object({ entries: z.array(LedgerEntry), next_cursor: z.optional(z.string()) });
+export const LedgerPage = z.object({ entries: z.array(LedgerEntry), next_cursor: NextCursor });
 export type LedgerPage = z.infer<typeof LedgerPage>;
 
 export const DailySpend = z.object({

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 
 /** `error.code` of a failed request (docs/contract.md section 7). Clients match on the code; messages may change. */
 export const ErrorCode = z.enum([
@@ -28,7 +28,7 @@ export const ErrorBody = z.object({ error: z.object({ code: z.string(), message:
 export type ErrorBody = z.infer<typeof ErrorBody>;
 
 /** The body of a 402: the standard error body plus both amounts. */
-export const InsufficientBalanceBody = ErrorBody.extend({ balance_usd: z.number(), min_balance_usd: z.number() });
+export const InsufficientBalanceBody = z.extend(ErrorBody, { balance_usd: z.number(), min_balance_usd: z.number() });
 export type InsufficientBalanceBody = z.infer<typeof InsufficientBalanceBody>;
 
 /** The gateway's error bodies, which do not have the standard shape (docs/contract.md sections 5.3 and 7). */

@@ -1,20 +1,20 @@
-import { z } from 'zod';
-import { JobStatus, ModelUrls, TaskError, Timestamp, Ulid } from './job.js';
-import { jobType } from './lifecycle.js';
+import * as z from 'zod/mini';
+import { ModelUrls, Task, TaskError, Timestamp, Ulid } from './task.js';
 
 const envelope = { event_id: Ulid, user_id: z.string(), timestamp: Timestamp };
+const { task_id, type, status, progress } = Task.shape;
 
 /** Sent on every change of a job's status or progress (docs/contract.md section 6.1). */
 export const TaskUpdatedEvent = z.object({
   event: z.literal('task.updated'),
   ...envelope,
-  task_id: Ulid,
-  type: z.literal(jobType),
-  status: JobStatus,
-  progress: z.number().min(0).max(100),
-  model_urls: ModelUrls.optional(),
-  thumbnail_url: z.url().optional(),
-  error: TaskError.optional(),
+  task_id,
+  type,
+  status,
+  progress,
+  model_urls: z.optional(ModelUrls),
+  thumbnail_url: z.optional(z.url()),
+  error: z.optional(TaskError),
 });
 export type TaskUpdatedEvent = z.infer<typeof TaskUpdatedEvent>;
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parseImageDataUri } from './image-data-uri.js';
+import { inlineImageTypes, parseImageDataUri } from './image-data-uri.js';
+import { limits, mebibyte } from './limits.js';
 import { isWellFormed, notWellFormed, quoted } from './text.js';
 
 /** The maximum length of an image's URL in characters, long enough for signed URLs. Data URIs have their own limit. */
@@ -21,8 +22,14 @@ function problemOf(value: string): string | undefined {
     : `has the scheme ${quoted(protocol)} but must be an http(s) URL or an image data URI`;
 }
 
-/** An entry of `input.image_urls`: an http(s) URL of an image up to 25 MiB, or a data URI up to 4 MiB decoded. */
-export const ImageUrl = z.string().superRefine((value, context) => {
-  const problem = problemOf(value);
-  if (problem) context.addIssue({ code: 'custom', message: problem });
-});
+/** An entry of `input.image_urls`. */
+export const ImageUrl = z
+  .string()
+  .superRefine((value, context) => {
+    const problem = problemOf(value);
+    if (problem) context.addIssue({ code: 'custom', message: problem });
+  })
+  .meta({
+    description: `An http(s) URL of an image up to ${limits.remoteImageBytes / mebibyte} MiB, which the server fetches, or a base64 data URI (${inlineImageTypes.join(', ')}) up to ${limits.inlineImageBytes / mebibyte} MiB decoded.`,
+    examples: ['https://example.com/mug.jpg'],
+  });

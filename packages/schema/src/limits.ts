@@ -1,4 +1,4 @@
-const mebibyte = 1024 ** 2;
+export const mebibyte = 1024 ** 2;
 
 /** Every limit of the contract (docs/contract.md section 8). Names without a unit of time or size are counts. */
 export const limits = {

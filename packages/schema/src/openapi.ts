@@ -1,133 +1,101 @@
 import { z } from 'zod';
-import { Balance } from './balance.js';
-import { publicTestKey, signatureHeader, timestampHeader } from './credentials.js';
-import {
-  ErrorBody,
-  type ErrorCode,
-  forbiddenBody,
-  InsufficientBalanceBody,
-  TaskErrorCode,
-  tooManyRequestsBody,
-} from './errors.js';
-import { PingEvent, TaskUpdatedEvent } from './events.js';
-import { inlineImageTypes } from './image-data-uri.js';
-import { ImageUrl } from './image-url.js';
-import {
-  CreateJobResponse,
-  IdempotencyKey,
-  ImageTo3dInput,
-  ImageTo3dRequest,
-  JobStatus,
-  ListJobsResponse,
-  ModelUrls,
-  ReservedTypeRequest,
-  Task,
-  TaskError,
-  Timestamp,
-  Ulid,
-} from './job.js';
+import * as api from './index.js';
 import { maxLabelLength } from './label.js';
-import { jobType } from './lifecycle.js';
-import { limits } from './limits.js';
-import {
-  PutWebhookEndpointRequest,
-  PutWebhookEndpointResponse,
-  RotateSecretResponse,
-  TestWebhookResponse,
-  WebhookEndpoint,
-} from './webhook-endpoint.js';
 
 /** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
 type JsonObject = { readonly [key: string]: Json };
 
-const mebibyte = 1024 ** 2;
+const { limits, signatureHeader, timestampHeader } = api;
 
-/** The name of each schema in the document. */
-const named = {
-  Balance,
-  CreateJobResponse,
-  ErrorBody,
-  ImageTo3dInput,
-  ImageTo3dRequest,
-  ImageUrl,
-  InsufficientBalanceBody,
-  JobStatus,
-  ListJobsResponse,
-  ModelUrls,
-  PingEvent,
-  PutWebhookEndpointRequest,
-  PutWebhookEndpointResponse,
-  ReservedTypeRequest,
-  RotateSecretResponse,
-  Task,
-  TaskError,
-  TaskUpdatedEvent,
-  TestWebhookResponse,
-  Timestamp,
-  Ulid,
-  WebhookEndpoint,
-} as const satisfies Record<string, z.ZodType>;
-
-/** Adds what zod cannot derive from the schemas: descriptions, examples, and rules that are checked in code. */
-const annotations: ReadonlyMap<unknown, JsonObject> = new Map<unknown, JsonObject>([
-  [
-    ImageUrl,
-    {
-      description: `An http(s) URL of an image up to ${limits.remoteImageBytes / mebibyte} MiB, which the server fetches, or a base64 data URI (${inlineImageTypes.join(', ')}) up to ${limits.inlineImageBytes / mebibyte} MiB decoded.`,
-      examples: ['https://example.com/mug.jpg'],
-    },
-  ],
-  [IdempotencyKey, { minLength: limits.idempotencyKeyLength.min, maxLength: limits.idempotencyKeyLength.max }],
-  [ReservedTypeRequest.shape.type, { not: { const: jobType } }],
-  [
-    PutWebhookEndpointRequest.shape.url,
-    { format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]:', examples: ['https://example.com/gen3d'] },
-  ],
-  [TaskError, { description: `\`code\` is one of ${TaskErrorCode.options.join(', ')}. More codes may be added.` }],
-  [Balance.shape.rates, { description: 'USD per second of inference, by serving instance.' }],
-  [
-    Task.shape.progress,
-    {
-      description:
-        'Advisory: 0 accepted, 5 preparing, 25 queued, 30 to 90 inference, 100 done. `status` is authoritative.',
-    },
-  ],
-  [Task.shape.finished_at, { description: 'null until the job ends.' }],
-  [ListJobsResponse.shape.next_cursor, { description: 'Absent on the last page.' }],
-  [PutWebhookEndpointResponse.shape.secret, { description: 'Present only when an endpoint is first configured.' }],
-]);
+/** The schemas that the document names. */
+const names = [
+  'Balance',
+  'CreateJobResponse',
+  'ErrorBody',
+  'ImageTo3dInput',
+  'ImageTo3dRequest',
+  'ImageUrl',
+  'InsufficientBalanceBody',
+  'JobStatus',
+  'ListJobsResponse',
+  'ModelUrls',
+  'PingEvent',
+  'PutWebhookEndpointRequest',
+  'PutWebhookEndpointResponse',
+  'ReservedTypeRequest',
+  'RotateSecretResponse',
+  'Task',
+  'TaskError',
+  'TaskUpdatedEvent',
+  'TestWebhookResponse',
+  'Timestamp',
+  'Ulid',
+  'WebhookEndpoint',
+] as const satisfies readonly (keyof typeof api)[];
+const schemas: Pick<typeof api, (typeof names)[number]> = api;
 
 function componentSchemas(): JsonObject {
   const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(named)) registry.add(schema, { id });
-  const { schemas } = z.toJSONSchema(registry, {
+  for (const id of names) registry.add(schemas[id], { id });
+  const { schemas: components } = z.toJSONSchema(registry, {
     target: 'draft-2020-12',
     // Requests as clients send them. 'output' would also forbid additional fields in responses.
     io: 'input',
     uri: (id) => `#/components/schemas/${id}`,
-    override: ({ zodSchema, jsonSchema }) => void Object.assign(jsonSchema, annotations.get(zodSchema)),
   });
-  const bare = Object.entries(schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]);
+  const bare = Object.entries(components).map(([id, { $schema, $id, ...schema }]) => [id, schema]);
   return Object.fromEntries(bare) as JsonObject;
 }
 
-const ref = (id: keyof typeof named | 'GatewayRefusal' | 'CreateJobRequest'): JsonObject => ({
+const digits: JsonObject = { type: 'string', pattern: '^\\d+$' };
+
+/** The headers of responses by their names, which are also their ids in the document. */
+const headers = {
+  'x-request-id': { description: 'Identifies this request in the server’s log.', schema: { type: 'string' } },
+  'retry-after': { description: 'Seconds to wait before the next request.', schema: digits },
+  'retry-after-ms': {
+    description: 'Milliseconds to wait before the next request, if the end of the job can be estimated.',
+    schema: digits,
+  },
+  'x-gen3d-queue-position': {
+    description:
+      'Position of a waiting job in the queue of all accounts: 1 is the next. Absent if the job is far back.',
+    schema: digits,
+  },
+  'x-gen3d-expected-seconds': {
+    description: 'Seconds until the end of an unfinished job, if they can be estimated.',
+    schema: digits,
+  },
+  'x-gen3d-stage': {
+    description: 'The current stage of inference, such as `surface`, if it is known.',
+    schema: { type: 'string' },
+  },
+} as const;
+
+const withHeaders = (...used: readonly (keyof typeof headers)[]): JsonObject =>
+  Object.fromEntries(['x-request-id', ...used].map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+const ref = (id: (typeof names)[number] | 'GatewayRefusal' | 'CreateJobRequest'): JsonObject => ({
   $ref: `#/components/schemas/${id}`,
 });
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } });
-const requestId: JsonObject = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
-const response = (description: string, schema: JsonObject, headers: JsonObject = {}): JsonObject => ({
+const response = (description: string, schema: JsonObject, ...used: readonly (keyof typeof headers)[]): JsonObject => ({
   description,
-  headers: { ...requestId, ...headers },
+  headers: withHeaders(...used),
   content: json(schema),
 });
 
-/** An error response of the standard shape with one of these codes. */
-const errorResponse = (description: string, ...codes: readonly ErrorCode[]): JsonObject =>
-  response(description, {
-    allOf: [ref('ErrorBody'), { properties: { error: { properties: { code: { enum: codes } } } } }],
-  });
+/** An error body with one of these codes. */
+const withCode = (body: 'ErrorBody' | 'InsufficientBalanceBody', ...codes: readonly api.ErrorCode[]): JsonObject => ({
+  allOf: [ref(body), { properties: { error: { properties: { code: { enum: codes } } } } }],
+});
+const errorResponse = (description: string, ...codes: readonly api.ErrorCode[]): JsonObject =>
+  response(description, withCode('ErrorBody', ...codes));
+/** An error body of the gateway. */
+const refusal = ({ message }: { message: string }): JsonObject => ({
+  allOf: [ref('GatewayRefusal'), { properties: { message: { const: message } } }],
+});
 
 /** Error responses of every route. */
 const commonResponses: JsonObject = {
@@ -185,12 +153,10 @@ const paths: JsonObject = {
       responses: {
         '202': response('The job is accepted.', ref('CreateJobResponse')),
         '400': errorResponse('Malformed JSON, or an invalid field. The message names the field.', 'invalid_request'),
-        '402': response('The balance is below the minimum.', {
-          allOf: [
-            ref('InsufficientBalanceBody'),
-            { properties: { error: { properties: { code: { const: 'insufficient_balance' } } } } },
-          ],
-        }),
+        '402': response(
+          'The balance is below the minimum.',
+          withCode('InsufficientBalanceBody', 'insufficient_balance'),
+        ),
       },
     }),
     get: jobs({
@@ -222,13 +188,15 @@ const paths: JsonObject = {
       summary: 'Retrieve a job',
       parameters: [{ name: 'id', in: 'path', required: true, description: 'The `job_id`.', schema: ref('Ulid') }],
       responses: {
-        '200': response('The job.', ref('Task'), {
-          'retry-after': { $ref: '#/components/headers/RetryAfter' },
-          'retry-after-ms': { $ref: '#/components/headers/RetryAfterMs' },
-          'x-gen3d-queue-position': { $ref: '#/components/headers/QueuePosition' },
-          'x-gen3d-expected-seconds': { $ref: '#/components/headers/ExpectedSeconds' },
-          'x-gen3d-stage': { $ref: '#/components/headers/Stage' },
-        }),
+        '200': response(
+          'The job.',
+          ref('Task'),
+          'retry-after',
+          'retry-after-ms',
+          'x-gen3d-queue-position',
+          'x-gen3d-expected-seconds',
+          'x-gen3d-stage',
+        ),
         '400': errorResponse('The path is not validly percent-encoded.', 'invalid_request'),
         '404': errorResponse('The job does not exist, or it belongs to another account.', 'not_found'),
       },
@@ -268,7 +236,7 @@ const paths: JsonObject = {
     delete: endpoint({
       id: 'deleteWebhookEndpoint',
       summary: 'Stop all deliveries',
-      responses: { '204': { description: 'The account has no endpoint.', headers: requestId } },
+      responses: { '204': { description: 'The account has no endpoint.', headers: withHeaders() } },
     }),
   },
   '/v1/webhook-endpoint/rotate': {
@@ -332,7 +300,7 @@ export function openApiDocument(): JsonObject {
     info: {
       title: 'gen3d',
       version: 'v1',
-      description: `One photo in, one GLB out. The public test key \`${publicTestKey}\` creates jobs that succeed immediately with a sample model. Model and thumbnail URLs are permanent and require no key.`,
+      description: `One photo in, one GLB out. The public test key \`${api.publicTestKey}\` creates jobs that succeed immediately with a sample model. Model and thumbnail URLs are permanent and require no key.`,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'The server that served this document' }],
@@ -348,46 +316,22 @@ export function openApiDocument(): JsonObject {
         bearer: { type: 'http', scheme: 'bearer', description: 'Authorization: Bearer <API key>. Recommended.' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
       },
-      headers: {
-        RequestId: { description: 'Identifies this request in the server’s log.', schema: { type: 'string' } },
-        RetryAfter: {
-          description: 'Seconds to wait before the next request.',
-          schema: { type: 'string', pattern: '^\\d+$' },
-        },
-        RetryAfterMs: {
-          description: 'Milliseconds to wait before the next request, if the end of the job can be estimated.',
-          schema: { type: 'string', pattern: '^\\d+$' },
-        },
-        QueuePosition: {
-          description:
-            'Position of a waiting job in the queue of all accounts: 1 is the next. Absent if the job is far back.',
-          schema: { type: 'string', pattern: '^\\d+$' },
-        },
-        ExpectedSeconds: {
-          description: 'Seconds until the end of an unfinished job, if they can be estimated.',
-          schema: { type: 'string', pattern: '^\\d+$' },
-        },
-        Stage: {
-          description: 'The current stage of inference, such as `surface`, if it is known.',
-          schema: { type: 'string' },
-        },
-      },
+      headers,
       responses: {
-        Forbidden: response('The API key is missing, invalid, revoked, or not allowed here.', {
-          allOf: [ref('GatewayRefusal'), { properties: { message: { const: forbiddenBody.message } } }],
-        }),
+        Forbidden: response(
+          'The API key is missing, invalid, revoked, or not allowed here.',
+          refusal(api.forbiddenBody),
+        ),
         TooManyRequests: response(
           `More than ${limits.requestsPerSecond} requests per second, or a burst of more than ${limits.requestBurst}, across the whole API. On creating a job, also: the account has the maximum number of unfinished jobs.`,
-          { allOf: [ref('GatewayRefusal'), { properties: { message: { const: tooManyRequestsBody.message } } }] },
-          { 'retry-after': { $ref: '#/components/headers/RetryAfter' } },
+          refusal(api.tooManyRequestsBody),
+          'retry-after',
         ),
         InternalError: errorResponse('An error on the server. Retry with backoff.', 'internal_error'),
         Unavailable: response(
           'Temporarily unavailable. Retry with backoff.',
-          {
-            allOf: [ref('ErrorBody'), { properties: { error: { properties: { code: { const: 'internal_error' } } } } }],
-          },
-          { 'retry-after': { $ref: '#/components/headers/RetryAfter' } },
+          withCode('ErrorBody', 'internal_error'),
+          'retry-after',
         ),
       },
       schemas: {

@@ -1,4 +1,6 @@
-// Response headers of an unfinished job. The task object has no field for them (docs/contract.md section 4.2).
+// The outlook of an unfinished job: its response headers, for which the task object has no field (docs/contract.md section
+// 4.2), and its progress in words.
+import { type jobStatuses, progress as milestones } from './lifecycle.js';
 
 /** The outlook of an unfinished job. The server omits unknown values. */
 export interface JobOutlook {
@@ -16,8 +18,10 @@ const names = {
   stage: 'x-gen3d-stage',
 } as const satisfies Record<keyof JobOutlook, string>;
 
-/** Descriptions of the stages of inference, to use in sentences. */
-export const stageNames: Readonly<Record<string, string>> = {
+/** Descriptions of the stages of a job, in order, to use in sentences. All but the first two are of inference. */
+export const stageNames = {
+  queue: 'queued',
+  prepare: 'preparing the photo',
   matte: 'cutting out the object',
   frame: 'framing the object',
   encode: 'running the network',
@@ -28,7 +32,24 @@ export const stageNames: Readonly<Record<string, string>> = {
   write: 'writing the model',
   thumbnail: 'drawing the thumbnail',
   store: 'storing the model',
-};
+} as const;
+
+/** Describes a stage. A newer server may have more stages, whose description is their name. */
+export const stageName = (stage: string): string => (stageNames as Readonly<Record<string, string>>)[stage] ?? stage;
+
+interface Phase {
+  readonly status: (typeof jobStatuses)[number];
+  readonly progress: number;
+}
+
+/** Describes what an unfinished job is doing. docs/contract.md section 2.1 defines the progress values. */
+export function phaseOf({ status, progress }: Phase, stage?: string | null): string {
+  if (status === 'PENDING') return progress < milestones.preparing ? 'waiting for preparation' : stageNames.prepare;
+  if (status === 'QUEUED') return stageNames.queue;
+  // A newer server may have more statuses.
+  if (status !== 'IN_PROGRESS') return status.toLowerCase();
+  return stage ? stageName(stage) : progress < milestones.inferred ? 'creating the model' : 'finishing';
+}
 
 export function outlookHeaders(outlook: JobOutlook): Record<string, string> {
   const keys = Object.keys(names) as (keyof JobOutlook)[];

@@ -1,18 +1,21 @@
-import { z } from 'zod';
+import * as z from 'zod/mini';
 import { isWellFormed, notWellFormed } from './text.js';
 
 /** Body of `PUT /v1/webhook-endpoint`. */
 export const PutWebhookEndpointRequest = z.object({
-  url: z
-    .string()
-    .max(2048)
-    .refine(isWellFormed, notWellFormed)
-    .refine((url) => URL.canParse(url) && new URL(url).protocol === 'https:', 'must be an https URL'),
+  url: z.string().check(
+    z.maxLength(2048),
+    z.refine(isWellFormed, notWellFormed),
+    z.refine((url) => URL.canParse(url) && new URL(url).protocol === 'https:', 'must be an https URL'),
+    z.meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]:', examples: ['https://example.com/gen3d'] }),
+  ),
 });
 export type PutWebhookEndpointRequest = z.infer<typeof PutWebhookEndpointRequest>;
 
-/** `secret` is present when the endpoint is first configured, and absent when a later PUT changes the URL. */
-export const PutWebhookEndpointResponse = z.object({ url: z.string(), secret: z.string().optional() });
+export const PutWebhookEndpointResponse = z.object({
+  url: z.string(),
+  secret: z.optional(z.string()).check(z.describe('Present only when an endpoint is first configured.')),
+});
 export type PutWebhookEndpointResponse = z.infer<typeof PutWebhookEndpointResponse>;
 
 export const WebhookEndpoint = z.object({ url: z.string(), secret: z.string() });

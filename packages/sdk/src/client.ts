@@ -4,7 +4,7 @@ import { variable } from './environment.js';
 import { AuthenticationError, InvalidRequestError, RequestTimeoutError, WaitTimeoutError } from './errors.js';
 import type { ImageInput } from './image-input.js';
 import { type CreateJobParams, Jobs } from './jobs.js';
-import { expectBody, isBalance } from './response-bodies.js';
+import { expectBody, having } from './response-bodies.js';
 import { type Fetch, type Method, methods, Transport } from './transport.js';
 import type { WaitOptions } from './wait.js';
 import { WebhookEndpointSettings } from './webhook-endpoint.js';
@@ -86,7 +86,7 @@ export class Gen3d {
     this.balance = {
       async retrieve(options) {
         const { body } = await transport.call('get', 'balance', options);
-        return expectBody(body, isBalance, 'balance');
+        return expectBody(body, having<Balance>({ balance_usd: 'number', min_balance_usd: 'number' }), 'balance');
       },
     };
   }

@@ -9,7 +9,7 @@ import {
   RateLimitError,
   ServerError,
 } from './errors.js';
-import { isRecord } from './response-bodies.js';
+import { having } from './response-bodies.js';
 
 /**
  * The error for a response with an error status: by its `error.code`, or by its status if the body has no code.
@@ -44,7 +44,7 @@ export async function errorFrom(response: Response, url: string, isFile: boolean
   }
 
   const { code, message } = body.error;
-  if (isInsufficientBalance(body)) {
+  if (code === 'insufficient_balance' && hasAmounts(body)) {
     return new InsufficientBalanceError(body.balance_usd, body.min_balance_usd, message, details);
   }
   if (code === 'not_configured') return new NotConfiguredError(code, message, details);
@@ -53,18 +53,10 @@ export async function errorFrom(response: Response, url: string, isFile: boolean
   return new InvalidRequestError(code, message, details);
 }
 
-const isErrorBody = (body: unknown): body is ErrorBody =>
-  isRecord(body) &&
-  isRecord(body.error) &&
-  typeof body.error.code === 'string' &&
-  typeof body.error.message === 'string';
-
-const isInsufficientBalance = (body: ErrorBody): body is InsufficientBalanceBody =>
-  body.error.code === 'insufficient_balance' &&
-  'balance_usd' in body &&
-  typeof body.balance_usd === 'number' &&
-  'min_balance_usd' in body &&
-  typeof body.min_balance_usd === 'number';
+const hasError = having<ErrorBody>({ error: 'object' });
+const isErrorDetail = having<ErrorBody['error']>({ code: 'string', message: 'string' });
+const isErrorBody = (body: unknown): body is ErrorBody => hasError(body) && isErrorDetail(body.error);
+const hasAmounts = having<InsufficientBalanceBody>({ balance_usd: 'number', min_balance_usd: 'number' });
 
 /** Identifies the request in the server's log. */
 export const requestId = (response: Response): string | undefined => response.headers.get('x-request-id') ?? undefined;

@@ -4,7 +4,7 @@ import { abortable, type RequestOptions, withDeadline } from './deadline.js';
 import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, toImageUrl } from './image-input.js';
 import { JobList } from './job-list.js';
-import { expectBody, isCreatedJob, isJobPage, isTask } from './response-bodies.js';
+import { expectBody, having, isJobPage, isTask } from './response-bodies.js';
 import type { Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
 
@@ -55,7 +55,7 @@ export class Jobs {
         headers: labelHeaders(params.label),
         signal,
       });
-      return expectBody(body, isCreatedJob, 'created job');
+      return expectBody(body, having<CreateJobResponse>({ job_id: 'string' }), 'created job');
     });
   }
 

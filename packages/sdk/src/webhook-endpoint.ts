@@ -5,7 +5,7 @@ import type {
   WebhookEndpoint,
 } from '@gen3d/schema';
 import type { RequestOptions } from './deadline.js';
-import { expectBody, isEndpoint, isNewSecret, isQueuedTest, isUpdatedEndpoint } from './response-bodies.js';
+import { expectBody, having } from './response-bodies.js';
 import type { Transport } from './transport.js';
 
 const path = 'webhook-endpoint';
@@ -21,13 +21,13 @@ export class WebhookEndpointSettings {
   /** Sets the https URL. The response contains the secret only when the endpoint is first configured; see `get`. */
   async set(url: string | URL, options?: RequestOptions): Promise<PutWebhookEndpointResponse> {
     const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url) } });
-    return expectBody(body, isUpdatedEndpoint, 'webhook endpoint');
+    return expectBody(body, having<PutWebhookEndpointResponse>({ url: 'string' }), 'webhook endpoint');
   }
 
   /** The URL and the current secret. @throws {NotConfiguredError} if the account has no endpoint */
   async get(options?: RequestOptions): Promise<WebhookEndpoint> {
     const { body } = await this.#transport.call('get', path, options);
-    return expectBody(body, isEndpoint, 'webhook endpoint');
+    return expectBody(body, having<WebhookEndpoint>({ url: 'string', secret: 'string' }), 'webhook endpoint');
   }
 
   /** Deletes the endpoint. Deliveries stop immediately. */
@@ -42,7 +42,7 @@ export class WebhookEndpointSettings {
    */
   async rotate(options?: RequestOptions): Promise<RotateSecretResponse> {
     const { body } = await this.#transport.call('post', `${path}/rotate`, { ...options, repeatable: false });
-    return expectBody(body, isNewSecret, 'secret');
+    return expectBody(body, having<RotateSecretResponse>({ secret: 'string' }), 'secret');
   }
 
   /**
@@ -52,6 +52,6 @@ export class WebhookEndpointSettings {
    */
   async test(options?: RequestOptions): Promise<TestWebhookResponse> {
     const { body } = await this.#transport.call('post', `${path}/test`, { ...options, repeatable: false });
-    return expectBody(body, isQueuedTest, 'confirmation of the test');
+    return expectBody(body, having<TestWebhookResponse>({ queued: 'boolean' }), 'confirmation of the test');
   }
 }

@@ -1,7 +1,7 @@
 import type { WebhookEvent } from '@gen3d/schema';
 import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
 import { Gen3dError } from './errors.js';
-import { isRecord } from './response-bodies.js';
+import { having } from './response-bodies.js';
 
 /** The raw body of a delivery, as bytes or text. Never a parsed object. */
 export type WebhookPayload = string | Uint8Array | ArrayBuffer;
@@ -163,7 +163,7 @@ function event(body: Uint8Array): WebhookEvent {
   throw new WebhookVerificationError('The body is signed, but is not an event known to this version');
 }
 
+const hasEventId = having<WebhookEvent>({ event_id: 'string' });
 const isEvent = (value: unknown): value is WebhookEvent =>
-  isRecord(value) &&
-  typeof value.event_id === 'string' &&
+  hasEventId(value) &&
   (value.event === 'ping' || (value.event === 'task.updated' && typeof value.task_id === 'string'));

@@ -286,11 +286,11 @@ describe('in a browser', () => {
     await comparison.selectOption('Photo: off');
     await page.getByAltText('As uploaded').waitFor();
     await page.getByText('Time by stage').click();
-    await page.getByText('Cut out').waitFor();
+    await page.getByText('Cutting out the object').waitFor();
     expect((await page.locator('.stages li').allTextContents()).slice(0, 3)).toEqual([
-      expect.stringMatching(/^Queue/),
-      expect.stringMatching(/^Photo/),
-      expect.stringMatching(/^Cut out/),
+      expect.stringMatching(/^Queued/),
+      expect.stringMatching(/^Preparing the photo/),
+      expect.stringMatching(/^Cutting out the object/),
     ]);
 
     const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`).textContent();

@@ -13,7 +13,7 @@ import type { Folders } from './folders.js';
 
 const jobId = z.string().min(1).describe('The job_id from create');
 /** The API's task object. A newer server may add fields. */
-const task = Task.loose();
+const task = z.looseObject(Task.shape);
 const instructions = `gen3d turns a photo of one object into a textured 3D model, a GLB file.
 Call create with a photo, then wait with the job_id (it takes seconds to minutes), then download to write the file.
 The best photos show one complete object from slightly above the front, on a plain background.`;
@@ -104,7 +104,7 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
       title: 'List jobs',
       description: 'One page of the jobs of this account, newest first.',
       inputSchema: {
-        status: JobStatus.optional().describe('Only jobs with this status'),
+        status: z.optional(JobStatus).describe('Only jobs with this status'),
         limit: z
           .int()
           .min(limits.pageSize.min)

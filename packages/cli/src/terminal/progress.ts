@@ -1,4 +1,4 @@
-import { progress as milestones, stageNames } from '@gen3d/schema/rules';
+import { phaseOf } from '@gen3d/schema/rules';
 import { isTerminal, type JobOutlook, type Task } from '@gen3d/sdk';
 import type { Ora } from 'ora';
 import { duration } from './format.js';
@@ -89,23 +89,8 @@ export const showState =
   (display: ProgressDisplay, name: string) =>
   (task: Task, outlook: JobOutlook): void => {
     if (isTerminal(task.status)) return;
-    const { position, expectedSeconds } = outlook;
+    const { position, expectedSeconds, stage } = outlook;
     const inQueue = position === undefined ? '' : `, number ${position} in the queue`;
-    const state = `${phaseOf(task, outlook)}${inQueue}, ${Math.round(task.progress)} %`;
+    const state = `${phaseOf(task, stage)}${inQueue}, ${Math.round(task.progress)} %`;
     display.update(name, state, expectedSeconds && Date.now() + 1000 * expectedSeconds);
   };
-
-/** The current phase in words. docs/contract.md section 2.1 defines the progress values. */
-function phaseOf({ status, progress }: Task, { stage = '' }: JobOutlook): string {
-  switch (status) {
-    case 'PENDING':
-      return progress < milestones.preparing ? 'waiting for preparation' : 'preparing the photo';
-    case 'QUEUED':
-      return 'queued';
-    case 'IN_PROGRESS':
-      return stageNames[stage] ?? (progress < milestones.inferred ? 'creating the model' : 'finishing');
-    default:
-      // A newer server may have more statuses.
-      return status.toLowerCase();
-  }
-}

@@ -1,6 +1,6 @@
 import type { StageTime } from '@gen3d/schema/dashboard';
-import { milliseconds } from '../format.js';
-import { stageLabels } from '../labels.js';
+import { stageName } from '@gen3d/schema/rules';
+import { capitalized, milliseconds } from '../format.js';
 
 const sum = (stages: readonly StageTime[]) => stages.reduce((ms, stage) => ms + stage.ms, 0);
 
@@ -20,7 +20,7 @@ export function StageTimes(props: { stages: readonly StageTime[]; tookMs: number
         elapsedMs += ms;
         return (
           <li key={stage}>
-            <span>{stageLabels[stage] ?? stage}</span>
+            <span>{capitalized(stageName(stage))}</span>
             <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
               <rect class="none" width="100" height="6" />
               <rect x={x} width={Math.max(0.7, (100 * ms) / total)} height="6" />

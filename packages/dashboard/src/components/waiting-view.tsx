@@ -1,14 +1,11 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
-import { progress as milestones, stageNames } from '@gen3d/schema/rules';
-import { roundSeconds } from '../format.js';
-
-const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+import { progress as milestones, phaseOf } from '@gen3d/schema/rules';
+import { capitalized, roundSeconds } from '../format.js';
 
 /** The state of an unfinished job, such as `Number 3 in the queue`. */
-function phaseOf({ status, progress, queue_position, stage }: GalleryJob): string {
-  if (status === 'IN_PROGRESS') return capitalized((stage && stageNames[stage]) ?? 'making the model');
-  if (status === 'PENDING' && progress >= milestones.preparing) return 'Preparing the photo';
-  if (queue_position === null) return 'Waiting in the queue';
+function stateOf(job: GalleryJob): string {
+  const { queue_position, progress, stage } = job;
+  if (queue_position === null || progress === milestones.preparing) return capitalized(phaseOf(job, stage));
   return queue_position === 1 ? 'Next in the queue' : `Number ${queue_position} in the queue`;
 }
 
@@ -24,7 +21,7 @@ export function WaitingView({ job, photo }: { job: GalleryJob; photo: string | u
       {photo && <img src={photo} alt="As uploaded" />}
       <div class="overlay">
         <div class="row between">
-          <p role="status">{phaseOf(job)}</p>
+          <p role="status">{stateOf(job)}</p>
           <p>{timeLeft(job.expected_seconds)}</p>
         </div>
         <progress max={100} value={job.progress} aria-label="Progress" />

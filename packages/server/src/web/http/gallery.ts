@@ -29,7 +29,7 @@ const GalleryQuery = z.object({
     .transform((id) => id.toUpperCase())
     .optional(),
   group: z.enum(jobGroups).optional(),
-  status: JobStatus.optional(),
+  status: z.optional(JobStatus),
   visibility: z.enum(['visible', 'hidden', 'all']).default('visible'),
   sort: z.enum(['newest', 'oldest', 'name']).default('newest'),
   limit: z.coerce.number().int().min(pageSize.min).max(pageSize.max).default(pageSize.default),

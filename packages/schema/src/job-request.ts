@@ -1,37 +1,10 @@
+// Requests use all of zod, whose messages tell a client which field is wrong.
 import { z } from 'zod';
-import type { TaskErrorCode } from './errors.js';
 import { ImageUrl } from './image-url.js';
-import { jobStatuses, jobType } from './lifecycle.js';
+import { jobType } from './lifecycle.js';
 import { limits } from './limits.js';
+import { JobStatus } from './task.js';
 import { characterCount, isWellFormed, notWellFormed } from './text.js';
-
-/** A ULID: 26 characters of Crockford's base 32, sortable by creation time. The first character is at most 7. */
-export const Ulid = z.string().regex(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/, 'must be a ULID (26 characters)');
-
-/** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */
-export const Timestamp = z.iso.datetime();
-
-export const JobStatus = z.enum(jobStatuses);
-export type JobStatus = z.infer<typeof JobStatus>;
-
-export const ModelUrls = z.object({ glb: z.url() });
-
-export const TaskError = z.object({ code: z.string(), message: z.string() });
-export type TaskError = { code: TaskErrorCode; message: string };
-
-/** The task object (docs/contract.md section 2.1). */
-export const Task = z.object({
-  task_id: Ulid,
-  type: z.literal(jobType),
-  status: JobStatus,
-  progress: z.number().min(0).max(100),
-  model_urls: ModelUrls.nullish(),
-  thumbnail_url: z.url().nullish(),
-  error: TaskError.nullish(),
-  created_at: Timestamp,
-  finished_at: Timestamp.nullable(),
-});
-export type Task = z.infer<typeof Task>;
 
 /** `input` of an image-to-3d job. */
 export const ImageTo3dInput = z.object({
@@ -47,7 +20,8 @@ export const IdempotencyKey = z
   .refine((key) => key.length >= minKeyLength && (key.length <= maxKeyLength || fitsInCharacters(key)), {
     error: `must have ${minKeyLength} to ${maxKeyLength} characters`,
   })
-  .refine(isWellFormed, notWellFormed);
+  .refine(isWellFormed, notWellFormed)
+  .meta({ minLength: minKeyLength, maxLength: maxKeyLength });
 
 /** Counts the characters only of keys that may fit. A code point has at most two UTF-16 units. */
 const fitsInCharacters = (key: string) => key.length <= 2 * maxKeyLength && characterCount(key) <= maxKeyLength;
@@ -70,7 +44,8 @@ export const ReservedTypeRequest = z.object({
   type: z
     .string()
     .refine((type) => type !== jobType)
-    .refine(isWellFormed, notWellFormed),
+    .refine(isWellFormed, notWellFormed)
+    .meta({ not: { const: jobType } }),
   input: z.record(z.string(), z.unknown()),
   ...jobRequestFields,
 });
@@ -88,12 +63,9 @@ export function parseCreateJobRequest(body: unknown): z.ZodSafeParseResult<Creat
   return ReservedTypeRequest.safeParse(body);
 }
 
-export const CreateJobResponse = z.object({ job_id: Ulid });
-export type CreateJobResponse = z.infer<typeof CreateJobResponse>;
-
 /** Query of `GET /v1/jobs`. Numbers are text. */
 export const ListJobsQuery = z.object({
-  status: JobStatus.optional(),
+  status: z.optional(JobStatus),
   limit: z
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')
@@ -103,7 +75,3 @@ export const ListJobsQuery = z.object({
   cursor: z.string().optional(),
 });
 export type ListJobsQuery = z.infer<typeof ListJobsQuery>;
-
-/** `next_cursor` is absent on the last page. */
-export const ListJobsResponse = z.object({ jobs: z.array(Task), next_cursor: z.string().optional() });
-export type ListJobsResponse = z.infer<typeof ListJobsResponse>;
