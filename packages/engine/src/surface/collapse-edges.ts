@@ -5,181 +5,128 @@ import { compact } from './clean.js';
 /**
  * Reduces a closed 2-manifold to at most `maxTriangles` by collapsing edges in order of quadric error. The result is a
  * closed 2-manifold with the same parts and handles, because an edge collapses only if its ends share just the two
- * neighbors opposite to it (the link condition).
+ * neighbors opposite to it (the link condition). If parts and handles need more triangles than that, the result has
+ * the minimum for them.
  *
- * Collapses that would flip a triangle come last, when nothing else reaches the budget. If parts and handles need more
- * triangles than that, the result has the minimum for them.
  * @see Garland and Heckbert, "Surface Simplification Using Quadric Error Metrics", SIGGRAPH 1997; Dey, Edelsbrunner,
  *      Guha and Nekhayev, "Topology Preserving Edge Contraction", 1999, for the link condition
  */
 export function collapseEdges(mesh: TriangleMesh, maxTriangles: number): TriangleMesh {
   const collapser = new Collapser(mesh);
-  collapser.run(maxTriangles, true);
-  while (collapser.triangleCount > maxTriangles && collapser.run(maxTriangles, false) > 0);
+  // An edge whose link condition failed may satisfy it after others have collapsed.
+  for (let before = Infinity; collapser.count > maxTriangles && collapser.count < before; ) {
+    before = collapser.count;
+    collapser.run(maxTriangles);
+  }
   return collapser.mesh();
 }
 
-// A triangle counts as flipped if the cosine between its normals before and after is at most this.
+type Point = readonly [x: number, y: number, z: number];
+
+/** A triangle counts as flipped if the cosine between its normals before and after is at most this. */
 const minCosine = 0.2;
-const none = -1;
+
+/** Added to the cost of collapses that flip a triangle: they come last, when nothing else reaches the budget. */
+const flipPenalty = 1e6;
 
 class Collapser {
-  triangleCount: number;
+  /** The number of triangles left. */
+  count: number;
   readonly #positions: Float64Array;
+  /** A triangle that is gone has three equal corners. */
   readonly #indices: Uint32Array;
-  readonly #alive: Uint8Array;
-  /** The corners at each vertex as a linked list: of a vertex the first, of a corner the next. */
-  readonly #firstCorner: Int32Array;
-  readonly #nextCorner: Int32Array;
+  /** For each vertex, the first corners of its triangles. */
+  readonly #around: number[][];
   /** Ten numbers per vertex: the upper triangle of its symmetric 4 x 4 matrix, row by row. */
   readonly #quadrics: Float64Array;
   /** Increases with each change around a vertex, which invalidates its queued edges. */
-  readonly #version: Uint32Array;
-  /** The last search that visited a vertex. */
-  readonly #visited: Uint32Array;
-  #search = 0;
+  readonly #versions: Uint32Array;
   /** Edges by cost, each with the sum of its ends' versions when it was queued. */
   readonly #queue = new FlatQueue<readonly [a: number, b: number, version: number]>();
-  readonly #position = new Float64Array(3);
 
   constructor({ positions, indices }: TriangleMesh) {
-    const vertexCount = positions.length / 3;
-    this.triangleCount = indices.length / 3;
+    this.count = indices.length / 3;
     this.#positions = Float64Array.from(positions);
     this.#indices = indices.slice();
-    this.#alive = new Uint8Array(this.triangleCount).fill(1);
-    this.#firstCorner = new Int32Array(vertexCount).fill(none);
-    this.#nextCorner = new Int32Array(indices.length);
-    this.#quadrics = new Float64Array(10 * vertexCount);
-    this.#version = new Uint32Array(vertexCount);
-    this.#visited = new Uint32Array(vertexCount);
-    for (let corner = 0; corner < indices.length; corner++) {
-      const vertex = indices[corner]!;
-      this.#nextCorner[corner] = this.#firstCorner[vertex]!;
-      this.#firstCorner[vertex] = corner;
-    }
+    this.#around = Array.from({ length: positions.length / 3 }, () => []);
+    this.#quadrics = new Float64Array((10 * positions.length) / 3);
+    this.#versions = new Uint32Array(positions.length / 3);
+    for (let corner = 0; corner < indices.length; corner++) this.#around[indices[corner]!]!.push(corner - (corner % 3));
     for (let t = 0; t < indices.length; t += 3) this.#addPlane(t);
   }
 
-  /** Collapses edges until the budget is reached or none is left. @returns the number of collapsed edges */
-  run(maxTriangles: number, keepOrientation: boolean): number {
+  /** Collapses edges until the budget is reached or none is left. */
+  run(maxTriangles: number): void {
     this.#queue.clear();
-    for (let corner = 0; corner < this.#indices.length; corner++) {
-      if (!this.#alive[Math.floor(corner / 3)]) continue;
-      const [a, b] = [this.#indices[corner]!, this.#indices[following(corner)]!];
-      if (a < b) this.#enqueue(a, b);
+    for (let a = 0; a < this.#around.length; a++) {
+      for (const b of this.#neighbors(a)) if (a < b) this.#enqueue(a, b);
     }
-    let collapsed = 0;
-    while (this.triangleCount > maxTriangles) {
-      const edge = this.#queue.pop();
-      if (!edge) break;
-      const [a, b, version] = edge;
-      if (version !== this.#version[a]! + this.#version[b]!) continue;
-      if (!this.#linkHolds(a, b)) continue;
-      this.#findBestPosition(a, b);
-      if (keepOrientation && (this.#flips(a, b) || this.#flips(b, a))) continue;
-      this.#collapse(a, b);
-      collapsed++;
+    while (this.count > maxTriangles && this.#queue.length > 0) {
+      const cost = this.#queue.peekValue()!;
+      const [a, b, version] = this.#queue.pop()!;
+      if (version !== this.#versions[a]! + this.#versions[b]! || !this.#linkHolds(a, b)) continue;
+      const { position } = this.#best(a, b);
+      if (cost < flipPenalty && (this.#flips(a, b, position) || this.#flips(b, a, position))) {
+        this.#queue.push([a, b, version], cost + flipPenalty);
+      } else {
+        this.#collapse(a, b, position);
+      }
     }
-    return collapsed;
   }
 
   mesh(): TriangleMesh {
-    const kept = new Uint32Array(3 * this.triangleCount);
-    for (let t = 0, i = 0; t < this.#alive.length; t++) {
-      if (!this.#alive[t]) continue;
-      for (let corner = 3 * t; corner < 3 * t + 3; corner++) kept[i++] = this.#indices[corner]!;
-    }
+    const kept = this.#indices.filter((_, i, indices) => indices[i - (i % 3)] !== indices[i - (i % 3) + 1]);
     return compact(Float32Array.from(this.#positions), kept);
+  }
+
+  #at(vertex: number): Point {
+    return [this.#positions[3 * vertex]!, this.#positions[3 * vertex + 1]!, this.#positions[3 * vertex + 2]!];
+  }
+
+  /** The corners of a triangle in order, starting at one of them. */
+  #corners(t: number, first: number): Point {
+    const [a, b, c] = [this.#indices[t]!, this.#indices[t + 1]!, this.#indices[t + 2]!];
+    return first === a ? [a, b, c] : first === b ? [b, c, a] : [c, a, b];
+  }
+
+  /** In a closed manifold, each neighbor follows the vertex in exactly one of its triangles. */
+  #neighbors(vertex: number): number[] {
+    return this.#around[vertex]!.map((t) => this.#corners(t, vertex)[1]);
   }
 
   /** Adds the squared distance to a triangle's plane, weighted by its area, to its corners' quadrics. */
   #addPlane(t: number): void {
-    const p = this.#positions;
-    const [a, b, c] = [3 * this.#indices[t]!, 3 * this.#indices[t + 1]!, 3 * this.#indices[t + 2]!];
-    const [ux, uy, uz] = [p[b]! - p[a]!, p[b + 1]! - p[a + 1]!, p[b + 2]! - p[a + 2]!];
-    const [vx, vy, vz] = [p[c]! - p[a]!, p[c + 1]! - p[a + 1]!, p[c + 2]! - p[a + 2]!];
-    let [x, y, z] = [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx];
-    const area = Math.hypot(x, y, z);
+    const corners = this.#corners(t, this.#indices[t]!);
+    const [a, b, c] = [this.#at(corners[0]), this.#at(corners[1]), this.#at(corners[2])];
+    const normal = cross(a, b, c);
+    const area = Math.hypot(...normal);
     if (area === 0) return;
-    x /= area;
-    y /= area;
-    z /= area;
-    const w = -(x * p[a]! + y * p[a + 1]! + z * p[a + 2]!);
-    for (let corner = t; corner < t + 3; corner++) {
-      const q = 10 * this.#indices[corner]!;
-      this.#quadrics[q]! += area * x * x;
-      this.#quadrics[q + 1]! += area * x * y;
-      this.#quadrics[q + 2]! += area * x * z;
-      this.#quadrics[q + 3]! += area * x * w;
-      this.#quadrics[q + 4]! += area * y * y;
-      this.#quadrics[q + 5]! += area * y * z;
-      this.#quadrics[q + 6]! += area * y * w;
-      this.#quadrics[q + 7]! += area * z * z;
-      this.#quadrics[q + 8]! += area * z * w;
-      this.#quadrics[q + 9]! += area * w * w;
+    const plane = [...normal, -(normal[0] * a[0] + normal[1] * a[1] + normal[2] * a[2])];
+    for (const vertex of corners) {
+      let q = 10 * vertex;
+      for (let i = 0; i < 4; i++) for (let j = i; j < 4; j++) this.#quadrics[q++]! += (plane[i]! * plane[j]!) / area;
     }
   }
 
   #enqueue(a: number, b: number): void {
-    const p = this.#positions;
-    const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
-    // On a plane every collapse costs 0. Shorter edges first keep its triangles well shaped.
-    const cost = this.#findBestPosition(a, b) + 1e-9 * length * length;
-    this.#queue.push([a, b, this.#version[a]! + this.#version[b]!], cost);
+    this.#queue.push([a, b, this.#versions[a]! + this.#versions[b]!], this.#best(a, b).cost);
   }
 
-  /**
-   * Sets `#position` to the point of minimum error, or else the best of both ends and the middle.
-   * @returns the error
-   */
-  #findBestPosition(a: number, b: number): number {
-    const p = this.#positions;
-    const best = this.#solve(a, b);
-    if (best < Infinity) return best;
-    let min = Infinity;
-    for (let share = 0; share <= 1; share += 0.5) {
-      const x = p[3 * a]! + share * (p[3 * b]! - p[3 * a]!);
-      const y = p[3 * a + 1]! + share * (p[3 * b + 1]! - p[3 * a + 1]!);
-      const z = p[3 * a + 2]! + share * (p[3 * b + 2]! - p[3 * a + 2]!);
-      const error = this.#error(a, x, y, z) + this.#error(b, x, y, z);
-      if (error >= min) continue;
-      min = error;
-      this.#position[0] = x;
-      this.#position[1] = y;
-      this.#position[2] = z;
+  /** The point of least error among both ends and the middle. The exact minimum looks the same at 2,000 triangles. */
+  #best(a: number, b: number): { position: Point; cost: number } {
+    const [from, to] = [this.#at(a), this.#at(b)];
+    const middle: Point = [(from[0] + to[0]) / 2, (from[1] + to[1]) / 2, (from[2] + to[2]) / 2];
+    let best = { position: middle, cost: this.#error(a, middle) + this.#error(b, middle) };
+    for (const position of [from, to]) {
+      const cost = this.#error(a, position) + this.#error(b, position);
+      if (cost < best.cost) best = { position, cost };
     }
-    return min;
+    // On a plane every collapse costs 0. Shorter edges first keep its triangles well shaped.
+    const squaredLength = (to[0] - from[0]) ** 2 + (to[1] - from[1]) ** 2 + (to[2] - from[2]) ** 2;
+    return { ...best, cost: best.cost + 1e-9 * squaredLength };
   }
 
-  /** The same for the point where the error's gradient is 0. @returns Infinity if it is far away or not unique */
-  #solve(a: number, b: number): number {
-    const q = this.#quadrics;
-    const [i, j] = [10 * a, 10 * b];
-    const xx = q[i]! + q[j]!;
-    const xy = q[i + 1]! + q[j + 1]!;
-    const xz = q[i + 2]! + q[j + 2]!;
-    const yy = q[i + 4]! + q[j + 4]!;
-    const yz = q[i + 5]! + q[j + 5]!;
-    const zz = q[i + 7]! + q[j + 7]!;
-    const [cx, cy, cz] = [yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy];
-    const determinant = xx * cx + xy * cy + xz * cz;
-    if (!(determinant > 1e-6 * (xx + yy + zz) ** 3)) return Infinity;
-    const [bx, by, bz] = [-q[i + 3]! - q[j + 3]!, -q[i + 6]! - q[j + 6]!, -q[i + 8]! - q[j + 8]!];
-    const x = (cx * bx + cy * by + cz * bz) / determinant;
-    const y = (cy * bx + (xx * zz - xz * xz) * by + (xy * xz - xx * yz) * bz) / determinant;
-    const z = (cz * bx + (xy * xz - xx * yz) * by + (xx * yy - xy * xy) * bz) / determinant;
-    const p = this.#positions;
-    const away = (v: number) => Math.hypot(x - p[3 * v]!, y - p[3 * v + 1]!, z - p[3 * v + 2]!);
-    const length = Math.hypot(p[3 * a]! - p[3 * b]!, p[3 * a + 1]! - p[3 * b + 1]!, p[3 * a + 2]! - p[3 * b + 2]!);
-    if (!(away(a) + away(b) <= 2 * length)) return Infinity;
-    this.#position[0] = x;
-    this.#position[1] = y;
-    this.#position[2] = z;
-    return this.#error(a, x, y, z) + this.#error(b, x, y, z);
-  }
-
-  #error(vertex: number, x: number, y: number, z: number): number {
+  #error(vertex: number, [x, y, z]: Point): number {
     const q = this.#quadrics;
     const i = 10 * vertex;
     return Math.abs(
@@ -192,85 +139,49 @@ class Collapser {
 
   /** Whether the ends share exactly two neighbors, and both would keep at least three triangles. */
   #linkHolds(a: number, b: number): boolean {
-    const search = ++this.#search;
-    // In a closed manifold each neighbor follows the vertex in exactly one of its triangles.
-    for (let corner = this.#firstCorner[a]!; corner !== none; corner = this.#nextCorner[corner]!) {
-      this.#visited[this.#indices[following(corner)]!] = search;
-    }
-    let shared = 0;
-    for (let corner = this.#firstCorner[b]!; corner !== none; corner = this.#nextCorner[corner]!) {
-      const neighbor = this.#indices[following(corner)]!;
-      if (this.#visited[neighbor] !== search) continue;
-      if (++shared > 2 || this.#degree(neighbor) <= 3) return false;
-    }
-    return shared === 2;
+    const neighbors = this.#neighbors(a);
+    const shared = this.#neighbors(b).filter((neighbor) => neighbors.includes(neighbor));
+    return shared.length === 2 && shared.every((neighbor) => this.#around[neighbor]!.length > 3);
   }
 
-  #degree(vertex: number): number {
-    let degree = 0;
-    for (let corner = this.#firstCorner[vertex]!; corner !== none; corner = this.#nextCorner[corner]!) degree++;
-    return degree;
+  /** Whether a triangle at `vertex` that the collapse keeps would flip with the vertex at `position`. */
+  #flips(vertex: number, other: number, position: Point): boolean {
+    return this.#around[vertex]!.some((t) => {
+      const [, b, c] = this.#corners(t, vertex);
+      if (b === other || c === other) return false;
+      const before = cross(this.#at(vertex), this.#at(b), this.#at(c));
+      const after = cross(position, this.#at(b), this.#at(c));
+      const dot = before[0] * after[0] + before[1] * after[1] + before[2] * after[2];
+      return dot <= minCosine * Math.hypot(...before) * Math.hypot(...after);
+    });
   }
 
-  /** Whether a remaining triangle at `vertex` would flip with the vertex at `#position`. */
-  #flips(vertex: number, other: number): boolean {
-    const p = this.#positions;
-    const [px, py, pz] = [this.#position[0]!, this.#position[1]!, this.#position[2]!];
-    for (let corner = this.#firstCorner[vertex]!; corner !== none; corner = this.#nextCorner[corner]!) {
-      const b = this.#indices[following(corner)]!;
-      const c = this.#indices[following(following(corner))]!;
-      if (b === other || c === other) continue;
-      const [x, y, z] = [p[3 * b]!, p[3 * b + 1]!, p[3 * b + 2]!];
-      const [ex, ey, ez] = [p[3 * c]! - x, p[3 * c + 1]! - y, p[3 * c + 2]! - z];
-      const [ux, uy, uz] = [p[3 * vertex]! - x, p[3 * vertex + 1]! - y, p[3 * vertex + 2]! - z];
-      const [vx, vy, vz] = [px - x, py - y, pz - z];
-      const [mx, my, mz] = [ey * uz - ez * uy, ez * ux - ex * uz, ex * uy - ey * ux];
-      const [nx, ny, nz] = [ey * vz - ez * vy, ez * vx - ex * vz, ex * vy - ey * vx];
-      const cosine = mx * nx + my * ny + mz * nz;
-      if (cosine <= minCosine * Math.hypot(mx, my, mz) * Math.hypot(nx, ny, nz)) return true;
-    }
-    return false;
-  }
-
-  /** Moves `a` to `#position` and gives it the triangles of `b`, except for the two that have both. */
-  #collapse(a: number, b: number): void {
-    for (let corner = this.#firstCorner[b]!; corner !== none; ) {
-      const next = this.#nextCorner[corner]!;
-      const triangle = Math.floor(corner / 3);
-      const [second, third] = [following(corner), following(following(corner))];
-      if (this.#indices[second] === a || this.#indices[third] === a) {
-        this.#alive[triangle] = 0;
-        this.triangleCount--;
-        this.#unlink(second);
-        this.#unlink(third);
+  /** Moves `a` to `position` and gives it the triangles of `b`, except for the two that have both. */
+  #collapse(a: number, b: number, position: Point): void {
+    for (const t of this.#around[b]!) {
+      const corners = this.#corners(t, b);
+      if (corners.includes(a)) {
+        for (const vertex of corners)
+          if (vertex !== b) this.#around[vertex] = this.#around[vertex]!.filter((o) => o !== t);
+        this.#indices.fill(a, t, t + 3);
+        this.count--;
       } else {
-        this.#indices[corner] = a;
-        this.#nextCorner[corner] = this.#firstCorner[a]!;
-        this.#firstCorner[a] = corner;
+        this.#indices[this.#indices.indexOf(b, t)] = a;
+        this.#around[a]!.push(t);
       }
-      corner = next;
     }
-    this.#firstCorner[b] = none;
-    this.#version[b]!++;
-    for (let axis = 0; axis < 3; axis++) this.#positions[3 * a + axis] = this.#position[axis]!;
+    this.#around[b] = [];
+    this.#positions.set(position, 3 * a);
     for (let i = 0; i < 10; i++) this.#quadrics[10 * a + i]! += this.#quadrics[10 * b + i]!;
-    this.#version[a]!++;
-    for (let corner = this.#firstCorner[a]!; corner !== none; corner = this.#nextCorner[corner]!) {
-      this.#enqueue(a, this.#indices[following(corner)]!);
-    }
-  }
-
-  #unlink(corner: number): void {
-    const vertex = this.#indices[corner]!;
-    let before = this.#firstCorner[vertex]!;
-    if (before === corner) {
-      this.#firstCorner[vertex] = this.#nextCorner[corner]!;
-      return;
-    }
-    while (this.#nextCorner[before] !== corner) before = this.#nextCorner[before]!;
-    this.#nextCorner[before] = this.#nextCorner[corner]!;
+    this.#versions[a]!++;
+    this.#versions[b]!++;
+    for (const neighbor of this.#neighbors(a)) this.#enqueue(a, neighbor);
   }
 }
 
-/** The next corner of the same triangle. */
-const following = (corner: number): number => (corner % 3 === 2 ? corner - 2 : corner + 1);
+/** The normal of a triangle, as long as twice its area. */
+function cross(a: Point, b: Point, c: Point): Point {
+  const [ux, uy, uz] = [b[0] - a[0], b[1] - a[1], b[2] - a[2]];
+  const [vx, vy, vz] = [c[0] - a[0], c[1] - a[1], c[2] - a[2]];
+  return [uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx];
+}
