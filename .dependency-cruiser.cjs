@@ -40,7 +40,7 @@ function oneWay(folder, layers) {
 const packages = (...names) => `^(packages|@gen3d)/(${names.join('|')})(/|$)`;
 
 function packageImportsOnly(name, allowed) {
-  const all = ['schema', 'sdk', 'engine', 'convert', 'dashboard', 'server', 'cli'];
+  const all = ['schema', 'sdk', 'engine', 'weights', 'convert', 'dashboard', 'server', 'cli'];
   return {
     name: `packages/${name} imports ${allowed.length === 0 ? 'no other package' : `only ${allowed.join(', ')}`}`,
     severity: 'error',
@@ -58,10 +58,11 @@ module.exports = {
     packageImportsOnly('schema', []),
     packageImportsOnly('sdk', ['schema']),
     packageImportsOnly('engine', []),
+    packageImportsOnly('weights', ['engine']),
     packageImportsOnly('convert', []),
     packageImportsOnly('dashboard', ['schema', 'convert']),
-    packageImportsOnly('server', ['schema', 'engine']),
-    packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'convert']),
+    packageImportsOnly('server', ['schema', 'engine', 'weights']),
+    packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'weights', 'convert']),
     {
       name: 'packages/convert works in browsers',
       severity: 'error',
@@ -142,12 +143,10 @@ module.exports = {
     ...oneWay(`${server}/web`, [['http', 'docs'], 'dashboard', 'app']),
 
     ...oneWay('packages/engine/src', [
-      'base',
+      ['base', 'files'],
       ['gltf', 'render'],
-      'checkpoint',
       'bundle',
       'network',
-      'skeleton',
       'photo',
       'field',
       'surface',
@@ -161,6 +160,15 @@ module.exports = {
       ['engine', 'check-bundle', 'self-test'],
       'pool',
       ['index', 'images', 'bundles'],
+    ]),
+
+    ...oneWay('packages/weights/src', [
+      'checkpoint',
+      'skeleton',
+      ['catalog', 'model-dirs', 'download'],
+      ['source', 'gpu-requirement'],
+      'pull',
+      'index',
     ]),
   ],
   options: {

@@ -1,5 +1,4 @@
-// Copies the files that the server's package contains besides code: the pages of the dashboard, and the catalog of
-// bundles with the skeletons that it names.
+// Copies the pages of the dashboard into the server's package.
 import { cpSync, existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +11,3 @@ if (!existsSync(`${dashboard}/index.html`)) {
   );
 }
 cpSync(dashboard, path('dist/dashboard'), { recursive: true });
-for (const name of ['catalogue.json', 'skeletons']) {
-  cpSync(path(`../../models/${name}`), path(`dist/models/${name}`), { recursive: true });
-}

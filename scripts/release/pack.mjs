@@ -5,7 +5,9 @@ import { Failed, start } from '../processes.mjs';
 import { requireFrom, root } from '../repository.mjs';
 
 /** Folders of the packages with code. They are released with one version. */
-export const codePackages = ['schema', 'sdk', 'engine', 'convert', 'server', 'cli'].map((name) => `packages/${name}`);
+export const codePackages = ['schema', 'sdk', 'engine', 'weights', 'convert', 'server', 'cli'].map(
+  (name) => `packages/${name}`,
+);
 /** Folders of the packages with networks, whose versions change only with their files. */
 const modelPackages = ['models/gen3d-base', 'models/isnet'];
 

@@ -107,7 +107,7 @@ async function publintProblems(bytes) {
  */
 async function typeProblems(tarball) {
   const attw = join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js');
-  const esmOnly = /-(convert|engine|server)-/.test(basename(tarball));
+  const esmOnly = /-(convert|engine|server|weights)-/.test(basename(tarball));
   const args = [attw, tarball, '--profile', esmOnly ? 'esm-only' : 'node16', '--no-color', '--no-emoji'];
   // Entry points of child processes and of the dashboard have no types.
   const untyped = esmOnly ? ['--ignore-rules', 'untyped-resolution', 'no-resolution'] : [];

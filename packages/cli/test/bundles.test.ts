@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
-import { writeBallSkeleton } from '../../engine/src/skeleton/skeleton.fixture.js';
+import { writeBallSkeleton } from '../../weights/src/skeleton/skeleton.fixture.js';
 import { downloadLine } from '../src/bundles/download-progress.js';
 import { discPng, result, testFolder } from './run.js';
 

@@ -23,6 +23,7 @@ export {
 export {
   type BundleFile,
   FileName,
+  graphsOf,
   Manifest,
   ManifestWithoutGraphs,
   type Origin,
@@ -30,4 +31,4 @@ export {
 } from './bundle/manifest.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';
-export { assemble, checkpointsOf, readSkeleton, type Skeleton, weightBytes } from './skeleton/assemble.js';
+export { fromFloat16, toFloat16 } from './network/float16.js';

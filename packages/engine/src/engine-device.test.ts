@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeFlowModel } from '../../weights/src/skeleton/flow-model.fixture.js';
 import { BundleError } from './base/errors.js';
 import type { Device } from './device/adapter.js';
 import { findBundles, openDevice } from './engine-device.js';
-import { writeFlowModel } from './skeleton/flow-model.fixture.js';
 
 const models = join(import.meta.dirname, '../../../models');
 

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writeFlowModel } from '../../weights/src/skeleton/flow-model.fixture.js';
 import { loadBundle } from './bundle/load-bundle.js';
 import { selfTests } from './self-test.js';
-import { writeFlowModel } from './skeleton/flow-model.fixture.js';
 
 let folder: string;
 

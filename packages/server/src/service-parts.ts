@@ -3,6 +3,7 @@ import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findBundle, MissingBundleError } from '@gen3d/engine/bundles';
+import { modelDirs } from '@gen3d/weights/model-dirs';
 import type { Logger } from 'pino';
 import { watchBundleChoice } from './chosen-bundles.js';
 import type { Config } from './config.js';
@@ -14,7 +15,6 @@ import { forget } from './data/runners/registry.js';
 import { createHttpServer } from './web/http/http-server.js';
 import type { Metrics } from './web/http/metrics.js';
 import { createMetricsApp } from './web/http/metrics-app.js';
-import { modelDirs } from './work/bundles/model-dirs.js';
 import type { JobMessage } from './work/processes/messages.js';
 import { Supervisor } from './work/processes/supervisor.js';
 

@@ -2,11 +2,11 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { BundleOverview } from '@gen3d/schema/dashboard';
+import { modelDirs, pulledModelsDir } from '@gen3d/weights';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { openAdmin } from '../src/index.js';
 import { BackgroundPull } from '../src/work/bundles/background-pull.js';
-import { modelDirs, pulledModelsDir } from '../src/work/bundles/model-dirs.js';
 import { type Browser, browsersOn } from './dashboard-kit.js';
 import { silent, site, startServer, type TestServer, temporaryFolder, until } from './kit.js';
 
@@ -25,7 +25,7 @@ async function startWithCatalog(respond: RequestListener): Promise<void> {
   const modelsDir = join(server.config.dataDir, 'models');
   await mkdir(modelsDir, { recursive: true });
   const catalog = { formatVersion: 1, bundles: [{ manifest, urls }] };
-  await writeFile(join(modelsDir, 'catalogue.json'), JSON.stringify(catalog));
+  await writeFile(join(modelsDir, 'catalog.json'), JSON.stringify(catalog));
   const admin = await openAdmin(server.config);
   onTestFinished(() => admin.close());
   operator = await browsersOn(

@@ -83,7 +83,7 @@ class Catalog:
         skeleton = folder / "skeletons/triposg"
         subprocess.run([sys.executable, HERE / "export.py", skeleton, "--size", name], check=True)
         shutil.copy(ROOT / "models/skeletons/triposg/NOTICE.md", skeleton)
-        shipped = json.loads((ROOT / "models/catalogue.json").read_text())["bundles"]
+        shipped = json.loads((ROOT / "models/catalog.json").read_text())["bundles"]
         entry = next(bundle for bundle in shipped if bundle["manifest"]["name"] == "triposg")
         manifest = entry["manifest"]
         manifest["name"] = "triposg-random"
@@ -100,7 +100,7 @@ class Catalog:
             with path.open("rb") as opened:
                 file.update(size=path.stat().st_size, sha256=hashlib.file_digest(opened, "sha256").hexdigest())
             self.paths[network] = path
-        (folder / "catalogue.json").write_text(json.dumps({"formatVersion": 1, "bundles": [entry]}))
+        (folder / "catalog.json").write_text(json.dumps({"formatVersion": 1, "bundles": [entry]}))
 
     def pull(self, precision: str) -> Path:
         """Pulls the bundle and returns its folder."""

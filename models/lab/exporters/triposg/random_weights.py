@@ -1,6 +1,6 @@
 """Weights from a formula instead of a training run, for tests and comparisons.
 
-packages/engine/src/skeleton/flow-model.fixture.ts has the same formula, so no weights need to be stored.
+packages/weights/src/skeleton/flow-model.fixture.ts has the same formula, so no weights need to be stored.
 """
 
 import json

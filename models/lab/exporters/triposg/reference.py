@@ -1,7 +1,7 @@
 """Writes the expected results of the small flow model in the engine's tests, computed with PyTorch.
 
     pip install torch==2.13.0 onnx==1.23.1 numpy
-    python3 models/lab/exporters/triposg/reference.py packages/engine/src/skeleton/flow-model.fixture
+    python3 models/lab/exporters/triposg/reference.py packages/weights/src/skeleton/flow-model.fixture
 
 Writes the skeleton as well. The weights come from a formula (random_weights.py), as in the tests.
 """

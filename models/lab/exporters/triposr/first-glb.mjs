@@ -32,10 +32,10 @@ main(async (atEnd) => {
   const models = join(server.dataDir, 'models');
   await mkdir(models, { recursive: true });
   await cp(join(folder, 'skeletons'), join(models, 'skeletons'), { recursive: true });
-  const catalog = JSON.parse(await readFile(join(folder, 'catalogue.json'), 'utf8'));
+  const catalog = JSON.parse(await readFile(join(folder, 'catalog.json'), 'utf8'));
   const [entry] = catalog.bundles;
   entry.urls = { 'model.ckpt': `http://127.0.0.1:${port}/model.ckpt` };
-  await writeFile(join(models, 'catalogue.json'), JSON.stringify(catalog));
+  await writeFile(join(models, 'catalog.json'), JSON.stringify(catalog));
 
   const { name } = entry.manifest;
   const photo = join(root, 'examples/photos/toy-truck.png');

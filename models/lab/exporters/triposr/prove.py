@@ -144,7 +144,7 @@ class Catalog:
         skeleton = folder / "skeletons/triposr"
         subprocess.run([sys.executable, HERE / "export.py", skeleton, "--size", size], check=True)
         shutil.copy(ROOT / "models/skeletons/triposr/NOTICE.md", skeleton)
-        shipped = json.loads((ROOT / "models/catalogue.json").read_text())["bundles"]
+        shipped = json.loads((ROOT / "models/catalog.json").read_text())["bundles"]
         entry = next(bundle for bundle in shipped if bundle["manifest"]["name"] == "triposr")
         checkpoint = folder / "model.ckpt"
         with checkpoint.open("rb") as file:
@@ -157,7 +157,7 @@ class Catalog:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         stack.callback(server.shutdown)
         entry["urls"] = {"model.ckpt": f"http://127.0.0.1:{server.server_port}/model.ckpt"}
-        (folder / "catalogue.json").write_text(json.dumps({"formatVersion": 1, "bundles": [entry]}))
+        (folder / "catalog.json").write_text(json.dumps({"formatVersion": 1, "bundles": [entry]}))
 
     def pull(self, precision: str) -> Path:
         """Pulls the bundle and returns its folder. The command finds only Node on its PATH: no Python."""

@@ -1,4 +1,5 @@
-import type { CatalogEntry, Config } from '@gen3d/server';
+import type { Config } from '@gen3d/server';
+import type { CatalogEntry } from '@gen3d/weights';
 import { bytes } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 
@@ -6,7 +7,7 @@ import { nextCommand } from '../terminal/next-command.js';
 export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
   const { findBundle } = await import('@gen3d/engine');
   const { sizeOf } = await import('@gen3d/engine/bundles');
-  const { modelDirs, readCatalogs } = await import('@gen3d/server');
+  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
   const directories = modelDirs(config);
   const lines: string[] = [];
   for (const { manifest, skeleton } of await readCatalogs(directories)) {

@@ -1,4 +1,4 @@
-import type { PullProgress } from '@gen3d/server';
+import type { PullProgress } from '@gen3d/weights';
 import { bytes, duration } from '../terminal/format.js';
 import { startSpinner } from '../terminal/progress.js';
 import { isInteractive, say } from '../terminal/terminal.js';

@@ -27,7 +27,8 @@ export function addCompletion(program: Command, completeProgram: () => Promise<C
 /** The bundles that are installed or can be pulled. The shell runs this command whenever it starts. */
 async function bundleNames(): Promise<KnownWords> {
   const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
-  const { loadConfig, modelDirs, readCatalogs } = await import('@gen3d/server');
+  const { loadConfig } = await import('@gen3d/server');
+  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
   try {
     const directories = modelDirs(loadConfig());
     const installed = (await installedBundles(directories)).map(({ name }) => name);

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import type { Bundle, SelfTest } from '@gen3d/engine';
 import type { InstalledBundle } from '@gen3d/engine/bundles';
-import type { Config, PullRequirements } from '@gen3d/server';
+import type { Config } from '@gen3d/server';
+import type { PullRequirements } from '@gen3d/weights';
 import { type Command, Option } from 'commander';
 import { describeBundle } from '../bundles/describe-bundle.js';
 import { showDownload } from '../bundles/download-progress.js';
@@ -58,7 +59,7 @@ async function list(command: Command): Promise<void> {
   const { builtInBundle, installedBundle, installedBundles, installHint, packagedBundles, sizeOf } = await import(
     '@gen3d/engine/bundles'
   );
-  const { modelDirs, readCatalogs } = await import('@gen3d/server');
+  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
   const config = await serverConfig(command);
   const directories = modelDirs(config);
   const inUse = [config.bundle, config.matte];
@@ -95,7 +96,7 @@ interface WeightsOptions {
 async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command): Promise<void> {
   const { testBundle } = await import('@gen3d/engine');
   const { installedBundle, sizeOf } = await import('@gen3d/engine/bundles');
-  const { modelDirs, pullBundle, pulledModelsDir } = await import('@gen3d/server');
+  const { modelDirs, pullBundle, pulledModelsDir } = await import('@gen3d/weights');
   const config = await serverConfig(command);
   const { from, allowOtherWeights, precision } = weights;
   const options = {
@@ -139,7 +140,7 @@ interface VerifyOptions {
 
 async function verify(names: readonly string[], { selfTest = false }: VerifyOptions, command: Command): Promise<void> {
   const { installedBundles } = await import('@gen3d/engine/bundles');
-  const { modelDirs } = await import('@gen3d/server');
+  const { modelDirs } = await import('@gen3d/weights');
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
   for (const name of names) await requireInstalled(name, bundles, config, selfTest);
@@ -202,7 +203,7 @@ async function requireInstalled(
   selfTest = false,
 ): Promise<void> {
   const { installHint, sizeOf } = await import('@gen3d/engine/bundles');
-  const { modelDirs, readCatalogs } = await import('@gen3d/server');
+  const { modelDirs, readCatalogs } = await import('@gen3d/weights');
   if (bundles.some((installed) => installed.name === name)) return;
   const installation = installHint(name);
   if (installation) throw new UsageError(`The bundle ${name} is not installed. ${installation}`);
@@ -260,7 +261,7 @@ async function use(nameOrPath: string, command: Command): Promise<void> {
 async function choiceOf(nameOrPath: string, config: Config): Promise<{ kind: 'bundle' | 'matte'; value: string }> {
   const { checkBundle, findBundle, isPath } = await import('@gen3d/engine');
   const { builtInBundle, installedBundles } = await import('@gen3d/engine/bundles');
-  const { modelDirs } = await import('@gen3d/server');
+  const { modelDirs } = await import('@gen3d/weights');
   if (nameOrPath === builtInBundle) return { kind: 'bundle', value: nameOrPath };
   const directories = modelDirs(config);
   if (!isPath(nameOrPath)) await requireInstalled(nameOrPath, await installedBundles(directories), config);

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { publishNew, syncFolder, writeDurably } from './durable-file.js';
+import { publishNew, writeDurably } from './durable-file.js';
 
 async function temporaryFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'gen3d-durable-'));
@@ -16,16 +16,6 @@ test('concurrent writes leave every file whole, and no drafts', async () => {
   await Promise.all(names.map((name) => writeDurably(join(folder, name), Buffer.from(name))));
   expect((await readdir(folder)).sort()).toEqual(names.toSorted());
   for (const name of names) expect(await readFile(join(folder, name), 'utf8')).toBe(name);
-});
-
-test('a failed sync rejects all concurrent callers, and the next call tries again', async () => {
-  const folder = join(await temporaryFolder(), 'missing');
-  const outcomes = await Promise.allSettled([syncFolder(folder), syncFolder(folder), syncFolder(folder)]);
-  expect(outcomes.map(({ status }) => status)).toEqual(
-    process.platform === 'win32' ? Array(3).fill('fulfilled') : Array(3).fill('rejected'),
-  );
-  await mkdir(folder);
-  await expect(syncFolder(folder)).resolves.toBeUndefined();
 });
 
 describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR'])(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { renameOver } from './rename-over.js';
+import { renameOver, syncFolder } from '@gen3d/engine/files';
 
 /**
  * Writes a file atomically and durably: after a crash it exists either whole or not at all. Draft, fsync, rename, fsync of
@@ -56,42 +56,5 @@ function reserveAndRename(draft: string, path: string): void {
   } catch (error) {
     rmSync(path);
     throw error;
-  }
-}
-
-interface Sync {
-  running: Promise<void>;
-  /** Shared by callers that arrive while `running` runs: it may have missed their rename. */
-  next: Promise<void> | undefined;
-}
-
-const syncs = new Map<string, Sync>();
-
-/** Makes a rename or a new entry in a folder survive a power cut. Concurrent callers share one fsync. */
-export function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open folders, and NTFS journals names.
-  if (process.platform === 'win32') return Promise.resolve();
-  const current = syncs.get(folder);
-  if (!current) return beginSync(folder);
-  current.next ??= current.running.catch(() => {}).then(() => beginSync(folder));
-  return current.next;
-}
-
-function beginSync(folder: string): Promise<void> {
-  const sync: Sync = { running: syncNow(folder), next: undefined };
-  syncs.set(folder, sync);
-  const end = () => {
-    if (syncs.get(folder) === sync) syncs.delete(folder);
-  };
-  sync.running.then(end, end);
-  return sync.running;
-}
-
-async function syncNow(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

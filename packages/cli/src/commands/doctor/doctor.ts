@@ -33,7 +33,7 @@ export function addDoctor(program: Command): void {
 
 async function doctor(command: Command): Promise<void> {
   const { installedBundles } = await import('@gen3d/engine/bundles');
-  const { modelDirs } = await import('@gen3d/server');
+  const { modelDirs } = await import('@gen3d/weights');
   const options: ServerOptions & { json?: boolean } = command.optsWithGlobals();
   const config = await serverConfig(command);
   const bundles = await installedBundles(modelDirs(config));
@@ -188,7 +188,7 @@ async function offerFindings(config: Config): Promise<Finding[]> {
 
 /** The bundles of the catalog that this machine cannot run. */
 async function gpuFindings(config: Config): Promise<Finding[]> {
-  const { modelDirs, readCatalogs, whyNotHere } = await import('@gen3d/server');
+  const { modelDirs, readCatalogs, whyNotHere } = await import('@gen3d/weights');
   const findings: Finding[] = [];
   for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
     const { device } = config;

@@ -1,6 +1,7 @@
 import { mkdir, opendir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder, writeDurably } from '../../base/durable-file.js';
+import { syncFolder } from '@gen3d/engine/files';
+import { writeDurably } from '../../base/durable-file.js';
 import {
   type AssetKeys,
   type AssetStore,

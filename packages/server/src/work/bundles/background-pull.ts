@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import { Child, forkModule, type Handlers } from '@gen3d/engine/rpc';
 import type { BundlePull } from '@gen3d/schema/dashboard';
+import type { PullOptions } from '@gen3d/weights';
 import type { Logger } from 'pino';
 import { withoutSettings } from '../../base/environment.js';
-import type { PullOptions } from './pull.js';
 
 export type PullRequest = { readonly name: string } & Pick<PullOptions, 'directory' | 'modelDirs'>;
 

@@ -2,11 +2,10 @@ import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
+import { modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
 import type { Logger } from 'pino';
 import type { ChosenBundles, Config } from '../../config.js';
 import { BackgroundPull } from './background-pull.js';
-import { readCatalogs } from './catalog.js';
-import { modelDirs, pulledModelsDir } from './model-dirs.js';
 
 /** An operator's request that cannot be carried out. The message explains why. */
 export class BundleRefusal extends Error {

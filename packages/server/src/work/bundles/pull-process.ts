@@ -2,8 +2,8 @@
 import { setPriority } from 'node:os';
 import { testBundle } from '@gen3d/engine';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { pullBundle } from '@gen3d/weights';
 import type { Puller, PullObserver } from './background-pull.js';
-import { pullBundle } from './pull.js';
 
 const progressIntervalMs = 200;
 

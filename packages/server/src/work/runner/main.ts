@@ -1,6 +1,7 @@
 /** The runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { hostname } from 'node:os';
 import type { EnginePool } from '@gen3d/engine';
+import { modelDirs } from '@gen3d/weights/model-dirs';
 import { createLog, routineLevel } from '../../base/log.js';
 import { version } from '../../base/version.js';
 import { rateOf } from '../../data/accounts/rates.js';
@@ -9,7 +10,6 @@ import { isUnavailable } from '../../data/db/unavailable.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
 import { openFileStores } from '../../data/installation/file-stores.js';
 import { keepAnnounced } from '../../data/runners/registry.js';
-import { modelDirs } from '../bundles/model-dirs.js';
 import { notifyParent, onStart } from '../processes/child-process.js';
 import type { FromChild, ToChild } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';

@@ -1,0 +1,46 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { renameOver, syncFolder } from './files.js';
+
+/** A rename that fails with these codes, and then succeeds. */
+function failing(...codes: string[]) {
+  let calls = 0;
+  const rename = async () => {
+    const code = codes[calls];
+    calls += 1;
+    if (code) throw Object.assign(new Error(code), { code });
+  };
+  return { rename, calls: () => calls };
+}
+
+test('on Windows, a file that another process has open for a moment is replaced', async () => {
+  const { rename, calls } = failing('EPERM', 'EBUSY', 'EACCES');
+  await renameOver('draft', 'file', { rename, platform: 'win32' });
+  expect(calls()).toBe(4);
+});
+
+test.each(['ENOENT', 'ENOSPC'])('%s is thrown at once', async (code) => {
+  const { rename, calls } = failing(code);
+  await expect(renameOver('draft', 'file', { rename, platform: 'win32' })).rejects.toMatchObject({ code });
+  expect(calls()).toBe(1);
+});
+
+test('on other systems, EPERM is thrown at once', async () => {
+  const { rename, calls } = failing('EPERM');
+  await expect(renameOver('draft', 'file', { rename, platform: 'linux' })).rejects.toMatchObject({ code: 'EPERM' });
+  expect(calls()).toBe(1);
+});
+
+test('a failed sync rejects all concurrent callers, and the next call tries again', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'gen3d-sync-'));
+  onTestFinished(() => rm(parent, { recursive: true }));
+  const folder = join(parent, 'missing');
+  const outcomes = await Promise.allSettled([syncFolder(folder), syncFolder(folder), syncFolder(folder)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(
+    process.platform === 'win32' ? Array(3).fill('fulfilled') : Array(3).fill('rejected'),
+  );
+  await mkdir(folder);
+  await expect(syncFolder(folder)).resolves.toBeUndefined();
+});

