@@ -2,11 +2,10 @@ import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
-import { createAccount, findAccount } from './data/accounts/accounts.js';
-import { revokeKey } from './data/accounts/api-keys.js';
+import { createAccount, creditAccount, findAccount, listAccounts } from './data/accounts/accounts.js';
+import { listKeys, revokeKey } from './data/accounts/api-keys.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
-import { balanceOf, credit } from './data/accounts/ledger.js';
 import type { Queryable } from './data/db/open.js';
 import type { OutboxRow } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
@@ -84,9 +83,11 @@ function deadLetter(row: OutboxRow): AdminDeadLetter {
 async function requireAccount(db: Queryable, account: string): Promise<{ id: string; name: string }> {
   const id = await identifyAccount(db, account);
   const found = await findAccount(db, id);
-  if (!found) throw new AdminError(`Account ${id} was deleted in the meantime`);
+  if (!found) throw deleted(id);
   return found;
 }
+
+const deleted = (id: string) => new AdminError(`Account ${id} was deleted in the meantime`);
 
 function requireAmount(usd: number): number {
   if (!Number.isFinite(usd) || Math.abs(usd) > maxUsd) throw new AdminError(`${usd} is not an amount in USD`);
@@ -100,35 +101,28 @@ function requireAmount(usd: number): number {
 export async function openAdmin(config: Config): Promise<Admin> {
   const { db, keys, serverKey } = await openStore(config);
   return {
-    createAccount: (name, balanceUsd = 0) =>
-      transaction(db, async (trx) => {
-        const amount = requireAmount(balanceUsd);
-        const account = await createAccount(trx, name, currentTime(db));
-        if (amount !== 0) await credit(trx, account.id, amount, currentTime(db));
-        return { account_id: account.id, name, balance_usd: toUsd(amount) };
-      }),
+    async createAccount(name, balanceUsd = 0) {
+      const balance = requireAmount(balanceUsd);
+      const { id } = await transaction(db, (trx) => createAccount(trx, { name, balance }, currentTime(db)));
+      return { account_id: id, name, balance_usd: toUsd(balance) };
+    },
 
     async listAccounts() {
-      const rows = await db
-        .selectFrom('accounts')
-        .select(['id', 'name', 'balance_microusd'])
-        // The account of the public test key cannot be administered.
-        .where('sandbox', '=', 0)
-        .orderBy('id')
-        .execute();
-      return rows.map(({ id, name, balance_microusd }) => ({
+      // The account of the public test key cannot be administered.
+      const accounts = (await listAccounts(db)).filter(({ sandbox }) => sandbox === 0);
+      return accounts.map(({ id, name, balance_microusd }) => ({
         account_id: id,
         name,
         balance_usd: toUsd(balance_microusd),
       }));
     },
 
-    creditAccount: (accountId, usd) =>
-      transaction(db, async (trx) => {
-        const { id, name } = await requireAccount(trx, accountId);
-        await credit(trx, id, requireAmount(usd), currentTime(db));
-        return { account_id: id, name, balance_usd: toUsd(await balanceOf(trx, id)) };
-      }),
+    async creditAccount(accountId, usd) {
+      const { id, name } = await requireAccount(db, accountId);
+      const balance = await creditAccount(db, id, requireAmount(usd));
+      if (balance === undefined) throw deleted(id);
+      return { account_id: id, name, balance_usd: toUsd(balance) };
+    },
 
     async createKey(accountId, name) {
       const { id } = await requireAccount(db, accountId);
@@ -137,17 +131,8 @@ export async function openAdmin(config: Config): Promise<Admin> {
     },
 
     async listKeys(accountId) {
-      let query = db.selectFrom('api_keys').selectAll().orderBy('id');
-      if (accountId !== undefined) query = query.where('account_id', '=', (await requireAccount(db, accountId)).id);
-      const rows = await query.execute();
-      return rows.map(({ id, account_id, name, created_at, last_used_at, revoked_at }) => ({
-        key_id: id,
-        account_id,
-        name,
-        created_at: isoTime(created_at),
-        last_used_at: last_used_at === null ? null : isoTime(last_used_at),
-        revoked_at: revoked_at === null ? null : isoTime(revoked_at),
-      }));
+      const account = accountId === undefined ? undefined : await requireAccount(db, accountId);
+      return (await listKeys(db, account?.id)).map(({ ending, ...key }) => key);
     },
 
     async revokeKey(keyId) {

@@ -11,7 +11,6 @@ import { newUlid } from '../src/base/ids.js';
 import { toMicroUsd } from '../src/base/money.js';
 import { type Config, loadConfig } from '../src/config.js';
 import { createAccount } from '../src/data/accounts/accounts.js';
-import { credit } from '../src/data/accounts/ledger.js';
 import { type Db, migrate, openDatabase } from '../src/data/db/open.js';
 import { enqueueJob, type NewJob } from '../src/data/jobs/job-store.js';
 import { type ServeOptions, type Server, serve } from '../src/serve.js';
@@ -97,11 +96,8 @@ export async function newInstallation(atEnd: AtEnd = onTestFinished): Promise<In
 
 /** An account with 10 USD. */
 export async function newAccount(db: Db, name = 'test'): Promise<string> {
-  return db.transaction().execute(async (trx) => {
-    const { id } = await createAccount(trx, name, 0);
-    await credit(trx, id, toMicroUsd(10), 0);
-    return id;
-  });
+  const { id } = await db.transaction().execute((trx) => createAccount(trx, { name, balance: toMicroUsd(10) }, 0));
+  return id;
 }
 
 /** Inserts a PENDING, prepared job, which a runner can claim. */

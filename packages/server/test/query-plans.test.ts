@@ -10,8 +10,8 @@ import { claim } from '../src/data/jobs/claim.js';
 import { finishedJobsByStatus, openJobsByStatus } from '../src/data/jobs/counts.js';
 import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob } from '../src/data/jobs/job-store.js';
+import { listEvents } from '../src/data/webhooks/event-log.js';
 import { outboxCounts } from '../src/data/webhooks/outbox.js';
-import { listEvents } from '../src/web/dashboard/events.js';
 import { Metrics } from '../src/web/http/metrics.js';
 import { newAccount, newInstallation, newJob, onPostgres, temporaryFolder } from './kit.js';
 

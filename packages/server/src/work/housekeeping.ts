@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
-import type { AssetStore, Outcome } from '../data/assets/asset-store.js';
+import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/open.js';
 import { after, currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
+import { outcomeOfJob } from '../data/jobs/job-store.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs } from '../data/jobs/retention.js';
 import { retentionTime } from '../data/jobs/retention-clock.js';
@@ -28,14 +29,6 @@ export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
   log: Logger,
 ): () => void {
-  const outcomeOf = async (jobId: string): Promise<Outcome | undefined> => {
-    const row = await db
-      .selectFrom('jobs')
-      .select(['finished_at', 'model_key'])
-      .where('id', '=', jobId)
-      .executeTakeFirst();
-    return row && { finished: row.finished_at !== null, modelKey: row.model_key };
-  };
   const clean = async () => {
     const now = await retentionTime(db, log);
     if (now === undefined) return;
@@ -51,7 +44,7 @@ export function startHousekeeping(
       listeners: () => deleteOldListeners(db, now),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId)),
-      assets: () => assets.sweep(strayBefore, outcomeOf),
+      assets: () => assets.sweep(strayBefore, (jobId) => outcomeOfJob(db, jobId)),
     });
   };
   const failed = (error: unknown, step?: string) => {

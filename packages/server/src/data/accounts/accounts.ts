@@ -1,21 +1,40 @@
 import { limits } from '@gen3d/schema';
 import type { Selectable } from 'kysely';
 import { newUlid } from '../../base/ids.js';
-import { toMicroUsd } from '../../base/money.js';
+import { type MicroUsd, toMicroUsd } from '../../base/money.js';
 import { advisoryLock } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
-import type { Time } from '../db/time.js';
+import { currentTime, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
-import { credit } from './ledger.js';
+import { balanceOf, credit } from './ledger.js';
 
 export type Account = Selectable<Tables['accounts']>;
 
-/** Creates an account with an empty ledger. */
-export async function createAccount(db: Queryable, name: string, now: Time): Promise<{ id: string }> {
+/** Creates an account. Its ledger is empty, or has a credit of the balance. Must run inside a transaction. */
+export async function createAccount(
+  trx: Queryable,
+  { name, balance = 0, sandbox = 0 }: { name: string; balance?: MicroUsd; sandbox?: 0 | 1 },
+  now: Time,
+): Promise<{ id: string }> {
   const id = newUlid();
-  await db.insertInto('accounts').values({ id, name, sandbox: 0, balance_microusd: 0, created_at: now }).execute();
+  await trx.insertInto('accounts').values({ id, name, sandbox, balance_microusd: 0, created_at: now }).execute();
+  if (balance !== 0) await credit(trx, id, balance, now);
   return { id };
+}
+
+/** Adds money to an account, or removes it. Returns the new balance, or undefined if there is no such account. */
+export async function creditAccount(db: Db, id: string, amount: MicroUsd): Promise<MicroUsd | undefined> {
+  return transaction(db, async (trx) => {
+    if (!(await findAccount(trx, id))) return undefined;
+    await credit(trx, id, amount, currentTime(db));
+    return balanceOf(trx, id);
+  });
+}
+
+/** All accounts, in the order of their creation, but the sandbox last. */
+export async function listAccounts(db: Queryable): Promise<Account[]> {
+  return db.selectFrom('accounts').selectAll().orderBy('sandbox').orderBy('id').execute();
 }
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {
@@ -28,11 +47,7 @@ export async function sandboxAccount(db: Db, now: Time): Promise<{ id: string }>
     await advisoryLock(trx, 'sandbox account');
     const existing = await trx.selectFrom('accounts').selectAll().where('sandbox', '=', 1).executeTakeFirst();
     if (existing) return existing;
-    const id = newUlid();
-    const account = { id, name: 'sandbox', sandbox: 1, balance_microusd: 0, created_at: now };
-    await trx.insertInto('accounts').values(account).execute();
-    await credit(trx, id, toMicroUsd(10 * limits.minBalanceUsd), now);
-    return { id };
+    return createAccount(trx, { name: 'sandbox', balance: toMicroUsd(10 * limits.minBalanceUsd), sandbox: 1 }, now);
   });
 }
 

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { apiKeyPrefix } from '@gen3d/schema';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
+import { isoTime } from '../../base/time.js';
 import type { Queryable } from '../db/open.js';
 import type { Time } from '../db/time.js';
 
@@ -61,14 +62,31 @@ export class ApiKeys {
   }
 }
 
-/** Revokes a key immediately. Returns false if the id is unknown. */
-export async function revokeKey(db: Queryable, keyId: string, now: Time): Promise<boolean> {
-  const known = await db.selectFrom('api_keys').select('id').where('id', '=', keyId).executeTakeFirst();
+/** The keys of all accounts or of one, in the order of their creation, with times in ISO 8601. */
+export async function listKeys(db: Queryable, accountId?: string) {
+  let query = db.selectFrom('api_keys').selectAll().orderBy('id');
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  const rows = await query.execute();
+  return rows.map(({ id, account_id, name, ending, created_at, last_used_at, revoked_at }) => ({
+    key_id: id,
+    account_id,
+    name,
+    ending,
+    created_at: isoTime(created_at),
+    last_used_at: last_used_at === null ? null : isoTime(last_used_at),
+    revoked_at: revoked_at === null ? null : isoTime(revoked_at),
+  }));
+}
+
+/** Revokes a key immediately. Returns false if the id is unknown, or is another account's key. */
+export async function revokeKey(db: Queryable, keyId: string, now: Time, accountId?: string): Promise<boolean> {
+  const key = await db.selectFrom('api_keys').select('account_id').where('id', '=', keyId).executeTakeFirst();
+  if (!key || (accountId !== undefined && key.account_id !== accountId)) return false;
   await db
     .updateTable('api_keys')
     .set({ revoked_at: now })
     .where('id', '=', keyId)
     .where('revoked_at', 'is', null)
     .execute();
-  return known !== undefined;
+  return true;
 }

@@ -6,7 +6,6 @@ import type { Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { createAccount } from './accounts.js';
 import type { ApiKeys } from './api-keys.js';
-import { credit } from './ledger.js';
 
 export interface Bootstrap {
   accountId: string;
@@ -21,8 +20,8 @@ export async function bootstrap(db: Db, keys: ApiKeys, config: Config, now: Time
     await advisoryLock(trx, 'bootstrap');
     const any = await trx.selectFrom('accounts').select('id').where('sandbox', '=', 0).limit(1).executeTakeFirst();
     if (any) return undefined;
-    const account = await createAccount(trx, 'default', now);
-    await credit(trx, account.id, toMicroUsd(config.bootstrapBalanceUsd), now);
+    const balance = toMicroUsd(config.bootstrapBalanceUsd);
+    const account = await createAccount(trx, { name: 'default', balance }, now);
     const { apiKey } = await keys.create(trx, account.id, now, {
       name: 'first start',
       apiKey: config.bootstrapApiKey,

@@ -1,6 +1,9 @@
+import { sql } from 'kysely';
 import { newUlid } from '../../base/ids.js';
 import type { MicroUsd } from '../../base/money.js';
+import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/open.js';
+import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 
 interface Entry {
@@ -60,4 +63,68 @@ export async function balanceOf(db: Queryable, accountId: string): Promise<Micro
   const row = await db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId).executeTakeFirst();
   if (!row) throw new Error(`Account ${accountId} does not exist`);
   return row.balance_microusd;
+}
+
+type LabeledEntry = Omit<Tables['ledger'], 'account_id'> & { label: string | null };
+
+/** A page of the account's entries, newest first, with the labels of their jobs, and whether there are older ones. */
+export async function listLedger(
+  db: Queryable,
+  accountId: string,
+  before: string | undefined,
+  limit: number,
+): Promise<{ entries: LabeledEntry[]; more: boolean }> {
+  let query = db
+    .selectFrom('ledger')
+    .leftJoin('jobs', 'jobs.id', 'ledger.job_id')
+    .select([
+      'ledger.id',
+      'kind',
+      'amount_microusd',
+      'job_id',
+      'label',
+      'instance',
+      'inference_ms',
+      'ledger.created_at',
+    ])
+    .where('ledger.account_id', '=', accountId)
+    .orderBy('ledger.id', 'desc')
+    .limit(limit + 1);
+  if (before !== undefined) query = query.where('ledger.id', '<', before);
+  const rows = await query.execute();
+  return { entries: rows.slice(0, limit), more: rows.length > limit };
+}
+
+/** The sums of the account's charges per day, from a day on. Days are numbered from 1970-01-01, in UTC. */
+export async function spendPerDay(db: Queryable, accountId: string, firstDay: number) {
+  // Both operands are integers, so both databases round down.
+  const day = sql<number>`created_at / ${sql.lit(dayMs)}`;
+  const rows = await db
+    .selectFrom('ledger')
+    .select([
+      day.as('day'),
+      sql<number>`sum(amount_microusd)`.as('amount'),
+      sql<number>`sum(inference_ms)`.as('inference_ms'),
+      sql<number>`count(*)`.as('jobs'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('kind', '=', 'charge')
+    .where('created_at', '>=', firstDay * dayMs)
+    .groupBy(day)
+    .execute();
+  return new Map(
+    rows.map(({ day, amount, inference_ms, jobs }) => [day, { spent: -amount || 0, inferenceMs: inference_ms, jobs }]),
+  );
+}
+
+/** The inference times of the last jobs of all accounts. The ledger has one charge per succeeded job. */
+export async function recentInferenceMs(db: Queryable, limit: number): Promise<number[]> {
+  const rows = await db
+    .selectFrom('ledger')
+    .select('inference_ms')
+    .where('kind', '=', 'charge')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ inference_ms }) => inference_ms ?? []);
 }

@@ -137,7 +137,7 @@ export interface Tables {
     /** When the clock was first found to have jumped since `last_at`; null if it has not. */
     doubted_at: number | null;
   };
-  /** One row per bucket, on PostgreSQL only: the token buckets that its servers share; see web/http/shared-bucket.ts. */
+  /** One row per bucket, on PostgreSQL only: the token buckets that its servers share; see shared-bucket.ts. */
   rate_bucket: {
     id: number;
     tokens: number;

@@ -1,9 +1,9 @@
-import type { JobStatus } from '@gen3d/schema';
+import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import { sql } from 'kysely';
 import type { Queryable } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
 
-// Each query reads an index that contains exactly the rows it counts; see migration 0014.
+// Each query reads an index that contains exactly the rows it counts.
 
 /** The number of open jobs, and the age of the oldest in seconds. */
 export function openJobsByStatus(db: Queryable): Promise<{ status: JobStatus; count: number; seconds: number }[]> {
@@ -26,5 +26,38 @@ export function finishedJobsByStatus(db: Queryable, ms: number): Promise<{ statu
     .select((eb) => ['status', eb.fn.countAll<number>().as('count')])
     .where('finished_at', '>', after(currentTime(db), -ms))
     .groupBy('status')
+    .execute();
+}
+
+/** When the oldest open job was created; undefined if there is none. */
+export async function oldestOpenJob(db: Queryable): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('jobs')
+    .select('created_at')
+    .where('finished_at', 'is', null)
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.created_at;
+}
+
+const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
+
+/** All accounts with the number of their open jobs, in the order of `listAccounts`. */
+export function accountsWithOpenJobs(db: Queryable) {
+  return db
+    .selectFrom('accounts')
+    .selectAll()
+    .select((eb) =>
+      eb
+        .selectFrom('jobs')
+        .select(eb.fn.countAll<number>().as('open_jobs'))
+        .whereRef('account_id', '=', 'accounts.id')
+        // By status, which an index supports: an account may have millions of finished jobs.
+        .where('status', 'in', openStatuses)
+        .as('open_jobs'),
+    )
+    .orderBy('sandbox')
+    .orderBy('id')
     .execute();
 }

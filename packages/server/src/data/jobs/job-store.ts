@@ -16,6 +16,32 @@ export function findTask(db: Queryable, accountId: string, id: string): Promise<
     .executeTakeFirst();
 }
 
+type JobWithCharge = Pick<JobRow, 'image_url' | 'attempt' | 'stage_ms' | 'bundle'> & {
+  amount_microusd: number | null;
+  instance: string | null;
+  inference_ms: number | null;
+};
+
+/** A job with its charge, if there is one. Undefined if the id is unknown or the job belongs to another account. */
+export function findJobWithCharge(db: Queryable, accountId: string, id: string): Promise<JobWithCharge | undefined> {
+  return db
+    .selectFrom('jobs')
+    .leftJoin('ledger', (join) => join.onRef('ledger.job_id', '=', 'jobs.id').on('kind', '=', 'charge'))
+    .select(['image_url', 'attempt', 'stage_ms', 'bundle', 'amount_microusd', 'instance', 'inference_ms'])
+    .where('jobs.id', '=', id)
+    .where('jobs.account_id', '=', accountId)
+    .executeTakeFirst();
+}
+
+/** Whether the job has finished, and with which model; undefined for an unknown id. */
+export async function outcomeOfJob(
+  db: Queryable,
+  id: string,
+): Promise<{ finished: boolean; modelKey: string | null } | undefined> {
+  const row = await db.selectFrom('jobs').select(['finished_at', 'model_key']).where('id', '=', id).executeTakeFirst();
+  return row && { finished: row.finished_at !== null, modelKey: row.model_key };
+}
+
 export interface Page {
   status?: JobStatus | undefined;
   limit: number;

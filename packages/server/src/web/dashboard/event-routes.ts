@@ -2,10 +2,10 @@ import type { DeliveryList, EventList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { replayDeadLetters } from '../../data/webhooks/dead-letters.js';
+import { findQueued, listDeliveries, listEvents } from '../../data/webhooks/event-log.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { listDeliveries, listEvents } from './events.js';
 
 /** `/dashboard/api/events`: the account's webhook events and their deliveries, and replaying a dead letter. */
 export function eventRoutes({ db, endpoints }: Services): Router {
@@ -29,14 +29,8 @@ export function eventRoutes({ db, endpoints }: Services): Router {
       const { accountId } = callerOf(response);
       const { id } = request.params;
       const deliveries = await listDeliveries(db, accountId, id);
-      if (deliveries.length === 0) {
-        const waiting = await db
-          .selectFrom('outbox')
-          .select('event_id')
-          .where('event_id', '=', id)
-          .where('account_id', '=', accountId)
-          .executeTakeFirst();
-        if (!waiting) throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
+      if (deliveries.length === 0 && !(await findQueued(db, accountId, id))) {
+        throw new HttpError(404, 'not_found', 'No such event, or its log has been deleted');
       }
       sendJson(response, 200, { deliveries } satisfies DeliveryList);
     })
@@ -45,15 +39,10 @@ export function eventRoutes({ db, endpoints }: Services): Router {
   router
     .route('/:id/replay')
     .post(async (request, response) => {
-      const dead = await db
-        .selectFrom('outbox')
-        .select('event_id')
-        .where('event_id', '=', request.params.id)
-        .where('account_id', '=', callerOf(response).accountId)
-        .where('dead_at', 'is not', null)
-        .executeTakeFirst();
-      if (!dead) throw new HttpError(404, 'not_found', 'No such dead letter');
-      const replayed = await replayDeadLetters(db, { eventId: dead.event_id }, currentTime(db));
+      const { id } = request.params;
+      const queued = await findQueued(db, callerOf(response).accountId, id);
+      if (!queued?.dead_at) throw new HttpError(404, 'not_found', 'No such dead letter');
+      const replayed = await replayDeadLetters(db, { eventId: id }, currentTime(db));
       if (replayed === 0)
         throw new HttpError(409, 'not_configured', 'No webhook endpoint is configured; set one first');
       sendJson(response, 202, { queued: true });

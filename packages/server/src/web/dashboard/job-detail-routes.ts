@@ -2,11 +2,12 @@ import type { JobDetails } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
+import { findJobWithCharge, findTask } from '../../data/jobs/job-store.js';
 import { stagesOf } from '../../data/jobs/stage-times.js';
+import { listEvents } from '../../data/webhooks/event-log.js';
 import { callerOf } from '../http/auth.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { listEvents } from './events.js';
 
 /** `/dashboard/api/job-details`: fields of a job that the task object does not have. */
 export function jobDetailRoutes({ db, inputs }: Services): Router {
@@ -15,22 +16,8 @@ export function jobDetailRoutes({ db, inputs }: Services): Router {
     .route('/:id')
     .get(async (request, response) => {
       const { accountId } = callerOf(response);
-      const job = await db
-        .selectFrom('jobs')
-        .leftJoin('ledger', (join) => join.onRef('ledger.job_id', '=', 'jobs.id').on('kind', '=', 'charge'))
-        .select([
-          'jobs.id',
-          'image_url',
-          'attempt',
-          'stage_ms',
-          'bundle',
-          'amount_microusd',
-          'instance',
-          'inference_ms',
-        ])
-        .where('jobs.id', '=', request.params.id)
-        .where('jobs.account_id', '=', accountId)
-        .executeTakeFirst();
+      const { id } = request.params;
+      const job = await findJobWithCharge(db, accountId, id);
       if (!job) throw new HttpError(404, 'not_found', 'No such job');
       sendJson(response, 200, {
         image_url: job.image_url,
@@ -40,7 +27,7 @@ export function jobDetailRoutes({ db, inputs }: Services): Router {
         bundle: job.bundle,
         inference_seconds: job.inference_ms === null ? null : job.inference_ms / 1_000,
         stages: stagesOf(job.stage_ms),
-        events: await listEvents(db, accountId, { jobId: job.id }),
+        events: await listEvents(db, accountId, { jobId: id }),
       } satisfies JobDetails);
     })
     .all(onlyMethods('GET'));
@@ -49,12 +36,7 @@ export function jobDetailRoutes({ db, inputs }: Services): Router {
   router
     .route('/:id/photo')
     .get(async (request, response) => {
-      const job = await db
-        .selectFrom('jobs')
-        .select('status')
-        .where('id', '=', request.params.id)
-        .where('account_id', '=', callerOf(response).accountId)
-        .executeTakeFirst();
+      const job = await findTask(db, callerOf(response).accountId, request.params.id);
       if (!job) throw new HttpError(404, 'not_found', 'No such job');
       const photo = job.status === 'SUCCEEDED' ? undefined : await inputs.read(request.params.id).catch(ifMissing);
       if (!photo) {

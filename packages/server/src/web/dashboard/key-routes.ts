@@ -1,8 +1,7 @@
 import { type CreatedKey, formLimits, type KeyList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
-import { isoTime } from '../../base/time.js';
-import { revokeKey } from '../../data/accounts/api-keys.js';
+import { listKeys, revokeKey } from '../../data/accounts/api-keys.js';
 import { currentTime } from '../../data/db/time.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
 import { jsonBody } from '../http/json-body.js';
@@ -27,22 +26,9 @@ export function keyRoutes(services: Services): Router {
   router
     .route('/')
     .get(async (_request, response) => {
-      const rows = await db
-        .selectFrom('api_keys')
-        .select(['id', 'name', 'ending', 'created_at', 'last_used_at', 'revoked_at'])
-        .where('account_id', '=', callerOf(response).accountId)
-        .orderBy('id', 'desc')
-        .execute();
-      sendJson(response, 200, {
-        keys: rows.map(({ id, name, ending, created_at, last_used_at, revoked_at }) => ({
-          key_id: id,
-          name,
-          ending,
-          created_at: isoTime(created_at),
-          last_used_at: last_used_at === null ? null : isoTime(last_used_at),
-          revoked_at: revoked_at === null ? null : isoTime(revoked_at),
-        })),
-      } satisfies KeyList);
+      const all = await listKeys(db, callerOf(response).accountId);
+      const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
+      sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
     })
     .post(jsonBody(services), async (request, response) => {
       const parsed = NewKey.safeParse(request.body);
@@ -56,15 +42,8 @@ export function keyRoutes(services: Services): Router {
   router
     .route('/:id')
     .delete(async (request, response) => {
-      const { id } = request.params;
-      const key = await db
-        .selectFrom('api_keys')
-        .select('id')
-        .where('id', '=', id)
-        .where('account_id', '=', callerOf(response).accountId)
-        .executeTakeFirst();
-      if (!key) throw new HttpError(404, 'not_found', 'No such key');
-      await revokeKey(db, id, currentTime(db));
+      const revoked = await revokeKey(db, request.params.id, currentTime(db), callerOf(response).accountId);
+      if (!revoked) throw new HttpError(404, 'not_found', 'No such key');
       response.status(204).end();
     })
     .all(onlyMethods('DELETE'));

@@ -1,8 +1,8 @@
 import type { LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
-import { sql } from 'kysely';
 import { toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
+import { listLedger, spendPerDay } from '../../data/accounts/ledger.js';
 import { callerOf } from '../http/auth.js';
 import { invalidCursor, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
@@ -21,28 +21,10 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
       const { cursor } = request.query;
       const before = typeof cursor === 'string' ? cursors.read(accountId, cursor) : undefined;
       if (cursor !== undefined && before === undefined) throw invalidCursor();
-      let query = db
-        .selectFrom('ledger')
-        .leftJoin('jobs', 'jobs.id', 'ledger.job_id')
-        .select([
-          'ledger.id',
-          'kind',
-          'amount_microusd',
-          'job_id',
-          'label',
-          'instance',
-          'inference_ms',
-          'ledger.created_at',
-        ])
-        .where('ledger.account_id', '=', accountId)
-        .orderBy('ledger.id', 'desc')
-        .limit(pageSize + 1);
-      if (before !== undefined) query = query.where('ledger.id', '<', before);
-      const rows = await query.execute();
-      const page = rows.slice(0, pageSize);
-      const last = page.at(-1);
+      const { entries, more } = await listLedger(db, accountId, before, pageSize);
+      const last = entries.at(-1);
       sendJson(response, 200, {
-        entries: page.map((row) => ({
+        entries: entries.map((row) => ({
           entry_id: row.id,
           kind: row.kind,
           amount_usd: toUsd(row.amount_microusd),
@@ -52,7 +34,7 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
           inference_seconds: row.inference_ms === null ? null : row.inference_ms / 1_000,
           created_at: isoTime(row.created_at),
         })),
-        ...(rows.length > pageSize && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
+        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
       } satisfies LedgerPage);
     })
     .all(onlyMethods('GET'));
@@ -60,33 +42,16 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
   router
     .route('/days')
     .get(async (_request, response) => {
-      const today = Math.floor(Date.now() / dayMs);
-      // Both operands are integers, so both databases round down.
-      const day = sql<number>`created_at / ${sql.lit(dayMs)}`;
-      const rows = await db
-        .selectFrom('ledger')
-        .select([
-          day.as('day'),
-          sql<number>`sum(amount_microusd)`.as('amount'),
-          sql<number>`sum(inference_ms)`.as('inference_ms'),
-          sql<number>`count(*)`.as('jobs'),
-        ])
-        .where('account_id', '=', callerOf(response).accountId)
-        .where('kind', '=', 'charge')
-        .where('created_at', '>=', (today - spendDays + 1) * dayMs)
-        .groupBy(day)
-        .execute();
-      // PostgreSQL sums integers to a numeric, which its driver returns as text.
-      const byDay = new Map(rows.map((row) => [Number(row.day), row]));
+      const firstDay = Math.floor(Date.now() / dayMs) - spendDays + 1;
+      const byDay = await spendPerDay(db, callerOf(response).accountId, firstDay);
       sendJson(response, 200, {
         days: Array.from({ length: spendDays }, (_, index) => {
-          const number = today - spendDays + 1 + index;
-          const row = byDay.get(number);
+          const { spent, inferenceMs, jobs } = byDay.get(firstDay + index) ?? { spent: 0, inferenceMs: 0, jobs: 0 };
           return {
-            date: isoTime(number * dayMs).slice(0, 10),
-            spent_usd: toUsd(-Number(row?.amount ?? 0) || 0),
-            inference_seconds: Number(row?.inference_ms ?? 0) / 1_000,
-            jobs: Number(row?.jobs ?? 0),
+            date: isoTime((firstDay + index) * dayMs).slice(0, 10),
+            spent_usd: toUsd(spent),
+            inference_seconds: (inferenceMs ?? 0) / 1_000,
+            jobs,
           };
         }),
       } satisfies SpendHistory);

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { isTerminal, jobStatuses, limits } from '@gen3d/schema';
+import { limits } from '@gen3d/schema';
 import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
@@ -7,21 +7,19 @@ import { cached, counting } from '../../base/cached.js';
 import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
-import { createAccount, findAccount } from '../../data/accounts/accounts.js';
-import { balanceOf, credit } from '../../data/accounts/ledger.js';
+import { createAccount, creditAccount } from '../../data/accounts/accounts.js';
+import { recentInferenceMs } from '../../data/accounts/ledger.js';
 import { isPostgres } from '../../data/db/dialect.js';
 import type { Db } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
-import { finishedJobsByStatus, openJobsByStatus } from '../../data/jobs/counts.js';
+import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
 import { liveRunners } from '../../data/runners/registry.js';
 import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { Name } from './key-routes.js';
-
-const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
 const NewAccount = z.object({
@@ -44,18 +42,12 @@ export function operatorRoutes(services: Services): Router {
     .route('/overview')
     .get(async (_request, response) => {
       const { jobs, events } = await counts();
-      const oldest = await db
-        .selectFrom('jobs')
-        .select('created_at')
-        .where('finished_at', 'is', null)
-        .orderBy('id')
-        .limit(1)
-        .executeTakeFirst();
+      const oldest = await oldestOpenJob(db);
       const runners = await liveRunners(db, currentTime(db));
       const { bavail, bsize } = await statfs(config.dataDir);
       sendJson(response, 200, {
         jobs,
-        oldest_open_at: oldest ? isoTime(oldest.created_at) : null,
+        oldest_open_at: oldest === undefined ? null : isoTime(oldest),
         inference_seconds: await recentInference(db),
         events,
         runners: runners.map((runner) => ({
@@ -86,25 +78,7 @@ export function operatorRoutes(services: Services): Router {
   router
     .route('/accounts')
     .get(async (_request, response) => {
-      const rows = await db
-        .selectFrom('accounts')
-        .select((eb) => [
-          'id',
-          'name',
-          'sandbox',
-          'balance_microusd',
-          'created_at',
-          eb
-            .selectFrom('jobs')
-            .select(eb.fn.countAll<number>().as('open_jobs'))
-            .whereRef('account_id', '=', 'accounts.id')
-            // By status, which an index supports: an account may have millions of finished jobs.
-            .where('status', 'in', openStatuses)
-            .as('open_jobs'),
-        ])
-        .orderBy('sandbox')
-        .orderBy('id')
-        .execute();
+      const rows = await accountsWithOpenJobs(db);
       sendJson(response, 200, {
         accounts: rows.map((row) => ({
           account_id: row.id,
@@ -120,13 +94,9 @@ export function operatorRoutes(services: Services): Router {
       const parsed = NewAccount.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { name, balance_usd } = parsed.data;
-      const account = await transaction(db, async (trx) => {
-        const { id } = await createAccount(trx, name, currentTime(db));
-        const amount = toMicroUsd(balance_usd);
-        if (amount !== 0) await credit(trx, id, amount, currentTime(db));
-        return { account_id: id, name, balance_usd };
-      });
-      sendJson(response, 201, account);
+      const balance = toMicroUsd(balance_usd);
+      const { id } = await transaction(db, (trx) => createAccount(trx, { name, balance }, currentTime(db)));
+      sendJson(response, 201, { account_id: id, name, balance_usd });
     })
     .all(onlyMethods('GET', 'POST'));
 
@@ -136,27 +106,17 @@ export function operatorRoutes(services: Services): Router {
       const parsed = Credit.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { id } = request.params;
-      const balance = await transaction(db, async (trx) => {
-        if (!(await findAccount(trx, id))) throw new HttpError(404, 'not_found', 'No such account');
-        await credit(trx, id, toMicroUsd(parsed.data.usd), currentTime(db));
-        return balanceOf(trx, id);
-      });
+      const balance = await creditAccount(db, id, toMicroUsd(parsed.data.usd));
+      if (balance === undefined) throw new HttpError(404, 'not_found', 'No such account');
       sendJson(response, 200, { account_id: id, balance_usd: toUsd(balance) });
     })
     .all(onlyMethods('POST'));
   return router;
 }
 
-/** The median and the 95th percentile of the last jobs' inference. The ledger has one charge per succeeded job. */
+/** The median and the 95th percentile of the last jobs' inference. */
 async function recentInference(db: Db): Promise<Overview['inference_seconds']> {
-  const rows = await db
-    .selectFrom('ledger')
-    .select('inference_ms')
-    .where('kind', '=', 'charge')
-    .orderBy('id', 'desc')
-    .limit(200)
-    .execute();
-  const times = rows.flatMap(({ inference_ms }) => inference_ms ?? []).sort((a, b) => a - b);
+  const times = (await recentInferenceMs(db, 200)).sort((a, b) => a - b);
   if (times.length === 0) return null;
   const secondsAt = (share: number) => times[Math.floor(share * (times.length - 1))]! / 1_000;
   return { median: secondsAt(0.5), p95: secondsAt(0.95) };

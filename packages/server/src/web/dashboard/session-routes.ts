@@ -2,7 +2,7 @@ import { publicTestKey } from '@gen3d/schema';
 import type { Session } from '@gen3d/schema/dashboard';
 import { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
-import { findAccount } from '../../data/accounts/accounts.js';
+import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import type { Identity } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
 import type { Caller } from '../http/auth.js';
@@ -43,10 +43,10 @@ export function sessionRoutes(
   const describeSession = async (identity: Identity | undefined): Promise<Session> => {
     const operator_password = await operatorPassword.isSet();
     if (!identity) return { role: null, operator_password };
-    let query = db.selectFrom('accounts').select(['id', 'name', 'sandbox']).orderBy('sandbox').orderBy('id');
-    if (identity.role === 'member') query = query.where('id', '=', identity.accountId);
-    const rows = await query.execute();
-    const accounts = rows.map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 }));
+    const found = identity.role === 'operator' ? await listAccounts(db) : [await findAccount(db, identity.accountId)];
+    const accounts = found
+      .filter((account) => account !== undefined)
+      .map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 }));
     const charges = Object.values(rates()).some((rate) => rate > 0);
     if (identity.role === 'operator') return { role: 'operator', key_id: null, operator_password, charges, accounts };
     return { role: 'member', key_id: identity.keyId, operator_password, charges, accounts };

@@ -2,8 +2,8 @@ import { tooManyRequestsBody } from '@gen3d/schema';
 import type { RequestHandler, Response } from 'express';
 import { isPostgres } from '../../data/db/dialect.js';
 import type { Db } from '../../data/db/open.js';
+import { type BucketName, type RateLimit, SharedBucket } from '../../data/db/shared-bucket.js';
 import { sendJson } from './responses.js';
-import { type BucketName, type RateLimit, SharedBucket } from './shared-bucket.js';
 
 /** A bucket of `burst` tokens, initially full, that gains `perSecond` tokens a second. */
 export class TokenBucket {

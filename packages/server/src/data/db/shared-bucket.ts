@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Db } from '../../data/db/open.js';
-import { currentTime } from '../../data/db/time.js';
+import type { Db } from './open.js';
+import { currentTime } from './time.js';
 
 /** The API, the public test key, and the dashboard have separate buckets. */
 export type BucketName = 'api' | 'sandbox' | 'dashboard';

@@ -1,8 +1,8 @@
 import type { Delivery, EventEntry } from '@gen3d/schema/dashboard';
 import { isoTime } from '../../base/time.js';
-import type { Queryable } from '../../data/db/open.js';
-import type { OutboxRow } from '../../data/db/tables.js';
-import { maxAttemptsKept } from '../../data/webhooks/delivery-log.js';
+import type { Queryable } from '../db/open.js';
+import type { OutboxRow } from '../db/tables.js';
+import { maxAttemptsKept } from './delivery-log.js';
 
 /** An account whose receiver is down may have thousands of events. */
 const maxEvents = 100;
@@ -119,4 +119,18 @@ export async function listDeliveries(db: Queryable, accountId: string, eventId: 
     response: row.response_status === null ? null : { status: row.response_status, body: row.response_body ?? '' },
     failure: row.failure,
   }));
+}
+
+/** An event of the account in the outbox; undefined if it is delivered or unknown. */
+export async function findQueued(
+  db: Queryable,
+  accountId: string,
+  eventId: string,
+): Promise<Pick<OutboxRow, 'dead_at'> | undefined> {
+  return db
+    .selectFrom('outbox')
+    .select('dead_at')
+    .where('event_id', '=', eventId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
 }
