@@ -1,5 +1,6 @@
+import { type Box, boxAround, extentOf } from '../base/box.js';
 import type { Cutout } from '../base/image.js';
-import { type Box, type CameralessField, type DensityField, extentOf } from '../field/density-field.js';
+import type { CameralessField, DensityField } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
@@ -41,7 +42,7 @@ export async function fitCamera(
   }
   const drawn = await simplifyForDrawing(surface, drawnTriangles);
   const pose = findPose(drawn, await gatherEvidence(cutout, guide), { anyYaw, pitch: field.elevation?.radians });
-  return inCameraSpace(field, pose, boundsAround(toCamera(surface.positions, pose), marginCells * grid.cell));
+  return inCameraSpace(field, pose, boxAround(toCamera(surface.positions, pose), marginCells * grid.cell));
 }
 
 /** The field, rotated and moved to match the photo in the camera's view. */
@@ -74,17 +75,4 @@ function toObject(points: Float32Array, { rotation: r, shift }: Pose): Float32Ar
     moved[i + 1]! -= shift[1];
   }
   return rotate(moved, [r[0], r[3], r[6], r[1], r[4], r[7], r[2], r[5], r[8]]);
-}
-
-function boundsAround(points: Float32Array, margin: number): Box {
-  const [min, max] = [
-    [Infinity, Infinity, Infinity],
-    [-Infinity, -Infinity, -Infinity],
-  ] as [[number, number, number], [number, number, number]];
-  for (let i = 0; i < points.length; i++) {
-    const axis = (i % 3) as 0 | 1 | 2;
-    min[axis] = Math.min(min[axis], points[i]! - margin);
-    max[axis] = Math.max(max[axis], points[i]! + margin);
-  }
-  return { min, max };
 }

@@ -1,7 +1,8 @@
+import { extentOf } from '../base/box.js';
 import type { Cutout } from '../base/image.js';
 import { sampleSquare, smoothMin } from '../base/interpolation.js';
 import { matteChannel } from '../photo/frame.js';
-import { type DensityField, extentOf } from './density-field.js';
+import type { DensityField } from './density-field.js';
 import { densityScale } from './density-scale.js';
 import { signedDistance } from './distance-transform.js';
 

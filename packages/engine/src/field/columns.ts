@@ -1,10 +1,11 @@
+import type { Box } from '../base/box.js';
 import type { Cutout } from '../base/image.js';
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import type { Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
-import { type Box, type DensityField, learnedElevation } from './density-field.js';
+import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { completeRevolution } from './revolution.js';
 

@@ -1,13 +1,5 @@
+import type { Box } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
-
-/** An axis-aligned box: corners `min` and `max`, each [x, y, z]. */
-export interface Box {
-  readonly min: readonly [number, number, number];
-  readonly max: readonly [number, number, number];
-}
-
-/** The longest side of a box. */
-export const extentOf = ({ min, max }: Box): number => Math.max(max[0] - min[0], max[1] - min[1], max[2] - min[2]);
 
 /** The angle at which the camera looked down on the object, as the reconstructor estimates it; 0 is level. */
 export interface Elevation {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Box } from './density-field.js';
+import type { Box } from '../base/box.js';
 import { completeRevolution, type Density } from './revolution.js';
 
 const bounds: Box = { min: [-0.5, -0.7, -0.6], max: [0.5, 0.7, 0.6] };

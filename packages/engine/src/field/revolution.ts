@@ -1,6 +1,6 @@
+import type { Box } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
 import { clamp, sampleBilinear, sampleSquare } from '../base/interpolation.js';
-import type { Box } from './density-field.js';
 
 /** A density at a point in the photo camera's space, positive inside. */
 export type Density = (x: number, y: number, z: number) => number;

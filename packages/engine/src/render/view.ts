@@ -1,3 +1,4 @@
+import { boxAround } from '../base/box.js';
 import type { Camera } from '../base/camera.js';
 
 /**
@@ -121,16 +122,10 @@ export interface Ball {
 
 /** @param positions [3·N] */
 export function ballAround(positions: Float32Array): Ball {
-  const low = [Infinity, Infinity, Infinity];
-  const high = [-Infinity, -Infinity, -Infinity];
-  for (let i = 0; i < positions.length; i++) {
-    const axis = i % 3;
-    low[axis] = Math.min(low[axis]!, positions[i]!);
-    high[axis] = Math.max(high[axis]!, positions[i]!);
-  }
-  const half = (axis: number) => (high[axis]! - low[axis]!) / 2;
+  const { min, max } = boxAround(positions);
+  const half = (axis: 0 | 1 | 2) => (max[axis] - min[axis]) / 2;
   return {
-    middle: [low[0]! + half(0), low[1]! + half(1), low[2]! + half(2)],
+    middle: [min[0] + half(0), min[1] + half(1), min[2] + half(2)],
     radius: Math.hypot(half(0), half(1), half(2)),
   };
 }

@@ -1,6 +1,7 @@
 import FlatQueue from 'flatqueue';
 import type { TriangleMesh } from '../base/mesh.js';
 import { compact } from './clean.js';
+import type { Point } from './point-grid.js';
 
 /**
  * Reduces a closed 2-manifold to at most `maxTriangles` by collapsing edges in order of quadric error. The result is a
@@ -20,8 +21,6 @@ export function collapseEdges(mesh: TriangleMesh, maxTriangles: number): Triangl
   }
   return collapser.mesh();
 }
-
-type Point = readonly [x: number, y: number, z: number];
 
 /** A triangle counts as flipped if the cosine between its normals before and after is at most this. */
 const minCosine = 0.2;

@@ -2,8 +2,7 @@ import type { Camera } from '../base/camera.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import type { ScalarGrid } from '../base/scalar-grid.js';
 import { connectedParts, type Parts, partLengths, partVolumes } from './clean.js';
-
-type Point = readonly [x: number, y: number, z: number];
+import { type Point, PointGrid } from './point-grid.js';
 
 /** Maximum gap, as a share of the grid's longest side. A part farther away may be separate on purpose. */
 const maxGap = 0.06;
@@ -34,7 +33,8 @@ export function joinParts(grid: ScalarGrid, mesh: TriangleMesh, threshold: numbe
   const vertices = verticesOf(mesh.positions, parts);
   const [largest, ...others] = [...volumes.keys()].sort((a, b) => volumes[b]! - volumes[a]!);
   const reach = maxGap * grid.cell * (Math.max(...grid.size) - 1);
-  const body = new Buckets(reach, vertices[largest!]!);
+  const body = new PointGrid(reach);
+  for (const vertex of vertices[largest!]!) body.add(vertex);
   const hidden = (point: Point): boolean => isHidden(grid, threshold, camera, point);
   const loose = new Set(others);
   // Repeated after each round that joined a part, because another may be near only to that one.
@@ -70,38 +70,10 @@ const between = (a: Point, b: Point, share: number): Point => [
   a[2] + (b[2] - a[2]) * share,
 ];
 
-/** Points in cubes with side `side`, to find the neighbors of a point quickly. */
-class Buckets {
-  readonly #points = new Map<string, Point[]>();
-  readonly #side: number;
-
-  constructor(side: number, points: Iterable<Point>) {
-    this.#side = side;
-    for (const point of points) this.add(point);
-  }
-
-  add(point: Point): void {
-    const key = point.map((coordinate) => Math.floor(coordinate / this.#side)).join();
-    const bucket = this.#points.get(key);
-    if (bucket) bucket.push(point);
-    else this.#points.set(key, [point]);
-  }
-
-  /** The points in the cube of `point` and in the 26 cubes around it: all within `side`, and some farther away. */
-  *around(point: Point): Generator<Point> {
-    const [x, y, z] = point.map((coordinate) => Math.floor(coordinate / this.#side)) as [number, number, number];
-    for (let i = x - 1; i <= x + 1; i++) {
-      for (let j = y - 1; j <= y + 1; j++) {
-        for (let k = z - 1; k <= z + 1; k++) yield* this.#points.get(`${i},${j},${k}`) ?? [];
-      }
-    }
-  }
-}
-
 /** The shortest hidden gap between a vertex of the part and its nearest point of the body, if shorter than `reach`. */
 function shortestHiddenGap(
   part: readonly Point[],
-  body: Buckets,
+  body: PointGrid,
   reach: number,
   cell: number,
   hidden: (point: Point) => boolean,
@@ -109,15 +81,8 @@ function shortestHiddenGap(
   let best: readonly [Point, Point] | undefined;
   let shortest = reach;
   for (const from of part) {
-    let nearest: Point | undefined;
-    let length = shortest;
-    for (const to of body.around(from)) {
-      const distance = Math.hypot(to[0] - from[0], to[1] - from[1], to[2] - from[2]);
-      if (distance < length) [nearest, length] = [to, distance];
-    }
-    if (nearest && isGapHidden([from, nearest], length, cell, hidden)) {
-      [best, shortest] = [[from, nearest], length];
-    }
+    const { point, distance } = body.nearest(from, shortest);
+    if (point && isGapHidden([from, point], distance, cell, hidden)) [best, shortest] = [[from, point], distance];
   }
   return best;
 }

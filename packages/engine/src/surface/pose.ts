@@ -1,3 +1,4 @@
+import { boxAround, extentOf } from '../base/box.js';
 import type { TexturedMesh } from '../base/mesh.js';
 
 export interface Posed<M> {
@@ -14,14 +15,10 @@ export interface Posed<M> {
  */
 export function pose<M extends TexturedMesh>(mesh: M, elevationRadians: number): Posed<M> {
   const positions = tilt(mesh.positions, elevationRadians);
-  const min = [Infinity, Infinity, Infinity];
-  const max = [-Infinity, -Infinity, -Infinity];
-  positions.forEach((value, i) => {
-    min[i % 3] = Math.min(min[i % 3]!, value);
-    max[i % 3] = Math.max(max[i % 3]!, value);
-  });
-  const maxSide = Math.max(max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!);
-  const origin = [(min[0]! + max[0]!) / 2, min[1]!, (min[2]! + max[2]!) / 2];
+  const box = boxAround(positions);
+  const { min, max } = box;
+  const maxSide = extentOf(box);
+  const origin = [(min[0] + max[0]) / 2, min[1], (min[2] + max[2]) / 2];
   const moveAndScale = (points: Float32Array) => points.map((value, i) => (value - origin[i % 3]!) / maxSide);
   return {
     model: { ...mesh, positions: moveAndScale(positions), normals: tilt(mesh.normals, elevationRadians) },

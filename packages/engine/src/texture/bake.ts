@@ -40,8 +40,7 @@ export interface BakeOptions {
  *
  * 1. The photo where it shows the surface, fading out at grazing angles.
  * 2. For a symmetric object, the photo of the other side, corrected to meet the photo without a step. It shows details
- *    on the far side, such as the wheels of the truck in `examples/photos`. The mean color error of the quality
- *    benchmark is the same without it (0.132; 0.133 with it, 48 photos).
+ *    on the far side, such as the load of the truck in `examples/photos` and the windows of a car.
  * 3. The decoder's colors, if it has any, corrected in the same way.
  * 4. On the far side, the photo as if seen through the object; between the sides, where that would smear edge pixels,
  *    colors spread along the surface.
