@@ -24,7 +24,7 @@ const isInstalled = (shell: string) => {
 const cases: [string, string, string[], string[]][] = [
   ['commands', 'gen3d ', ['create', 'watch', 'completion'], ['account']],
   ['commands with a prefix', 'gen3d do', ['download', 'doctor'], ['create']],
-  ['options', 'gen3d create --', ['--wait', '--preview', '--api-key'], ['--status']],
+  ['options', 'gen3d create --', ['--wait', '--open', '--api-key'], ['--status']],
   ['subcommands', 'gen3d admin account ', ['create', 'credit'], ['serve']],
   [
     'options of a subcommand with the name of another command',

@@ -151,7 +151,6 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /No bundle is named gen3d-bsae\. Did you mean gen3d-base\?/,
     ],
     ['an unknown shell', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
-    ['--preview without --wait', ['create', 'cup.png', '--preview'], /--preview requires --wait/],
     ['no photo', ['create'], /missing required argument 'image'/],
     ['no command', [], /Usage: gen3d/],
     [

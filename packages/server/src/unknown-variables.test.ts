@@ -13,7 +13,7 @@ test('a misspelled variable is named, with the similar one that exists', () => {
 });
 
 test('known variables and those of Kubernetes cause no warning', () => {
-  const others = ['API_KEY', 'BASE_URL', 'CONFIG', 'CONFIG_DIR', 'PREVIEW', 'WEBHOOK_SECRET'];
+  const others = ['API_KEY', 'BASE_URL', 'CONFIG', 'CONFIG_DIR', 'WEBHOOK_SECRET'];
   const kubernetes = ['SERVICE_HOST', 'SERVICE_PORT_HTTP', 'API_PORT', 'API_PORT_8787_TCP_ADDR'];
   const names = [
     ...settings.map(({ variable }) => variable),

@@ -2,14 +2,7 @@ import { closest, distance } from 'fastest-levenshtein';
 import { settings } from './config.js';
 
 /** Variables that are not settings of the server. The command line and users of the SDK read them. */
-const others = [
-  'GEN3D_API_KEY',
-  'GEN3D_BASE_URL',
-  'GEN3D_CONFIG',
-  'GEN3D_CONFIG_DIR',
-  'GEN3D_PREVIEW',
-  'GEN3D_WEBHOOK_SECRET',
-];
+const others = ['GEN3D_API_KEY', 'GEN3D_BASE_URL', 'GEN3D_CONFIG', 'GEN3D_CONFIG_DIR', 'GEN3D_WEBHOOK_SECRET'];
 
 /** Kubernetes sets these in each pod for a service whose name begins with gen3d. */
 const kubernetesVariable = /_SERVICE_(HOST|PORT)(_|$)|_PORT(_\d+_(TCP|UDP)(_|$)|$)/;

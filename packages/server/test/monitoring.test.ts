@@ -1,6 +1,6 @@
 // Compares docs/operations/ with the metrics of a server.
 import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { sharedServer } from './contract/kit.js';
 
 const { server } = sharedServer();
@@ -30,7 +30,7 @@ test('the table in monitoring.md lists exactly our metrics, with their types', (
   expect(ours).toEqual(expect.arrayContaining(documented));
 });
 
-/** Metrics that a text names and the server does not have, so that a panel or a rule would stay empty. */
+/** Metrics that a text names and the server does not have, so that a rule would never fire. */
 function unknownIn(text: string): string[] {
   const series = new Set(
     metrics.flatMap(({ name, type }) =>
@@ -49,42 +49,4 @@ test('the alerts use only existing metrics', () => {
     'gen3d_queue_wait_seconds',
     'gen3d_nothing',
   ]);
-});
-
-describe('the Grafana dashboard', () => {
-  interface Panel {
-    id: number;
-    type: string;
-    title: string;
-    gridPos: { x: number; y: number; w: number; h: number };
-    datasource?: { uid: string };
-    targets?: { expr: string; datasource: { uid: string } }[];
-  }
-  const dashboard = JSON.parse(page('grafana-dashboard.json')) as {
-    schemaVersion: number;
-    panels: Panel[];
-    templating: { list: { name: string; type: string }[] };
-  };
-
-  test('uses only existing metrics, and a variable as its data source', () => {
-    const panels = dashboard.panels.filter(({ type }) => type !== 'row');
-    expect(panels.length).toBeGreaterThan(12);
-    for (const { title, datasource, targets = [] } of panels) {
-      expect([title, targets.length > 0]).toEqual([title, true]);
-      expect([title, ...targets.flatMap(({ expr }) => unknownIn(expr))]).toEqual([title]);
-      for (const source of [datasource, ...targets.map((target) => target.datasource)])
-        expect(source?.uid).toMatch(/^\$\{datasource\}$/);
-    }
-    expect(dashboard.templating.list.find(({ name }) => name === 'datasource')?.type).toBe('datasource');
-  });
-
-  test('has the schema of Grafana 11 and no overlapping panels', () => {
-    expect(dashboard.schemaVersion).toBe(39);
-    expect(new Set(dashboard.panels.map(({ id }) => id)).size).toBe(dashboard.panels.length);
-    const cells = dashboard.panels.flatMap(({ gridPos: { x, y, w, h } }) =>
-      Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
-    );
-    expect(new Set(cells).size).toBe(cells.length);
-    for (const { gridPos } of dashboard.panels) expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
-  });
 });

@@ -20,7 +20,6 @@ import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
-import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
 import {
   cross,
@@ -74,7 +73,6 @@ export function addCreate(program: Command): void {
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
     .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file')
-    .option('--preview', 'with --wait: show a preview of the model in the terminal')
     .action((images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()));
 }
 
@@ -82,10 +80,8 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   if (!options.wait && (options.output !== undefined || options.force)) {
     throw new UsageError('-o and --force require --wait');
   }
-  if (!options.wait && options.preview) throw new UsageError('--preview requires --wait');
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
-  if (options.preview) explainNoPreview();
   const order = new Order();
   const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index], order }));
   await withClient(options, (client, signal) =>
@@ -260,10 +256,9 @@ async function createModel(
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
     const size = await downloadModel(client, task, path, { force: options.force, signal });
     item.runningJob = undefined;
-    const preview = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
     const time = duration(Date.now() - startedAt) + (await queueAndWork(client, job_id, signal));
     const line = `${tick()} ${item.name}  ${bytes(size)}, ${time}`;
-    display.finish(item.name, preview === undefined ? line : `${line}\n${preview}`);
+    display.finish(item.name, line);
     item.finishedJob = job_id;
     if (options.json) printJson(task);
     else printModelPath(path);

@@ -7,7 +7,6 @@ import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
 import { fileNameOf, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
-import { explainNoPreview, thumbnailPreview } from '../terminal/preview.js';
 import { showProgress, showState } from '../terminal/progress.js';
 import { openWithDefaultApp, print, printJson, say } from '../terminal/terminal.js';
 
@@ -22,7 +21,6 @@ export function addGet(program: Command): void {
     .option('-f, --force', 'overwrite an existing file')
     .option('--json', "print the API's task object, with the job's name and times")
     .option('--open', 'open the job in the dashboard; with -o the model file')
-    .option('--preview', 'show a preview of a finished model in the terminal')
     .action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
 }
 
@@ -30,7 +28,6 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
   if (options.output !== undefined && !options.wait) {
     throw new UsageError('-o requires --wait. To download a finished model, use `gen3d download`');
   }
-  if (options.preview) explainNoPreview();
   await withClient(options, async (client, signal) => {
     // Retrieves the job first, because `wait` would tolerate an unreachable server for a minute.
     let task = await findJob(client, id, signal);
@@ -55,8 +52,6 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
     else if (path === undefined) print(describe(task));
     else printModelPath(path);
     if (path !== undefined && options.json) say(path);
-    const preview = options.preview ? await thumbnailPreview(client, task, signal) : undefined;
-    if (preview !== undefined) say(preview);
     if (options.open) await openWithDefaultApp(path ?? `${client.baseUrl}/dashboard/jobs/${task.task_id}`);
   });
 }

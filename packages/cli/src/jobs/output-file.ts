@@ -13,7 +13,6 @@ export interface ResultOptions {
   readonly force?: boolean;
   readonly json?: boolean;
   readonly open?: boolean;
-  readonly preview?: boolean;
 }
 
 /** The output that stands for stdout. */
