@@ -1,9 +1,6 @@
-import { createHash, type Hash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { type FileHandle, open, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
+import { type FileHandle, open, truncate } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import { BundleError } from '@gen3d/engine/bundles';
+import { BundleError, sha256Of } from '@gen3d/engine/bundles';
 import { type Dispatcher, interceptors, request } from 'undici';
 
 export interface DownloadOptions {
@@ -36,30 +33,50 @@ class PermanentError extends BundleError {}
  * @throws the signal's reason, once aborted; the next call resumes from the received bytes
  */
 export async function download(options: DownloadOptions): Promise<void> {
-  const part = await Part.open(options.path);
+  const { url, path, sha256 } = options;
+  const file = await open(path, 'a');
   try {
-    await fetchAll(part, options);
-    if (part.digest() !== options.sha256 && part.isPieced) {
-      // The first piece may be of another version, or damaged by a power cut.
-      await part.restart();
+    const length = (await file.stat()).size;
+    const part: Part = { path, file, length, isPieced: length > 0 };
+    for (const isLastTry of [false, true]) {
       await fetchAll(part, options);
+      await file.sync();
+      const actual = await sha256Of(path);
+      if (actual === sha256) return;
+      // The first piece may be of another version, or damaged by a power cut.
+      const mayBeMixed = part.isPieced && !isLastTry;
+      await restart(part);
+      if (!mayBeMixed) {
+        throw new BundleError(
+          `${url} is not the file that the manifest describes: SHA-256 ${actual}, expected ${sha256}`,
+        );
+      }
     }
-    const actual = part.digest();
-    if (actual !== options.sha256) {
-      await part.restart();
-      throw new BundleError(
-        `${options.url} is not the file that the manifest describes: SHA-256 ${actual}, expected ${options.sha256}`,
-      );
-    }
-    await part.sync();
   } finally {
-    await part.close();
+    await file.close();
   }
+}
+
+/** The bytes received so far. */
+interface Part {
+  readonly path: string;
+  /** Open for appending. */
+  readonly file: FileHandle;
+  length: number;
+  /** Whether the bytes came over more than one connection. */
+  isPieced: boolean;
+}
+
+async function restart(part: Part): Promise<void> {
+  // By its path: Windows does not shorten a file through a handle that only appends.
+  await truncate(part.path);
+  part.length = 0;
+  part.isPieced = false;
 }
 
 async function fetchAll(part: Part, options: DownloadOptions): Promise<void> {
   const { url, size, signal, pauseMs = 500 } = options;
-  if (part.length > size) await part.restart();
+  if (part.length > size) await restart(part);
   let furthest = part.length;
   let triesWithoutProgress = 0;
   while (part.length < size) {
@@ -91,10 +108,7 @@ const bufferBytes = 64 * 1024 * 1024;
 async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
   const { url, size, dispatcher, signal, onProgress } = options;
   const headers: Record<string, string> = { ...options.headers, 'accept-encoding': 'identity' };
-  if (part.length > 0) {
-    headers.range = `bytes=${part.length}-`;
-    if (part.validator) headers['if-range'] = part.validator;
-  }
+  if (part.length > 0) headers.range = `bytes=${part.length}-`;
   const response = await request(url, {
     headers,
     dispatcher: dispatcher.compose(interceptors.redirect({ maxRedirections: 10 })),
@@ -104,18 +118,18 @@ async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
   // After an abort, a PermanentError or a full disk, the body is left unread.
   response.body.on('error', () => {});
   const start = await startOf(response, part, url, size);
-  if (start === 0) await part.restart();
+  if (start === 0) await restart(part);
   else part.isPieced = true;
-  await part.rememberVersion(response);
   onProgress?.(part.length);
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     if (part.length + chunk.length > size) {
-      await part.restart();
+      await restart(part);
       throw new PermanentError(
         `${url} is not the file that the manifest describes: the server sent more than its ${size} bytes`,
       );
     }
-    await part.append(chunk);
+    await part.file.appendFile(chunk);
+    part.length += chunk.length;
     onProgress?.(part.length);
   }
   if (part.length < size) throw new Error(`the connection ended after ${part.length} of ${size} bytes`);
@@ -139,7 +153,7 @@ async function startOf(
     if (total !== undefined && total !== '*' && Number(total) !== size) refuseSize(Number(total));
     if (Number(start) === part.length) return part.length;
     body.destroy();
-    await part.restart();
+    await restart(part);
     throw new Error('the server sent a different range than requested');
   }
   if (statusCode === 200) {
@@ -149,7 +163,7 @@ async function startOf(
   }
   body.destroy();
   if (statusCode === 416) {
-    await part.restart();
+    await restart(part);
     throw new Error('the server has fewer bytes than it sent before');
   }
   if (statusCode === 408 || statusCode === 429 || statusCode >= 500) {
@@ -174,75 +188,9 @@ class BusyError extends Error {
   }
 }
 
-/** The bytes received so far, in a file, with their running hash. A second file names the version they belong to. */
-class Part {
-  length: number;
-  /** An ETag or a date for If-Range. */
-  validator: string | undefined;
-  /** Whether the bytes came over more than one connection. */
-  isPieced: boolean;
-  readonly #path: string;
-  readonly #file: FileHandle;
-  #hash: Hash;
-
-  private constructor(path: string, file: FileHandle, hash: Hash, length: number, validator: string | undefined) {
-    this.#path = path;
-    this.#file = file;
-    this.#hash = hash;
-    this.length = length;
-    this.validator = validator;
-    this.isPieced = length > 0;
-  }
-
-  static async open(path: string): Promise<Part> {
-    const hash = createHash('sha256');
-    const length = (await stat(path).catch(() => undefined))?.size ?? 0;
-    if (length > 0) await pipeline(createReadStream(path), hash, { end: false });
-    const validator = length > 0 ? await readFile(versionPath(path), 'utf8').catch(() => undefined) : undefined;
-    return new Part(path, await open(path, 'a'), hash, length, validator);
-  }
-
-  async append(chunk: Uint8Array): Promise<void> {
-    await this.#file.appendFile(chunk);
-    this.#hash.update(chunk);
-    this.length += chunk.length;
-  }
-
-  async restart(): Promise<void> {
-    await truncate(this.#path);
-    this.#hash = createHash('sha256');
-    this.length = 0;
-    this.validator = undefined;
-    this.isPieced = false;
-  }
-
-  async rememberVersion({ headers }: Dispatcher.ResponseData): Promise<void> {
-    const etag = text(headers.etag);
-    // A weak ETag does not promise the same bytes, and If-Range does not accept it.
-    this.validator = etag && !etag.startsWith('W/') ? etag : text(headers['last-modified']);
-    if (this.validator) await writeFile(versionPath(this.#path), this.validator);
-    else await rm(versionPath(this.#path), { force: true });
-  }
-
-  digest(): string {
-    return this.#hash.copy().digest('hex');
-  }
-
-  async sync(): Promise<void> {
-    await this.#file.sync();
-    await rm(versionPath(this.#path), { force: true });
-  }
-
-  close(): Promise<void> {
-    return this.#file.close();
-  }
-}
-
 /** Whether the disk, or the user's share of it, has no space left. */
 export const isDiskFull = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
-
-const versionPath = (path: string) => `${path}.version`;
 
 /**
  * The message of an error. fetch itself only says "fetch failed" or "terminated"; the reason is in the cause, or in a
