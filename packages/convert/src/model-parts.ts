@@ -86,18 +86,8 @@ function toPart(node: Node, primitive: Primitive, materials: readonly Material[]
   if (indices.length === 0) return undefined;
   // Column-major. Normals are transformed by the cofactors of its upper left part, which also works for nonuniform scales.
   const m = node.getWorldMatrix();
-  const linear = [m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]];
-  const [a, b, c, d, e, f, g, h, i] = linear as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const [a, b, c, d, e, f, g, h, i] = [m[0], m[4], m[8], m[1], m[5], m[9], m[2], m[6], m[10]];
+  const linear = [a, b, c, d, e, f, g, h, i];
   const cofactors = [e * i - f * h, f * g - d * i, d * h - e * g, c * h - b * i, a * i - c * g, b * g - a * h];
   cofactors.push(b * f - c * e, c * d - a * f, a * e - b * d);
   const isMirrored = a * cofactors[0]! + b * cofactors[1]! + c * cofactors[2]! < 0;

@@ -136,7 +136,17 @@ describe('a file on this machine', () => {
     const data = (length: number) => new Float32Array(length).fill(Number.NaN);
     await writeFile(other, safetensors(ball.weights.map((weight) => ({ ...weight, data: data(weight.data.length) }))));
     await expect(pull({ from: other, allowOtherWeights: true })).rejects.toThrow(/ball failed its self-test: output/);
-    await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
+    expect(await readdir(pulled)).toEqual([]);
+  });
+
+  test('is named in the error if it is not a checkpoint, and nothing is copied', async () => {
+    const photo = join(folder, 'photo.safetensors');
+    await writeFile(photo, Buffer.alloc(5000));
+    await expect(pull({ from: photo, allowOtherWeights: true })).rejects.toThrow(
+      `${photo} cannot be used: it is neither a safetensors file nor a PyTorch checkpoint`,
+    );
+    await expect(pull({ from: folder, allowOtherWeights: true })).rejects.toThrow(`${folder} is not a file`);
+    await expect(readdir(pulled)).rejects.toThrow('ENOENT');
   });
 
   test('is copied with alignment if its values are not aligned', async () => {

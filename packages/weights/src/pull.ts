@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { constants, copyFile, mkdir, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device } from '@gen3d/engine';
-import { type Bundle, BundleError, bundleFolders, loadBundle, sha256Of, verifyBundle } from '@gen3d/engine/bundles';
+import { type Bundle, BundleError, bundleFolders, loadBundle, verifyBundle } from '@gen3d/engine/bundles';
 import { renameOver, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason } from './download.js';
@@ -85,6 +85,8 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
       for (const name of unused) await rm(join(draft, name));
       await install(draft, target);
     } catch (error) {
+      // A download is resumed by the next pull, but a file of the user is copied again.
+      if (source.recipe?.copyFrom.size) await rm(draft, { recursive: true });
       throw isDiskFull(error) ? new BundleError(`The disk of ${directory} is full`, { cause: error }) : error;
     } finally {
       await unlock();
@@ -103,17 +105,15 @@ async function refuseShadowed(name: string, directory: string, modelDirs: readon
   }
 }
 
-const sizeOf = (path: string): Promise<number | undefined> =>
+const sizeOf = (path: string): Promise<number> =>
   stat(path).then(
     ({ size }) => size,
-    () => undefined,
+    () => 0,
   );
 
 async function isSame(installed: Bundle, { manifest, recipe }: Source): Promise<boolean> {
-  const isEqual = recipe
-    ? JSON.stringify(installed.manifest.origin) === JSON.stringify(recipe.origin)
-    : JSON.stringify(installed.manifest) === JSON.stringify(manifest);
-  if (!isEqual) return false;
+  const [found, wanted] = recipe ? [installed.manifest.origin, recipe.origin] : [installed.manifest, manifest];
+  if (JSON.stringify(found) !== JSON.stringify(wanted)) return false;
   return verifyBundle(installed).then(
     () => true,
     () => false,
@@ -123,20 +123,14 @@ async function isSame(installed: Bundle, { manifest, recipe }: Source): Promise<
 /** @throws {BundleError} if the disk has too little space for the missing parts */
 async function checkSpace(source: Source, draft: string, { onStart }: PullOptions): Promise<void> {
   let download = 0;
-  for (const { name, size } of source.fetched) {
-    const [part = 0, complete = 0] = await Promise.all([
-      sizeOf(join(draft, `${name}.part`)),
-      sizeOf(join(draft, name)),
-    ]);
-    download += Math.max(size - Math.max(part, complete), 0);
-  }
-  const { title } = source.manifest;
-  const { recipe } = source;
+  const { fetched, manifest, recipe } = source;
+  for (const { name, size } of fetched) download += Math.max(size - (await sizeOf(join(draft, name))), 0);
   const disk = download + (recipe?.rewrites ? weightBytes(recipe.skeleton) : 0);
   const { bavail, bsize } = await statfs(draft);
   const freeDisk = bavail * bsize;
   const gpuMemory = recipe?.needs.gpuMemory?.[recipe.origin.precision];
-  onStart?.({ title, download, disk, freeDisk, memory: recipe?.needs.memory, gpuMemory });
+  const { memory } = recipe?.needs ?? {};
+  onStart?.({ title: manifest.title, download, disk, freeDisk, memory, gpuMemory });
   if (disk > freeDisk) {
     throw new BundleError(
       `The bundle needs ${readable(disk)} in ${join(draft, '..')}, where ${readable(freeDisk)} are free`,
@@ -162,13 +156,9 @@ async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher,
     const path = join(draft, name);
     const base = before;
     const onProgress = (received: number) => options.onProgress?.({ file: name, received: base + received, total });
-    if ((await sha256Of(path).catch(() => undefined)) !== sha256) {
-      const part = `${path}.part`;
-      const original = recipe?.copyFrom.get(name);
-      if (original !== undefined) await copy(original, part);
-      else await download({ ...requestFor(name), path: part, size, sha256, dispatcher, signal, onProgress, pauseMs });
-      await renameOver(part, path);
-    }
+    const original = recipe?.copyFrom.get(name);
+    if (original !== undefined) await copy(original, path);
+    else await download({ ...requestFor(name), path, size, sha256, dispatcher, signal, onProgress, pauseMs });
     before += size;
     onProgress(size);
   }

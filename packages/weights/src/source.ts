@@ -11,6 +11,7 @@ import {
 } from '@gen3d/engine/bundles';
 import { type Dispatcher, fetch } from 'undici';
 import { type CatalogEntry, findInCatalogs } from './catalog.js';
+import { readCheckpoint } from './checkpoint/read-checkpoint.js';
 import { reason } from './download.js';
 import { readSkeleton, type Skeleton } from './skeleton/assemble.js';
 
@@ -140,6 +141,7 @@ async function checkpointOf(
   const found = await stat(path).catch((cause: unknown) => {
     throw new BundleError(`${path} cannot be read: ${reason(cause)}`, { cause });
   });
+  if (!found.isFile()) throw new BundleError(`${path} is not a file`);
   if (found.size !== published.size && !allowOtherWeights) {
     throw new BundleError(`${path} is not the published file: it has ${found.size} bytes, expected ${published.size}`);
   }
@@ -148,6 +150,8 @@ async function checkpointOf(
   if (!allowOtherWeights) {
     throw new BundleError(`${path} is not the published file: SHA-256 ${sha256}, expected ${published.sha256}`);
   }
+  // Refuses a file that is not a checkpoint before gigabytes are copied, and names it as the user did.
+  await readCheckpoint(path);
   // Its own name could be that of another file of the bundle.
   const name = `checkpoint${position || ''}${/^\.[a-z]+$/.test(extname(path)) ? extname(path) : ''}`;
   return { name, size: found.size, sha256 };

@@ -12,7 +12,7 @@ import {
 } from '@gen3d/engine/bundles';
 import { readCheckpoint } from '../checkpoint/read-checkpoint.js';
 import { itemSizes } from '../checkpoint/tensor-record.js';
-import { type ConvertOptions, convertWeights, findWeights, needsConversion } from './convert-weights.js';
+import { type ConvertOptions, convertWeights, needsConversion } from './convert-weights.js';
 import { completeSkeleton, type MissingWeight, missingWeights } from './skeleton.js';
 
 /** A bundle's graphs without weights, and the text that is distributed with them. */
@@ -80,7 +80,6 @@ export async function assemble(
     const base = before;
     const index = await readCheckpoint(join(folder, checkpoint.name));
     const weights = [...graphs.values()].flatMap(missingWeights);
-    findWeights(weights, index);
     const converts = needsConversion(weights, index);
     const location = converts ? convertedName : checkpoint.name;
     const onProgress = (fraction: number) => options?.onProgress?.((base + fraction * checkpoint.size) / total);

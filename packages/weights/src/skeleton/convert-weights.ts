@@ -19,7 +19,7 @@ export interface ConvertOptions {
 }
 
 /** Finds each weight in a checkpoint. @throws {BundleError} naming a weight that is missing or has another shape */
-export function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
+function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
   return wanted.map(({ name, shape }) => {
     const found = index.get(name);
     if (!found) throw new BundleError(`The checkpoint has no tensor "${name}", which the network needs`);
