@@ -60,6 +60,11 @@ export class Child<Remote extends Functions<Remote>> extends Channel<Remote> {
     });
   }
 
+  /** The id of a process that has been started. */
+  get pid(): number | undefined {
+    return (this.endpoint as ChildProcess | undefined)?.pid;
+  }
+
   get hasEnded(): boolean {
     return this.#exit !== undefined;
   }

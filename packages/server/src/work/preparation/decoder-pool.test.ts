@@ -98,7 +98,7 @@ test('an image that takes too much CPU time is image_invalid', async () => {
 test('a process that does not respond is replaced, and the image is not invalid', async () => {
   const pool = openPool({ ordinary: { timeoutMs: 500 } });
   const decoded = pool.decode(ballPhoto(), never);
-  const broken = expect(decoded).rejects.toThrow('did not respond for 0.5 s');
+  const broken = expect(decoded).rejects.toThrow('the image decoder did not respond within 0.5 s');
   const pid = await nextPid(pool);
   process.kill(pid, 'SIGSTOP');
   await broken;

@@ -1,9 +1,10 @@
 import { availableParallelism } from 'node:os';
-import { needsTooMuchMemory } from '@gen3d/engine/images';
+import { EngineError, needsTooMuchMemory } from '@gen3d/engine/images';
+import { ExitError } from '@gen3d/engine/rpc';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure } from '../stages/stage-failures.js';
-import { type DecodeOutcome, Decoder } from './decoder.js';
-import type { DecodeLimits } from './messages.js';
+import { type Decoder, startDecoder } from './decoder.js';
+import { cpuExceededStatus, type DecodeLimits, memoryExceededStatus } from './messages.js';
 
 const mebibyte = 1024 * 1024;
 /** An unused decoder process ends after this time. One always stays: starting it takes longer than decoding a photo. */
@@ -85,34 +86,33 @@ export class DecoderPool {
 }
 
 async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
-  const { limits, timeoutMs } = lane.options;
   for (let isRetry = false; ; isRetry = true) {
-    const outcome = await lane.decode(image, signal);
-    if (outcome.type === 'decoded') return outcome.png;
-    if (outcome.type === 'refused') throw new JobFailure(outcome.code, outcome.message);
-    if (outcome.type === 'failed') throw new Error(`the image decoder failed: ${outcome.problem}`);
-    const advice = 'Save it again, for example as a PNG or JPEG.';
-    switch (outcome.reason) {
-      case 'memory exceeded':
-        throw new JobFailure('image_too_large', needsTooMuchMemory(limits.maxMemoryBytes));
-      case 'CPU time exceeded':
-        // CPU time, because wall-clock time depends on the load of the machine.
-        throw new JobFailure(
-          'image_invalid',
-          `Decoding the image took more than ${limits.maxCpuMs / 1_000} s of CPU time. ${advice}`,
-        );
-      case 'timed out':
-        throw new Error(`the image decoder did not respond for ${timeoutMs / 1_000} s`);
-      case 'not started':
-        throw new TemporaryFailure('no image decoder process can be started');
-      case 'crashed':
-        if (isRetry) throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
-        break;
-      case 'killed':
-        // The operator may have killed it, or the kernel for lack of memory. This image need not be the cause.
-        if (isRetry) throw new Error('the image decoder was killed twice');
+    try {
+      return await lane.decode(image, signal);
+    } catch (error) {
+      if (error instanceof EngineError) throw new JobFailure(error.code, error.message);
+      if (!(error instanceof ExitError)) throw error;
+      throwFinal(error, lane.options.limits, isRetry);
     }
   }
+}
+
+/** Throws what the end of a decoder process means for its image. Returns if the image may be tried again. */
+function throwFinal(exit: ExitError, { maxMemoryBytes, maxCpuMs }: DecodeLimits, isRetry: boolean): void {
+  const advice = 'Save it again, for example as a PNG or JPEG.';
+  const { code, signal } = exit;
+  if (exit.timedOut) throw exit;
+  if (code === null && signal === null) throw new TemporaryFailure('no image decoder process can be started');
+  if (code === memoryExceededStatus) throw new JobFailure('image_too_large', needsTooMuchMemory(maxMemoryBytes));
+  if (code === cpuExceededStatus) {
+    // CPU time, because wall-clock time depends on the load of the machine.
+    const message = `Decoding the image took more than ${maxCpuMs / 1_000} s of CPU time. ${advice}`;
+    throw new JobFailure('image_invalid', message);
+  }
+  if (!isRetry) return;
+  // The operator may have killed it, or the kernel for lack of memory. This image need not be the cause.
+  if (signal === 'SIGKILL' || signal === 'SIGTERM') throw new Error('the image decoder was killed twice');
+  throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
 }
 
 /** Decoder processes with the same limits. Images wait in order of arrival. */
@@ -127,17 +127,14 @@ class Lane {
     return [...this.#decoders.keys()].flatMap(({ pid }) => pid ?? []);
   }
 
-  async decode(image: Uint8Array, signal: AbortSignal): Promise<DecodeOutcome> {
+  async decode(image: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
     const { size, timeoutMs } = this.options;
     if (this.#busy >= size) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#busy++;
     try {
       signal.throwIfAborted();
       const decoder = this.#take();
-      if (!decoder) return { type: 'ended', reason: 'not started' };
-      const outcome = await decoder.decode(image, timeoutMs);
-      this.#giveBack(decoder);
-      return outcome;
+      return await decoder.call('decode', image, { timeoutMs }).finally(() => this.#giveBack(decoder));
     } finally {
       // Pass the slot to the next image that waits, if any.
       const next = this.#waiting.shift();
@@ -147,15 +144,14 @@ class Lane {
   }
 
   warmUp(): void {
-    const decoder = this.#take();
-    if (decoder) this.#giveBack(decoder);
+    this.#giveBack(this.#take());
   }
 
   stop(): void {
     for (const decoder of this.#decoders.keys()) this.#stop(decoder);
   }
 
-  #take(): Decoder | undefined {
+  #take(): Decoder {
     for (const [decoder, idleTimer] of this.#decoders) {
       if (idleTimer === undefined) continue;
       clearTimeout(idleTimer);
@@ -166,13 +162,9 @@ class Lane {
       this.#decoders.set(decoder, undefined);
       return decoder;
     }
-    try {
-      const decoder = new Decoder(this.options.limits, this.options.niceness);
-      this.#decoders.set(decoder, undefined);
-      return decoder;
-    } catch {
-      return undefined;
-    }
+    const decoder = startDecoder(this.options.limits, this.options.niceness);
+    this.#decoders.set(decoder, undefined);
+    return decoder;
   }
 
   #giveBack(decoder: Decoder): void {
@@ -189,6 +181,6 @@ class Lane {
   #stop(decoder: Decoder): void {
     clearTimeout(this.#decoders.get(decoder));
     this.#decoders.delete(decoder);
-    decoder.stop();
+    void decoder.kill();
   }
 }

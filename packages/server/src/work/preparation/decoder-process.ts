@@ -1,13 +1,9 @@
 /** A process that decodes untrusted images, one at a time. It has no secrets, and its crash costs only one job. */
 import { writeFileSync } from 'node:fs';
-import { configureForOneImage, EngineError, normalizeImage } from '@gen3d/engine/images';
-import {
-  cpuExceededStatus,
-  type DecodeLimits,
-  type DecodeRequest,
-  type DecodeResponse,
-  memoryExceededStatus,
-} from './messages.js';
+import { configureForOneImage, normalizeImage } from '@gen3d/engine/images';
+import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
+import { leaveSignalsToParent } from '../processes/signals.js';
+import { cpuExceededStatus, type DecodeLimits, type DecoderFunctions, memoryExceededStatus } from './messages.js';
 
 const checkMs = 50;
 
@@ -15,17 +11,6 @@ const { maxRssBytes, maxCpuMs, ...limits } = JSON.parse(process.argv[2] ?? '') a
 
 let cpuAtStart = process.cpuUsage();
 let isDecoding = false;
-
-async function decode({ bytes }: DecodeRequest): Promise<DecodeResponse> {
-  cpuAtStart = process.cpuUsage();
-  try {
-    // No timeout in sharp, which cannot interrupt a decoder. The timer below and the parent process can.
-    return { type: 'decoded', png: await normalizeImage(bytes, { ...limits, timeoutSeconds: 0 }) };
-  } catch (error) {
-    if (error instanceof EngineError) return { type: 'refused', code: error.code, message: error.message };
-    return { type: 'failed', problem: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-  }
-}
 
 /** Makes the kernel end this process before others when memory is short. */
 function preferForOutOfMemoryKill(): void {
@@ -44,14 +29,16 @@ setInterval(() => {
   const { user, system } = process.cpuUsage(cpuAtStart);
   if (isDecoding && (user + system) / 1_000 > maxCpuMs) process.exit(cpuExceededStatus);
 }, checkMs).unref();
-process.on('message', async (request: DecodeRequest) => {
-  isDecoding = true;
-  const response = await decode(request);
-  isDecoding = false;
-  process.send?.(response, undefined, undefined, () => {});
-});
-process.on('disconnect', () => process.exit());
-// The parent may have ended while this process was starting.
-if (!process.connected) process.exit();
-// Ctrl-C and Windows' Ctrl-Break reach the whole process group; the parent process decides when to stop.
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGBREAK'] as const) process.on(signal, () => {});
+leaveSignalsToParent();
+parentChannel({
+  async decode(image) {
+    cpuAtStart = process.cpuUsage();
+    isDecoding = true;
+    try {
+      // No timeout in sharp, which cannot interrupt a decoder. The timer above and the parent process can.
+      return await normalizeImage(image, { ...limits, timeoutSeconds: 0 });
+    } finally {
+      isDecoding = false;
+    }
+  },
+} satisfies Handlers<DecoderFunctions>);

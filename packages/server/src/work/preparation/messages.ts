@@ -1,5 +1,3 @@
-import type { EngineErrorCode } from '@gen3d/engine';
-
 /** Limits of a decoder process. */
 export interface DecodeLimits {
   maxPixels: number;
@@ -11,17 +9,11 @@ export interface DecodeLimits {
   maxCpuMs: number;
 }
 
-/** A request to a decoder process. It handles one at a time. */
-export interface DecodeRequest {
-  bytes: Uint8Array;
+/** The function of a decoder process, for one image at a time. */
+export interface DecoderFunctions {
+  /** Returns the image as `normalizeImage` makes it. @throws {EngineError} if the image cannot be accepted */
+  decode(image: Uint8Array): Uint8Array;
 }
-
-export type DecodeResponse =
-  | { type: 'decoded'; png: Uint8Array }
-  /** The image cannot be accepted. */
-  | { type: 'refused'; code: EngineErrorCode; message: string }
-  /** The cause is a bug or a broken installation. */
-  | { type: 'failed'; problem: string };
 
 /** Exit status of a decoder process that exceeded `maxRssBytes`. */
 export const memoryExceededStatus = 90;
