@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { decode } from '@gen3d/engine';
+import type { KyselyPlugin } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { ballPhoto } from '../../../test/ball-photo.js';
 import { newAccount, newJob, silent, site, temporaryDatabase, temporaryFolder, until } from '../../../test/kit.js';
@@ -20,9 +21,18 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
   const decoders = new DecoderPool();
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
   const messages: FromChild[] = [];
+  let claims = 0;
+  const countingClaims: KyselyPlugin = {
+    transformQuery({ node }) {
+      // The first query of a claim, and the only one with an offset.
+      if (node.kind === 'SelectQueryNode' && node.offset) claims++;
+      return node;
+    },
+    transformResult: async ({ result }) => result,
+  };
   const preparer = new Preparer({
     name: 'preparer',
-    db,
+    db: db.withPlugin(countingClaims),
     inputs,
     dispatcher,
     decoders,
@@ -59,7 +69,15 @@ async function setUp({ slots = 8, stageTimeoutMs = 60_000 } = {}) {
       .execute();
     return rows.map(({ account_id }) => account_id);
   };
-  return { db, inputs, preparer, run, account, create, job, prepared, preparing, messages };
+  /** Resolves when a claim that started after this call has ended, so that another could start. */
+  const nextClaim = () => {
+    const before = claims;
+    return until(async () => {
+      preparer.wake();
+      return claims >= before + 2;
+    });
+  };
+  return { db, inputs, preparer, run, account, create, job, prepared, preparing, nextClaim, messages };
 }
 
 test('a job with an inline image or an image URL is prepared once the decoded image is stored', async () => {
@@ -116,12 +134,15 @@ test('an image is requested only once there is memory for it', async () => {
 });
 
 test('no more jobs are prepared ahead than runners need', async () => {
-  const { db, account, create, job, prepared } = await setUp({ slots: 1 });
+  const { db, account, create, job, prepared, nextClaim } = await setUp({ slots: 1 });
   for (let count = 0; count < 2; count++) await prepared(await create(ballPhoto()));
   const third = await create(ballPhoto());
-  // The job of another account is next in the queue. It is prepared nevertheless, after a chance for the third job.
+  await nextClaim();
+  expect(await job(third)).toMatchObject({ prepared: 0, attempt: 0, lease_token: null });
+  // The job of another account is next in the queue.
   await prepared(await create(ballPhoto(), await newAccount(db, 'other')));
-  expect(await job(third)).toMatchObject({ prepared: 0, attempt: 0 });
+  await nextClaim();
+  expect(await job(third)).toMatchObject({ prepared: 0, attempt: 0, lease_token: null });
   await db.updateTable('jobs').set({ lease_expires_at: Number.MAX_SAFE_INTEGER }).where('prepared', '=', 1).execute();
   await prepared(third);
   expect((await job(third)).account_id).toBe(account);
