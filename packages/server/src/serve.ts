@@ -49,7 +49,7 @@ import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
 import { BundleManager } from './work/bundles/bundle-manager.js';
 import { startHousekeeping } from './work/housekeeping.js';
-import type { RunnerDevice } from './work/processes/child.js';
+import type { RunnerDevice } from './work/processes/messages.js';
 import { slotsOf, thisMachine } from './work/runner/capacity.js';
 import { Delivery } from './work/webhooks/delivery.js';
 

@@ -1,6 +1,6 @@
-import { type ChildProcess, fork } from 'node:child_process';
+import { Child, forkModule } from '@gen3d/engine/rpc';
 import { newUlid } from '../../base/ids.js';
-import type { FromChild, ToChild } from './messages.js';
+import type { ChildFunctions, FromChild, RunnerDevice, StartOptions, SupervisorFunctions } from './messages.js';
 
 /** A kind of child process that the supervisor keeps running. */
 export interface ChildKind {
@@ -9,23 +9,8 @@ export interface ChildKind {
   /** The module to run. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
-  /** The first message to a new process. */
-  readonly startMessage: (id: string) => ToChild;
-  /** Called with every message except `ready` and `failed`. */
-  readonly onMessage: (child: Child, message: Exclude<FromChild, { type: 'ready' | 'failed' }>) => void;
-}
-
-/** The device on which a runner runs the networks. */
-export interface RunnerDevice {
-  readonly provider: string;
-  /** The name of the GPU. Undefined for the CPU. */
-  readonly adapter?: string | undefined;
-}
-
-/** How a process ended. */
-export interface ChildEnd {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
+  readonly startOptions: (id: string) => StartOptions;
+  readonly onMessage: (child: SupervisedChild, message: FromChild) => void;
 }
 
 /** The time limit of a job's inference. */
@@ -35,74 +20,37 @@ interface Limit {
   readonly onHang: () => void;
 }
 
-/** One child process, from its fork to its end. */
-export class Child {
+/** One runner or preparer process, from its fork to its end. */
+export class SupervisedChild extends Child<ChildFunctions> {
   readonly id = newUlid();
   readonly startedAt = Date.now();
-  /** Resolves when the process has ended or could not be started. */
-  readonly ended: Promise<ChildEnd>;
   ready = false;
-  /** Undefined until a runner is ready. A preparer has no device. */
-  device: RunnerDevice | undefined;
-  /** Why it ended before it was ready. */
-  problem: string;
+  /** Why it could not become ready. */
+  problem: string | undefined;
   /** True once it has done useful work. */
   useful = false;
   /** True if it was killed because it exceeded a time limit. */
   hung = false;
-  readonly #process: ChildProcess | undefined;
   readonly #limits = new Map<string, Limit>();
 
-  constructor({ name, file, env, startMessage, onMessage }: ChildKind, onReady: (child: Child) => void) {
-    this.problem = `the ${name} process ended before it was ready`;
+  constructor({ name, file, env }: ChildKind, functions: SupervisorFunctions) {
+    super(`${name} process`, () => forkModule(file, { env }), functions);
+    void this.ended.then(() => {
+      for (const jobId of this.#limits.keys()) this.clearLimit(jobId);
+    });
+  }
+
+  /** Resolves when the process is ready. Ends it if it cannot become ready. */
+  async start(options: StartOptions): Promise<RunnerDevice | undefined> {
     try {
-      this.#process = fork(file, [], { execArgv: [], env, stdio: ['ignore', 2, 2, 'ipc'] });
+      const device = await this.call('start', options);
+      this.ready = true;
+      return device;
     } catch (error) {
-      // `fork` throws some failures, such as ENOMEM, and emits others, such as EAGAIN.
-      this.problem = startFailure(name, error);
-      this.ended = Promise.resolve({ code: null, signal: null });
-      return;
+      this.problem = (error as Error).message;
+      await this.kill();
+      throw error;
     }
-    const child = this.#process;
-    child.on('message', (message: FromChild) => {
-      if (message.type === 'ready') {
-        this.ready = true;
-        const { device, adapter } = message;
-        this.device = device === undefined ? undefined : { provider: device, adapter };
-        onReady(this);
-      } else if (message.type === 'failed') {
-        this.problem = message.message;
-      } else {
-        onMessage(this, message);
-      }
-    });
-    this.ended = new Promise((resolve) => {
-      const end = (code: number | null, signal: NodeJS.Signals | null) => {
-        for (const jobId of this.#limits.keys()) this.clearLimit(jobId);
-        resolve({ code, signal });
-      };
-      child.once('exit', end);
-      child.on('error', (error) => {
-        // If there is a process, `exit` follows.
-        if (child.pid !== undefined) return;
-        this.problem = startFailure(name, error);
-        end(null, null);
-      });
-    });
-    this.send(startMessage(this.id));
-  }
-
-  get pid(): number | undefined {
-    return this.#process?.pid;
-  }
-
-  send(message: ToChild): void {
-    // A send fails only if the process has just ended, which `ended` reports.
-    if (this.#process?.connected) this.#process.send(message, () => {});
-  }
-
-  kill(): void {
-    this.#process?.kill('SIGKILL');
   }
 
   /** Kills the process unless `clearLimit` is called within `ms`. The timer runs outside the process that may hang. */
@@ -111,7 +59,7 @@ export class Child {
     const timer = setTimeout(() => {
       this.hung = true;
       onHang();
-      this.kill();
+      void this.kill();
     }, ms);
     this.#limits.set(jobId, { timer, endsAt: performance.now() + ms, onHang });
   }
@@ -127,6 +75,3 @@ export class Child {
     this.#limits.delete(jobId);
   }
 }
-
-const startFailure = (name: string, error: unknown) =>
-  `the ${name} process cannot be started: ${error instanceof Error ? error.message : String(error)}`;

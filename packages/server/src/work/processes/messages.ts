@@ -2,32 +2,43 @@ import type { GenerateOptions } from '@gen3d/engine';
 import type { Config } from '../../config.js';
 import type { JobStage, StageTimes } from '../../data/jobs/stage-times.js';
 
-/** Messages from the supervisor to a runner or preparer process. */
-export type ToChild =
-  | {
-      type: 'start';
-      /** Identifies the process in leases and in the log. */
-      id: string;
-      config: Config;
-      logLevel: string;
-      /** True if the device failed in the previous process. */
-      deviceFailed: boolean;
-      /** How long the CPU replaces a failed device before a new process tries the device again. */
-      retryDeviceMs: number;
-    }
-  /** A job is waiting: look for it now instead of at the next poll. */
-  | { type: 'wake' }
-  /** Claim no more jobs, finish those in progress, and exit to be replaced. */
-  | { type: 'retire' }
-  /** Claim no more jobs, give running inferences `graceMs` to finish, hand the other jobs back, and exit. */
-  | { type: 'drain'; graceMs: number };
+export interface StartOptions {
+  /** Identifies the process in leases and in the log. */
+  id: string;
+  config: Config;
+  logLevel: string;
+  /** True if the device failed in the previous process. */
+  deviceFailed: boolean;
+  /** How long the CPU replaces a failed device before a new process tries the device again. */
+  retryDeviceMs: number;
+}
 
-/** Messages from a runner or preparer process to the supervisor. They only save time, as the database has the state. */
+/** The device on which a runner runs the networks. */
+export interface RunnerDevice {
+  provider: string;
+  /** The name of the GPU. Undefined for the CPU. */
+  adapter: string | undefined;
+}
+
+/** The functions of a runner or preparer process, which its supervisor calls. */
+export interface ChildFunctions {
+  /** Must be called first. Returns when the process is ready, with the device of a runner. */
+  start(options: StartOptions): RunnerDevice | undefined;
+  /** A job is waiting: look for it now instead of at the next poll. */
+  wake(): void;
+  /** Claim no more jobs, finish those in progress, and exit to be replaced. */
+  retire(): void;
+  /** Claim no more jobs, give running inferences `graceMs` to finish, hand the other jobs back, and exit. */
+  drain(graceMs: number): void;
+}
+
+/** The function of the supervisor. Messages only save time, as the database has the state. */
+export interface SupervisorFunctions {
+  report(message: FromChild): void;
+}
+
+/** Messages from a runner or preparer process to the supervisor. */
 export type FromChild =
-  /** A preparer has no device, and a CPU no adapter. */
-  | { type: 'ready'; device?: string; adapter?: string | undefined }
-  /** The engine cannot be opened. A restart does not help until the cause is fixed. */
-  | { type: 'failed'; message: string }
   /** The CPU replaces a device that failed in this process or in the previous one. */
   | { type: 'fellBack' }
   /** An inference starts, `waitedMs` after its job was created. Until `inferred`, its time is limited. */

@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module';
+import type { ExitError } from '@gen3d/engine/rpc';
 import type { Logger } from 'pino';
 import { withoutSettings } from '../../base/environment.js';
 import { routineLevel } from '../../base/log.js';
 import type { ChosenBundles, Config } from '../../config.js';
 import { whyFailed } from '../../data/db/unavailable.js';
-import { Child, type ChildEnd, type ChildKind, type RunnerDevice } from './child.js';
-import type { JobMessage, ToChild } from './messages.js';
+import { type ChildKind, SupervisedChild } from './child.js';
+import type { JobMessage, RunnerDevice, StartOptions } from './messages.js';
 
 /** Resolved by package name, which works from the built package and from the sources. */
 const { resolve } = createRequire(import.meta.url);
@@ -43,12 +44,12 @@ export class RunnerStartError extends Error {
 /** Starts `config.workers` runner processes and one preparer, and restarts each when it ends. */
 export class Supervisor {
   readonly #options: SupervisorOptions;
-  readonly #children = new Set<Child>();
+  readonly #children = new Set<SupervisedChild>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   /** Processes that have ended and whose `onExit` is still running. */
   readonly #exits = new Set<Promise<void>>();
   /** The bundles that each runner process was started with. */
-  readonly #bundlesOf = new WeakMap<Child, ChosenBundles>();
+  readonly #bundlesOf = new WeakMap<SupervisedChild, ChosenBundles>();
   #bundles: ChosenBundles;
   /** The bundles to return to if a runner cannot open the new ones. */
   #previousBundles: ChosenBundles | undefined;
@@ -82,7 +83,7 @@ export class Supervisor {
 
   /** Makes idle processes look for jobs now. */
   wake(): void {
-    for (const child of this.#children) child.send({ type: 'wake' });
+    for (const child of this.#children) child.notify('wake');
   }
 
   /** Why the bundles that were chosen last could not be opened. */
@@ -103,10 +104,10 @@ export class Supervisor {
     for (const child of this.#children) this.#retireOutdated(child);
   }
 
-  /** A process that has not reported `ready` yet loses the message; `#spawn` sends it again then. */
-  #retireOutdated(child: Child): void {
+  /** A process that is not ready yet loses the message. `#spawn` sends it again then. */
+  #retireOutdated(child: SupervisedChild): void {
     const bundles = this.#bundlesOf.get(child);
-    if (bundles && bundles !== this.#bundles) child.send({ type: 'retire' });
+    if (bundles && bundles !== this.#bundles) child.notify('retire');
   }
 
   /**
@@ -118,8 +119,8 @@ export class Supervisor {
     for (const timer of this.#restarts) clearTimeout(timer);
     await Promise.all(
       [...this.#children].map((child) => {
-        const kill = setTimeout(() => child.kill(), graceMs + killAfterMs);
-        child.send({ type: 'drain', graceMs });
+        const kill = setTimeout(() => void child.kill(), graceMs + killAfterMs);
+        child.notify('drain', graceMs);
         return child.ended.finally(() => clearTimeout(kill));
       }),
     );
@@ -137,11 +138,10 @@ export class Supervisor {
       ...common,
       name: 'runner',
       file: runnerFile,
-      startMessage: (id) => {
+      startOptions: (id) => {
         fellBack = false;
-        const message = common.startMessage(id);
-        const config = { ...message.config, ...this.#bundles };
-        return { ...message, config, deviceFailed, retryDeviceMs } satisfies ToChild;
+        const options = common.startOptions(id);
+        return { ...options, config: { ...options.config, ...this.#bundles }, deviceFailed, retryDeviceMs };
       },
       onMessage: (child, message) => {
         if (message.type === 'inferred') return child.clearLimit(message.jobId);
@@ -193,61 +193,66 @@ export class Supervisor {
     const withoutSecrets = { ...config, bootstrapApiKey: undefined, serverKey: undefined };
     return {
       env: withoutSettings(process.env),
-      startMessage: (id: string) =>
-        ({
-          type: 'start',
-          id,
-          config: withoutSecrets,
-          logLevel: log.level,
-          deviceFailed: false,
-          retryDeviceMs: 0,
-        }) satisfies ToChild,
+      startOptions: (id: string): StartOptions => ({
+        id,
+        config: withoutSecrets,
+        logLevel: log.level,
+        deviceFailed: false,
+        retryDeviceMs: 0,
+      }),
     };
   }
 
   /** A process cannot exit by itself while a thread is blocked in a call to the file system. */
-  #replaceHung(child: Child, stage: string): void {
+  #replaceHung(child: SupervisedChild, stage: string): void {
     this.#options.log.error({ id: child.id, stage }, 'a file system does not respond; replacing the process');
     child.hung = true;
-    child.kill();
+    void child.kill();
   }
 
   /** Resolves when the process is ready, with the device of a runner. Rejects when the process ends before that. */
-  #spawn(kind: ChildKind, pauseMs: number): Promise<RunnerDevice | undefined> {
-    const { config, log } = this.#options;
-    return new Promise((resolve, reject) => {
-      const child = new Child(kind, ({ id, pid, device }) => {
-        const level = this.#started ? 'info' : routineLevel(config);
-        log[level]({ [kind.name]: id, pid, device: device?.provider }, `${kind.name} is ready`);
-        resolve(device);
-        // The process was not listening yet when an earlier drain was sent.
-        if (this.#draining) child.send({ type: 'drain', graceMs: 0 });
-        this.#retireOutdated(child);
-        if (this.#bundlesOf.get(child) === this.#bundles) this.#previousBundles = undefined;
-      });
-      this.#children.add(child);
-      if (kind.name === 'runner') this.#bundlesOf.set(child, this.#bundles);
-      const exit = child.ended.then(async (end) => {
-        this.#children.delete(child);
-        await this.#options.onExit(child.id).catch((error: unknown) => {
-          log.error({ [kind.name]: child.id, ...whyFailed(error) }, 'cannot release the leases');
-        });
-        this.#exits.delete(exit);
-        if (!child.ready) reject(new RunnerStartError(child.problem));
-        if (this.#draining) return;
-        this.#restart(kind, this.#returnToPreviousBundles(child) ? 0 : this.#pauseAfter(kind, child, end, pauseMs));
-      });
-      this.#exits.add(exit);
+  async #spawn(kind: ChildKind, pauseMs: number): Promise<RunnerDevice | undefined> {
+    const { config, log, onExit } = this.#options;
+    const child: SupervisedChild = new SupervisedChild(kind, {
+      report: (message) => kind.onMessage(child, message),
     });
+    const { id, pid } = child;
+    this.#children.add(child);
+    if (kind.name === 'runner') this.#bundlesOf.set(child, this.#bundles);
+    const started = child.start(kind.startOptions(id));
+    const exit = child.ended.then(async (end) => {
+      this.#children.delete(child);
+      await onExit(id).catch((error: unknown) => {
+        log.error({ [kind.name]: id, ...whyFailed(error) }, 'cannot release the leases');
+      });
+      await started.catch(() => {});
+      this.#exits.delete(exit);
+      if (this.#draining) return;
+      this.#restart(kind, this.#returnToPreviousBundles(child) ? 0 : this.#pauseAfter(kind, child, end, pauseMs));
+    });
+    this.#exits.add(exit);
+    const device = await started.catch(async (error: Error) => {
+      await exit;
+      throw new RunnerStartError(error.message, { cause: error });
+    });
+    log[this.#started ? 'info' : routineLevel(config)](
+      { [kind.name]: id, pid, device: device?.provider },
+      `${kind.name} is ready`,
+    );
+    // The process lost these messages if they were sent before it was ready.
+    if (this.#draining) child.notify('drain', 0);
+    this.#retireOutdated(child);
+    if (this.#bundlesOf.get(child) === this.#bundles) this.#previousBundles = undefined;
+    return device;
   }
 
   /** After a runner that could not open new bundles. Returns whether there were bundles to return to. */
-  #returnToPreviousBundles(child: Child): boolean {
+  #returnToPreviousBundles(child: SupervisedChild): boolean {
     const failed = this.#bundlesOf.get(child);
     if (child.ready || !failed || failed !== this.#bundles || !this.#previousBundles) return false;
     this.#bundles = this.#previousBundles;
     this.#previousBundles = undefined;
-    this.#bundleProblem = child.problem;
+    this.#bundleProblem = child.problem ?? null;
     this.#options.log.error(
       { ...failed, problem: child.problem, kept: this.#bundles },
       'a runner cannot open the new bundles; the previous ones stay in use',
@@ -256,7 +261,7 @@ export class Supervisor {
   }
 
   /** Logs the end of a process. Returns the pause before its restart, which is 0 if it exited normally. */
-  #pauseAfter({ name }: ChildKind, child: Child, { code, signal }: ChildEnd, pauseMs: number): number {
+  #pauseAfter({ name }: ChildKind, child: SupervisedChild, { code, signal }: ExitError, pauseMs: number): number {
     const { log, onCrash } = this.#options;
     const fields = { [name]: child.id };
     if (code === 0) {
@@ -265,8 +270,8 @@ export class Supervisor {
     }
     onCrash(child.hung ? 'hung' : 'crashed');
     const restartMs = child.useful || Date.now() - child.startedAt > stableMs ? firstPauseMs : pauseMs;
-    const problem = child.ready ? {} : { problem: child.problem };
-    log.error({ ...fields, code, signal, restartMs, ...problem }, `${name} crashed`);
+    const how = child.ready ? { code, signal } : { problem: child.problem };
+    log.error({ ...fields, ...how, restartMs }, `${name} crashed`);
     return restartMs;
   }
 

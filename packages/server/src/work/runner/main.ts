@@ -1,6 +1,5 @@
 /** The runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { hostname } from 'node:os';
-import type { EnginePool } from '@gen3d/engine';
 import { modelDirs } from '@gen3d/weights/model-dirs';
 import { createLog, routineLevel } from '../../base/log.js';
 import { version } from '../../base/version.js';
@@ -10,19 +9,13 @@ import { isUnavailable } from '../../data/db/unavailable.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
 import { openFileStores } from '../../data/installation/file-stores.js';
 import { keepAnnounced } from '../../data/runners/registry.js';
-import { notifyParent, onStart } from '../processes/child-process.js';
-import type { FromChild, ToChild } from '../processes/messages.js';
+import { serveSupervisor } from '../processes/child-process.js';
+import type { RunnerDevice, StartOptions } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import { perJobBytes, slotsOf, thisMachine } from './capacity.js';
 import type { Runner } from './runner.js';
 
 const gib = 1024 ** 3;
-
-/** Exits once the message is sent. */
-function fail(message: string): void {
-  const failed: FromChild = { type: 'failed', message };
-  process.send?.(failed, undefined, undefined, () => process.exit(1));
-}
 
 /**
  * Native sessions may leak memory from job to job. The returned function returns true once the process has grown beyond
@@ -38,10 +31,11 @@ function watchMemory(slots: number): () => boolean {
   };
 }
 
-type Start = Extract<ToChild, { type: 'start' }>;
+let runner: Runner | undefined;
 
-async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Start): Promise<void> {
-  // Loaded here, so that `onStart` reports a native part that cannot be loaded.
+async function start(options: StartOptions): Promise<RunnerDevice> {
+  const { id, config, logLevel, deviceFailed, retryDeviceMs } = options;
+  // Loaded here, so that a native part that cannot be loaded is the error of this call.
   const { Runner } = await import('./runner.js');
   const { EnginePool } = await import('@gen3d/engine');
   const log = createLog(config, logLevel).child({ runner: id });
@@ -52,8 +46,6 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
   const db = openDatabase(dirs.database, { connections: 3, log });
   const machine = thisMachine();
   const slots = slotsOf(machine, config.workers);
-  let engine: EnginePool;
-  let runner: Runner | undefined;
   let fellBack = false;
   let retryDeviceAt = Number.POSITIVE_INFINITY;
   const fallBack = () => {
@@ -61,34 +53,30 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
     retryDeviceAt = performance.now() + retryDeviceMs;
     // A busy runner checks the time after each job.
     setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
-    notifyParent({ type: 'fellBack' });
+    notify({ type: 'fellBack' });
   };
+  const engine = await EnginePool.open({
+    bundle,
+    matte,
+    device,
+    modelDirs: modelDirs(config),
+    cacheDir: config.dataDir,
+    // Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime.
+    threads: config.workers > 1 ? Math.max(1, Math.floor(machine.cores / config.workers)) : 0,
+    pipelines: slots,
+    onWarning: (message) => {
+      log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
+      fallBack();
+    },
+  });
   /** A CPU that replaces a GPU is not counted and charged as the GPU's instance. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
-  try {
-    engine = await EnginePool.open({
-      bundle,
-      matte,
-      device,
-      modelDirs: modelDirs(config),
-      cacheDir: config.dataDir,
-      // Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime.
-      threads: config.workers > 1 ? Math.max(1, Math.floor(machine.cores / config.workers)) : 0,
-      pipelines: slots,
-      onWarning: (message) => {
-        log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
-        fallBack();
-      },
+  if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
+  // A missing rate must fail the start, not the first job.
+  if (!fellBack) {
+    await rateOf(db, config, instance()).catch((error: unknown) => {
+      if (!isUnavailable(error)) throw error;
     });
-    if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();
-    // A missing rate must fail the start, not the first job.
-    if (!fellBack) {
-      await rateOf(db, config, instance()).catch((error: unknown) => {
-        if (!isUnavailable(error)) throw error;
-      });
-    }
-  } catch (error) {
-    return fail(error instanceof Error ? error.message : String(error));
   }
   const { inputs, assets } = await openFileStores(dirs, config);
   const hasLeaked = watchMemory(slots);
@@ -111,15 +99,10 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
         return 0;
       }),
     shouldRestart: () => hasLeaked() || performance.now() >= retryDeviceAt,
-    notify: notifyParent,
+    notify,
     log,
   });
   runner = working;
-  process.on('message', (message: ToChild) => {
-    if (message.type === 'wake') working.wake();
-    if (message.type === 'retire') working.retire();
-    if (message.type === 'drain') working.drain(message.graceMs);
-  });
   const { provider, adapter, passedOver, expectedSeconds } = engine.chosen;
   log[routineLevel(config)]({ device: provider, adapter: adapter?.name }, 'device chosen');
   for (const { provider, problem } of passedOver) log.debug({ device: provider, problem }, 'device passed over');
@@ -139,13 +122,21 @@ async function start({ id, config, logLevel, deviceFailed, retryDeviceMs }: Star
     adapter: (fellBack ? undefined : adapter?.name) ?? null,
   });
   const depart = await keepAnnounced(db, id, describe, leaseSeconds * 1_000, log);
-  notifyParent({ type: 'ready', device: provider, adapter: adapter?.name });
-  const idle = await working.run();
-  await depart();
-  // Freeing the networks during an inference could crash the process.
-  if (idle) await engine.close();
-  await db.destroy();
-  process.exit(0);
+  // After the response to this call.
+  setImmediate(async () => {
+    const idle = await working.run();
+    await depart();
+    // Freeing the networks during an inference could crash the process.
+    if (idle) await engine.close();
+    await db.destroy();
+    process.exit(0);
+  });
+  return { provider, adapter: adapter?.name };
 }
 
-onStart(start);
+const notify = serveSupervisor({
+  start,
+  wake: () => runner?.wake(),
+  retire: () => runner?.retire(),
+  drain: (graceMs) => runner?.drain(graceMs),
+});
