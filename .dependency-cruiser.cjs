@@ -57,10 +57,10 @@ module.exports = {
 
     packageImportsOnly('schema', []),
     packageImportsOnly('sdk', ['schema']),
-    packageImportsOnly('engine', []),
+    packageImportsOnly('engine', ['schema']),
     packageImportsOnly('weights', ['engine']),
     packageImportsOnly('convert', []),
-    packageImportsOnly('dashboard', ['schema', 'convert']),
+    packageImportsOnly('dashboard', ['schema', 'sdk', 'convert']),
     packageImportsOnly('server', ['schema', 'engine', 'weights']),
     packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'weights', 'convert']),
     {

@@ -1,6 +1,5 @@
 import { writeFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { fileNameOf } from '../src/jobs/output-file.js';
 import { discPng, testFolder } from './run.js';
 
 const { gen3d, path, serve } = testFolder();
@@ -93,27 +92,4 @@ test('cancel ends waiting jobs, and retry creates a job with the same photo and 
   expect(await json('get', stdout.trim())).toMatchObject({ label: 'hat.png', status: 'PENDING' });
   const waiting = await gen3d(['retry', stdout.trim()]);
   expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a job that failed') });
-});
-
-const job = (label: string | null) => ({ label, task_id: 'ID' });
-
-test('the thumbnail of a job has another name than its photo', () => {
-  expect(fileNameOf(job('teapot.jpg'), '-thumbnail.jpg')).toBe('teapot-thumbnail.jpg');
-});
-
-test.each([
-  ['teapot.jpg', 'teapot.glb'],
-  ['IMG_1.HEIC', 'IMG_1.glb'],
-  ['v1.5 chair', 'v1.5 chair.glb'],
-  ['Täßchen 茶.png', 'Täßchen 茶.glb'],
-  ['../../etc/passwd', 'etc-passwd.glb'],
-  ['a<b>:c|d?.png', 'a-b-c-d-.glb'],
-  ['.hidden', 'hidden.glb'],
-  ['-rf.png', 'rf.glb'],
-  ['con.png', 'con_.glb'],
-  ['...', 'ID.glb'],
-  [null, 'ID.glb'],
-  ['茶'.repeat(100), `${'茶'.repeat(66)}.glb`],
-])('the model of a job with the label %j is written to %s', (label, name) => {
-  expect(fileNameOf(job(label), '.glb')).toBe(name);
 });

@@ -1,5 +1,5 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
-import { downloadName } from './names.js';
+import { fileNameOf } from '@gen3d/schema/rules';
 
 /** Saves bytes as a file of the browser’s download folder. */
 export function saveBlob(blob: Blob, name: string): void {
@@ -53,11 +53,11 @@ export async function downloadModels(jobs: readonly GalleryJob[]): Promise<void>
   const [first] = models;
   if (!first) return;
   // A link's `download` names files of the same origin only, and the models may be in a bucket.
-  if (models.length === 1) return saveBlob(await (await fetchModel(first.url)).blob(), downloadName(first.job, 'glb'));
+  if (models.length === 1) return saveBlob(await (await fetchModel(first.url)).blob(), fileNameOf(first.job, '.glb'));
   const used = new Map<string, number>();
   async function* files() {
     for (const { job, url } of models) {
-      const name = downloadName(job, 'glb');
+      const name = fileNameOf(job, '.glb');
       const count = (used.get(name) ?? 0) + 1;
       used.set(name, count);
       const uniqueName = count === 1 ? name : name.replace(/\.glb$/, `-${count}.glb`);

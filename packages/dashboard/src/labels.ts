@@ -1,4 +1,4 @@
-import type { Task } from '@gen3d/schema/dashboard';
+import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
 
 /** The two statuses before inference have the same label: the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
@@ -23,3 +23,7 @@ export const failureAdvice: Record<string, string> = {
 /** Whether the same photo may become a model. Other failures need another photo. */
 export const retryMayHelp = ({ error }: Task): boolean =>
   !error || error.code === 'internal_error' || error.code === 'image_fetch_failed';
+
+/** The job's label. A job without one is named by the end of its id. */
+export const jobName = ({ label, task_id }: Pick<GalleryJob, 'label' | 'task_id'>): string =>
+  label ?? `Model ${task_id.slice(-6)}`;

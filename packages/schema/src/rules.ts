@@ -1,10 +1,10 @@
 // The part of the contract that does not need zod, to keep the SDK small in browsers.
 
 export * from './credentials.js';
-export * from './heic.js';
+export * from './file-name.js';
+export * from './file-type.js';
 export * from './image-data-uri.js';
 export { encodeLabel, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
-export * from './media-type.js';
 export * from './outlook.js';

@@ -1,38 +1,42 @@
 import { limits } from '@gen3d/schema/rules';
 
 /** In pixels. The server scales photos down to this size, so sending more pixels does not change the model. */
-const maxSide = 2_048;
+const maxUsefulSide = 2_048;
 
-/** From the best to the lowest without a visible effect on the model. With the lowest, an image of `maxSide` fits. */
+/** From the best to the lowest without a visible effect on the model. With the lowest, an image of `maxUsefulSide` fits. */
 const qualities = [0.95, 0.88, 0.78];
 
 /** Images larger than this are not read, because they are probably videos. */
 export const maxSourceBytes = 100 * 1024 ** 2;
 
-interface Encoded {
-  readonly bytes: Uint8Array;
-  readonly mediaType: string;
-}
+/** The part of an `ImageBitmap` that types without those of browsers know. */
+export type Bitmap = { readonly width: number; readonly height: number; close(): void };
 
-type Fit = (bytes: Uint8Array, mayBeTransparent: boolean) => Promise<Encoded | undefined>;
+interface FitOptions {
+  readonly isJpeg: boolean;
+  readonly maxSide?: number | undefined;
+  /** Decodes an image in browsers. It applies the orientation and the color profile. */
+  readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
+}
+type Fit = (image: Blob, options: FitOptions) => Promise<Blob | undefined>;
 
 /**
  * The function that scales and converts images on this platform: with a canvas in browsers, with sharp elsewhere. It
- * returns upright sRGB in JPEG, or in WebP if the image is transparent, of at most 4 MiB, or undefined if no quality fits.
- * It rejects if it cannot decode the image.
+ * returns upright sRGB in JPEG, or in WebP if the image may be transparent, of at most 4 MiB, or undefined if no quality
+ * fits. It rejects if it cannot decode the image.
  *
  * @returns undefined without a canvas, if sharp is not installed
  */
 export async function imageFitter(): Promise<Fit | undefined> {
   if (typeof createImageBitmap === 'function' && newCanvas !== undefined) return fitWithCanvas;
   const sharp = await loadSharp();
-  return sharp && ((bytes) => fitWithSharp(sharp, bytes));
+  return sharp && ((image, options) => fitWithSharp(sharp, image, options));
 }
 
-async function firstThatFits(encode: (quality: number) => Promise<Encoded>): Promise<Encoded | undefined> {
+async function firstThatFits(encode: (quality: number) => Promise<Blob>): Promise<Blob | undefined> {
   for (const quality of qualities) {
     const encoded = await encode(quality);
-    if (encoded.bytes.length <= limits.inlineImageBytes) return encoded;
+    if (encoded.size <= limits.inlineImageBytes) return encoded;
   }
   return undefined;
 }
@@ -47,9 +51,11 @@ const newCanvas: ((width: number, height: number) => Canvas) | undefined =
       ? (width, height) => Object.assign(document.createElement('canvas'), { width, height })
       : undefined;
 
-async function fitWithCanvas(bytes: Uint8Array, mayBeTransparent: boolean): Promise<Encoded | undefined> {
-  // Applies the orientation and the color profile.
-  const bitmap = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+async function fitWithCanvas(
+  image: Blob,
+  { isJpeg, maxSide = maxUsefulSide, decode = (image) => createImageBitmap(image) }: FitOptions,
+): Promise<Blob | undefined> {
+  const bitmap = (await decode(image)) as ImageBitmap;
   const scale = Math.min(1, maxSide / Math.max(bitmap.width, bitmap.height));
   const canvas = newCanvas?.(
     Math.max(1, Math.round(bitmap.width * scale)),
@@ -62,15 +68,15 @@ async function fitWithCanvas(bytes: Uint8Array, mayBeTransparent: boolean): Prom
   bitmap.close();
   const encode = (type: string) => firstThatFits((quality) => encodeCanvas(canvas, type, quality));
   // Safari writes PNG instead of WebP, which may be too large.
-  return (mayBeTransparent ? await encode('image/webp') : undefined) ?? encode('image/jpeg');
+  return (isJpeg ? undefined : await encode('image/webp')) ?? encode('image/jpeg');
 }
 
-async function encodeCanvas(canvas: Canvas, type: string, quality: number): Promise<Encoded> {
+async function encodeCanvas(canvas: Canvas, type: string, quality: number): Promise<Blob> {
   const blob = await ('convertToBlob' in canvas
     ? canvas.convertToBlob({ type, quality })
     : new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, type, quality)));
   if (!blob) throw new Error('The image is too large for the canvas of this browser');
-  return { bytes: new Uint8Array(await blob.arrayBuffer()), mediaType: blob.type };
+  return blob;
 }
 
 /** The functions of sharp that are used here. */
@@ -81,7 +87,7 @@ interface SharpImage {
   clone(): SharpImage;
   webp(options: { quality: number }): SharpImage;
   jpeg(options: { quality: number }): SharpImage;
-  toBuffer(): Promise<Uint8Array>;
+  toBuffer(): Promise<Uint8Array<ArrayBuffer>>;
 }
 type Sharp = (bytes: Uint8Array, options: { failOn: 'error' }) => SharpImage;
 
@@ -96,16 +102,20 @@ async function loadSharp(): Promise<Sharp | undefined> {
   }
 }
 
-async function fitWithSharp(sharp: Sharp, bytes: Uint8Array): Promise<Encoded | undefined> {
+async function fitWithSharp(
+  sharp: Sharp,
+  image: Blob,
+  { maxSide = maxUsefulSide }: FitOptions,
+): Promise<Blob | undefined> {
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.
-  const image = sharp(bytes, { failOn: 'error' });
-  const { hasAlpha = false } = await image.metadata();
+  const source = sharp(new Uint8Array(await image.arrayBuffer()), { failOn: 'error' });
+  const { hasAlpha = false } = await source.metadata();
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
   const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;
-  const scaled = image.rotate().resize(size);
+  const scaled = source.rotate().resize(size);
   return firstThatFits(async (fraction) => {
     const quality = Math.round(100 * fraction);
     const encoder = hasAlpha ? scaled.clone().webp({ quality }) : scaled.clone().jpeg({ quality });
-    return { bytes: await encoder.toBuffer(), mediaType: hasAlpha ? 'image/webp' : 'image/jpeg' };
+    return new Blob([await encoder.toBuffer()], { type: hasAlpha ? 'image/webp' : 'image/jpeg' });
   });
 }

@@ -1,8 +1,16 @@
-import { isHeic, limits, parseImageDataUri, sniffMediaType } from '@gen3d/schema/rules';
+import {
+  describeFileType,
+  type FileType,
+  inlineImageTypes,
+  limits,
+  parseImageDataUri,
+  sniffedBytes,
+  sniffFileType,
+} from '@gen3d/schema/rules';
 import { chunksOf } from './chunks-of.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
-import { imageFitter, maxSourceBytes } from './fit-image.js';
+import { type Bitmap, imageFitter, maxSourceBytes } from './fit-image.js';
 
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.
@@ -34,42 +42,68 @@ export async function toImageUrl(image: ImageInput): Promise<string> {
     if (/^file:\/\//i.test(image)) return inlineFile(new URL(image));
     return /^[a-z][a-z0-9+.-]*:\/\//i.test(image) ? remote(image) : inlineFile(image);
   }
-  if (image instanceof Blob) {
-    const name = 'name' in image && typeof image.name === 'string' ? image.name : 'The image';
-    requireReadable(name, image.size);
-    return inline(name, new Uint8Array(await image.arrayBuffer()));
-  }
-  if (image instanceof Uint8Array) return inline('The image', image);
-  if (image instanceof ArrayBuffer) return inline('The image', new Uint8Array(image));
-  if (image instanceof ReadableStream) return inline('The image', await collect(chunksOf(image)));
-  if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) {
-    return inline('The image', await collect(image));
-  }
+  if (image instanceof Blob || image instanceof Uint8Array) return inline(image);
+  if (image instanceof ArrayBuffer) return inline(new Uint8Array(image));
+  if (image instanceof ReadableStream) return inline(await collect(chunksOf(image)));
+  if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
   throw invalid('image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes');
 }
 
 const invalid = (message: string, options?: ErrorOptions) =>
   new InvalidRequestError('invalid_request', message, options);
 
-async function inline(name: string, bytes: Uint8Array): Promise<string> {
-  if (bytes.length === 0) throw invalid(`${name} is empty`);
-  const type = sniffMediaType(bytes);
-  if (bytes.length <= limits.inlineImageBytes && 'mediaType' in type) return encode(bytes, type.mediaType);
-  if ('found' in type && !type.convertible) throw invalid(`${name} is ${type.found}. ${accepted}`);
-  const problem = 'found' in type ? `${name} is ${type.found}` : `${name} is ${tooLarge(bytes.length)}`;
+export interface PrepareImageOptions {
+  /** The name of the image in error messages. Default: the name of a `File`. */
+  readonly name?: string | undefined;
+  /** Scales the image to at most this many pixels a side, even if it would fit. */
+  readonly maxSide?: number | undefined;
+  /** Decodes an image to an `ImageBitmap`, for formats that not all browsers support. Default: `createImageBitmap`. */
+  readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
+}
+
+/**
+ * Makes an image part of a request: a PNG, JPEG or WebP of at most 4 MiB. An image that fits is returned as it is.
+ * `create` calls this itself; call it to show or store what is sent.
+ *
+ * @throws {InvalidRequestError} if the image is not one, or this platform cannot convert it
+ * @example
+ * const photo = await prepareImage(file);
+ * preview.src = URL.createObjectURL(photo);
+ * await gen3d.jobs.create({ image: photo });
+ */
+export async function prepareImage(image: Blob, options: PrepareImageOptions = {}): Promise<Blob> {
+  const { name = nameOf(image), maxSide, decode } = options;
+  requireReadable(name, image.size);
+  if (image.size === 0) throw invalid(`${name} is empty`);
+  const type = sniffFileType(new Uint8Array(await image.slice(0, sniffedBytes).arrayBuffer()));
+  const mediaType = inlineImageTypes.find((one) => one === `image/${type}`);
+  if (mediaType && image.size <= limits.inlineImageBytes && maxSide === undefined) {
+    return image.type === mediaType ? image : image.slice(0, image.size, mediaType);
+  }
+  const problem = `${name} is ${mediaType ? tooLarge(image.size) : describeFileType(type)}`;
+  if (!mediaType && !(type && convertible.has(type))) throw invalid(`${problem}. ${accepted}`);
+  const isHeic = type === 'heic' && !decode;
   const fit = await imageFitter();
-  const isHeicPhoto = isHeic(bytes);
-  if (!fit) throw invalid(`${problem}. ${isHeicPhoto ? heicRemedy : withoutFitter('found' in type)}`);
-  const fitted = await fit(bytes, !('mediaType' in type && type.mediaType === 'image/jpeg')).catch((cause: unknown) => {
-    if (isHeicPhoto) throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy}`, { cause });
-    const cannotDecode = 'found' in type ? `${problem} that cannot be decoded here` : `${name} cannot be decoded`;
+  if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy : withoutFitter(!mediaType)}`);
+  const fitted = await fit(image, { isJpeg: type === 'jpeg', maxSide, decode }).catch((cause: unknown) => {
+    if (isHeic) throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy}`, { cause });
+    const cannotDecode = mediaType ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
     throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
   });
   if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
-  return encode(fitted.bytes, fitted.mediaType);
+  return fitted;
 }
 
-const encode = (bytes: Uint8Array, mediaType: string) => `data:${mediaType};base64,${base64(bytes)}`;
+/** Formats that browsers or sharp may be able to decode. Of the browsers, only Safari decodes HEIC. */
+const convertible: ReadonlySet<FileType> = new Set(['gif', 'avif', 'tiff', 'heic', 'bmp']);
+
+const nameOf = (image: Blob) => ('name' in image && typeof image.name === 'string' ? image.name : 'The image');
+
+async function inline(image: Blob | Uint8Array, name?: string): Promise<string> {
+  const blob = image instanceof Blob ? image : new Blob([image as Uint8Array<ArrayBuffer>]);
+  const prepared = await prepareImage(blob, { name });
+  return `data:${prepared.type};base64,${base64(new Uint8Array(await prepared.arrayBuffer()))}`;
+}
 
 const accepted = 'Send a PNG, JPEG or WebP';
 
@@ -114,7 +148,7 @@ async function inlineFile(path: string | URL): Promise<string> {
     const file = await files.stat(path);
     if (!file.isFile()) throw invalid(`${name} is not a file`);
     requireReadable(name, file.size);
-    return await inline(name, await files.readFile(path));
+    return await inline(await files.readFile(path), name);
   } catch (error) {
     throw error instanceof InvalidRequestError ? error : invalid(readErrorMessage(name, error), { cause: error });
   }
@@ -127,21 +161,15 @@ function readErrorMessage(name: string, error: unknown): string {
   return `${name} cannot be read: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const parts: Uint8Array[] = [];
+async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Blob> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
   for await (const part of chunks) {
-    parts.push(part);
+    parts.push(part as Uint8Array<ArrayBuffer>);
     size += part.length;
     requireReadable('The image', size);
   }
-  const bytes = new Uint8Array(size);
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return bytes;
+  return new Blob(parts);
 }
 
 // A call's arguments are limited by the stack; 32 Ki of them fit everywhere. A multiple of 3 makes the pieces joinable.

@@ -21,9 +21,9 @@ export {
 } from './client.js';
 export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
-export type { ImageInput } from './image-input.js';
+export { type ImageInput, type PrepareImageOptions, prepareImage } from './image-input.js';
 export type { JobList } from './job-list.js';
-export type { CreateJobParams, ListJobsParams } from './jobs.js';
+export { type CreateJobParams, createJobRequest, type ListJobsParams, newIdempotencyKey } from './jobs.js';
 export type { WaitOptions } from './wait.js';
 export {
   expressWebhookHandler,

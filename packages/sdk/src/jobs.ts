@@ -45,16 +45,8 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const json: ImageTo3dRequest = {
-        type: jobType,
-        input: { image_urls: [await abortable(toImageUrl(params.image), signal)] },
-        idempotency_key: params.idempotencyKey ?? newIdempotencyKey(),
-      };
-      const { body } = await this.#transport.call('post', 'jobs', {
-        json,
-        headers: labelHeaders(params.label),
-        signal,
-      });
+      const content = await abortable(createJobRequest(params), signal);
+      const { body } = await this.#transport.call('post', 'jobs', { ...content, signal });
       return expectBody(body, having<CreateJobResponse>({ job_id: 'string' }), 'created job');
     });
   }
@@ -95,13 +87,30 @@ export class Jobs {
   }
 }
 
-function labelHeaders(label = ''): Record<string, string> {
-  const value = encodeLabel(label);
-  return value === undefined ? {} : { [labelHeader]: value };
+/**
+ * The body and the headers of `POST /v1/jobs`, for programs that send it in another way, such as through their own server.
+ *
+ * @throws {InvalidRequestError} if the image cannot be read or is too large
+ * @example
+ * const { json, headers } = await createJobRequest({ image: file, label: file.name });
+ * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
+ */
+export async function createJobRequest({
+  image,
+  idempotencyKey = newIdempotencyKey(),
+  label = '',
+}: CreateJobParams): Promise<{ json: ImageTo3dRequest; headers: Record<string, string> }> {
+  const input = { image_urls: [await toImageUrl(image)] };
+  const encodedLabel = encodeLabel(label);
+  return {
+    json: { type: jobType, input, idempotency_key: idempotencyKey },
+    headers: encodedLabel === undefined ? {} : { [labelHeader]: encodedLabel },
+  };
 }
 
-// Browsers have randomUUID only on https and localhost, but gen3d often runs on plain http in a local network.
-function newIdempotencyKey(): string {
+/** A new key for `idempotencyKey`, to keep for a call that may have to be repeated. */
+export function newIdempotencyKey(): string {
+  // Browsers have randomUUID only on https and localhost, but gen3d often runs on plain http in a local network.
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
   return `sdk-${hex}`;

@@ -427,7 +427,7 @@ describe('in a browser', () => {
       { name: 'noise.jpg', mimeType: 'image/jpeg', buffer: Buffer.from('these bytes are not an image') },
     ]);
     await page.getByText('nothing.jpg is empty').waitFor();
-    await page.getByText('noise.jpg is not an image').waitFor();
+    await page.getByText('noise.jpg is not a recognized image').waitFor();
     expect(await page.getByRole('button', { name: 'Try again' }).count()).toBe(0);
     expect(sent).toEqual([]);
     expect(await seriousViolations(page)).toEqual([]);
@@ -451,7 +451,7 @@ describe('in a browser', () => {
     for (const name of ['teapot.heic', 'scan.tif']) {
       await page.locator('.card', { hasText: name }).getByText('Waiting').waitFor();
     }
-    await page.locator('.card', { hasText: 'damaged.heic' }).getByText('The file cannot be read').waitFor();
+    await page.locator('.card', { hasText: 'damaged.heic' }).getByText('cannot be decoded here').waitFor();
     expect(sent).toHaveLength(2);
     const [teapot, scan] = [await decodedIn(page, sent[0] ?? ''), await decodedIn(page, sent[1] ?? '')];
     const jpeg = readFileSync(new URL('../../../examples/photos/teapot.jpg', import.meta.url)).toString('base64');

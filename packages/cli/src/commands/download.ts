@@ -1,3 +1,4 @@
+import { fileNameOf } from '@gen3d/schema/rules';
 import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
@@ -5,7 +6,7 @@ import { exitCode, Failed } from '../exit/failure.js';
 import { findJob } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
-import { fileNameOf, planOutputs } from '../jobs/output-file.js';
+import { planOutputs } from '../jobs/output-file.js';
 
 interface DownloadOptions extends ServerOptions {
   readonly output?: string;

@@ -1,3 +1,4 @@
+import { fileNameOf } from '@gen3d/schema/rules';
 import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
@@ -5,7 +6,7 @@ import { Interrupted, UsageError } from '../exit/failure.js';
 import { findJob, type NamedTask, nameOf } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModelPath } from '../jobs/model-file.js';
-import { fileNameOf, planOutputs, type ResultOptions } from '../jobs/output-file.js';
+import { planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
 import { showProgress, showState } from '../terminal/progress.js';
 import { openWithDefaultApp, print, printJson, say } from '../terminal/terminal.js';

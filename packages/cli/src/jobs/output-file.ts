@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
+import { fileNameOf } from '@gen3d/schema/rules';
 import { UsageError } from '../exit/failure.js';
 import { isDataUri, isUrl, labelOf } from './photo-input.js';
 
@@ -57,27 +58,6 @@ export function modelPath(image: string): string {
 }
 
 const stem = (name: string) => name.slice(0, name.length - extname(name).length) || 'model';
-
-/** Most file systems allow 255 bytes, and drafts add a few. */
-const maxNameBytes = 200;
-
-/**
- * The default name of a job's file: its label without the extension of a photo, or its id.
- *
- * @param suffix follows the name. For an image, it is more than an extension, because the photo may have that name
- */
-export function fileNameOf(
-  { label, task_id }: { label?: string | null; task_id: string },
-  suffix: '.glb' | '-thumbnail.jpg',
-): string {
-  let name = (label ?? '')
-    .replace(/\.(jpe?g|png|webp|hei[cf]|avif|gif|tiff?)$/i, '')
-    .replace(/[\p{Cc}<>:"/\\|?*]+/gu, '-')
-    .replace(/^[\s.-]+|[\s.]+$/g, '')
-    .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');
-  while (Buffer.byteLength(name) > maxNameBytes) name = Array.from(name).slice(0, -1).join('');
-  return `${name || task_id}${suffix}`;
-}
 
 /** Equal for two paths of the same file. macOS and Windows usually ignore the case of letters. */
 export function pathKey(path: string, platform = process.platform): string {

@@ -2,7 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { isHeic, labelOfUrl, sniffMediaType } from '@gen3d/schema/rules';
+import { describeFileType, type FileType, labelOfUrl, sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
 import { heicToJpeg } from './heic.js';
@@ -33,14 +33,16 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
   if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
   const start = await readStart(image);
   requirePhoto(image, start);
-  return isHeic(start) ? photoFile(image, await readFile(image, { signal })) : image;
+  return sniffFileType(start) === 'heic' ? photoFile(image, await readFile(image, { signal })) : image;
 }
+
+const photoTypes: ReadonlySet<FileType> = new Set(['jpeg', 'png', 'webp', 'heic', 'avif', 'gif', 'tiff']);
 
 /** The SDK accepts fewer formats, and its error names only those. */
 function requirePhoto(name: string, start: Uint8Array): void {
-  const type = sniffMediaType(start);
-  if (start.length === 0 || 'mediaType' in type || type.convertible) return;
-  throw new UsageError(`${name} is ${type.found}. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF`);
+  const type = sniffFileType(start);
+  if (start.length === 0 || (type && photoTypes.has(type))) return;
+  throw new UsageError(`${name} is ${describeFileType(type)}. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF`);
 }
 
 /**
@@ -50,7 +52,7 @@ function requirePhoto(name: string, start: Uint8Array): void {
  */
 export async function photoFile(name: string, photo: Uint8Array): Promise<File> {
   requirePhoto(name, photo);
-  if (!isHeic(photo)) return new File([new Uint8Array(photo)], name);
+  if (sniffFileType(photo) !== 'heic') return new File([new Uint8Array(photo)], name);
   const jpeg = await heicToJpeg(photo).catch((cause: unknown) => {
     const remedy = 'Check that the file is complete, or save it as JPEG';
     throw new UsageError(`${name} is a HEIC photo that cannot be decoded. ${remedy}`, { cause });
@@ -58,13 +60,10 @@ export async function photoFile(name: string, photo: Uint8Array): Promise<File> 
   return new File([new Uint8Array(jpeg)], name);
 }
 
-/** Long enough for the brands of a HEIC photo. */
-const heicHeaderBytes = 64;
-
 async function readStart(path: string): Promise<Uint8Array> {
   const file = await open(path);
   try {
-    const { buffer, bytesRead } = await file.read(new Uint8Array(heicHeaderBytes), 0, heicHeaderBytes, 0);
+    const { buffer, bytesRead } = await file.read(new Uint8Array(sniffedBytes), 0, sniffedBytes, 0);
     return buffer.subarray(0, bytesRead);
   } finally {
     await file.close();

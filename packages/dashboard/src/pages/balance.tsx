@@ -4,7 +4,7 @@ import { DayChart } from '../components/day-chart.js';
 import { Problem } from '../components/feedback.js';
 import { type Column, Table } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
-import { jobName } from '../names.js';
+import { jobName } from '../labels.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';

@@ -8,7 +8,7 @@ import { SamplePhotos } from '../components/sample-photos.js';
 import { SelectionBar } from '../components/selection-bar.js';
 import { downloadModels } from '../download.js';
 import { cancelJob, retryJob, setHidden } from '../job-requests.js';
-import { jobName } from '../names.js';
+import { jobName } from '../labels.js';
 import { useUploads } from '../photos/uploads.js';
 import { useDroppedFiles } from '../photos/use-dropped-files.js';
 import { useSession } from '../session.js';

@@ -1,4 +1,5 @@
 import { GalleryJob, JobDetails } from '@gen3d/schema/dashboard';
+import { fileNameOf } from '@gen3d/schema/rules';
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
@@ -15,8 +16,7 @@ import { OtherFormats } from '../components/other-formats.js';
 import { RequestSnippets } from '../components/request-snippets.js';
 import { StageTimes } from '../components/stage-times.js';
 import { WaitingView } from '../components/waiting-view.js';
-import { failureAdvice, retryMayHelp } from '../labels.js';
-import { downloadName, jobName } from '../names.js';
+import { failureAdvice, jobName, retryMayHelp } from '../labels.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { useTitle } from '../title.js';
@@ -111,15 +111,15 @@ export function JobPage() {
           )}
           {glb && (
             <div class="row">
-              <a class="button primary" href={glb} download={downloadName(task, 'glb')}>
+              <a class="button primary" href={glb} download={fileNameOf(task, '.glb')}>
                 Download GLB
               </a>
               {thumbnail && (
-                <a class="button" href={thumbnail} download={downloadName(task, 'jpg')}>
+                <a class="button" href={thumbnail} download={fileNameOf(task, '-thumbnail.jpg')}>
                   Thumbnail
                 </a>
               )}
-              <OtherFormats glb={glb} stem={downloadName(task, '').slice(0, -1)} />
+              <OtherFormats glb={glb} stem={fileNameOf(task, '')} />
             </div>
           )}
           {glb && (

@@ -1,4 +1,4 @@
-import { isHeic } from '@gen3d/schema/rules';
+import { sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
 import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
 
 /**
@@ -10,20 +10,13 @@ export async function decodePhoto(file: Blob): Promise<ImageBitmap> {
   try {
     return await createImageBitmap(file);
   } catch (error) {
-    const format = await formatOf(file);
-    if (format === undefined) throw error;
+    const format = sniffFileType(new Uint8Array(await file.slice(0, sniffedBytes).arrayBuffer()));
+    if (format !== 'heic' && format !== 'tiff') throw error;
     const photo = await decodeInWorker({ format, file: await file.arrayBuffer() });
     if (photo === undefined) throw error;
     const { rgba, width, height, colorSpace } = photo;
     return createImageBitmap(new ImageData(new Uint8ClampedArray(rgba), width, height, { colorSpace }));
   }
-}
-
-/** A format that the worker decodes. */
-async function formatOf(file: Blob): Promise<PhotoRequest['format'] | undefined> {
-  const start = new Uint8Array(await file.slice(0, 64).arrayBuffer());
-  if (isHeic(start)) return 'heic';
-  return /^(?:II\*\0|MM\0\*)/.test(String.fromCharCode(...start.subarray(0, 4))) ? 'tiff' : undefined;
 }
 
 /** One worker per photo: ending it frees the decoder's memory, several times that of the pixels. */

@@ -1,8 +1,8 @@
 // The server deletes a photo when its job has succeeded, so the browser that sent it keeps a smaller copy.
-import { encodeImage, scaleDown } from './prepare-photo.js';
+import { prepareImage } from '@gen3d/sdk';
 
 const storeName = 'photos';
-/** Of a copy, in pixels. */
+/** The longest side of a stored copy, in pixels. */
 const maxSide = 1_024;
 
 function openDatabase(): Promise<IDBDatabase> {
@@ -30,8 +30,8 @@ async function inStore<T>(mode: IDBTransactionMode, action: (store: IDBObjectSto
 /** Keeps a small copy of a job's photo, unless the browser cannot store one (a private window). */
 export async function keepPhoto(jobId: string, photo: Blob): Promise<void> {
   try {
-    const copy = await encodeImage(scaleDown(await createImageBitmap(photo), maxSide), 'image/webp', 0.85);
-    if (copy) await inStore('readwrite', (store) => store.put(copy, jobId));
+    const copy = await prepareImage(photo, { maxSide });
+    await inStore('readwrite', (store) => store.put(copy, jobId));
   } catch {
     // The dashboard works without copies.
   }

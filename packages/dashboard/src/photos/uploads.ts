@@ -1,9 +1,9 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
-import { encodeLabel, labelHeader } from '@gen3d/schema/rules';
+import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
+import { decodePhoto } from './decode-photo.js';
 import { keepPhoto } from './kept-photos.js';
-import { PhotoError, preparePhoto, toDataUri } from './prepare-photo.js';
 
 /** A photo that is sent to create a job. */
 export interface Upload {
@@ -20,10 +20,6 @@ export interface Upload {
   /** Once accepted. */
   jobId?: string;
 }
-
-/** Not `crypto.randomUUID`, which pages over plain http do not have. */
-const newKey = () =>
-  `dashboard-${Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 
 /** Sends photos one after the other. Calls `onAccepted` for each new job. */
 export function useUploads(api: Api, onAccepted: () => void) {
@@ -52,22 +48,16 @@ export function useUploads(api: Api, onAccepted: () => void) {
     ({ key, name, file }: Upload) => {
       queue.current = queue.current.then(async () => {
         try {
-          const photo = await preparePhoto(file, name);
+          const photo = await prepareImage(file, { name, decode: decodePhoto });
           // The browser may be unable to show the original.
           if (photo !== file) change(key, { preview: newPreview(photo) });
-          const body = {
-            type: 'image-to-3d',
-            input: { image_urls: [await toDataUri(photo)] },
-            idempotency_key: key,
-          };
-          const label = encodeLabel(name);
-          const headers = label === undefined ? {} : { [labelHeader]: label };
-          const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', body, headers));
+          const { json, headers } = await createJobRequest({ image: photo, idempotencyKey: key, label: name });
+          const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', '/jobs', json, headers));
           await keepPhoto(job_id, photo);
           change(key, { state: 'accepted', jobId: job_id });
           onAccepted();
         } catch (error) {
-          const canRetry = !(error instanceof PhotoError);
+          const canRetry = !(error instanceof InvalidRequestError);
           change(key, { state: 'failed', problem: (error as Error).message, canRetry });
         }
       });
@@ -78,7 +68,7 @@ export function useUploads(api: Api, onAccepted: () => void) {
   const add = useCallback(
     (files: Iterable<File>) => {
       const added = [...files].map((file): Upload => {
-        return { key: newKey(), name: file.name, preview: newPreview(file), file, state: 'sending' };
+        return { key: newIdempotencyKey(), name: file.name, preview: newPreview(file), file, state: 'sending' };
       });
       // The last file becomes the newest job, so it comes first, as in the list of jobs.
       setUploads((all) => [...added.toReversed(), ...all]);

@@ -156,11 +156,11 @@ describe('refused', () => {
     ['an HTML page', '\xef\xbb\xbf <!doctype html><title>Not found</title>'],
     ['a PDF document', '%PDF-1.7'],
     ['JSON', '{"error":"not found"}'],
-    ['something else', '\0\0\0\x20ftypisom'],
+    ['not a recognized image', '\0\0\0\x20ftypisom'],
   ])('a file that is %s is image_invalid, with a message that says so', async (name, text) => {
     await expect(decode(Buffer.from(text, 'latin1'))).rejects.toMatchObject({
       code: 'image_invalid',
-      message: `The file is ${name}, not an image in a known format. Send a PNG, JPEG, WebP, GIF or AVIF.`,
+      message: `The file is ${name}. Send a PNG, JPEG, WebP, GIF or AVIF.`,
     });
   });
 

@@ -1,8 +1,8 @@
+import { describeFileType, type FileType, sniffFileType } from '@gen3d/schema/rules';
 import type { Metadata } from 'sharp';
 import { EngineError } from '../base/errors.js';
 import type { RgbaImage } from '../base/image.js';
 import { sharp } from '../base/sharp.js';
-import { describeNonImage, sniffFormat, supportedFormats } from './format.js';
 
 export interface DecodeOptions {
   /** Maximum product of width and height in the header. Default 100 million, more than phone cameras have. */
@@ -55,7 +55,7 @@ export async function readHeader(bytes: Uint8Array, options: DecodeOptions = {})
   if (bytes.length > maxBytes) {
     throw new EngineError('image_too_large', `The image has ${bytes.length} bytes; at most ${maxBytes} are accepted.`);
   }
-  requireSupportedFormat(bytes);
+  requireSupportedType(bytes);
 
   const metadata = await readable(() => open(bytes).metadata());
   const { width, height } = metadata;
@@ -128,16 +128,14 @@ export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Pr
   return { image, transparent: hasTransparency(image) };
 }
 
-function requireSupportedFormat(bytes: Uint8Array): void {
-  const format = sniffFormat(bytes);
-  if (format && supportedFormats.has(format)) return;
-  const accepted = 'Send a PNG, JPEG, WebP, GIF or AVIF.';
-  throw new EngineError(
-    'image_invalid',
-    format
-      ? `The image is in the format ${format.toUpperCase()}, which is not accepted. ${accepted}`
-      : `The file is ${describeNonImage(bytes)}, not an image in a known format. ${accepted}`,
-  );
+// Without TIFF, which has too many variants for untrusted input, and which cameras and browsers do not send.
+const supportedTypes: ReadonlySet<FileType> = new Set(['png', 'jpeg', 'webp', 'gif', 'avif']);
+
+function requireSupportedType(bytes: Uint8Array): void {
+  const type = sniffFileType(bytes);
+  if (type && supportedTypes.has(type)) return;
+  const found = bytes.length === 0 ? 'empty' : describeFileType(type);
+  throw new EngineError('image_invalid', `The file is ${found}. Send a PNG, JPEG, WebP, GIF or AVIF.`);
 }
 
 // 'error' refuses files that are cut short and accepts harmless deviations in the JPEGs of some cameras. `readHeader`

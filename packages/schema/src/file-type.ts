@@ -1,0 +1,57 @@
+/** The types that are recognized, as a message calls them. */
+const descriptions = {
+  png: 'a PNG',
+  jpeg: 'a JPEG',
+  webp: 'a WebP',
+  gif: 'a GIF',
+  avif: 'an AVIF',
+  heic: 'a HEIC photo',
+  tiff: 'a TIFF',
+  bmp: 'a BMP',
+  svg: 'an SVG',
+  html: 'an HTML page',
+  pdf: 'a PDF document',
+  json: 'JSON',
+} as const;
+export type FileType = keyof typeof descriptions;
+
+/** Describes the type of a file, to complete a sentence about the file. */
+export const describeFileType = (type: FileType | undefined): string =>
+  type ? descriptions[type] : 'not a recognized image';
+
+/** How many of a file's first bytes `sniffFileType` looks at. */
+export const sniffedBytes = 1_024;
+
+/** First bytes, as Latin-1 text. */
+const signatures: readonly (readonly [type: FileType, start: string])[] = [
+  ['png', '\x89PNG\r\n\x1a\n'],
+  ['jpeg', '\xff\xd8\xff'],
+  ['gif', 'GIF87a'],
+  ['gif', 'GIF89a'],
+  ['tiff', 'II*\0'],
+  ['tiff', 'MM\0*'],
+  ['bmp', 'BM'],
+  ['pdf', '%PDF'],
+];
+
+/**
+ * Detects the type of a file from its first bytes. Its name and media type prove nothing: an SVG called .png is an SVG.
+ *
+ * @see https://mimesniff.spec.whatwg.org/#matching-an-image-type-pattern
+ */
+export function sniffFileType(bytes: Uint8Array): FileType | undefined {
+  const start = String.fromCharCode(...bytes.subarray(0, sniffedBytes));
+  const type = signatures.find(([, signature]) => start.startsWith(signature))?.[0];
+  if (type) return type;
+  if (start.startsWith('RIFF') && start.startsWith('WEBP', 8)) return 'webp';
+  if (start.startsWith('ftyp', 4)) {
+    // AVIF and HEIC share a container. Its fourth byte is the length of the list of brands, any of which may tell.
+    const brands = start.slice(8, Math.max(8, start.charCodeAt(3)));
+    if (/avi[fs]/.test(brands)) return 'avif';
+    return /hei[cxms]|hev[cxms]|mif1|msf1/.test(brands) ? 'heic' : undefined;
+  }
+  // A text may begin with a byte order mark, which is three bytes in UTF-8.
+  if (/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i.test(start)) return 'html';
+  if (/<svg[\s>]/i.test(start)) return 'svg';
+  return /^(\xef\xbb\xbf)?\s*[{[]/.test(start) ? 'json' : undefined;
+}

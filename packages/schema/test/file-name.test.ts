@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { fileNameOf } from '../src/file-name.js';
+
+const job = (label: string | null) => ({ label, task_id: 'ID' });
+
+test('the thumbnail of a job has another name than its photo', () => {
+  expect(fileNameOf(job('teapot.jpg'), '-thumbnail.jpg')).toBe('teapot-thumbnail.jpg');
+});
+
+test.each([
+  ['teapot.jpg', 'teapot.glb'],
+  ['IMG_1.HEIC', 'IMG_1.glb'],
+  ['v1.5 chair', 'v1.5 chair.glb'],
+  ['Täßchen 茶.png', 'Täßchen 茶.glb'],
+  ['../../etc/passwd', 'etc-passwd.glb'],
+  ['a<b>:c|d?.png', 'a-b-c-d-.glb'],
+  ['.hidden', 'hidden.glb'],
+  ['-rf.png', 'rf.glb'],
+  ['con.png', 'con_.glb'],
+  ['...', 'ID.glb'],
+  [null, 'ID.glb'],
+  ['茶'.repeat(100), `${'茶'.repeat(66)}.glb`],
+])('the model of a job with the label %j is written to %s', (label, name) => {
+  expect(fileNameOf(job(label), '.glb')).toBe(name);
+});
