@@ -67,7 +67,7 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) 
       const updates = await Promise.all(openBelow.map(({ task_id }) => api.get(`/gallery/${task_id}`, GalleryJob)));
       setState((previous) => merged(previous?.query === query ? previous : undefined, page, updates, query, group));
       setProblem(undefined);
-      return page.counts.in_progress > 0 || isBusy;
+      return (page.counts?.in_progress ?? 0) > 0 || isBusy;
     } catch (error) {
       setProblem((error as Error).message);
       throw error;

@@ -44,10 +44,11 @@ export const GalleryCounts = z.object({
 });
 export type GalleryCounts = z.infer<typeof GalleryCounts>;
 
+/** `counts` is absent for the public test key. */
 export const GalleryPage = z.object({
   jobs: z.array(GalleryJob),
   next_cursor: NextCursor,
-  counts: GalleryCounts,
+  counts: z.optional(GalleryCounts),
 });
 export type GalleryPage = z.infer<typeof GalleryPage>;
 

@@ -47,6 +47,7 @@ import { ExpectedEnds, queueHeadSize } from './web/http/expected-ends.js';
 import { createHttpServer } from './web/http/http-server.js';
 import { Metrics } from './web/http/metrics.js';
 import type { Services } from './web/http/services.js';
+import { createSlots } from './web/http/slots.js';
 import { BundleManager } from './work/bundles/bundle-manager.js';
 import { startHousekeeping } from './work/housekeeping.js';
 import type { RunnerDevice } from './work/processes/messages.js';
@@ -202,6 +203,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
       keyUse: new KeyUse(store.db, log),
       inputs: files.inputs,
       bodyBudget: new BodyBudget(),
+      slots: createSlots(),
       config,
       cursors: new Cursors(serverKey),
       dashboardTokens,

@@ -12,7 +12,9 @@ import {
   Session,
   SpendHistory,
 } from '@gen3d/schema/dashboard';
+import { encodeTime } from 'ulid';
 import { describe, expect, test } from 'vitest';
+import { dayMs } from '../src/base/time.js';
 import { version } from '../src/base/version.js';
 import { type Db, openDatabase } from '../src/data/db/open.js';
 import { currentTime } from '../src/data/db/time.js';
@@ -448,29 +450,24 @@ test('the ledger lists every entry, newest first, in pages', async () => {
 
 test('the spend of a day is the sum of its charges', async () => {
   const { accountId, apiKey } = await newCaller();
-  const jobs = ['01ARZ3NDEKTSV4RRFFQ69G5FA1', '01ARZ3NDEKTSV4RRFFQ69G5FA2'];
-  await withDatabase((db) =>
-    db
-      .insertInto('ledger')
-      .values(
-        jobs.map((job_id, index) => ({
-          id: `01BX5ZZKBKACTAV9WEVGEMMVS${index}`,
-          account_id: accountId,
-          amount_microusd: -250_000,
-          kind: 'charge' as const,
-          job_id,
-          instance: 'cpu',
-          inference_ms: 100,
-          created_at: Date.now(),
-        })),
-      )
-      .execute(),
-  );
+  const now = Date.now();
+  const charges = [now, now, now - 5 * dayMs, now - 40 * dayMs].map((created_at, index) => ({
+    id: encodeTime(created_at) + '0'.repeat(15) + index,
+    account_id: accountId,
+    amount_microusd: -250_000,
+    kind: 'charge' as const,
+    job_id: `${accountId} ${index}`,
+    instance: 'cpu',
+    inference_ms: 100,
+    created_at,
+  }));
+  await withDatabase((db) => db.insertInto('ledger').values(charges).execute());
   const { call } = await signIn({ api_key: apiKey });
   const { days } = SpendHistory.parse((await call('GET', '/ledger/days')).body);
   expect(days).toHaveLength(30);
   expect(days.at(-1)).toMatchObject({ spent_usd: 0.5, inference_seconds: 0.2, jobs: 2 });
-  expect(days.slice(0, -1).every(({ jobs }) => jobs === 0)).toBe(true);
+  expect(days.at(-6)).toMatchObject({ spent_usd: 0.25, inference_seconds: 0.1, jobs: 1 });
+  expect(days.filter(({ jobs }) => jobs > 0)).toHaveLength(2);
 });
 
 test('a ping that cannot be delivered is listed as a dead letter with its attempts, and can be replayed', async () => {

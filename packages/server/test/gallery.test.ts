@@ -1,8 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody, encodeLabel, publicTestKey } from '@gen3d/schema';
 import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import { type Db, openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
@@ -213,12 +215,28 @@ describe('the list of jobs with labels', () => {
 
   test('refuses invalid queries, and the cursors of others', async () => {
     const [caller, other] = [await newCaller(), await newCaller()];
-    for (const query of ['?group=open', '?sort=size', '?limit=0', '?limit=101', '?visibility=no', '?id=-']) {
+    const limits = ['0', '101', '1e1', '0x10', '%205', ''].map((limit) => `?limit=${limit}`);
+    for (const query of ['?group=open', '?sort=size', '?visibility=no', '?id=-', ...limits]) {
       expect((await call(caller, 'GET', query)).status).toBe(400);
     }
     for (const label of ['a', 'b']) await create(other, label);
     const { next_cursor } = await page(other, '?limit=1');
     expect(codeOf(await call(caller, 'GET', `?cursor=${next_cursor}`))).toBe('invalid_cursor');
+  });
+
+  test('searches only the ids of the test key’s jobs, which have no labels, and does not count them', async () => {
+    const created = await Promise.all([1, 2].map(() => send(publicTestKey, undefined)));
+    const ids = await Promise.all(created.map(async (one) => CreateJobResponse.parse(await one.json()).job_id));
+    const list = async (query: string) => {
+      const { status, body } = await server().call('GET', `/gen3d/jobs?${query}`, undefined, publicTestKey);
+      expect(status).toBe(200);
+      return GalleryPage.parse(body);
+    };
+    const idsOf = ({ jobs }: GalleryPage) => jobs.map(({ task_id }) => task_id);
+    expect(idsOf(await list(`search=${ids[0]!.toLowerCase()}`))).toEqual([ids[0]]);
+    expect(idsOf(await list('search=photo'))).toEqual([]);
+    expect(idsOf(await list('sort=name&limit=2'))).toEqual(idsOf(await list('sort=oldest&limit=2')));
+    expect((await list('')).counts).toBeUndefined();
   });
 
   test('finds nothing for text that no id or label contains, such as unpaired surrogates and U+0000', async () => {
@@ -336,6 +354,37 @@ describe('the photo of a job', () => {
   });
 });
 
+test('readers of a large photo who pause hold a small part of it in memory, and delay only their account', async () => {
+  const [caller, other] = [await newCaller(), await newCaller()];
+  const photo = randomBytes(13 * 1024 ** 2);
+  const requestPhoto = async (owner: Caller) => {
+    const id = await create(owner, 'noise.png', withImages(asDataUri(ballPhoto())));
+    writeFileSync(join(server().config.dataDir, 'inputs', id), photo);
+    const { cookie = '' } = await signIn({ api_key: owner.apiKey });
+    return { path: `/dashboard/api/job-details/${id}/photo`, cookie };
+  };
+  const { path, cookie } = await requestPhoto(caller);
+  const { host, hostname, port } = new URL(server().url);
+  const before = process.memoryUsage().arrayBuffers;
+  const readers = Array.from({ length: 50 }, () => {
+    const socket = connect(Number(port), hostname).pause();
+    onTestFinished(() => void socket.destroy());
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\nconnection: close\r\n\r\n`);
+    return socket;
+  });
+  const theirs = await requestPhoto(other);
+  const { size } = await (await fetch(server().url + theirs.path, { headers: { cookie: theirs.cookie } })).blob();
+  expect(size).toBe(photo.length);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 ** 2);
+  // The waiting ones have their turn when the others have read or are gone.
+  const received = readers.map(async (socket) => {
+    let bytes = 0;
+    for await (const part of socket) bytes += (part as Buffer).length;
+    return bytes;
+  });
+  for (const bytes of await Promise.all(received)) expect(bytes).toBeGreaterThan(photo.length);
+});
+
 describe('trying a failed job again', () => {
   const failedJob = (caller: Caller, fields: Partial<NewJob>) =>
     withDatabase((db) => newJob(db, caller.accountId, { status: 'FAILED', finished_at: Date.now(), ...fields }));
@@ -353,6 +402,37 @@ describe('trying a failed job again', () => {
     expect(await job(caller, job_id)).toMatchObject({ label: 'ball.png', status: 'PENDING' });
     expect(readFileSync(join(server().config.dataDir, 'inputs', job_id))).toEqual(photo);
     expect((await call(caller, 'POST', `/${id}/retry`)).body).toEqual({ job_id });
+  });
+
+  test('creates one job and stores its photo once for 60 concurrent requests', async () => {
+    const caller = await newCaller();
+    const id = await create(caller, 'ball.png', withImages(asDataUri(ballPhoto())));
+    await finish(id, 'CANCELED');
+    const inputs = join(server().config.dataDir, 'inputs');
+    const stored: string[] = [];
+    const watcher = watch(inputs, (_, name) => void stored.push(String(name)));
+    const retried = await Promise.all(Array.from({ length: 60 }, () => call(caller, 'POST', `/${id}/retry`)));
+    await until(async () => stored.length > 0);
+    watcher.close();
+    const ids = new Set(retried.map(({ body }) => CreateJobResponse.parse(body).job_id));
+    expect([...ids]).toHaveLength(1);
+    expect(new Set(stored)).toEqual(new Set([id, ...ids]));
+    // Another name of the same file: the photo is neither read into memory nor written again.
+    expect(statSync(join(inputs, [...ids][0]!)).ino).toBe(statSync(join(inputs, id)).ino);
+    expect((await caller.list()).jobs).toHaveLength(2);
+  });
+
+  test('returns a running retry for each job of the chain, whatever idempotency keys the account has used', async () => {
+    const caller = await newCaller();
+    const id = await failedJob(caller, { image_url: photoUrl });
+    await caller.create({ ...photoJob(), idempotency_key: `retry-${id}` });
+    const retry = async (of: string) =>
+      CreateJobResponse.parse((await call(caller, 'POST', `/${of}/retry`)).body).job_id;
+    const first = await retry(id);
+    expect((await caller.list()).jobs).toHaveLength(3);
+    await finish(first, 'FAILED');
+    const second = await retry(first);
+    expect(await retry(id)).toBe(second);
   });
 
   test('creates another job if the last retry has failed, and one for concurrent requests', async () => {

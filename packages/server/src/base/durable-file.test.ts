@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { publishNew, writeDurably } from './durable-file.js';
+import { copyDurably, publishNew, writeDurably } from './durable-file.js';
 
 async function temporaryFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'gen3d-durable-'));
@@ -27,6 +27,16 @@ describe.each(['with hard links', 'EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'E
         : () => {
             throw Object.assign(new Error(`${system}: link`), { code: system });
           };
+
+    test('a copy has the same content, and replacing one of the two leaves the other', async () => {
+      const folder = await temporaryFolder();
+      const [from, to] = [join(folder, 'file'), join(folder, 'copy')];
+      await writeFile(from, 'content');
+      await copyDurably(from, to, link && (async () => link()));
+      await writeDurably(to, Buffer.from('another'));
+      expect(await readFile(from, 'utf8')).toBe('content');
+      expect((await readdir(folder)).sort()).toEqual(['copy', 'file']);
+    });
 
     test('a draft is renamed, and nothing else is left', async () => {
       const folder = await temporaryFolder();

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
-import { mkdir, open, rm } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { renameOver, syncFolder } from '@gen3d/engine/files';
 
@@ -32,6 +32,17 @@ export async function writeDurably(path: string, bytes: Uint8Array): Promise<voi
 
 /** Error codes of file systems without hard links: FAT, exFAT, many SMB shares. Windows reports EISDIR for FAT. */
 const noHardLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR']);
+
+/** Copies a file durably to a new path. With hard links, it gets a second name, and its bytes are not written again. */
+export async function copyDurably(path: string, newPath: string, makeLink = link): Promise<void> {
+  try {
+    await makeLink(path, newPath);
+  } catch (error) {
+    if (!noHardLinks.has((error as NodeJS.ErrnoException).code)) throw error;
+    return writeDurably(newPath, await readFile(path));
+  }
+  await syncFolder(dirname(newPath));
+}
 
 /**
  * Renames a finished draft, but never replaces an existing file. With hard links this is atomic. Without them, an empty

@@ -125,6 +125,17 @@ test('a process that is suspended in a transaction does not keep its locks for l
   expect(rows).toEqual([{ timeout: '10s' }]);
 });
 
+test('the server cancels a statement before this process stops waiting for it', async () => {
+  const database = await newPostgresDatabase();
+  const timeoutOf = async (withoutTimeout: boolean) => {
+    const db = openDatabase(database, { withoutTimeout });
+    onTestFinished(() => db.destroy());
+    return (await sql<{ timeout: string }>`select current_setting('statement_timeout') as timeout`.execute(db)).rows;
+  };
+  expect(await timeoutOf(false)).toEqual([{ timeout: '20s' }]);
+  expect(await timeoutOf(true)).toEqual([{ timeout: '0' }]);
+});
+
 describe('notifications', () => {
   async function setUp() {
     const database = await newPostgresDatabase();

@@ -3,6 +3,7 @@ import { apiKeyPrefix } from '@gen3d/schema';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
+import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/open.js';
 import type { Time } from '../db/time.js';
 
@@ -62,12 +63,12 @@ export class ApiKeys {
   }
 }
 
-/** The keys of all accounts or of one, in the order of their creation, with times in ISO 8601. */
+/** The keys of all accounts, or the newest of one, in the order of their creation, with times in ISO 8601. */
 export async function listKeys(db: Queryable, accountId?: string) {
-  let query = db.selectFrom('api_keys').selectAll().orderBy('id');
-  if (accountId !== undefined) query = query.where('account_id', '=', accountId);
+  let query = db.selectFrom('api_keys').selectAll().orderBy('id', 'desc');
+  if (accountId !== undefined) query = query.where('account_id', '=', accountId).limit(maxRowsRead);
   const rows = await query.execute();
-  return rows.map(({ id, account_id, name, ending, created_at, last_used_at, revoked_at }) => ({
+  return rows.reverse().map(({ id, account_id, name, ending, created_at, last_used_at, revoked_at }) => ({
     key_id: id,
     account_id,
     name,

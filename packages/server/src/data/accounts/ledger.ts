@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
 import type { MicroUsd } from '../../base/money.js';
 import { dayMs } from '../../base/time.js';
@@ -95,26 +95,22 @@ export async function listLedger(
   return { entries: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** The sums of the account's charges per day, from a day on. Days are numbered from 1970-01-01, in UTC. */
-export async function spendPerDay(db: Queryable, accountId: string, firstDay: number) {
-  // Both operands are integers, so both databases round down.
-  const day = sql<number>`created_at / ${sql.lit(dayMs)}`;
-  const rows = await db
+/** The sums of the account's charges of a day in UTC that starts at a time. An index finds the day's entries. */
+export async function spendOfDay(db: Queryable, accountId: string, start: number) {
+  const { amount, inferenceMs, jobs } = await db
     .selectFrom('ledger')
-    .select([
-      day.as('day'),
-      sql<number>`sum(amount_microusd)`.as('amount'),
-      sql<number>`sum(inference_ms)`.as('inference_ms'),
-      sql<number>`count(*)`.as('jobs'),
+    .select((eb) => [
+      eb.fn.coalesce(eb.fn.sum<number>('amount_microusd'), eb.lit(0)).as('amount'),
+      eb.fn.coalesce(eb.fn.sum<number>('inference_ms'), eb.lit(0)).as('inferenceMs'),
+      eb.fn.countAll<number>().as('jobs'),
     ])
     .where('account_id', '=', accountId)
     .where('kind', '=', 'charge')
-    .where('created_at', '>=', firstDay * dayMs)
-    .groupBy(day)
-    .execute();
-  return new Map(
-    rows.map(({ day, amount, inference_ms, jobs }) => [day, { spent: -amount || 0, inferenceMs: inference_ms, jobs }]),
-  );
+    // An id starts with its creation time.
+    .where('id', '>=', encodeTime(start))
+    .where('id', '<', encodeTime(start + dayMs))
+    .executeTakeFirstOrThrow();
+  return { spent: -amount || 0, inferenceMs, jobs };
 }
 
 /** The inference times of the last jobs of all accounts. The ledger has one charge per succeeded job. */

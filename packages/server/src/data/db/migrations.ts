@@ -62,13 +62,14 @@ const tables = [
     job_id text, instance text, inference_ms bigint,
     created_at bigint not null
   )`,
+  // The URL is last, because it may fill pages that SQLite reads on the way to later columns.
   `create table jobs (
     id text primary key,
     account_id text not null references accounts (id),
     turn bigint not null default 0,
     type text not null,
     idempotency_key text,
-    image_url text,
+    retry_of text,
     status text not null check (status in ('PENDING', 'QUEUED', 'IN_PROGRESS', 'SUCCEEDED', 'FAILED', 'CANCELED')),
     progress integer not null check (progress between 0 and 100),
     error_code text, error_message text,
@@ -82,7 +83,8 @@ const tables = [
     trace_id text,
     label text,
     label_folded text not null default '',
-    hidden integer not null default 0
+    hidden integer not null default 0,
+    image_url text
   )`,
   `create table runners (
     id text primary key,
@@ -162,13 +164,15 @@ const indexes = [
   'create index accounts_turn on accounts (turn)',
   'create index accounts_below_zero on accounts (id) where balance_microusd < 0',
   "create unique index ledger_one_charge_per_job on ledger (job_id) where kind = 'charge'",
+  'create index api_keys_of_account on api_keys (account_id, id)',
   'create index ledger_account on ledger (account_id, id)',
   'create unique index jobs_idempotency on jobs (account_id, idempotency_key) where idempotency_key is not null',
   'create index jobs_of_account on jobs (account_id, id)',
   'create index jobs_of_account_by_status on jobs (account_id, status, id)',
-  // Lists by name are read per status, and counts need only the index.
-  'create index jobs_of_account_by_status_and_label on jobs (account_id, status, label_folded, id, hidden)',
-  'create index jobs_hidden on jobs (account_id, id) where hidden = 1',
+  'create index jobs_in_gallery on jobs (account_id, hidden, status, id)',
+  // Of a job's retries, at most one has not failed.
+  `create unique index jobs_retry on jobs (retry_of)
+    where retry_of is not null and status not in ('FAILED', 'CANCELED')`,
   // The queue: only open jobs, so finished ones do not slow it down.
   'create index jobs_open on jobs (id) where finished_at is null',
   'create index jobs_open_of_account on jobs (account_id, turn) where finished_at is null',

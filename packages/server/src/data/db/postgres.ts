@@ -8,6 +8,8 @@ import { DatabaseUnavailableError } from './unavailable.js';
 const connectTimeoutMs = 5_000;
 /** Our statements take milliseconds. After this long without a response, the connection counts as lost. */
 const queryTimeoutMs = 30_000;
+/** The server cancels a statement before that, because a client that stops waiting does not end its work. */
+const statementTimeoutMs = 20_000;
 /** Releases the locks of a process that was stopped or disconnected during a transaction. */
 const idleInTransactionMs = 10_000;
 const keptIdleMs = 60_000;
@@ -74,7 +76,7 @@ export function postgresDialect(
     max: connections,
     idleTimeoutMillis: keptIdleMs,
     idle_in_transaction_session_timeout: idleInTransactionMs,
-    ...(withoutTimeout ? {} : { query_timeout: queryTimeoutMs }),
+    ...(withoutTimeout ? {} : { query_timeout: queryTimeoutMs, statement_timeout: statementTimeoutMs }),
     types: {
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
         numericTypes.has(oid) ? Number : pg.types.getTypeParser(oid, format as 'text'),
@@ -148,9 +150,12 @@ export const storable = (value: unknown): unknown =>
 
 /**
  * Codes of a server that cannot serve for now: shut down by its operator or crashed, starting, out of connections, in
- * recovery; and of idle_in_transaction_session_timeout, after the process was stopped.
+ * recovery; of idle_in_transaction_session_timeout, after the process was stopped; and of statement_timeout.
  */
-const unavailableCodes: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '53300', '25006', '25P03']);
+const unavailableCodes: ReadonlySet<string> = new Set([
+  ...['57P01', '57P02', '57P03', '53300', '25006', '25P03'],
+  '57014',
+]);
 
 function isConnectionLoss(error: unknown): boolean {
   // An error that the server did not report comes from the connection.

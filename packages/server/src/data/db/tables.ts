@@ -175,6 +175,8 @@ interface JobTable {
   /** As requested; the task object always says `image-to-3d`. */
   type: string;
   idempotency_key: string | null;
+  /** The job whose photo this one tries again: the first of them. Of its retries, at most one has not failed. */
+  retry_of: string | null;
   /** The remote image's URL, or null if the image is stored under the job's id (see inputs/input-store.ts). */
   image_url: string | null;
   status: JobStatus;

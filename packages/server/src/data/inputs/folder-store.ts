@@ -1,7 +1,7 @@
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeDurably } from '../../base/durable-file.js';
-import { type InputStore, UnreadableImageError } from './input-store.js';
+import { copyDurably, writeDurably } from '../../base/durable-file.js';
+import { type ImageStream, type InputStore, UnreadableImageError } from './input-store.js';
 
 /** Images on the local disk, each in a file named by its job's id. */
 export class FolderInputStore implements InputStore {
@@ -19,13 +19,22 @@ export class FolderInputStore implements InputStore {
     await this.put(jobId, prepared);
   }
 
-  async read(jobId: string): Promise<Uint8Array> {
-    try {
-      return await readFile(join(this.folder, jobId));
-    } catch (cause) {
-      const { message } = cause as NodeJS.ErrnoException;
-      throw new UnreadableImageError(`The image of job ${jobId} cannot be read: ${message}`, { cause });
-    }
+  read(jobId: string): Promise<Uint8Array> {
+    return readable(jobId, readFile(join(this.folder, jobId)));
+  }
+
+  async open(jobId: string): Promise<ImageStream> {
+    const file = await readable(jobId, open(join(this.folder, jobId)));
+    const { size } = await file.stat();
+    return { bytes: file.createReadStream(), size };
+  }
+
+  async copy(jobId: string, newJobId: string): Promise<void> {
+    const path = join(this.folder, jobId);
+    const now = new Date();
+    // The copy is a second name of the file. To the sweep it must not look as old as the original.
+    await readable(jobId, utimes(path, now, now));
+    await copyDurably(path, join(this.folder, newJobId));
   }
 
   async remove(jobId: string): Promise<void> {
@@ -37,6 +46,15 @@ export class FolderInputStore implements InputStore {
       const found = await stat(join(this.folder, name)).catch(ifMissing); // its job finished meanwhile
       if (found && found.mtimeMs < olderThan && !(await isNeeded(name))) await this.remove(name);
     }
+  }
+}
+
+async function readable<T>(jobId: string, access: Promise<T>): Promise<T> {
+  try {
+    return await access;
+  } catch (cause) {
+    const { message } = cause as NodeJS.ErrnoException;
+    throw new UnreadableImageError(`The image of job ${jobId} cannot be read: ${message}`, { cause });
   }
 }
 

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder, until } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
@@ -43,6 +45,33 @@ describe.each([
     await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
   });
 
+  test('an open image arrives in parts, as its receiver takes them', async () => {
+    const { inputs } = emptyStore();
+    const large = randomBytes(4 * 1024 ** 2);
+    await inputs.put('job', large);
+    const { bytes, size } = await inputs.open('job');
+    expect(size).toBe(large.length);
+    expect(bytes.readableHighWaterMark).toBeLessThanOrEqual(64 * 1024);
+    expect((await buffer(bytes)).equals(large)).toBe(true);
+    await expect(inputs.open('other')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
+  });
+
+  test('a copy of an image is independent of the original, and as young as it is', async () => {
+    const { inputs, stored } = emptyStore();
+    await inputs.put('job', image);
+    const copiedAt = Date.now();
+    await inputs.copy('job', 'new');
+    await inputs.replace('new', Buffer.from('prepared'));
+    expect(Buffer.from(await inputs.read('job')).toString()).toBe('image');
+    await inputs.copy('job', 'newer');
+    await inputs.remove('job');
+    // The store's clock may count whole seconds.
+    await inputs.sweep(copiedAt - 1_000, async () => false);
+    expect(await stored()).toEqual(['new', 'newer']);
+    expect(Buffer.from(await inputs.read('newer')).toString()).toBe('image');
+    await expect(inputs.copy('job', 'x')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
+  });
+
   test('a prepared image replaces the original, if any', async () => {
     const { inputs, stored } = emptyStore();
     await inputs.put('job', image);
@@ -75,6 +104,15 @@ test('an image that exists but cannot be read is not reported as missing', async
   const inputs = new FolderInputStore(temporaryFolder());
   mkdirSync(join(inputs.folder, 'job'));
   await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: false });
+});
+
+test('the copy of an old image in a folder is not swept before its job exists', async () => {
+  const inputs = new FolderInputStore(temporaryFolder());
+  await inputs.put('job', image);
+  utimesSync(join(inputs.folder, 'job'), 1, 1);
+  await inputs.copy('job', 'new');
+  await inputs.sweep(2_000, async () => false);
+  expect(readdirSync(inputs.folder)).toContain('new');
 });
 
 test('a sweep of a folder removes old drafts', async () => {

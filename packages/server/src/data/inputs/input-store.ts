@@ -1,3 +1,12 @@
+import type { Readable } from 'node:stream';
+
+/** A stored image whose bytes are read as the receiver takes them. */
+export interface ImageStream {
+  /** Must be read or destroyed. */
+  bytes: Readable;
+  size: number;
+}
+
 /**
  * The images of jobs, one per job, kept until the job has succeeded, or for a while after it failed (see jobs/retry.ts): as
  * received, and after preparation as the result of `normalizeImage`. They are private: the dashboard shows those of jobs
@@ -12,6 +21,16 @@ export interface InputStore {
 
   /** @throws {UnreadableImageError} if the image does not exist or cannot be read */
   read(jobId: string): Promise<Uint8Array>;
+
+  /** Like `read`, for receivers that may be slow: only a part of the image is in memory. */
+  open(jobId: string): Promise<ImageStream>;
+
+  /**
+   * Stores a job's image as that of another job too, without reading it into memory. Once this resolves, the copy survives
+   * a crash.
+   * @throws {UnreadableImageError} if the image does not exist or cannot be read
+   */
+  copy(jobId: string, newJobId: string): Promise<void>;
 
   /** Removes a job's image, if any. */
   remove(jobId: string): Promise<void>;

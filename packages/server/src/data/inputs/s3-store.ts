@@ -1,7 +1,7 @@
 import { randomToken } from '../../base/ids.js';
 import type { Bucket } from '../s3/bucket.js';
 import { isStorageUnavailable } from '../s3/errors.js';
-import { type InputStore, UnreadableImageError } from './input-store.js';
+import { type ImageStream, type InputStore, UnreadableImageError } from './input-store.js';
 
 /** Outside the assets URL. */
 export const inputsPrefix = 'inputs/';
@@ -40,12 +40,16 @@ export class S3InputStore implements InputStore {
     for (const key of replaced) await this.#bucket.remove(key, requestTimeoutMs);
   }
 
-  async read(jobId: string): Promise<Uint8Array> {
-    for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs)) {
-      const image = await this.#bucket.get(key, readTimeoutMs);
-      if (image) return image;
-    }
-    throw new UnreadableImageError(`The image of job ${jobId} is not in the object store`);
+  read(jobId: string): Promise<Uint8Array> {
+    return this.#find(jobId, (key) => this.#bucket.get(key, readTimeoutMs));
+  }
+
+  open(jobId: string): Promise<ImageStream> {
+    return this.#find(jobId, (key) => this.#bucket.open(key, requestTimeoutMs));
+  }
+
+  async copy(jobId: string, newJobId: string): Promise<void> {
+    await this.#find(jobId, (key) => this.#bucket.copy(key, this.#newKeyOf(newJobId), requestTimeoutMs));
   }
 
   async remove(jobId: string): Promise<void> {
@@ -65,9 +69,21 @@ export class S3InputStore implements InputStore {
     }
   }
 
+  /** The result for the first of the job's objects that exists. A concurrent `replace` may remove one after the listing. */
+  async #find<T>(jobId: string, use: (key: string) => Promise<T | undefined>): Promise<T> {
+    for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs)) {
+      const result = await use(key);
+      if (result !== undefined) return result;
+    }
+    throw new UnreadableImageError(`The image of job ${jobId} is not in the object store`);
+  }
+
   async #putNew(jobId: string, image: Uint8Array): Promise<void> {
-    const key = `${this.#prefixOf(jobId)}${randomToken(22)}`;
-    await this.#bucket.put(key, image, { type: 'application/octet-stream' }, putTimeoutMs);
+    await this.#bucket.put(this.#newKeyOf(jobId), image, { type: 'application/octet-stream' }, putTimeoutMs);
+  }
+
+  #newKeyOf(jobId: string): string {
+    return `${this.#prefixOf(jobId)}${randomToken(22)}`;
   }
 
   #prefixOf(jobId: string): string {

@@ -19,7 +19,7 @@ async function setUp(maxOpenJobs: number, servers = 1) {
   let next = 0;
   const create = (account: string, key?: string) =>
     createJob(stores[next++ % servers]!, account, { ...request, ...(key && { idempotency_key: key }) }, 0);
-  return { db, folder, create };
+  return { db, folder, inputs, create };
 }
 
 describe('the limit of open jobs', () => {
@@ -49,6 +49,23 @@ describe('the limit of open jobs', () => {
     expect(await cancel(db, id, 0)).toBe('canceled');
     await create(account);
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
+  });
+
+  test('keeps the images of refused jobs from being written', async () => {
+    const { db, inputs, create } = await setUp(1);
+    const account = await newAccount(db);
+    const { id } = await create(account);
+    const stored: string[] = [];
+    const put = inputs.put.bind(inputs);
+    inputs.put = (jobId, bytes) => {
+      stored.push(jobId);
+      return put(jobId, bytes);
+    };
+    await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);
+    expect(stored).toEqual([]);
+    expect(await cancel(db, id, 0)).toBe('canceled');
+    const next = await create(account);
+    expect(stored).toEqual([next.id]);
   });
 
   test('never refuses a repeat of an idempotency key', async () => {

@@ -1,7 +1,6 @@
 import { type CreateJobRequest, isImageTo3d, labelOfUrl, limits, parseImageDataUri, progress } from '@gen3d/schema';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd } from '../../base/money.js';
-import { balanceOf } from '../accounts/ledger.js';
 import type { GroupCommit } from '../db/group-commit.js';
 import type { Db } from '../db/open.js';
 import type { Time } from '../db/time.js';
@@ -9,8 +8,9 @@ import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
-import { enqueueJob, findByIdempotencyKey, insertJob } from './job-store.js';
+import { enqueueJob, findByOrigin, insertJob, type JobOrigin } from './job-store.js';
 import { labelColumns } from './label.js';
+import { openJobs } from './turn.js';
 
 /** The balance is below the minimum, so no job is started. */
 export class InsufficientBalanceError extends Error {
@@ -28,12 +28,12 @@ export class TooManyOpenJobsError extends Error {
   override readonly name = 'TooManyOpenJobsError';
 }
 
-export interface ImageSource {
-  /** Where to fetch the image, or null. */
+/** The image of a new job. */
+export interface JobImage {
+  /** Where to fetch it, or null. */
   url: string | null;
-  /** The image itself, if it came with the request. */
-  bytes?: Uint8Array;
-  /** Whether `bytes` is a prepared image. */
+  /** Whether it is in the input store under the job's id. */
+  isStored: boolean;
   isPrepared?: boolean;
 }
 
@@ -51,12 +51,14 @@ export interface AcceptedJob {
   created: boolean;
 }
 
-function imageSource(request: CreateJobRequest): ImageSource {
+async function storeImageOf(request: CreateJobRequest, inputs: InputStore, jobId: string): Promise<JobImage> {
   // The input of an unsupported type has an unknown form, and its job will fail anyway.
-  if (!isImageTo3d(request)) return { url: null };
+  if (!isImageTo3d(request)) return { url: null, isStored: false };
   const [url] = request.input.image_urls as [string]; // the schema allows exactly one
   const inline = parseImageDataUri(url);
-  return 'base64' in inline ? { url: null, bytes: Buffer.from(inline.base64, 'base64') } : { url };
+  if (!('base64' in inline)) return { url, isStored: false };
+  await inputs.put(jobId, Buffer.from(inline.base64, 'base64'));
+  return { url: null, isStored: true };
 }
 
 /** Fields of a new job that are not part of the request's body. */
@@ -75,15 +77,14 @@ export function createJob(
   extras: JobExtras = {},
 ): Promise<AcceptedJob> {
   const { type, idempotency_key: key = null } = request;
-  return acceptJob(stores, accountId, { type, key, image: () => imageSource(request), ...extras }, now);
+  const storeImage = (jobId: string) => storeImageOf(request, stores.inputs, jobId);
+  return acceptJob(stores, accountId, { type, key, storeImage, ...extras }, now);
 }
 
-interface NewJobDetails extends JobExtras {
+interface NewJobDetails extends JobExtras, JobOrigin {
   type: string;
-  /** Idempotency key. */
-  key: string | null;
-  /** Called only if the account may create the job. */
-  image: () => ImageSource | Promise<ImageSource>;
+  /** Stores the image under the new job's id, unless it is to be fetched. Called only if the account may create the job. */
+  storeImage: (jobId: string) => Promise<JobImage>;
 }
 
 /**
@@ -95,19 +96,26 @@ interface NewJobDetails extends JobExtras {
 export async function acceptJob(
   { db, inputs, commits, maxOpenJobs }: JobStores,
   accountId: string,
-  { type, key, image: readImage, traceId = null, label }: NewJobDetails,
+  { type, key = null, retryOf = null, storeImage, traceId = null, label }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
+  const earlier = () => findByOrigin(db, accountId, { key, retryOf });
+  const tooMany = () => new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
+  const { balance_microusd: balance, ...account } = await db
+    .selectFrom('accounts')
+    .select(['balance_microusd', openJobs(db, accountId, maxOpenJobs).as('open'), earlier().as('earlier')])
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow();
   // Checked before the balance: a repeat must return the existing job whatever the balance.
-  const earlier = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
-  if (earlier) return { id: earlier, created: false };
-  const balance = await balanceOf(db, accountId);
+  if (account.earlier !== null) return { id: account.earlier, created: false };
   if (balance < toMicroUsd(limits.minBalanceUsd)) throw new InsufficientBalanceError(balance);
+  // Checked again with the insert, which decides. This check keeps images of refused jobs from being written.
+  if (account.open >= maxOpenJobs) throw tooMany();
 
-  const image = await readImage();
   const id = newUlid();
   // Stored before the row: a job without its image could never run, but an image without a job is swept.
-  if (image.bytes) await inputs.put(id, image.bytes);
+  const image = await storeImage(id);
+  const removeImage = async () => image.isStored && (await inputs.remove(id));
   // In one transaction, so that a job with a 202 never lacks its first event.
   const inserted = await commits
     .run(async (trx) => {
@@ -116,6 +124,7 @@ export async function acceptJob(
         account_id: accountId,
         type: truncatedType(type),
         idempotency_key: key,
+        retry_of: retryOf,
         image_url: image.url,
         created_at: now,
         trace_id: traceId,
@@ -128,15 +137,15 @@ export async function acceptJob(
     }, accountId)
     .catch(async (error: unknown) => {
       // If only the acknowledgment of the COMMIT was lost, the job exists and needs the image; the sweep checks later.
-      if (image.bytes && !mayBeCommitted(error)) await inputs.remove(id);
+      if (!mayBeCommitted(error)) await removeImage();
       throw error;
     });
   if (inserted) return { id, created: true };
-  // A concurrent request with the same key won, or the account has too many open jobs.
-  if (image.bytes) await inputs.remove(id);
-  const winner = key === null ? undefined : await findByIdempotencyKey(db, accountId, key);
-  if (!winner) throw new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
-  return { id: winner, created: false };
+  // A concurrent request of the same origin won, or the account has too many open jobs.
+  await removeImage();
+  const winner = await earlier().executeTakeFirst();
+  if (!winner) throw tooMany();
+  return { id: winner.id, created: false };
 }
 
 export interface Sample {
@@ -176,7 +185,7 @@ export async function createSandboxJob(
     finished_at: now,
     ...outcome,
   });
-  const jobId = job?.id ?? (key === null ? undefined : await findByIdempotencyKey(db, accountId, key));
+  const jobId = (job ?? (await findByOrigin(db, accountId, { key }).executeTakeFirst()))?.id;
   if (!jobId) throw new Error(`Sandbox job ${id} was neither inserted nor a repeat`);
   return jobId;
 }

@@ -1,7 +1,8 @@
 import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboard';
 import type { JobOutlook } from '@gen3d/schema/rules';
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow, Tables } from '../db/tables.js';
 import { foldLabel } from './label.js';
@@ -17,25 +18,23 @@ const statusesOf: Record<JobGroup, readonly JobStatus[]> = {
 
 /** Counting stops here, to limit the cost for accounts with many jobs. */
 const maxCount = 1_000;
+const flagsOf = { visible: [0], hidden: [1], all: [0, 1] } as const;
 
-const columns = [...taskColumns, 'type', 'label', 'hidden', 'stage_ms'] as const;
+const columns = [...taskColumns, 'type', 'label', 'label_folded', 'hidden', 'stage_ms'] as const;
 export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & { inference_ms: number | null };
 
-export interface GalleryFilter {
+export interface GalleryQuery {
   /** A part of the label in any case, or the start of an id. */
   search?: string | undefined;
   /** The start of an id. */
   id?: string | undefined;
   group?: JobGroup | undefined;
   status?: JobStatus | undefined;
-  visibility: 'visible' | 'hidden' | 'all';
-}
-
-export interface GalleryQuery extends GalleryFilter {
+  visibility: keyof typeof flagsOf;
   sort: 'newest' | 'oldest' | 'name';
   limit: number;
-  /** The last job of the previous page. */
-  after?: string | undefined;
+  /** The last job of the previous page. Its label is used only to sort by name. */
+  after?: { id: string; label: string } | undefined;
 }
 
 type JobQuery = SelectQueryBuilder<Tables, 'jobs', object>;
@@ -44,21 +43,36 @@ type JobQuery = SelectQueryBuilder<Tables, 'jobs', object>;
 const containing = (text: string) => `%${text.replace(/[%_\\]/g, '\\$&').replaceAll('\0', '\u2400')}%`;
 const startingWith = (text: string) => containing(text).slice(1);
 
-function filtered(db: Queryable, accountId: string, { search, id, status, visibility }: Omit<GalleryFilter, 'group'>) {
-  let query: JobQuery = db.selectFrom('jobs').where('account_id', '=', accountId);
-  // A range instead of LIKE, which uses the index. "~" sorts after all characters of an id.
-  if (id !== undefined) query = query.where('id', '>=', id).where('id', '<=', `${id}~`);
-  if (search !== undefined) {
-    query = query.where(
-      sql<boolean>`(label_folded like ${containing(foldLabel(search))} escape '\\'
-        or id like ${startingWith(search.toUpperCase())} escape '\\')`,
-    );
-  }
-  if (status !== undefined) query = query.where('status', '=', status);
-  // A literal, to match the partial index.
-  if (visibility !== 'all') query = query.where('hidden', '=', sql.lit(visibility === 'hidden' ? 1 : 0));
-  return query;
+const matching = (search: string) =>
+  sql<boolean>`(label_folded like ${containing(foldLabel(search))} escape '\\'
+    or id like ${startingWith(search.toUpperCase())} escape '\\')`;
+
+/** The account's newest jobs: all that a query may read if no index leads to its result. */
+function newestJobs(db: Queryable, accountId: string): JobQuery {
+  const newest = db
+    .selectFrom('jobs')
+    .select(['id', 'status', 'hidden', 'label_folded'])
+    .where('account_id', '=', accountId)
+    .orderBy('id', 'desc')
+    .limit(maxRowsRead);
+  // It has all columns of the table that conditions use.
+  return db.selectFrom(newest.as('newest')) as unknown as JobQuery;
 }
+
+/** The account's jobs, one query for each status and flag, because an index contains only these in order. */
+const jobsInIndex = (db: Queryable, accountId: string, statuses: readonly JobStatus[], flags: readonly number[]) =>
+  statuses.flatMap((status) =>
+    flags.map(
+      (hidden): JobQuery =>
+        db
+          .selectFrom('jobs')
+          .where('account_id', '=', accountId)
+          .where('hidden', '=', hidden)
+          .where('status', '=', status),
+    ),
+  );
+
+const unionOf = (queries: readonly RawBuilder<unknown>[]) => sql.join(queries, sql` union all `);
 
 const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs', GalleryRow> =>
   query.select(columns).select((eb) =>
@@ -71,76 +85,75 @@ const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs',
       .as('inference_ms'),
   );
 
-function pageOf(query: JobQuery, { sort, limit, after }: Pick<GalleryQuery, 'sort' | 'limit' | 'after'>): JobQuery {
-  if (sort === 'name') {
-    const page = query
-      .orderBy('label_folded')
-      .orderBy('id')
-      .limit(limit + 1);
-    if (after === undefined) return page;
-    return page.where(
-      sql<boolean>`(label_folded, id) > (select last.label_folded, last.id from jobs as last where last.id = ${after})`,
-    );
-  }
-  const page = query.orderBy('id', sort === 'newest' ? 'desc' : 'asc').limit(limit + 1);
-  return after === undefined ? page : page.where('id', sort === 'newest' ? '<' : '>', after);
+/** In the order of the page, with one job more than fit, which shows whether another page follows. */
+function ordered(query: JobQuery, { sort, limit }: GalleryQuery): JobQuery {
+  const first = sort === 'name' ? query.orderBy('label_folded') : query;
+  return first.orderBy('id', sort === 'newest' ? 'desc' : 'asc').limit(limit + 1);
 }
 
-/** A page of an account's jobs, and whether more follow. */
+function following(query: JobQuery, { sort, after }: GalleryQuery): JobQuery {
+  if (!after) return query;
+  if (sort === 'name') return query.where(sql<boolean>`(label_folded, id) > (${after.label}, ${after.id})`);
+  return query.where('id', sort === 'newest' ? '<' : '>', after.id);
+}
+
+/** A page of an account's jobs, and whether more follow. A search and a sort by name cover only the newest jobs. */
 export async function listGallery(
   db: Queryable,
   accountId: string,
-  { group, ...query }: GalleryQuery,
+  query: GalleryQuery,
 ): Promise<{ rows: GalleryRow[]; more: boolean }> {
-  const { status, sort, limit } = query;
-  let page: JobQuery;
-  if (status === undefined && (group !== undefined || sort === 'name')) {
-    // A page per status, because the indexes contain the order only for one status. Of 90,000 jobs, SQLite finds the page
-    // in 1 ms instead of 200 ms.
-    const idsWith = (each: JobStatus) => {
-      const some = pageOf(filtered(db, accountId, { ...query, status: each }), query).select('id');
-      return sql<string>`select id from ${some} as some_jobs`;
-    };
-    const ids = sql.join((group ? statusesOf[group] : jobStatuses).map(idsWith), sql` union all `);
-    page = pageOf(db.selectFrom('jobs').where(sql<boolean>`id in (${ids})`), { sort, limit });
-  } else {
-    const other = group && status && !statusesOf[group].includes(status);
-    page = other ? db.selectFrom('jobs').where(sql<boolean>`false`) : pageOf(filtered(db, accountId, query), query);
-  }
+  const { search, id, group, status, visibility, limit } = query;
+  const statuses = (status ? [status] : jobStatuses).filter((each) => !group || statusesOf[group].includes(each));
+  if (statuses.length === 0) return { rows: [], more: false };
+  const flags = flagsOf[visibility];
+  const idsIn = (jobs: JobQuery) => {
+    // A range instead of LIKE, which uses the index. "~" sorts after all characters of an id.
+    const found = id === undefined ? jobs : jobs.where('id', '>=', id).where('id', '<=', `${id}~`);
+    return sql`select id from ${ordered(following(found, query), query).select('id')} as some_jobs`;
+  };
+  let ids: RawBuilder<unknown>;
+  if (search !== undefined || query.sort === 'name') {
+    const newest = newestJobs(db, accountId).where('status', 'in', statuses).where('hidden', 'in', flags);
+    ids = idsIn(search === undefined ? newest : newest.where(matching(search)));
+  } else ids = unionOf(jobsInIndex(db, accountId, statuses, flags).map(idsIn));
+  const page = ordered(db.selectFrom('jobs').where(sql<boolean>`id in (${ids})`), query);
   const rows = await withGalleryColumns(page).execute();
   return { rows: rows.slice(0, limit), more: rows.length > limit };
 }
 
 export function findGalleryJob(db: Queryable, accountId: string, id: string): Promise<GalleryRow | undefined> {
-  return withGalleryColumns(filtered(db, accountId, { visibility: 'all' }))
+  return withGalleryColumns(db.selectFrom('jobs'))
     .where('id', '=', id)
+    .where('account_id', '=', accountId)
     .executeTakeFirst();
 }
 
+/** With a search, counts only the newest jobs. */
 export async function countGallery(
   db: Queryable,
   accountId: string,
   search: string | undefined,
 ): Promise<GalleryCounts> {
-  const count = (filter: Pick<GalleryFilter, 'status' | 'visibility'>) => {
-    const some = filtered(db, accountId, { search, ...filter })
-      .select('id')
-      .limit(maxCount);
-    return sql<number>`(select count(*) from ${some} as counted)`;
+  const counted =
+    search === undefined
+      ? jobsInIndex(db, accountId, jobStatuses, flagsOf.all).map((jobs) => jobs.limit(maxCount))
+      : [newestJobs(db, accountId).where(matching(search))];
+  const counts = counted.map(
+    (jobs) =>
+      sql`select status, hidden, count(*) as count from ${jobs.select(['status', 'hidden'])} as some_jobs
+        group by status, hidden`,
+  );
+  const { rows } = await sql<{ status: JobStatus; hidden: number; count: number }>`${unionOf(counts)}`.execute(db);
+  const count = (hidden: number, statuses: readonly JobStatus[]) => {
+    const some = rows.filter((row) => row.hidden === hidden && statuses.includes(row.status));
+    return Math.min(maxCount, sum(some.map((row) => row.count)));
   };
-  const counts = await db
-    .selectNoFrom([
-      ...jobStatuses.map((status) => count({ status, visibility: 'visible' }).as(status)),
-      count({ visibility: 'hidden' }).as('hidden'),
-    ])
-    .executeTakeFirstOrThrow();
-  const visible = (group: JobGroup) =>
-    Math.min(maxCount, sum(statusesOf[group].map((status) => Number(counts[status]))));
   return {
-    in_progress: visible('in_progress'),
-    done: visible('done'),
-    failed: visible('failed'),
-    hidden: Number(counts.hidden),
+    in_progress: count(0, statusesOf.in_progress),
+    done: count(0, statusesOf.done),
+    failed: count(0, statusesOf.failed),
+    hidden: count(1, jobStatuses),
   };
 }
 

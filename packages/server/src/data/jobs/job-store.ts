@@ -70,14 +70,20 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit), more: rows.length > limit };
 }
 
-export async function findByIdempotencyKey(db: Queryable, accountId: string, key: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('jobs')
-    .select('id')
-    .where('account_id', '=', accountId)
-    .where('idempotency_key', '=', key)
-    .executeTakeFirst();
-  return row?.id;
+/** What a job was created for. Of the same origin, an account has one job. */
+export interface JobOrigin {
+  /** The idempotency key of the request. */
+  key?: string | null;
+  /** See the column `retry_of`. */
+  retryOf?: string | null;
+}
+
+/** Finds the id of the account's job with an origin. Of a job's retries, only the one that has not failed counts. */
+export function findByOrigin(db: Queryable, accountId: string, { key = null, retryOf = null }: JobOrigin) {
+  const jobs = db.selectFrom('jobs').select('id').where('account_id', '=', accountId);
+  if (retryOf === null) return jobs.where('idempotency_key', '=', key);
+  // A literal condition, to match the partial index.
+  return jobs.where('retry_of', '=', retryOf).where(sql<boolean>`status not in ('FAILED', 'CANCELED')`);
 }
 
 type RequiredColumn = 'id' | 'account_id' | 'type' | 'idempotency_key' | 'image_url' | 'created_at';
@@ -108,9 +114,10 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   label: null,
   label_folded: '',
   hidden: 0,
+  retry_of: null,
 };
 
-/** Inserts a job. Returns undefined if the account already has one with the same idempotency key. */
+/** Inserts a job. Returns undefined if the account already has one of the same origin. */
 export async function insertJob(db: Queryable, job: NewJob): Promise<JobToInsert | undefined> {
   const row = { ...defaults, ...job };
   const inserted = await db
@@ -123,9 +130,8 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobToInsert
 }
 
 /**
- * Inserts a job with its account's next turn in the queue. Returns undefined if the account already has a job with the
- * same idempotency key, or `maxOpenJobs` unfinished ones. Must run in a transaction; the account's row stays locked until
- * that ends.
+ * Inserts a job with its account's next turn in the queue. Returns undefined if the account already has a job of the same
+ * origin, or `maxOpenJobs` unfinished ones. Must run in a transaction; the account's row stays locked until that ends.
  */
 export async function enqueueJob(trx: Queryable, job: NewJob, maxOpenJobs: number): Promise<JobToInsert | undefined> {
   await lockTurns(trx, job.account_id);

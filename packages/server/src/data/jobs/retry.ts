@@ -3,8 +3,8 @@ import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
-import { UnreadableImageError } from '../inputs/input-store.js';
-import { type AcceptedJob, acceptJob, type ImageSource, type JobStores } from './create.js';
+import { type InputStore, UnreadableImageError } from '../inputs/input-store.js';
+import { type AcceptedJob, acceptJob, type JobImage, type JobStores } from './create.js';
 import { lockTurns } from './turn.js';
 
 // The photos of jobs without a model are kept for a while, for retries.
@@ -76,45 +76,35 @@ export async function retryJob(
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
-    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label'])
+    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label', 'retry_of'])
     .where('id', '=', jobId)
     .where('account_id', '=', accountId)
     .executeTakeFirst();
   if (!job) return 'unknown';
   if (!canRetry(job)) return 'not_retryable';
-  const { type, label } = job;
-  const firstKey = `retry-${job.id}`;
-  const last = await lastRetry(stores.db, accountId, firstKey);
-  if (last && !retriedStatuses.includes(last.status)) return { id: last.id, created: false };
-  const key = last ? `${firstKey}-${last.id}` : firstKey;
-  const details = { type, key, image: () => imageOf(stores, job), label, traceId };
+  const { id, type, label, retry_of: retryOf } = job;
+  const storeImage = (newId: string) => copyImage(stores.inputs, job, newId);
+  const details = { type, retryOf: retryOf ?? id, storeImage, label, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;
   });
 }
 
-/** The newest job whose idempotency key starts with this. */
-const lastRetry = (db: Queryable, accountId: string, key: string): Promise<Pick<JobRow, 'id' | 'status'> | undefined> =>
-  db
-    .selectFrom('jobs')
-    .select(['id', 'status'])
-    .where('account_id', '=', accountId)
-    .where('idempotency_key', '>=', key)
-    .where('idempotency_key', '<=', `${key}~`)
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-
 type StoredJob = Pick<JobRow, 'id' | 'image_url' | 'prepared'>;
 
 /** @throws {UnreadableImageError} if the job came with its image, which is no longer stored */
-async function imageOf({ inputs }: JobStores, { id, image_url: url, prepared }: StoredJob): Promise<ImageSource> {
-  if (url !== null && prepared === 0) return { url };
+async function copyImage(
+  inputs: InputStore,
+  { id, image_url: url, prepared }: StoredJob,
+  newId: string,
+): Promise<JobImage> {
+  if (url !== null && prepared === 0) return { url, isStored: false };
   try {
-    return { url, bytes: await inputs.read(id), isPrepared: prepared === 1 };
+    await inputs.copy(id, newId);
+    return { url, isStored: true, isPrepared: prepared === 1 };
   } catch (error) {
     if (url === null) throw error;
-    return { url };
+    return { url, isStored: false };
   }
 }

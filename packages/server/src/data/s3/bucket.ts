@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
 import {
+  CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
+  type GetObjectCommandOutput,
   ListObjectsV2Command,
-  NoSuchKey,
   PutObjectCommand,
   S3Client,
+  S3ServiceException,
 } from '@aws-sdk/client-s3';
 import type { S3Location } from '../../base/s3-url.js';
 import { reasonOf, StorageUnavailableError } from './errors.js';
@@ -117,16 +120,22 @@ export class Bucket {
   }
 
   /** The object's content. Undefined if it does not exist. */
-  async get(key: string, timeoutMs: number): Promise<Uint8Array | undefined> {
-    return this.#withTimeout(timeoutMs, 'reading (s3:GetObject)', async (abortSignal) => {
-      try {
-        const { Body } = await this.#client.send(new GetObjectCommand(this.#object(key)), { abortSignal });
-        return await Body?.transformToByteArray();
-      } catch (error) {
-        if (error instanceof NoSuchKey) return undefined;
-        throw error;
-      }
-    });
+  get(key: string, timeoutMs: number): Promise<Uint8Array | undefined> {
+    return this.#read(key, timeoutMs, ({ Body }) => Body?.transformToByteArray());
+  }
+
+  /** Like `get`, as a stream. The timeout applies to its start. */
+  open(key: string, timeoutMs: number): Promise<{ bytes: Readable; size: number } | undefined> {
+    return this.#read(key, timeoutMs, async ({ Body, ContentLength: size = 0 }) => ({ bytes: Body as Readable, size }));
+  }
+
+  /** Copies an object within the bucket. Returns undefined if it does not exist. */
+  copy(key: string, newKey: string, timeoutMs: number): Promise<true | undefined> {
+    const source = `${this.#options.bucket}/${this.#options.prefix}${key}`;
+    const command = new CopyObjectCommand({ ...this.#object(newKey), CopySource: encodeURI(source) });
+    return this.#withTimeout(timeoutMs, 'copying (s3:GetObject, s3:PutObject)', async (abortSignal) =>
+      ifExists(this.#client.send(command, { abortSignal }).then(() => true as const)),
+    );
   }
 
   /** True if an object exists, according to a listing. */
@@ -175,21 +184,45 @@ export class Bucket {
     return `${this.#address}/${prefix}`.replace(/\/$/, '');
   }
 
+  #read<T>(
+    key: string,
+    timeoutMs: number,
+    use: (object: GetObjectCommandOutput) => Promise<T> | undefined,
+  ): Promise<T | undefined> {
+    const command = new GetObjectCommand(this.#object(key));
+    return this.#withTimeout(timeoutMs, 'reading (s3:GetObject)', async (abortSignal) => {
+      const object = await ifExists(this.#client.send(command, { abortSignal }));
+      return object && use(object);
+    });
+  }
+
   #object(key: string): { Bucket: string; Key: string } {
     const { bucket, prefix } = this.#options;
     return { Bucket: bucket, Key: prefix + key };
   }
 
   async #withTimeout<T>(ms: number, action: string, send: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const timeout = AbortSignal.timeout(ms);
+    const timeout = new AbortController();
+    const timer = setTimeout(() => timeout.abort(), ms);
     // The SDK checks the signal during a request, but not during the pause before the next one.
     const timedOut = new Promise<never>((_, reject) => {
-      timeout.addEventListener('abort', () => reject(timeout.reason), { once: true });
+      timeout.signal.addEventListener('abort', () => reject(timeout.signal.reason), { once: true });
     });
     try {
-      return await Promise.race([send(timeout), timedOut]);
+      return await Promise.race([send(timeout.signal), timedOut]);
     } catch (error) {
       throw new StorageUnavailableError(`Cannot use ${this.description}: ${reasonOf(error, action)}`);
+    } finally {
+      // Not `AbortSignal.timeout`, which would also end a stream that is still being read.
+      clearTimeout(timer);
     }
   }
+}
+
+async function ifExists<T>(response: Promise<T>): Promise<T | undefined> {
+  return response.catch((error: unknown) => {
+    // The SDK has a class for this error, but does not use it for copies.
+    if (error instanceof S3ServiceException && error.name === 'NoSuchKey') return undefined;
+    throw error;
+  });
 }

@@ -8,7 +8,7 @@ import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 /** `/dashboard/api/events`: the account's webhook events and their deliveries, and replaying a dead letter. */
-export function eventRoutes({ db, endpoints }: Services): Router {
+export function eventRoutes({ db, endpoints, slots }: Services): Router {
   const router = Router();
   router.use(refuseSandbox);
 
@@ -18,7 +18,7 @@ export function eventRoutes({ db, endpoints }: Services): Router {
       const { accountId } = callerOf(response);
       const configured = (await endpoints.find(accountId)) !== undefined;
       const undelivered = request.query.undelivered === 'true';
-      const events = await listEvents(db, accountId, { undelivered });
+      const events = await slots.lists.run(response, () => listEvents(db, accountId, { undelivered }));
       sendJson(response, 200, { configured, events } satisfies EventList);
     })
     .all(onlyMethods('GET'));

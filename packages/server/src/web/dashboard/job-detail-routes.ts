@@ -1,3 +1,4 @@
+import { pipeline } from 'node:stream/promises';
 import type { JobDetails } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
@@ -10,7 +11,7 @@ import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 /** `/dashboard/api/job-details`: fields of a job that the task object does not have. */
-export function jobDetailRoutes({ db, inputs }: Services): Router {
+export function jobDetailRoutes({ db, inputs, slots }: Services): Router {
   const router = Router();
   router
     .route('/:id')
@@ -38,16 +39,18 @@ export function jobDetailRoutes({ db, inputs }: Services): Router {
     .get(async (request, response) => {
       const job = await findTask(db, callerOf(response).accountId, request.params.id);
       if (!job) throw new HttpError(404, 'not_found', 'No such job');
-      const photo = job.status === 'SUCCEEDED' ? undefined : await inputs.read(request.params.id).catch(ifMissing);
-      if (!photo) {
-        response.status(204).end();
-        return;
-      }
-      // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.
-      response.setHeader('x-content-type-options', 'nosniff');
-      response.setHeader('content-disposition', 'attachment');
-      response.setHeader('content-type', 'application/octet-stream');
-      response.end(photo);
+      if (job.status === 'SUCCEEDED') return void response.status(204).end();
+      await slots.photos.run(response, async () => {
+        const photo = await inputs.open(request.params.id).catch(ifMissing);
+        if (!photo) return void response.status(204).end();
+        // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.
+        response.setHeader('x-content-type-options', 'nosniff');
+        response.setHeader('content-disposition', 'attachment');
+        response.setHeader('content-type', 'application/octet-stream');
+        response.setHeader('content-length', photo.size);
+        // If either side fails, both are closed. The client notices that bytes are missing.
+        await pipeline(photo.bytes, response).catch(() => {});
+      });
     })
     .all(onlyMethods('GET'));
   return router;

@@ -19,14 +19,15 @@ const NewKey = z.object({ name: Name });
 
 /** `/dashboard/api/keys`: the account's API keys. */
 export function keyRoutes(services: Services): Router {
-  const { db, keys } = services;
+  const { db, keys, slots } = services;
   const router = Router();
   router.use(refuseSandbox);
 
   router
     .route('/')
     .get(async (_request, response) => {
-      const all = await listKeys(db, callerOf(response).accountId);
+      const { accountId } = callerOf(response);
+      const all = await slots.lists.run(response, () => listKeys(db, accountId));
       const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
       sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
     })

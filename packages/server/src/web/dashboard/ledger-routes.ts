@@ -2,26 +2,24 @@ import type { LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
-import { listLedger, spendPerDay } from '../../data/accounts/ledger.js';
+import { listLedger, spendOfDay } from '../../data/accounts/ledger.js';
 import { callerOf } from '../http/auth.js';
-import { invalidCursor, onlyMethods, sendJson } from '../http/responses.js';
+import { onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const pageSize = 50;
 const spendDays = 30;
 
 /** `/dashboard/api/ledger`: the account's ledger, newest entries first, and its spend per day. */
-export function ledgerRoutes({ db, cursors }: Services): Router {
+export function ledgerRoutes({ db, cursors, slots }: Services): Router {
   const router = Router();
 
   router
     .route('/')
     .get(async (request, response) => {
       const { accountId } = callerOf(response);
-      const { cursor } = request.query;
-      const before = typeof cursor === 'string' ? cursors.read(accountId, cursor) : undefined;
-      if (cursor !== undefined && before === undefined) throw invalidCursor();
-      const { entries, more } = await listLedger(db, accountId, before, pageSize);
+      const before = cursors.read(accountId, request.query.cursor);
+      const { entries, more } = await listLedger(db, accountId, before?.id, pageSize);
       const last = entries.at(-1);
       sendJson(response, 200, {
         entries: entries.map((row) => ({
@@ -42,19 +40,20 @@ export function ledgerRoutes({ db, cursors }: Services): Router {
   router
     .route('/days')
     .get(async (_request, response) => {
-      const firstDay = Math.floor(Date.now() / dayMs) - spendDays + 1;
-      const byDay = await spendPerDay(db, callerOf(response).accountId, firstDay);
-      sendJson(response, 200, {
-        days: Array.from({ length: spendDays }, (_, index) => {
-          const { spent, inferenceMs, jobs } = byDay.get(firstDay + index) ?? { spent: 0, inferenceMs: 0, jobs: 0 };
-          return {
-            date: isoTime((firstDay + index) * dayMs).slice(0, 10),
-            spent_usd: toUsd(spent),
-            inference_seconds: (inferenceMs ?? 0) / 1_000,
-            jobs,
-          };
-        }),
-      } satisfies SpendHistory);
+      const { accountId } = callerOf(response);
+      const firstDay = Math.floor(Date.now() / dayMs) * dayMs - (spendDays - 1) * dayMs;
+      const days: SpendHistory['days'] = [];
+      for (let day = firstDay; days.length < spendDays; day += dayMs) {
+        // A query per day, because one for all would block the event loop for an account with many jobs.
+        const { spent, inferenceMs, jobs } = await slots.lists.run(response, () => spendOfDay(db, accountId, day));
+        days.push({
+          date: isoTime(day).slice(0, 10),
+          spent_usd: toUsd(spent),
+          inference_seconds: inferenceMs / 1_000,
+          jobs,
+        });
+      }
+      sendJson(response, 200, { days } satisfies SpendHistory);
     })
     .all(onlyMethods('GET'));
   return router;

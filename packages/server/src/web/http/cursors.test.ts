@@ -6,23 +6,28 @@ import { Cursors } from './cursors.js';
 const cursors = new Cursors(randomBytes(32));
 const jobId = newUlid();
 const cursor = cursors.issue('account', jobId);
+const refused = 'not issued by this service';
 
-test('a cursor is base64url and contains the id of its job', () => {
+test('a cursor is base64url and contains the id of its job, and the label if there is one', () => {
   expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
-  expect(cursors.read('account', cursor)).toBe(jobId);
+  expect(cursors.read('account', cursor)).toEqual({ id: jobId, label: '' });
+  const byName = cursors.issue('account', jobId, 'täßchen 茶');
+  expect(cursors.read('account', byName)).toEqual({ id: jobId, label: 'täßchen 茶' });
+  expect(cursors.read('account', undefined)).toBeUndefined();
 });
 
 test('a cursor is invalid for another account or another server', () => {
-  expect(cursors.read('another account', cursor)).toBeUndefined();
-  expect(new Cursors(randomBytes(32)).read('account', cursor)).toBeUndefined();
+  expect(() => cursors.read('another account', cursor)).toThrow(refused);
+  expect(() => new Cursors(randomBytes(32)).read('account', cursor)).toThrow(refused);
 });
 
 test('a cursor with a character changed, added or removed is refused', () => {
   for (let i = 0; i < cursor.length; i++) {
     const other = cursor[i] === 'A' ? 'B' : 'A';
-    expect(cursors.read('account', cursor.slice(0, i) + other + cursor.slice(i + 1))).toBeUndefined();
+    const changed = cursor.slice(0, i) + other + cursor.slice(i + 1);
+    expect(() => cursors.read('account', changed)).toThrow(refused);
   }
   for (const text of ['', 'x', `${cursor}A`, `${cursor}=`, `${cursor} `, cursor.slice(1), cursor.slice(0, -1)]) {
-    expect(cursors.read('account', text)).toBeUndefined();
+    expect(() => cursors.read('account', text)).toThrow(refused);
   }
 });

@@ -1,11 +1,18 @@
 import { timingSafeEqual } from 'node:crypto';
-import { Ulid } from '@gen3d/schema';
 import { hmac, subkey } from '../../base/server-key.js';
+import { invalidCursor } from './responses.js';
 
 const ulidLength = 26;
 const macLength = 16;
 
-/** Page tokens: the last id of a page, signed for one account, so that they cannot be invented or used by another. */
+/** The last job or entry of a page. */
+export interface Position {
+  id: string;
+  /** For lists that are sorted by it, because the job may be deleted before the next page is read. */
+  label: string;
+}
+
+/** Page tokens: the end of a page, signed for one account, so that they cannot be invented or used by another. */
 export class Cursors {
   readonly #key: Buffer;
 
@@ -13,22 +20,30 @@ export class Cursors {
     this.#key = subkey(serverKey, 'cursors');
   }
 
-  #mac(accountId: string, jobId: string): Buffer {
-    return hmac(this.#key, `${accountId} ${jobId}`).subarray(0, macLength);
+  #mac(accountId: string, position: string): Buffer {
+    return hmac(this.#key, `${accountId} ${position}`).subarray(0, macLength);
   }
 
-  /** A base64url token that continues after `jobId`. */
-  issue(accountId: string, jobId: string): string {
-    return Buffer.concat([Buffer.from(jobId), this.#mac(accountId, jobId)]).toString('base64url');
+  /** A base64url token that continues after a job or entry. */
+  issue(accountId: string, id: string, label = ''): string {
+    const position = id + label;
+    return Buffer.concat([Buffer.from(position), this.#mac(accountId, position)]).toString('base64url');
   }
 
-  /** The job id in a token, or undefined for anything this server has not issued to this account. */
-  read(accountId: string, cursor: string): string | undefined {
-    const bytes = Buffer.from(cursor, 'base64url');
+  /**
+   * The position in a token, or undefined without a token.
+   * @throws {HttpError} 400 `invalid_cursor` for anything that this server has not issued to this account
+   */
+  read(accountId: string, cursor: unknown): Position | undefined {
+    if (cursor === undefined) return undefined;
+    const bytes = Buffer.from(String(cursor), 'base64url');
+    const position = bytes.toString('utf8', 0, Math.max(0, bytes.length - macLength));
     // Decoding skips what is not base64url; encoding again shows whether anything was skipped.
-    if (bytes.length !== ulidLength + macLength || bytes.toString('base64url') !== cursor) return undefined;
-    const jobId = bytes.toString('latin1', 0, ulidLength);
-    if (!Ulid.safeParse(jobId).success) return undefined;
-    return timingSafeEqual(bytes.subarray(ulidLength), this.#mac(accountId, jobId)) ? jobId : undefined;
+    const isIssued =
+      position.length >= ulidLength &&
+      bytes.toString('base64url') === cursor &&
+      timingSafeEqual(bytes.subarray(-macLength), this.#mac(accountId, position));
+    if (!isIssued) throw invalidCursor();
+    return { id: position.slice(0, ulidLength), label: position.slice(ulidLength) };
   }
 }

@@ -1,4 +1,4 @@
-import { isTerminal, JobStatus, limits } from '@gen3d/schema';
+import { isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
 import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
@@ -16,10 +16,8 @@ import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { jsonBody } from './json-body.js';
-import { HttpError, invalidCursor, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
-
-const { pageSize } = limits;
 
 const GalleryQuery = z.object({
   search: z.string().max(200).optional(),
@@ -32,11 +30,22 @@ const GalleryQuery = z.object({
   status: z.optional(JobStatus),
   visibility: z.enum(['visible', 'hidden', 'all']).default('visible'),
   sort: z.enum(['newest', 'oldest', 'name']).default('newest'),
-  limit: z.coerce.number().int().min(pageSize.min).max(pageSize.max).default(pageSize.default),
+  limit: ListJobsQuery.shape.limit,
   cursor: z.string().optional(),
 });
+type GalleryQuery = z.infer<typeof GalleryQuery>;
 
-const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(pageSize.max) });
+/**
+ * The same query for an account whose jobs have no labels: a search matches only ids, and all names are equal. Indexes
+ * contain both, however many jobs everyone has created with the public test key.
+ */
+const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQuery => ({
+  ...query,
+  id: search ? search.toUpperCase() : id,
+  sort: sort === 'name' ? 'oldest' : sort,
+});
+
+const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(limits.pageSize.max) });
 
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
 
@@ -45,7 +54,7 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { config, db, inputs, cursors, assetsUrl, expectedEnds, onJobCreated } = services;
+  const { config, db, inputs, cursors, slots, assetsUrl, expectedEnds, onJobCreated } = services;
   const commits = new GroupCommit(db);
   const router = Router();
 
@@ -63,17 +72,19 @@ export function galleryRoutes(services: Services): Router {
     .get(async (request, response) => {
       const parsed = GalleryQuery.safeParse(request.query);
       if (!parsed.success) throw invalidRequest(parsed.error, 'query');
-      const { accountId } = callerOf(response);
-      const { cursor, ...query } = parsed.data;
+      const { accountId, sandbox } = callerOf(response);
+      const { cursor, ...query } = sandbox ? withoutLabels(parsed.data) : parsed.data;
       const search = query.search || undefined;
-      const after = cursor === undefined ? undefined : cursors.read(accountId, cursor);
-      if (cursor !== undefined && after === undefined) throw invalidCursor();
-      const { rows, more } = await listGallery(db, accountId, { ...query, search, after });
+      const after = cursors.read(accountId, cursor);
+      const list = () => listGallery(db, accountId, { ...query, search, after });
+      const count = async () => ({ counts: await countGallery(db, accountId, search) });
+      const { rows, more } = await slots.lists.run(response, list);
       const last = rows.at(-1);
+      const label = query.sort === 'name' ? last?.label_folded : undefined;
       sendJson(response, 200, {
         jobs: await Promise.all(rows.map(present)),
-        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id) } : {}),
-        counts: await countGallery(db, accountId, search),
+        ...(more && last ? { next_cursor: cursors.issue(accountId, last.id, label) } : {}),
+        ...(sandbox ? {} : await slots.lists.run(response, count)),
       } satisfies GalleryPage);
     })
     .all(onlyMethods('GET'));
@@ -121,7 +132,9 @@ export function galleryRoutes(services: Services): Router {
       const { traceId } = response.locals;
       const stores = { db, inputs, commits, maxOpenJobs: config.maxOpenJobs };
       const { accountId } = callerOf(response);
-      const retried = await retryJob(stores, accountId, request.params.id, currentTime(db), traceId);
+      const retried = await slots.retries.run(response, () =>
+        retryJob(stores, accountId, request.params.id, currentTime(db), traceId),
+      );
       if (retried === 'unknown') throw notFound();
       if (retried === 'not_retryable') {
         const message =

@@ -71,9 +71,8 @@ export function jobRoutes(services: Services): Router {
       }
       const { accountId } = callerOf(response);
       const { status, limit, cursor } = parsed.data;
-      const before = cursor === undefined ? undefined : cursors.read(accountId, cursor);
-      if (cursor !== undefined && before === undefined) throw invalidCursor();
-      const { tasks, more } = await listTasks(db, accountId, { status, limit, before });
+      const before = cursors.read(accountId, cursor);
+      const { tasks, more } = await listTasks(db, accountId, { status, limit, before: before?.id });
       const last = tasks.at(-1);
       sendJson(response, 200, {
         jobs: tasks.map((task) => toTask(task, assetsUrl())),

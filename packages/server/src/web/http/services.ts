@@ -12,6 +12,7 @@ import type { BodyBudget } from './body-budget.js';
 import type { Cursors } from './cursors.js';
 import type { ExpectedEnds } from './expected-ends.js';
 import type { Metrics } from './metrics.js';
+import type { createSlots } from './slots.js';
 
 /** Dependencies of the routes. */
 export interface Services {
@@ -26,6 +27,7 @@ export interface Services {
   listenerSecret: (accountId: string) => string;
   inputs: InputStore;
   bodyBudget: BodyBudget;
+  slots: ReturnType<typeof createSlots>;
   metrics: Metrics;
   expectedEnds: ExpectedEnds;
   log: Logger;
