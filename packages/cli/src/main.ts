@@ -1,5 +1,5 @@
-import { exitCode, failureOf, Interrupted } from './exit/failure.js';
-import { program } from './program.js';
+import { exitCode } from './exit/failure.js';
+import { run } from './run.js';
 import { say } from './terminal/terminal.js';
 
 // A reader that closes the pipe, as in `gen3d list | head -1`, is not an error. A full disk is.
@@ -12,11 +12,5 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 // Losing progress and hints does not stop the command.
 process.stderr.on('error', () => {});
 
-try {
-  await program().parseAsync();
-} catch (error) {
-  const { exitCode, message } = failureOf(error);
-  if (message) say(error instanceof Interrupted ? message : `error: ${message}`);
-  // process.exit() could discard output that is still being written to a pipe.
-  process.exitCode = exitCode;
-}
+// process.exit() could discard output that is still being written to a pipe.
+process.exitCode = await run(process.argv.slice(2));

@@ -6,7 +6,7 @@ import type { CallToolResult, Progress } from '@modelcontextprotocol/sdk/types.j
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bin, discPng, result, testFolder } from './run.js';
 
-const { gen3d, path, serve, start } = testFolder();
+const { gen3d, path, serve, spawned, start } = testFolder();
 let idle: Awaited<ReturnType<typeof serve>>;
 beforeAll(async () => {
   await mkdir(path('project'));
@@ -170,8 +170,8 @@ test('other commands do not load the protocol, or dependencies of single command
     "import { register } from 'node:module'; register('./hooks.mjs', import.meta.url);",
   );
   const env = { NODE_OPTIONS: `--import ${path('listen.mjs')}`, LOADED: path('loaded') };
-  expect((await gen3d(['list'], { env })).code).toBe(0);
+  expect((await spawned(['list'], { env })).code).toBe(0);
   const loaded = await readFile(path('loaded'), 'utf8');
   expect(loaded).toContain('/commander/');
-  expect(loaded).not.toMatch(/modelcontextprotocol|chokidar|\/sharp\/|\/open\/|sixel|\/ora\/|packages\/server|\/zod\//);
+  expect(loaded).not.toMatch(/modelcontextprotocol|chokidar|\/sharp\/|\/open\/|\/ora\/|packages\/server|\/zod\//);
 });

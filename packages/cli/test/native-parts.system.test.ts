@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { testFolder } from './run.js';
 
-const { gen3d, start } = testFolder();
+const { spawned, start } = testFolder();
 
 const preload = fileURLToPath(new URL('../../server/test/failing-addon.cjs', import.meta.url));
 const without = (addon: string) => ({
@@ -27,7 +27,7 @@ describe.each(addons)('without the addon of %s', (addon, name) => {
   const fix = `it was built for another version of Node than ${process.version}. Run \`npm rebuild ${name}\` with this version`;
 
   test('serve exits with one sentence that names the fix', async () => {
-    const { code, stdout, stderr } = await gen3d(['serve', '--port', '0'], { env });
+    const { code, stdout, stderr } = await spawned(['serve', '--port', '0'], { env });
     expect(stderr.trim().split('\n').at(-1)).toMatch(/^error: /);
     expect(stderr).toContain(`${fix}\n`);
     expect(stderr).not.toMatch(/bug in gen3d|^ +at /m);
@@ -35,7 +35,7 @@ describe.each(addons)('without the addon of %s', (addon, name) => {
   });
 
   test('doctor names the fix and continues', async () => {
-    const { code, stdout } = await gen3d(['doctor', '--json'], { env });
+    const { code, stdout } = await spawned(['doctor', '--json'], { env });
     const { findings, models } = JSON.parse(stdout) as { findings: { level: string; text: string }[]; models: [] };
     expect(findings).toContainEqual(expect.objectContaining({ level: 'problem', text: expect.stringContaining(fix) }));
     expect(models.length).toBeGreaterThan(0);
@@ -44,7 +44,7 @@ describe.each(addons)('without the addon of %s', (addon, name) => {
 });
 
 test('other commands exit with one sentence, too', async () => {
-  const { code, stderr } = await gen3d(['models', 'list'], { env: without('onnxruntime') });
+  const { code, stderr } = await spawned(['models', 'list'], { env: without('onnxruntime') });
   expect(stderr).toMatch(/^error: onnxruntime-node cannot be loaded: .*\n$/);
   expect(code).toBe(1);
 });
@@ -60,6 +60,6 @@ test.runIf(hasNodeSqlite)("without better-sqlite3, serve uses Node's own SQLite,
   child.kill();
   await once(child, 'exit');
   expect(log).not.toContain('Warning');
-  const { stdout } = await gen3d(['doctor'], { env });
+  const { stdout } = await spawned(['doctor'], { env });
   expect(stdout).toMatch(/sqlite +3\.\d+\.\d+, from Node /);
 });

@@ -3,9 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { deflateSync } from 'node:zlib';
 import { afterAll, beforeAll } from 'vitest';
+import { run as runHere } from '../src/run.js';
 
 export const bin = fileURLToPath(new URL('../bin/gen3d.js', import.meta.url));
 
@@ -17,7 +19,7 @@ export interface Result {
 
 interface RunOptions {
   readonly env?: Record<string, string>;
-  readonly input?: Uint8Array | string;
+  readonly input?: Uint8Array | string | undefined;
 }
 
 /** A temporary folder for the photos, profile and data of a test file. */
@@ -50,8 +52,11 @@ export function testFolder() {
     GEN3D_TEXTURE_SIZE: '256',
   });
 
-  /** Runs `gen3d` until it exits. */
-  const gen3d = async (args: readonly string[], { env, input }: RunOptions = {}): Promise<Result> => {
+  /** Runs `gen3d` in this process until it is done. `spawned` runs a command line in a process of its own. */
+  const gen3d = (args: readonly string[], { env, input }: RunOptions = {}): Promise<Result> =>
+    inThisProcess(args, { cwd: folder, env: { ...environment(), ...env }, input });
+
+  const spawned = async (args: readonly string[], { env, input }: RunOptions = {}): Promise<Result> => {
     const child = start(args, env);
     child.stdin.end(input);
     return result(child);
@@ -78,7 +83,46 @@ export function testFolder() {
     return { url, child, ended };
   };
 
-  return { path, start, gen3d, run, serve };
+  return { path, start, gen3d, spawned, run, serve };
+}
+
+/** The run in progress. Runs take turns, because a command reads the environment and the streams of its process. */
+let running: Promise<unknown> = Promise.resolve();
+
+/** Runs a command line as its own process would: with these variables and no others, in this folder, without a terminal. */
+function inThisProcess(
+  args: readonly string[],
+  { cwd, env, input }: { cwd: string; env: Record<string, string | undefined>; input: RunOptions['input'] },
+): Promise<Result> {
+  const result = running.then(async () => {
+    const before = { cwd: process.cwd(), env: process.env, stdin: Object.getOwnPropertyDescriptor(process, 'stdin')! };
+    const output = { stdout: '', stderr: '' };
+    const streams = (['stdout', 'stderr'] as const).map((name) => {
+      const { write, isTTY } = process[name];
+      const capture = (chunk: Uint8Array | string, ...rest: unknown[]) => {
+        output[name] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
+        const written = rest.find((argument) => typeof argument === 'function');
+        if (written) process.nextTick(written);
+        return true;
+      };
+      Object.assign(process[name], { write: capture, isTTY: false });
+      return () => Object.assign(process[name], { write, isTTY });
+    });
+    const stdin = Readable.from(input === undefined ? [] : [Buffer.from(input)]);
+    Object.defineProperty(process, 'stdin', { configurable: true, value: stdin });
+    process.env = { ...env };
+    process.chdir(cwd);
+    try {
+      return { code: await runHere(args), ...output };
+    } finally {
+      process.chdir(before.cwd);
+      process.env = before.env;
+      Object.defineProperty(process, 'stdin', before.stdin);
+      for (const restore of streams) restore();
+    }
+  });
+  running = result.catch(() => {});
+  return result;
 }
 
 /** Collects the output of a process until it exits. */

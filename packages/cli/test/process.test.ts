@@ -1,0 +1,33 @@
+// Most tests run commands in their own process. These run the program, as a shell does.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testFolder } from './run.js';
+
+const { spawned } = testFolder();
+const server = createServer((request, response) => {
+  response.writeHead(request.url?.startsWith('/other') ? 404 : 403, { 'content-type': 'application/json' });
+  response.end('{"error":{"code":"forbidden","message":"The API key is missing, wrong or revoked"}}');
+});
+let url: string;
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => void server.close());
+
+const key = ['--api-key', 'gen3d_key'];
+test.each<[number, string, () => string[]]>([
+  [0, 'the version', () => ['--version']],
+  [0, 'help', () => ['help', 'create']],
+  [1, 'a response that is not from gen3d', () => ['list', ...key, '--base-url', `${url}/other`]],
+  [2, 'an unknown command', () => ['craete']],
+  [2, 'a missing photo', () => ['create', 'cup.png', ...key]],
+  [3, 'a server that does not run', () => ['list', ...key, '--base-url', 'http://127.0.0.1:1']],
+  [4, 'a wrong key', () => ['list', ...key, '--base-url', url]],
+])('exits with %i for %s', async (code, _, args) => {
+  const { stdout, stderr, ...result } = await spawned(args());
+  expect(result).toEqual({ code });
+  if (code === 0) expect([stdout !== '', stderr]).toEqual([true, '']);
+  else expect([stdout, stderr.startsWith('error: ')]).toEqual(['', true]);
+});
