@@ -142,6 +142,15 @@ module.exports = {
     ]),
     ...oneWay(`${server}/web`, [['http', 'docs'], 'dashboard', 'app']),
 
+    {
+      name: 'core does not import edges: only reconstructor.ts knows flow models and cameras to be found',
+      severity: 'error',
+      from: {
+        path: '^packages/engine/src/',
+        pathNot: `^packages/engine/src/(flow|camera)/|/reconstructor\\.ts$|${tests}`,
+      },
+      to: { path: '^packages/engine/src/(flow|camera)/' },
+    },
     ...oneWay('packages/engine/src', [
       ['base', 'files'],
       ['gltf', 'render'],
@@ -153,11 +162,12 @@ module.exports = {
       'texture',
       'rpc',
       'device',
-      'camera',
+      ['camera', 'flow'],
       ['mesh-defaults', 'native-parts'],
       'engine-device',
       'reconstructor',
-      ['engine', 'check-bundle', 'self-test'],
+      'parity-run',
+      ['engine', 'check-bundle', 'self-test', 'device-probe'],
       'pool',
       ['index', 'images', 'bundles'],
     ]),

@@ -8,7 +8,7 @@ export default defineConfig({
     bundles: 'src/bundles.ts',
     rpc: 'src/rpc.ts',
     files: 'src/files.ts',
-    'device-probe': 'src/device/probe-process.ts',
+    'device-probe': 'src/device-probe.ts',
     'pool/network-thread': 'src/pool/network-thread.ts',
     'pool/pipeline-thread': 'src/pool/pipeline-thread.ts',
   },

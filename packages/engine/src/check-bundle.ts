@@ -1,7 +1,7 @@
 import { BundleError } from './base/errors.js';
 import { type Bundle, bundleOfKind } from './bundle/load-bundle.js';
-import { networksOf, runBundle } from './device/parity-run.js';
 import { ComputeDevice } from './network/compute-device.js';
+import { runBundle } from './parity-run.js';
 import { openMattingNetwork } from './photo/matte.js';
 import { openReconstructor } from './reconstructor.js';
 
@@ -25,7 +25,7 @@ export async function checkBundle(bundle: Bundle): Promise<void> {
  */
 export async function testBundle(bundle: Bundle): Promise<void> {
   const run = await runBundle(bundle, new ComputeDevice(), { runs: 1 });
-  for (const [name, values] of networksOf(run).flatMap(({ outputs }) => [...outputs])) {
+  for (const [name, values] of run.flatMap(({ outputs }) => [...outputs])) {
     if (values.every(Number.isFinite) && values.some((value) => value !== 0)) continue;
     throw new BundleError(
       `${bundle.manifest.name} failed its self-test: output "${name}" is all zero or not a number. Are these the right weights?`,

@@ -5,7 +5,6 @@ import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/l
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import type { Device } from './device/adapter.js';
 import { type ChosenDevice, chooseDevice } from './device/choose-device.js';
-import { isSteps } from './field/steps.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { localSessions, type OpenSession } from './network/session.js';
 
@@ -92,12 +91,13 @@ export async function openDevice(
 ): Promise<EngineDevice> {
   const bundles = [reconstruction, guide, matte].filter((found) => found !== undefined);
   const chosen = await chooseDevice(device, bundles, { cacheDir });
-  const inSteps = reconstruction && isSteps(reconstruction) ? reconstruction.manifest : undefined;
-  const expectedSeconds = inSteps && chosen.provider === 'cpu' ? cpuSeconds(inSteps.decoder) : undefined;
+  const decoder = reconstruction?.manifest.decoder;
+  const inSteps = decoder?.kind === 'steps';
+  const expectedSeconds = inSteps && chosen.provider === 'cpu' ? cpuSeconds(decoder) : undefined;
   if (expectedSeconds !== undefined && device !== 'cpu') {
     const problems = chosen.passedOver.map(({ provider, problem }) => `${provider}: ${problem}`).join('; ');
     throw new BundleError(
-      `${inSteps!.name} needs a GPU, and none can be used here (${problems}). On this CPU, a photo would take about ${inWords(expectedSeconds)}; \`--device cpu\` runs it anyway`,
+      `${reconstruction!.manifest.name} needs a GPU, and none can be used here (${problems}). On this CPU, a photo would take about ${inWords(expectedSeconds)}; \`--device cpu\` runs it anyway`,
     );
   }
   const computeDevice = new ComputeDevice(chosen.provider, inSteps ? undefined : onWarning);

@@ -22,9 +22,10 @@ export {
   type Stage,
 } from './engine.js';
 export type { EngineOptions } from './engine-device.js';
+export type { SelfTest } from './field/decoder-kind.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
 export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/messages.js';
 export type { PoolGenerateOptions } from './pool/pipeline.js';
 export { type RenderOptions, renderView } from './render/render-view.js';
-export { type SelfTest, selfTests } from './self-test.js';
+export { selfTests } from './self-test.js';

@@ -1,20 +1,120 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import type { Cutout } from './base/image.js';
 import { type BallOptions, writeBallBundle } from './bundle/bundle.fixture.js';
 import { bundleOfKind, loadBundle } from './bundle/load-bundle.js';
+import type { DensityField } from './field/density-field.js';
+import { ComputeDevice } from './network/compute-device.js';
+import { compareWithCpu } from './parity-run.js';
 import { paintCutout } from './photo/cutout.fixture.js';
-import { openReconstructor } from './reconstructor.js';
+import { seededRandom } from './random-photos.fixture.js';
+import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
+
+const disc = (radius: number): Cutout => paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < radius ? 255 : 0]);
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'gen3d-reconstructor-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const ballBundle = (kind: 'points' | 'planes') => () => writeBallBundle(folder, kind, { kind });
+const inRepository = (path: string) => async () => join(import.meta.dirname, path);
+const bundles = [
+  { kind: 'columns', directory: inRepository('../../../models/gen3d-base') },
+  { kind: 'points', directory: ballBundle('points') },
+  { kind: 'planes', directory: ballBundle('planes') },
+  { kind: 'steps', directory: inRepository('../fixtures/sphere-and-chair') },
+];
+
+async function densityAt(field: DensityField, points: Float32Array): Promise<Float32Array> {
+  const density = new Float32Array(points.length / 3);
+  await field.evaluate(points, density);
+  return density;
+}
+
+/** Random points in the field's box and around it, and whether each is in the box. */
+function scattered({ bounds: { min, max } }: DensityField): { points: Float32Array; inBox: boolean[] } {
+  const next = seededRandom(1);
+  const points = Float32Array.from({ length: 6000 }, (_, i) => {
+    const axis = (i % 3) as 0 | 1 | 2;
+    return min[axis] + (1.6 * next() - 0.3) * (max[axis] - min[axis]);
+  });
+  const inBox = Array.from({ length: points.length / 3 }, (_, i) =>
+    ([0, 1, 2] as const).every((axis) => points[3 * i + axis]! >= min[axis] && points[3 * i + axis]! <= max[axis]),
+  );
+  return { points, inBox };
+}
+
+describe.each([{ kind: 'inflate', directory: undefined }, ...bundles])('the kind $kind', ({ kind, directory }) => {
+  let reconstructor: Reconstructor;
+  let field: DensityField;
+  beforeAll(async () => {
+    reconstructor = directory
+      ? await openReconstructor(bundleOfKind(await loadBundle(await directory()), 'reconstruction'))
+      : inflateReconstructor;
+    field = await reconstructor.reconstruct(disc(0.8));
+  });
+  afterAll(() => reconstructor.release());
+
+  test('is above the threshold inside the object, below it outside the box, and never NaN', async () => {
+    const { min, max } = field.bounds;
+    const along = Array.from({ length: 32 }, (_, i) => [0, 0, min[2] + ((i + 0.5) / 32) * (max[2] - min[2])]);
+    expect(Math.max(...(await densityAt(field, Float32Array.from(along.flat()))))).toBeGreaterThan(field.threshold);
+    const { points, inBox } = scattered(field);
+    for (const [i, value] of (await densityAt(field, points)).entries()) {
+      expect(value).not.toBeNaN();
+      if (!inBox[i]) expect(value).toBeLessThanOrEqual(field.threshold);
+    }
+  });
+
+  test('has a camera in front of its box, and colors of 0 to 1 if any', async () => {
+    expect(field.camera.distance).toBeGreaterThan(field.bounds.max[2]);
+    const { points } = scattered(field);
+    const colors = new Float32Array(points.length);
+    await field.evaluateColors?.(points, colors);
+    for (const value of colors) expect(Math.abs(value - 0.5)).toBeLessThanOrEqual(0.5);
+  });
+
+  test('makes the same fields of several cutouts at once as of one after another', async () => {
+    const { points } = scattered(field);
+    const radii = [0.8, 0.5];
+    const expected: Float32Array[] = [];
+    for (const radius of radii) {
+      expected.push(await densityAt(await reconstructor.reconstruct(disc(radius)), points));
+    }
+    const fields = await Promise.all(radii.map((radius) => reconstructor.reconstruct(disc(radius))));
+    for (const [i, found] of fields.entries()) expect(await densityAt(found, points)).toEqual(expected[i]);
+  });
+
+  test('reports increasing progress up to 1 if it takes steps', async () => {
+    const shares: number[] = [];
+    await reconstructor.reconstruct(disc(0.8), { onProgress: (share) => shares.push(share) });
+    expect(shares).toEqual([...shares].sort((a, b) => a - b));
+    expect(shares.at(-1)).toBe(reconstructor.inSteps ? 1 : undefined);
+    expect(reconstructor.inSteps).toBe(kind === 'steps');
+  });
+
+  test('fails with the reason of an aborted signal', async () => {
+    const signal = AbortSignal.abort(new Error('canceled'));
+    await expect(reconstructor.reconstruct(disc(0.8), { signal })).rejects.toThrow('canceled');
+  });
+});
+
+test.each(bundles)('every graph of the kind $kind runs, with the same outputs each time', async ({ directory }) => {
+  const bundle = await loadBundle(await directory());
+  const { difference } = await compareWithCpu(bundle, new ComputeDevice(), new ComputeDevice());
+  expect(difference).toEqual({ rms: 0, largest: 0 });
+});
 
 /** The field that a bundle of a ball makes of the photo of a disc. */
 async function ballField(options: BallOptions) {
-  const folder = await mkdtemp(join(tmpdir(), 'gen3d-reconstructor-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
   const bundle = await loadBundle(await writeBallBundle(folder, 'ball', options));
   const reconstructor = await openReconstructor(bundleOfKind(bundle, 'reconstruction'));
   onTestFinished(() => reconstructor.release());
-  return reconstructor.reconstruct(paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 255 : 0]));
+  return reconstructor.reconstruct(disc(0.85));
 }
 
 test('the camera is the one of the manifest', async () => {

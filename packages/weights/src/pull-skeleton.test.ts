@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findBundle, testBundle, verifyBundle } from '@gen3d/engine';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runBundle } from '../../engine/src/device/parity-run.js';
 import { ComputeDevice } from '../../engine/src/network/compute-device.js';
+import { runBundle } from '../../engine/src/parity-run.js';
 import { type PullOptions, type PullRequirements, pullBundle } from './pull.js';
 import { type BallSkeleton, safetensors, writeBallSkeleton } from './skeleton/skeleton.fixture.js';
 import type { CheckpointOptions } from './source.js';
@@ -173,6 +173,6 @@ test('a URL of another file is refused, even if other weights are allowed', asyn
 
 /** The output of the installed bundle's encoder for a test image: the stored planes. */
 async function sceneCodes(): Promise<Float32Array> {
-  const { encoder } = await runBundle(await findBundle('ball', [pulled]), new ComputeDevice());
-  return encoder.outputs.get('scene_codes')!;
+  const [encoder] = await runBundle(await findBundle('ball', [pulled]), new ComputeDevice());
+  return encoder!.outputs.get('scene_codes')!;
 }

@@ -3,7 +3,15 @@ import { createRequire } from 'node:module';
 import type { Input, Output } from '../rpc/channel.js';
 import { Child, forkModule } from '../rpc/child.js';
 import type { Provider } from './adapter.js';
-import type { ParityRun } from './parity-run.js';
+import type { Difference } from './difference.js';
+
+export interface ParityRun {
+  readonly difference: Difference;
+  /** One run of all graphs of the bundle, after the first run. */
+  readonly ms: number;
+  readonly firstMs: number;
+  readonly cpuMs: number;
+}
 
 /** The functions of a probe process. */
 export interface Probe {

@@ -8,14 +8,15 @@ import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { onnxFile } from '../bundle/onnx.fixture.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
 import { seededRandom } from '../random-photos.fixture.js';
-import { type BoxedNetworks, openBoxed } from './boxed.js';
+import { boxedKind } from './boxed.js';
 import type { BoxManifest } from './boxed-field.js';
+import type { FieldNetworks } from './decoder-kind.js';
 import type { CameralessField } from './density-field.js';
 
 const photo = paintCutout(64, (u, v) => [200, 40, 90, Math.hypot(u, v) < 0.85 ? 255 : 0]);
 
 let folder: string;
-const opened: BoxedNetworks[] = [];
+const opened: FieldNetworks[] = [];
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-boxed-'));
 });
@@ -24,12 +25,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function open(options: BallOptions): Promise<BoxedNetworks> {
+async function open(options: BallOptions): Promise<FieldNetworks> {
   const bundle = await loadBundle(await writeBallBundle(folder, 'ball', options));
-  const networks = await openBoxed({
-    ...bundleOfKind(bundle, 'reconstruction'),
-    manifest: bundle.manifest as BoxManifest,
-  });
+  const networks = await boxedKind.open(bundleOfKind(bundle, 'reconstruction'));
   opened.push(networks);
   return networks;
 }
@@ -141,7 +139,7 @@ describe('a bundle is refused', () => {
     });
     const bundle = await loadBundle(directory);
     await writeFile(join(directory, 'decoder.onnx'), decoder);
-    const opening = openBoxed({ directory, manifest: bundle.manifest as BoxManifest });
+    const opening = boxedKind.open({ directory, manifest: bundle.manifest as BoxManifest });
     await expect(opening).rejects.toThrow(
       /decoder\.onnx: input "scene_codes" has the shape \[1, 3, 40, 64, 64\], encoder\.onnx gives \[1, 3, 2, 32, 32\]/,
     );

@@ -1,23 +1,43 @@
 import { join } from 'node:path';
 import { BundleError } from '../base/errors.js';
-import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import { type OpenSession, openDecoder, openEncoder, type Session } from '../network/session.js';
 import { toInput } from '../photo/frame.js';
 import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
-import { type CameralessField, learnedElevation } from './density-field.js';
-import { pointsDecoder } from './points.js';
-import { triplaneDecoder } from './triplane.js';
+import type { DecoderKind, FieldNetworks } from './decoder-kind.js';
+import { learnedElevation } from './density-field.js';
+import { pointsDecoder, pointsOf } from './points.js';
+import { featuresOf, triplaneDecoder } from './triplane.js';
 
-/** The loaded networks of a bundle of the kind `points` or `planes`. */
-export interface BoxedNetworks {
-  /** Runs the encoder once; the field runs the decoder. @throws {EngineError} inference_failed */
-  encode(cutout: Cutout): Promise<CameralessField>;
-  release(): Promise<void>;
-}
+/** The kinds `points` and `planes`: `encode` runs the encoder once, and the field runs the decoder. */
+export const boxedKind: DecoderKind = {
+  inSteps: false,
+  carved: true,
+  anyYaw: false,
+  open: openBoxed,
+  async exercise(bundle: Bundle<BoxManifest>, open, image, run) {
+    const { decoder } = bundle.manifest;
+    const encoder = await openEncoder(bundle, open);
+    const session = await openDecoder(bundle, decoder, encoder, open);
+    try {
+      const data = (await run(encoder, image)).get(decoder.sceneCodes)!;
+      await run(
+        session,
+        decoder.kind === 'planes'
+          ? { [decoder.features]: featuresOf(data, decoder, session) }
+          : {
+              [decoder.sceneCodes]: { shape: sceneCodesShape(bundle, encoder, session), data },
+              [decoder.points]: pointsOf(decoder, session),
+            },
+      );
+    } finally {
+      await encoder.release();
+      await session.release();
+    }
+  },
+};
 
-/** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or the other graph */
-export async function openBoxed(bundle: Bundle<BoxManifest>, open?: OpenSession): Promise<BoxedNetworks> {
+async function openBoxed(bundle: Bundle<BoxManifest>, open?: OpenSession): Promise<FieldNetworks> {
   const { manifest } = bundle;
   const { input, elevation } = manifest;
   const encoder = await openEncoder(bundle, open);
@@ -54,11 +74,7 @@ function decoderBinding(
  *
  * @throws {BundleError} if both graphs leave another size open
  */
-export function sceneCodesShape(
-  { directory, manifest }: Bundle<BoxManifest>,
-  encoder: Session,
-  decoder: Session,
-): number[] {
+function sceneCodesShape({ directory, manifest }: Bundle<BoxManifest>, encoder: Session, decoder: Session): number[] {
   const name = manifest.decoder.sceneCodes;
   const [output, input] = [encoder.shapeOf(name), decoder.shapeOf(name)];
   return Array.from({ length: Math.max(output.length, input.length, 1) }, (_, axis) => {

@@ -3,8 +3,9 @@ import type { Cutout } from '../base/image.js';
 import { clamp, sampleSquare, smoothMin } from '../base/interpolation.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
-import type { Session } from '../network/session.js';
+import { openEncoder, type Session } from '../network/session.js';
 import { matteChannel, toInput } from '../photo/frame.js';
+import type { DecoderKind } from './decoder-kind.js';
 import { type DensityField, learnedElevation } from './density-field.js';
 import { signedDistance } from './distance-transform.js';
 import { completeRevolution } from './revolution.js';
@@ -30,6 +31,20 @@ const maxLogitBonus = 2;
 /** Width, in logits, of the rounded seam where the front, the back and the outline meet. */
 const seamRounding = 1.2;
 
+export const columnsKind: DecoderKind = {
+  inSteps: false,
+  carved: false,
+  anyYaw: false,
+  async open(bundle: Bundle<ColumnsManifest>, open) {
+    const session = await openEncoder(bundle, open);
+    return { encode: (cutout) => encodeColumns(bundle, session, cutout), release: () => session.release() };
+  },
+  async exercise(bundle, open, image, run) {
+    const session = await openEncoder(bundle, open);
+    await run(session, image).finally(() => session.release());
+  },
+};
+
 /**
  * Runs a `columns` encoder on a framed cutout and composes its field: empty in front of the predicted front and outside
  * the matte, and as the occupancy says behind the front.
@@ -37,7 +52,7 @@ const seamRounding = 1.2;
  * The network runs twice, on the image and on its mirror image, and the outputs are averaged: its errors are not
  * symmetric, and most objects nearly are.
  */
-export async function encodeColumns(
+async function encodeColumns(
   { manifest }: Bundle<ColumnsManifest>,
   session: Session,
   cutout: Cutout,

@@ -1,11 +1,22 @@
 import type { BoxDecoder, StepsDecoder } from '../bundle/manifest.js';
 import type { FloatTensor, Session } from '../network/session.js';
+import { exercisedRows, randomNumbers } from '../network/test-numbers.js';
 import type { PointDecoder } from './boxed-field.js';
 
 type PointsDecoder = Extract<BoxDecoder, { kind: 'points' }>;
 
 /** Points per call. A graph that samples three planes of 40 channels holds about 1 kB for each. */
 const defaultChunkSize = 32_768;
+
+/** Random points in the box, as many as the graph requires, for comparing devices. */
+export function pointsOf({ points, halfExtent }: PointsDecoder | StepsDecoder, session: Session): FloatTensor {
+  const random = randomNumbers();
+  const count = session.shapeOf(points)[1] ?? exercisedRows;
+  return {
+    shape: [1, count, 3],
+    data: Float32Array.from({ length: 3 * count }, () => (2 * random() - 1) * halfExtent),
+  };
+}
 
 /** Decodes through a graph that samples the scene codes itself. */
 export function pointsDecoder(

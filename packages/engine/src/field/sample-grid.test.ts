@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { EngineError } from '../base/errors.js';
-import { loadBundle } from '../bundle/load-bundle.js';
-import { openEncoder } from '../network/session.js';
+import { bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
 import { paintCutout } from '../photo/cutout.fixture.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { type BoxManifest, boxedField } from './boxed-field.js';
-import { encodeColumns } from './columns.js';
+import { columnsKind } from './columns.js';
 import type { CameralessField } from './density-field.js';
 import { type SampledGrid, sampleGrid } from './sample-grid.js';
 import { fieldOf, randomTriplane, thinShapes } from './test-fields.fixture.js';
@@ -71,12 +70,8 @@ const lamp = paintCutout(256, (u, v) => {
 
 async function columns(): Promise<CameralessField> {
   const bundle = await loadBundle(join(import.meta.dirname, '../../../../models/gen3d-base'));
-  const session = await openEncoder(bundle as Parameters<typeof encodeColumns>[0]);
-  try {
-    return await encodeColumns(bundle as Parameters<typeof encodeColumns>[0], session, lamp);
-  } finally {
-    await session.release();
-  }
+  const networks = await columnsKind.open(bundleOfKind(bundle, 'reconstruction'));
+  return networks.encode(lamp).finally(() => networks.release());
 }
 
 describe('from coarse to fine, the surface is that of the dense grid', () => {

@@ -1,5 +1,6 @@
 import type { BoxDecoder } from '../bundle/manifest.js';
-import type { Session } from '../network/session.js';
+import type { FloatTensor, Session } from '../network/session.js';
+import { exercisedRows, randomNumbers } from '../network/test-numbers.js';
 import type { PointDecoder } from './boxed-field.js';
 
 type TriplaneDecoder = Extract<BoxDecoder, { kind: 'planes' }>;
@@ -8,6 +9,18 @@ type TriplaneDecoder = Extract<BoxDecoder, { kind: 'planes' }>;
  * Points per call: their features (480 bytes each with 40 channels) and the layers of a small network fit in the cache.
  */
 const chunkSize = 8192;
+
+/** Rows of random features from a triplane, as many as the graph requires, for comparing devices. */
+export function featuresOf(
+  sceneCodes: Float32Array,
+  { features, planeChannels }: TriplaneDecoder,
+  session: Session,
+): FloatTensor {
+  const random = randomNumbers();
+  const rows = session.shapeOf(features)[0] ?? exercisedRows;
+  const codeAt = () => sceneCodes[Math.floor(random() * sceneCodes.length)]!;
+  return { shape: [rows, 3 * planeChannels], data: Float32Array.from({ length: rows * 3 * planeChannels }, codeAt) };
+}
 
 /** Decodes by sampling the triplane here; the graph is only the small network behind it. */
 export function triplaneDecoder(decoder: TriplaneDecoder, session: Session, sceneCodes: Float32Array): PointDecoder {

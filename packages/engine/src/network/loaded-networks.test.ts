@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeFlowModel } from '../../../weights/src/skeleton/flow-model.fixture.js';
-import { type Bundle, bundleOfKind, loadBundle } from '../bundle/load-bundle.js';
-import { isSteps, openSteps, type StepsManifest } from '../field/steps.js';
+import { type Bundle, loadBundle } from '../bundle/load-bundle.js';
+import { openSteps, type StepsManifest } from '../flow/steps.js';
 import { registerProvider } from './backend.fixture.js';
 import { ComputeDevice } from './compute-device.js';
 import { Tensor } from './onnxruntime.js';
@@ -14,9 +14,7 @@ let folder: string;
 let bundle: Bundle<StepsManifest>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gen3d-networks-'));
-  const found = bundleOfKind(await loadBundle(await writeFlowModel(folder)), 'reconstruction');
-  if (!isSteps(found)) throw new Error('the fixture is of another kind');
-  bundle = found;
+  bundle = (await loadBundle(await writeFlowModel(folder))) as Bundle<StepsManifest>;
 });
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { BundleError, EngineError } from '../base/errors.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import type { BoxDecoder, MatteManifest, ReconstructionManifest, StepsDecoder } from '../bundle/manifest.js';
+import type { BoxDecoder, MatteManifest, ReconstructionManifest } from '../bundle/manifest.js';
 import { ComputeDevice } from './compute-device.js';
 import { fromFloat16, toFloat16 } from './float16.js';
 import { isOutOfMemory, LoadedNetworks, type NetworkKey } from './loaded-networks.js';
@@ -81,33 +81,6 @@ export function openEncoder(bundle: Bundle<ReconstructionManifest>, open: OpenSe
   if (elevation) outputs.push({ name: elevation, shape: [1] });
   const inputs = [{ name: input.tensor, shape: [1, input.channels, size, size] }];
   return open(bundle, graph, inputs, outputs);
-}
-
-/** Opens the graph of a step of the sampler, and checks that it takes the encoder's output. */
-export function openStep(
-  bundle: Bundle<ReconstructionManifest>,
-  { step, imageTokens, tokens, channels }: StepsDecoder,
-  encoder: Session,
-  open: OpenSession = openSession,
-): Promise<Session> {
-  const inputs = [
-    { name: step.latents, shape: [1, tokens, channels] },
-    { name: imageTokens, shape: encoder.shapeOf(imageTokens), says: `${bundle.manifest.graph} gives` },
-    { name: step.timestep, shape: [1] },
-    { name: step.stepSize, shape: [1] },
-    { name: step.guidance, shape: [1] },
-  ];
-  return open(bundle, step.graph, inputs, [{ name: step.nextLatents, shape: [1, null, channels] }]);
-}
-
-/** Opens the graph from latents to scene codes. */
-export function openLatents(
-  bundle: Bundle<ReconstructionManifest>,
-  { latentsGraph: { graph, latents }, sceneCodes, tokens, channels }: StepsDecoder,
-  open: OpenSession = openSession,
-): Promise<Session> {
-  const inputs = [{ name: latents, shape: [1, tokens, channels] }];
-  return open(bundle, graph, inputs, [{ name: sceneCodes, shape: [] }]);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { StepsDecoder } from '../bundle/manifest.js';
+import type { EncodeOptions } from '../field/decoder-kind.js';
 
 /** The numbers of one step of the sampler, as the step graph takes them. */
 export interface SamplerStep {
@@ -23,12 +24,6 @@ export function samplerSteps({ steps, shift, timestepScale }: StepsDecoder['samp
   }));
 }
 
-export interface SamplingOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** Called after each step with the share of the steps done, 0..1. */
-  readonly onProgress?: ((share: number) => void) | undefined;
-}
-
 /**
  * Runs all steps of the sampler.
  *
@@ -40,7 +35,7 @@ export async function sampleLatents(
   noise: Float32Array,
   sampler: StepsDecoder['sampler'],
   run: (latents: Float32Array, step: SamplerStep) => Promise<Float32Array>,
-  { signal, onProgress }: SamplingOptions = {},
+  { signal, onProgress }: EncodeOptions = {},
 ): Promise<Float32Array> {
   let latents = noise;
   const steps = samplerSteps(sampler);

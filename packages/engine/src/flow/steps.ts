@@ -1,53 +1,39 @@
 import { EngineError } from '../base/errors.js';
 import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
-import type { ReconstructionManifest, StepsDecoder } from '../bundle/manifest.js';
+import type { StepsDecoder } from '../bundle/manifest.js';
+import { type BoxManifest, boxedField, type PointDecoder } from '../field/boxed-field.js';
+import type { EncodeOptions, FieldNetworks } from '../field/decoder-kind.js';
+import { pointsDecoder } from '../field/points.js';
 import {
   type FloatTensor,
   type OpenSession,
   openDecoder,
   openEncoder,
-  openLatents,
-  openStep,
+  openSession,
   type Session,
 } from '../network/session.js';
 import { toInput } from '../photo/frame.js';
-import { type BoxManifest, boxedField, type PointDecoder } from './boxed-field.js';
-import type { CameralessField } from './density-field.js';
 import { normalNoise } from './normal-noise.js';
-import { pointsDecoder } from './points.js';
-import { type SamplerStep, type SamplingOptions, sampleLatents } from './sample-latents.js';
+import { type SamplerStep, sampleLatents } from './sample-latents.js';
 
 export type StepsManifest = BoxManifest & { readonly decoder: StepsDecoder };
 
-export const isSteps = (bundle: Bundle<ReconstructionManifest>): bundle is Bundle<StepsManifest> =>
-  bundle.manifest.decoder.kind === 'steps';
-
-/** The networks of a bundle of the kind `steps`. */
-export interface StepsNetworks {
-  /**
-   * Samples the shape of a photo; the field decodes it at points. The same photo gives the same shape, except for the
-   * rounding of the device.
-   *
-   * @throws {EngineError} inference_failed
-   * @throws the signal's reason, once aborted: between two steps
-   */
-  encode(cutout: Cutout, options?: SamplingOptions): Promise<CameralessField>;
-  release(): Promise<void>;
-}
-
 /** @throws {BundleError} if a graph cannot be loaded, or does not fit the manifest or another graph */
-export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSession): Promise<StepsNetworks> {
+export async function openSteps(
+  bundle: Bundle<StepsManifest>,
+  open: OpenSession = openSession,
+): Promise<FieldNetworks> {
   const { manifest } = bundle;
   const { input, decoder } = manifest;
   const encoder = await openEncoder(bundle, open);
-  const step = await openStep(bundle, decoder, encoder, open);
-  const latentsGraph = await openLatents(bundle, decoder, open);
+  const step = await openStep(bundle, encoder, open);
+  const latentsGraph = await openLatents(bundle, open);
   const points = await openDecoder(bundle, decoder, latentsGraph, open);
   const latentsShape = [1, decoder.tokens, decoder.channels];
 
   /** @returns the scene codes */
-  async function sample(cutout: Cutout, options?: SamplingOptions): Promise<FloatTensor> {
+  async function sample(cutout: Cutout, options?: EncodeOptions): Promise<FloatTensor> {
     const shape = [1, input.channels, input.size, input.size];
     const encoded = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
     const imageTokens = filled(encoder, decoder.imageTokens, encoded.get(decoder.imageTokens)!);
@@ -82,6 +68,30 @@ export async function openSteps(bundle: Bundle<StepsManifest>, open?: OpenSessio
       for (const session of [encoder, step, latentsGraph, points]) await session.release();
     },
   };
+}
+
+/** Opens the graph of a step of the sampler, and checks that it takes the encoder's output. */
+export function openStep(
+  bundle: Bundle<StepsManifest>,
+  encoder: Session,
+  open: OpenSession = openSession,
+): Promise<Session> {
+  const { step, imageTokens, tokens, channels } = bundle.manifest.decoder;
+  const inputs = [
+    { name: step.latents, shape: [1, tokens, channels] },
+    { name: imageTokens, shape: encoder.shapeOf(imageTokens), says: `${bundle.manifest.graph} gives` },
+    { name: step.timestep, shape: [1] },
+    { name: step.stepSize, shape: [1] },
+    { name: step.guidance, shape: [1] },
+  ];
+  return open(bundle, step.graph, inputs, [{ name: step.nextLatents, shape: [1, null, channels] }]);
+}
+
+/** Opens the graph from latents to scene codes. */
+export function openLatents(bundle: Bundle<StepsManifest>, open: OpenSession): Promise<Session> {
+  const { latentsGraph, sceneCodes, tokens, channels } = bundle.manifest.decoder;
+  const inputs = [{ name: latentsGraph.latents, shape: [1, tokens, channels] }];
+  return open(bundle, latentsGraph.graph, inputs, [{ name: sceneCodes, shape: [] }]);
 }
 
 /** The inputs of the step graph. */
