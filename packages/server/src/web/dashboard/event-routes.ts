@@ -18,7 +18,7 @@ export function eventRoutes({ db, endpoints, slots }: Services): Router {
       const { accountId } = callerOf(response);
       const configured = (await endpoints.find(accountId)) !== undefined;
       const undelivered = request.query.undelivered === 'true';
-      const events = await slots.lists.run(response, () => listEvents(db, accountId, { undelivered }));
+      const events = await slots.lists.run(accountId, response, () => listEvents(db, accountId, { undelivered }));
       sendJson(response, 200, { configured, events } satisfies EventList);
     })
     .all(onlyMethods('GET'));

@@ -27,7 +27,7 @@ export function keyRoutes(services: Services): Router {
     .route('/')
     .get(async (_request, response) => {
       const { accountId } = callerOf(response);
-      const all = await slots.lists.run(response, () => listKeys(db, accountId));
+      const all = await slots.lists.run(accountId, response, () => listKeys(db, accountId));
       const newestFirst = all.reverse().map(({ account_id, ...key }) => key);
       sendJson(response, 200, { keys: newestFirst } satisfies KeyList);
     })

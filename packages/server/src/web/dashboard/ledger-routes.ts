@@ -45,7 +45,9 @@ export function ledgerRoutes({ db, cursors, slots }: Services): Router {
       const days: SpendHistory['days'] = [];
       for (let day = firstDay; days.length < spendDays; day += dayMs) {
         // A query per day, because one for all would block the event loop for an account with many jobs.
-        const { spent, inferenceMs, jobs } = await slots.lists.run(response, () => spendOfDay(db, accountId, day));
+        const { spent, inferenceMs, jobs } = await slots.lists.run(accountId, response, () =>
+          spendOfDay(db, accountId, day),
+        );
         days.push({
           date: isoTime(day).slice(0, 10),
           spent_usd: toUsd(spent),

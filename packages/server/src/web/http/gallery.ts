@@ -78,13 +78,13 @@ export function galleryRoutes(services: Services): Router {
       const after = cursors.read(accountId, cursor);
       const list = () => listGallery(db, accountId, { ...query, search, after });
       const count = async () => ({ counts: await countGallery(db, accountId, search) });
-      const { rows, more } = await slots.lists.run(response, list);
+      const { rows, more } = await slots.lists.run(accountId, response, list);
       const last = rows.at(-1);
       const label = query.sort === 'name' ? last?.label_folded : undefined;
       sendJson(response, 200, {
         jobs: await Promise.all(rows.map(present)),
         ...(more && last ? { next_cursor: cursors.issue(accountId, last.id, label) } : {}),
-        ...(sandbox ? {} : await slots.lists.run(response, count)),
+        ...(sandbox ? {} : await slots.lists.run(accountId, response, count)),
       } satisfies GalleryPage);
     })
     .all(onlyMethods('GET'));
@@ -132,7 +132,7 @@ export function galleryRoutes(services: Services): Router {
       const { traceId } = response.locals;
       const stores = { db, inputs, commits, maxOpenJobs: config.maxOpenJobs };
       const { accountId } = callerOf(response);
-      const retried = await slots.retries.run(response, () =>
+      const retried = await slots.retries.run(accountId, response, () =>
         retryJob(stores, accountId, request.params.id, currentTime(db), traceId),
       );
       if (retried === 'unknown') throw notFound();

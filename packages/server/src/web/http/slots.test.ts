@@ -5,17 +5,15 @@ import { expect, test } from 'vitest';
 import { ConcurrencyMeter } from '../../../test/kit.js';
 import { Slots } from './slots.js';
 
-/** The response to a request of an account. */
-const responseTo = (accountId: string) =>
-  Object.assign(new EventEmitter(), { closed: false, locals: { caller: { accountId, sandbox: false } } });
-const asResponse = (response: ReturnType<typeof responseTo>) => response as unknown as Response;
+/** An open response. */
+const response = () => Object.assign(new EventEmitter(), { closed: false }) as unknown as Response & EventEmitter;
 
 test('with two slots, an account has one and waits for it, and another account does not wait', async () => {
   const slots = new Slots(2);
   const [ofA, ofAll] = [new ConcurrencyMeter(), new ConcurrencyMeter()];
   const ended: string[] = [];
   const work = (account: string) =>
-    slots.run(asResponse(responseTo(account)), async () => {
+    slots.run(account, response(), async () => {
       ofAll.begin();
       if (account === 'a') ofA.begin();
       await nextTurn();
@@ -38,7 +36,7 @@ test('timers and requests of others run between two pieces of work that block th
   };
   setImmediate(count);
   const seen: number[] = [];
-  const work = () => slots.run(asResponse(responseTo('a')), async () => void seen.push(turns));
+  const work = () => slots.run('a', response(), async () => void seen.push(turns));
   await Promise.all(Array.from({ length: 10 }, work));
   expect(new Set(seen).size).toBe(seen.length);
 });
@@ -46,20 +44,20 @@ test('timers and requests of others run between two pieces of work that block th
 test('a client that disconnects while it waits gives its place to the next one', async () => {
   const slots = new Slots(2);
   let release = () => {};
-  const first = slots.run(asResponse(responseTo('a')), () => new Promise<void>((resolve) => (release = resolve)));
-  const gone = responseTo('a');
-  const waiting = slots.run(asResponse(gone), async () => 'done');
-  const last = slots.run(asResponse(responseTo('a')), async () => 'done');
+  const first = slots.run('a', response(), () => new Promise<void>((resolve) => (release = resolve)));
+  const gone = response();
+  const waiting = slots.run('a', gone, async () => 'done');
+  const last = slots.run('a', response(), async () => 'done');
   gone.emit('close');
   await expect(waiting).rejects.toThrow('the connection closed');
   release();
   await first;
   expect(await last).toBe('done');
-  await expect(slots.run(asResponse({ ...responseTo('a'), closed: true }), async () => 'done')).rejects.toThrow();
+  await expect(slots.run('a', Object.assign(response(), { closed: true }), async () => 'done')).rejects.toThrow();
 });
 
 test('work that fails gives its slot back', async () => {
   const slots = new Slots(2);
-  await expect(slots.run(asResponse(responseTo('a')), () => Promise.reject(new Error('failed')))).rejects.toThrow();
-  expect(await slots.run(asResponse(responseTo('a')), async () => 'done')).toBe('done');
+  await expect(slots.run('a', response(), () => Promise.reject(new Error('failed')))).rejects.toThrow();
+  expect(await slots.run('a', response(), async () => 'done')).toBe('done');
 });

@@ -1,6 +1,5 @@
 import type { Response } from 'express';
 import { FairShares } from '../../base/fair-shares.js';
-import { callerOf } from './auth.js';
 import { HttpError } from './responses.js';
 
 /**
@@ -15,9 +14,8 @@ export class Slots {
     this.#shares = new FairShares(count);
   }
 
-  /** Runs `work` in a slot of the caller's account. Rejects if the client disconnects before. */
-  async run<T>(response: Response, work: () => Promise<T>): Promise<T> {
-    const { accountId } = callerOf(response);
+  /** Runs `work` in a slot of an account. Rejects if the client disconnects before. */
+  async run<T>(accountId: string, response: Response, work: () => Promise<T>): Promise<T> {
     const disconnected = new AbortController();
     const abort = () => disconnected.abort(new HttpError(400, 'invalid_request', 'the connection closed'));
     if (response.closed) abort();
