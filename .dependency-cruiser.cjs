@@ -106,9 +106,23 @@ module.exports = {
       'unknown-variables',
       'service-parts',
       ['serve', 'admin'],
-      'worker',
-      'index',
+      'cluster',
+      'edges',
+      ['entry', 'index'],
     ]),
+    {
+      name: `${server}: core does not import edges`,
+      severity: 'error',
+      from: { path: `^${server}/`, pathNot: [tests, `^${server}/(cluster/|(edges|index)\\.ts$)`] },
+      to: { path: `^${server}/cluster/` },
+    },
+    {
+      name: `${server}: only cluster/ knows PostgreSQL and S3`,
+      severity: 'error',
+      from: { path: `^${server}/`, pathNot: [tests, `^${server}/cluster/`] },
+      to: { path: '(^|/)(pg|@aws-sdk)(/|$)' },
+    },
+    ...oneWay(`${server}/cluster`, [['postgres', 's3'], 'location', ['moving', 'worker']]),
     {
       name: `${server}: only the top loads the settings`,
       severity: 'error',
@@ -128,11 +142,10 @@ module.exports = {
       to: { path: '(^|/)(express|helmet)(/|$)' },
     },
     ...oneWay(`${server}/data`, [
-      ['db', 's3'],
+      'db',
       ['inputs', 'assets', 'accounts', 'webhooks', 'runners'],
       'jobs',
       'installation',
-      'moving',
     ]),
     ...oneWay(`${server}/work`, [
       'bundles',

@@ -4,9 +4,9 @@ export default defineConfig({
   // Child processes need separate files.
   entry: {
     index: 'src/index.ts',
-    'runner/main': 'src/work/runner/main.ts',
+    'runner/main': 'src/entry/runner.ts',
     'bundles/pull': 'src/work/bundles/pull-process.ts',
-    'preparation/main': 'src/work/preparation/main.ts',
+    'preparation/main': 'src/entry/preparer.ts',
     'preparation/decoder-process': 'src/work/preparation/decoder-process.ts',
   },
   format: ['esm'],

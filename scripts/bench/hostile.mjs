@@ -160,13 +160,13 @@ async function startAll(atEnd, databaseKind) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    open: 'src/data/db/open.ts',
+    edges: 'src/edges.ts',
+    open: 'test/open-database.ts',
     privateCa: 'test/faults/private-ca.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { openDatabase }, { makePrivateCa }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'open', 'privateCa', 'cluster'].map(open),
-  );
+  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { makePrivateCa }, { startCluster }] =
+    await Promise.all(['admin', 'config', 'edges', 'open', 'privateCa', 'cluster'].map(open));
   const cluster = databaseKind === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const ca = await makePrivateCa();
@@ -180,7 +180,7 @@ async function startAll(atEnd, databaseKind) {
     env: { GEN3D_RATES: '{"bench":0.002}', GEN3D_INSTANCE: 'bench', NODE_EXTRA_CA_CERTS: caFile },
     ...(names && { enter: names.enter }),
   });
-  const admin = await openAdmin(loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  const admin = await openAdmin(edges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
   /** @type {Record<string, Account>} */
   const accounts = {};
   for (const name of accountNames) {

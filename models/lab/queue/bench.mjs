@@ -41,11 +41,12 @@ export async function benchQueue(atEnd) {
     create: 'src/data/jobs/create.ts',
     group: 'src/data/db/group-commit.ts',
     lifecycle: 'src/data/jobs/lifecycle.ts',
-    open: 'src/data/db/open.ts',
+    migrate: 'src/data/db/open.ts',
+    open: 'test/open-database.ts',
     time: 'src/data/db/time.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const { migrate, openDatabase } = await open('open');
+  const [{ migrate }, { openDatabase }] = await Promise.all([open('migrate'), open('open')]);
   const { startCluster } = await open('cluster');
   const cluster = await startCluster({ durable: true });
   atEnd(() => void cluster.remove());

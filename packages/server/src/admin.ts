@@ -10,6 +10,7 @@ import type { Queryable } from './data/db/open.js';
 import type { OutboxRow } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';
+import type { Edges } from './data/installation/edges.js';
 import { openStore } from './data/installation/open-stores.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
@@ -98,8 +99,8 @@ function requireAmount(usd: number): number {
  * Opens the data directory for administration. Functions throw an `AdminError` for an unknown id. Call `close()` at the
  * end.
  */
-export async function openAdmin(config: Config): Promise<Admin> {
-  const { db, keys, serverKey } = await openStore(config);
+export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
+  const { db, keys, serverKey } = await openStore(edges, config);
   return {
     async createAccount(name, balanceUsd = 0) {
       const balance = requireAmount(balanceUsd);

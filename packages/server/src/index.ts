@@ -1,17 +1,28 @@
-export {
-  type Admin,
-  type AdminAccount,
-  type AdminDeadLetter,
-  type AdminKey,
-  openAdmin,
-} from './admin.js';
+import { type Admin, openAdmin as open } from './admin.js';
+import { type Move, type MoveReport, migrateTo as move } from './cluster/moving/migrate-to.js';
+import { worker as startWorker } from './cluster/worker.js';
+import type { Config } from './config.js';
+import { edges } from './edges.js';
+import { type ServeOptions, type Server, serve as startServer } from './serve.js';
+
+export type { Admin, AdminAccount, AdminDeadLetter, AdminKey } from './admin.js';
 export { AdminError, ConfigError } from './base/errors.js';
 export { createLog, isLogForPeople } from './base/log.js';
 export { type BundleChoice, chooseBundles } from './chosen-bundles.js';
+export type { Move, MoveReport } from './cluster/moving/migrate-to.js';
 export { type Config, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
 export { sqliteLibrary } from './data/db/sqlite-connection.js';
-export { type Backup, backup } from './data/moving/backup.js';
-export { type Move, type MoveReport, migrateTo } from './data/moving/migrate-to.js';
-export { type ServeOptions, type Server, serve } from './serve.js';
+export { type Backup, backup } from './data/installation/backup.js';
+export type { ServeOptions, Server } from './serve.js';
 export { RunnerStartError } from './work/processes/supervisor.js';
-export { worker } from './worker.js';
+
+export const serve = (config: Config, options?: ServeOptions): Promise<Server> => startServer(edges, config, options);
+
+export const worker = (
+  config: Config,
+  options?: Pick<ServeOptions, 'log' | 'reloadConfig'>,
+): Promise<Pick<Server, 'close'>> => startWorker(edges, config, options);
+
+export const openAdmin = (config: Config): Promise<Admin> => open(edges, config);
+
+export const migrateTo = (what: Move): Promise<MoveReport> => move(edges, what);

@@ -13,15 +13,10 @@ import { KeyUse } from './data/accounts/key-use.js';
 import { publishRates } from './data/accounts/rates.js';
 import { installSample } from './data/assets/sample.js';
 import { whyHidden } from './data/assets/visibility.js';
-import { isPostgres } from './data/db/dialect.js';
-import { identityOf } from './data/db/identity.js';
-import { Listener, Notifier } from './data/db/notifications.js';
-import { isPostgresUrl } from './data/db/postgres.js';
 import { currentTime } from './data/db/time.js';
 import { openDataDir } from './data/installation/data-dir.js';
-import { claimLocation } from './data/installation/location.js';
+import type { Edges } from './data/installation/edges.js';
 import { openStore, type Store } from './data/installation/open-stores.js';
-import { lockForServing } from './data/installation/serving-lock.js';
 import { firstInQueue } from './data/jobs/claim.js';
 import { assetUrl } from './data/jobs/task.js';
 import { Endpoints } from './data/webhooks/endpoints.js';
@@ -102,12 +97,13 @@ async function openSandbox(
  * @throws {RunnerStartError} when the engine cannot be opened; a system error when the port is not available
  * @throws {ConfigError} if a store cannot be used, or another server uses the data directory of a SQLite database
  */
-export async function serve(config: Config, options: ServeOptions = {}): Promise<Server> {
+export async function serve(edges: Edges, config: Config, options: ServeOptions = {}): Promise<Server> {
   const { log = createLog(config), stdout = process.stdout, reloadConfig, sampleFolder } = options;
   for (const warning of unknownVariables()) log.warn(warning);
   const { database } = openDataDir(config);
-  const unlock = isPostgresUrl(database) ? () => {} : lockForServing(config.dataDir);
-  const store = await openStore(config, log).catch((error: unknown) => {
+  const kind = edges.databaseAt(database);
+  const unlock = kind.lockForServing(config.dataDir);
+  const store = await openStore(edges, config, log).catch((error: unknown) => {
     unlock();
     throw error;
   });
@@ -135,7 +131,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     log,
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });
-  const notifier = new Notifier(db);
+  const wakeup = kind.wakeup(db, database);
   const slots = config.workers * slotsOf(thisMachine(), config.workers);
   const expectedEnds = new ExpectedEnds(() => firstInQueue(db, queueHeadSize), slots);
   const { supervisor, announceJob } = createSupervisor({
@@ -143,13 +139,11 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     log,
     db,
     metrics,
-    notifier,
+    wakeup,
     onEvent: () => delivery.wake(),
     onJobMessage: (message) => expectedEnds.record(message),
   });
-  const listener = isPostgres(db)
-    ? new Listener(dirs.database, { job_waiting: () => supervisor.wake(), event_recorded: () => delivery.wake() })
-    : undefined;
+  let stopListening = async () => {};
   const bundleManager = new BundleManager({
     config,
     choose: (choice) => chooseBundles(config.dataDir, choice),
@@ -169,7 +163,7 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     stopHousekeeping();
     stopFollowingChoice();
     bundleManager.cancelPull();
-    const drained = drain(supervisor, listener, graceMs);
+    const drained = drain(supervisor, stopListening, graceMs);
     // Delivers the last events of jobs that finish during the drain. A delivery may take 21 s, so none starts in its second
     // half.
     const delivered = Promise.race([drained, pause(graceMs / 2, undefined, { ref: false })]).then(() =>
@@ -193,10 +187,8 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
 
   try {
     bucketUrl = await files.check();
-    // With SQLite and the default folders, no other database can use the same files.
-    if (isPostgres(db) || config.assets !== undefined) {
-      await claimLocation(db, files, await identityOf(db, dirs.database), log);
-    }
+    // With a database of one server and the default folders, no other database can use the same files.
+    if (kind.isShared || config.assets !== undefined) await edges.claimLocation(db, files, database, log);
     const sandbox = config.noTestKey ? undefined : await openSandbox(store, sampleFolder, log);
     const app = createApp({
       ...store,
@@ -243,7 +235,10 @@ export async function serve(config: Config, options: ServeOptions = {}): Promise
     const instance = config.instance ?? device?.provider;
     if (!config.rates && instance) rates = { [instance]: 0 };
     await delivery.start();
-    listener?.start();
+    stopListening = wakeup.listen({
+      job_waiting: () => supervisor.wake(),
+      event_recorded: () => delivery.wake(),
+    });
     stopHousekeeping = startHousekeeping({ db, ...files }, log);
     ready = true;
     if (bucketUrl !== undefined && sandbox) {

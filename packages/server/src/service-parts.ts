@@ -7,8 +7,7 @@ import { modelDirs } from '@gen3d/weights/model-dirs';
 import type { Logger } from 'pino';
 import { watchBundleChoice } from './chosen-bundles.js';
 import type { Config } from './config.js';
-import type { Listener, Notifier } from './data/db/notifications.js';
-import type { Db } from './data/db/open.js';
+import type { Db, Wakeup } from './data/db/database.js';
 import { currentTime } from './data/db/time.js';
 import { expireLeasesOf } from './data/jobs/claim.js';
 import { forget } from './data/runners/registry.js';
@@ -79,9 +78,13 @@ export function followChosenBundles(
   });
 }
 
-/** Closes the listener concurrently, so that no runner claims another job in the meantime. */
-export async function drain(supervisor: Supervisor, listener: Listener | undefined, graceMs: number): Promise<void> {
-  await Promise.all([supervisor.drain(graceMs), listener?.stop()]);
+/** Stops listening concurrently, so that no runner claims another job in the meantime. */
+export async function drain(
+  supervisor: Supervisor,
+  stopListening: () => Promise<void>,
+  graceMs: number,
+): Promise<void> {
+  await Promise.all([supervisor.drain(graceMs), stopListening()]);
 }
 
 /** Waits for the shutdown for `graceMs` plus a margin. If it takes longer, logs that and returns false. */
@@ -97,17 +100,17 @@ interface SupervisorContext {
   log: Logger;
   db: Db;
   metrics: Metrics;
-  notifier: Notifier;
+  wakeup: Wakeup;
   /** Called when an event may be waiting for delivery. */
   onEvent: () => void;
   onJobMessage?: (message: JobMessage) => void;
 }
 
 /** Also returns `announceJob`, which wakes the idle processes of all machines when a job is waiting. */
-export function createSupervisor({ config, log, db, metrics, notifier, onEvent, onJobMessage }: SupervisorContext) {
+export function createSupervisor({ config, log, db, metrics, wakeup, onEvent, onJobMessage }: SupervisorContext) {
   const announceJob = () => {
     supervisor.wake();
-    notifier.notify('job_waiting');
+    wakeup.notify('job_waiting');
   };
   const supervisor = new Supervisor({
     config,

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../src/admin.js';
 import { loadConfig } from '../src/config.js';
-import { openDatabase } from '../src/data/db/open.js';
+import { openAdmin } from '../src/index.js';
 import { newInstallation, onPostgres, startServer } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 async function newAdmin() {
   const admin = await openAdmin(loadConfig({ ...(await newInstallation()) }, {}));

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/data/db/open.js';
-import { backup } from '../src/data/moving/backup.js';
+import { backup } from '../src/data/installation/backup.js';
 import { photoJob } from './contract/kit.js';
 import { startServer, type TestServer, temporaryFolder } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const create = async (server: TestServer) =>
   CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photoJob())).body).job_id;

@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { launchChromium } from '../../../scripts/chromium.mjs';
-import { openAdmin } from '../src/admin.js';
 import { type Config, loadConfig } from '../src/config.js';
-import { openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
+import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';
 import { makePrivateCa } from './faults/private-ca.js';
 import { openReceiver } from './faults/receiver.js';
 import { spawnServer } from './faults/server-process.js';
 import { newInstallation, startServer } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const photo = { name: 'ball.png', mimeType: 'image/png', base64: ballPhoto().toString('base64') };

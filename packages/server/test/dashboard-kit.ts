@@ -1,4 +1,4 @@
-import type { Admin } from '../src/admin.js';
+import type { Admin } from '../src/index.js';
 import type { ApiResponse, TestServer } from './kit.js';
 
 export interface Browser {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../src/admin.js';
+import { openAdmin } from '../src/index.js';
 import { browsersOn } from './dashboard-kit.js';
 import { startServer } from './kit.js';
 

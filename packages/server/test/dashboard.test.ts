@@ -16,7 +16,7 @@ import { encodeTime } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import { version } from '../src/base/version.js';
-import { type Db, openDatabase } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/open.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';
@@ -24,6 +24,7 @@ import { recordTaskUpdated } from '../src/data/webhooks/outbox.js';
 import { photoJob, sharedServer } from './contract/kit.js';
 import { type Browser, browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
 import { until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const { server, admin, newCaller } = sharedServer({ webhookPingDelay: 0, webhookRetryDelays: [] });
 

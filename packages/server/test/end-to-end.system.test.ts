@@ -3,7 +3,6 @@ import { hostname } from 'node:os';
 import pino from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { version } from '../src/base/version.js';
-import { openDatabase } from '../src/data/db/open.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { stagesOf } from '../src/data/jobs/stage-times.js';
@@ -24,6 +23,7 @@ import {
   type TestServer,
   until,
 } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const withRunner = { workers: 1, leaseSeconds: 2 };
 /** The inference of a ball takes long enough to be interrupted. */

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../engine/src/bundle/bundle.fixture.js';
-import { openDatabase } from '../src/data/db/open.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { spawnServer } from './faults/server-process.js';
 import { newInstallation, temporaryFolder, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const preload = fileURLToPath(new URL('failing-device.cjs', import.meta.url));
 

@@ -7,9 +7,10 @@ import { promisify } from 'node:util';
 import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { migrate, openDatabase } from '../src/data/db/open.js';
+import { migrate } from '../src/data/db/open.js';
 import { ConfigError, loadConfig, openAdmin, serve } from '../src/index.js';
 import { silent, startServer, temporaryFolder } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const request = { type: 'image-to-3d', input: { image_urls: ['https://example.com/a.jpg'] } };
 

@@ -6,13 +6,14 @@ import { CreateJobResponse, ErrorBody, encodeLabel, publicTestKey } from '@gen3d
 import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
-import { type Db, openDatabase } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import type { NewJob } from '../src/data/jobs/job-store.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { type Caller, photoJob, photoUrl, sharedServer, withImages } from './contract/kit.js';
 import { browsersOn, codeOf } from './dashboard-kit.js';
 import { newJob, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const { server, admin, newCaller } = sharedServer();
 const { signIn } = browsersOn(server, admin);

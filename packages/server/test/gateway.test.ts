@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { startServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 test('keys are not stored in plain text', async () => {
   const { apiKey, config } = await startServer();

@@ -11,10 +11,11 @@ import { newUlid } from '../src/base/ids.js';
 import { toMicroUsd } from '../src/base/money.js';
 import { type Config, loadConfig } from '../src/config.js';
 import { createAccount } from '../src/data/accounts/accounts.js';
-import { type Db, migrate, openDatabase } from '../src/data/db/open.js';
+import { type Db, migrate } from '../src/data/db/open.js';
 import { enqueueJob, type NewJob } from '../src/data/jobs/job-store.js';
-import { type ServeOptions, type Server, serve } from '../src/serve.js';
+import { type ServeOptions, type Server, serve } from '../src/index.js';
 import { asDataUri } from './ball-photo.js';
+import { openDatabase } from './open-database.js';
 import { createDatabase, dropDatabase, template, urlOfDatabase } from './postgres/databases.js';
 
 export const silent = pino({ level: 'silent' });

@@ -6,11 +6,11 @@ import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/data/db/open.js';
 import { openSqlite, type SqliteConnection } from '../src/data/db/sqlite-connection.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { photoJob } from './contract/kit.js';
 import { startServer, temporaryDatabase, temporaryFolder, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 /** Opens the database as another process does. */
 function otherConnection(file: string): SqliteConnection {

@@ -1,7 +1,7 @@
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../src/config.js';
-import { worker } from '../src/worker.js';
+import { worker } from '../src/index.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { callServer, newInstallation, smallModels, startServer, until } from './kit.js';
 

@@ -3,10 +3,10 @@ import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../src/data/db/open.js';
-import { worker } from '../src/worker.js';
+import { worker } from '../src/index.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, silent, startServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 test('a job whose image is missing for a while loses no attempt, and fails if the image stays missing', async () => {
   const installation = await newInstallation();

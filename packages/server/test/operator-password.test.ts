@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../src/admin.js';
 import { hashPassword, verifyPassword } from '../src/data/accounts/operator-password.js';
-import { openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
+import { openAdmin } from '../src/index.js';
 import { browsersOn, codeOf, tokenOf } from './dashboard-kit.js';
 import { startServer } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const password = 'correct horse battery';
 

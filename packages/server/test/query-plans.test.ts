@@ -2,8 +2,6 @@ import { jobStatuses } from '@gen3d/schema';
 import { CompiledQuery, Kysely } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { accountsBelowZero } from '../src/data/accounts/accounts.js';
-import { postgresDialect } from '../src/data/db/postgres.js';
-import { sqliteDialect } from '../src/data/db/sqlite.js';
 import type { Tables } from '../src/data/db/tables.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { claim } from '../src/data/jobs/claim.js';
@@ -12,13 +10,14 @@ import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob, findByOrigin } from '../src/data/jobs/job-store.js';
 import { listEvents } from '../src/data/webhooks/event-log.js';
 import { outboxCounts } from '../src/data/webhooks/outbox.js';
+import { edges } from '../src/edges.js';
 import { Metrics } from '../src/web/http/metrics.js';
 import { newAccount, newInstallation, newJob, onPostgres, temporaryFolder } from './kit.js';
 
 /** A database that records its queries. */
 async function recordingDatabase() {
   const { database } = dataDirOf(await newInstallation());
-  const dialect = onPostgres ? postgresDialect(database, {}) : sqliteDialect(database);
+  const dialect = edges.databaseAt(database).dialect(database, {});
   const queries: CompiledQuery[] = [];
   const db = new Kysely<Tables>({ dialect, log: ({ query }) => void queries.push(query) });
   onTestFinished(() => db.destroy());

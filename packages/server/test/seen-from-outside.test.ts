@@ -4,7 +4,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import { version } from '../src/base/version.js';
-import { type Db, openDatabase } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/open.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { announce, liveRunners } from '../src/data/runners/registry.js';
@@ -13,6 +13,7 @@ import { makePrivateCa, type PrivateCa } from './faults/private-ca.js';
 import { openReceiver } from './faults/receiver.js';
 import { firstApiKey, type ServerProcess, spawnServer } from './faults/server-process.js';
 import { type Installation, newInstallation, newJob, startServer, type TestServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto(160, 0.1))] } };
 

@@ -5,10 +5,10 @@ import pino from 'pino';
 import { expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { chooseBundles } from '../src/chosen-bundles.js';
-import { openDatabase } from '../src/data/db/open.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';
 import { newInstallation, startServer, type TestServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
 
 // Without the default of `startServer` for the bundle, which would override the choice.
 const coarse = { workers: 1, bundle: undefined, resolution: 96 };

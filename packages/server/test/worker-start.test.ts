@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { loadConfig } from '../src/config.js';
-import { worker } from '../src/worker.js';
+import { worker } from '../src/index.js';
 import { silent, temporaryFolder } from './kit.js';
 
 const start = (settings: Record<string, unknown>) => worker(loadConfig({}, {}, settings), { log: silent });

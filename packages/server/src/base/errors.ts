@@ -8,6 +8,17 @@ export class AdminError extends Error {
   override readonly name = 'AdminError';
 }
 
+/**
+ * The store of models and images cannot be reached or refuses a request. Neither the job nor the client is at fault. Deliberately without
+ * the SDK's error as `cause`, which contains the signed request and must not be logged.
+ */
+export class StorageUnavailableError extends Error {
+  override readonly name = 'StorageUnavailableError';
+}
+
+export const isStorageUnavailable = (error: unknown): error is StorageUnavailableError =>
+  error instanceof StorageUnavailableError;
+
 /** SQLITE_IOERR_SHMSIZE: SQLite could not enlarge the index of its write-ahead log. 53100: PostgreSQL's disk_full. */
 const diskFullCodes = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE', '53100']);
 

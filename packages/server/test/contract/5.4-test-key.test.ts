@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { startServer, type TestServer, temporaryFolder } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 
 function sampleFolder(): string {
   const folder = temporaryFolder();

@@ -10,15 +10,16 @@ import {
   WebhookEndpoint,
 } from '@gen3d/schema';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../../src/admin.js';
 import { loadConfig } from '../../src/config.js';
-import { type Db, openDatabase } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { openAdmin } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { makePrivateCa, type PrivateCa } from '../faults/private-ca.js';
 import { type Delivered, openReceiver, type Responder, signedWith } from '../faults/receiver.js';
 import { type ServerProcess, spawnServer } from '../faults/server-process.js';
 import { type AtEnd, type Installation, newInstallation, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { type Caller, callerOf, withImages } from './kit.js';
 
 const endpoint = '/v1/webhook-endpoint';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
-import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { startServer } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { photoJob, refused, sharedServer } from './kit.js';
 
 const { newCaller } = sharedServer();

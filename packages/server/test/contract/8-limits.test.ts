@@ -1,12 +1,12 @@
 import { limits, publicTestKey } from '@gen3d/schema';
 import { encodeTime, ulid } from 'ulid';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../../src/admin.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
-import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { insertJob } from '../../src/data/jobs/job-store.js';
+import { openAdmin } from '../../src/index.js';
 import { newInstallation, newJob, startServer, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { photoJob } from './kit.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;

@@ -1,6 +1,6 @@
 import { CreateJobResponse, ErrorBody, ListJobsResponse, Task } from '@gen3d/schema';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { type Admin, openAdmin } from '../../src/admin.js';
+import { type Admin, openAdmin } from '../../src/index.js';
 import { type ApiResponse, startServer, type TestServer } from '../kit.js';
 import { undocumented } from './documented.js';
 

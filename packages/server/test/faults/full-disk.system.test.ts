@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { CreateJobResponse, ErrorBody, isTerminal, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { assetFiles, site, temporaryFolder, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { spawnServer } from './server-process.js';
 import { smallDisk } from './small-disk.js';
 

@@ -7,10 +7,10 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { writeBallBundle, writeMatteBundle } from '../../../engine/src/bundle/bundle.fixture.js';
-import { openDatabase } from '../../src/data/db/open.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, onPostgres, temporaryFolder, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { type ServerProcess, spawnServer } from './server-process.js';
 
 const photoJob = (photo: Buffer) => ({ type: 'image-to-3d', input: { image_urls: [asDataUri(photo)] } });

@@ -5,11 +5,10 @@ import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError } from '../../src/base/errors.js';
 import { newUlid } from '../../src/base/ids.js';
+import { withoutPassword } from '../../src/cluster/postgres/connections.js';
 import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
-import { openDatabase } from '../../src/data/db/open.js';
-import { withoutPassword } from '../../src/data/db/postgres.js';
-import { worker } from '../../src/worker.js';
+import { worker } from '../../src/index.js';
 import {
   newAccount,
   newInstallation,
@@ -20,6 +19,7 @@ import {
   startServer,
   temporaryFolder,
 } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const s3 = sharedS3();

@@ -7,8 +7,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import fc from 'fast-check';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
-import { S3AssetStore } from '../../src/data/assets/s3-store.js';
-import { openDatabase } from '../../src/data/db/open.js';
+import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { expectOneEndEach, readOutcome, summaryOf, totalCharges } from '../faults/outcome.js';
 import { makePrivateCa } from '../faults/private-ca.js';
@@ -18,6 +17,7 @@ import { type State, stepsBack } from '../faults/steps-back.js';
 import { isWholeJpeg } from '../faults/whole-files.js';
 import { freePort } from '../free-port.js';
 import { assetFiles, temporaryFolder, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { startCluster } from './cluster.js';
 

@@ -1,11 +1,12 @@
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../../src/admin.js';
 import { ConfigError } from '../../src/base/errors.js';
 import { newUlid } from '../../src/base/ids.js';
+import { Listener, Notifier } from '../../src/cluster/postgres/notifications.js';
 import { loadConfig } from '../../src/config.js';
-import { Listener, type Notification, Notifier } from '../../src/data/db/notifications.js';
-import { migrate, openDatabase } from '../../src/data/db/open.js';
+import type { Notification } from '../../src/data/db/database.js';
+import { migrate } from '../../src/data/db/open.js';
+import { openAdmin } from '../../src/index.js';
 import { photoJob } from '../contract/kit.js';
 import {
   newAccount,
@@ -16,6 +17,7 @@ import {
   temporaryFolder,
   until,
 } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 
 describe('an unusable database', () => {
   const open = (database: string) => openAdmin(loadConfig({}, {}, { dataDir: temporaryFolder(), database }));

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { expect, test } from 'vitest';
-import { isUnencrypted } from '../../src/data/db/postgres.js';
+import { isUnencrypted } from '../../src/cluster/postgres/connections.js';
 import { newPostgresDatabase, startServer, temporaryFolder } from '../kit.js';
 
 test.each([

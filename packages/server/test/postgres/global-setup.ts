@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node';
-import { migrate, openDatabase } from '../../src/data/db/open.js';
+import { migrate } from '../../src/data/db/open.js';
+import { openDatabase } from '../open-database.js';
 import { startCluster } from './cluster.js';
 import { createDatabase, template, urlOfDatabase } from './databases.js';
 

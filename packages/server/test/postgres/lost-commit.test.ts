@@ -3,9 +3,9 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newInstallation, startServer, temporaryFolder, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { losingProxy } from './losing-proxy.js';
 
 test('a job whose COMMIT succeeded without a response keeps its image, and its idempotency key returns it', async () => {

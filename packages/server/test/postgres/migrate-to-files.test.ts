@@ -6,8 +6,8 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
-import { openFileStores } from '../../src/data/installation/file-stores.js';
-import { migrateTo } from '../../src/data/moving/migrate-to.js';
+import { edges } from '../../src/edges.js';
+import { migrateTo } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newPostgresDatabase, temporaryFolder } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
@@ -66,7 +66,7 @@ async function toBucket(dataDir: string, database: string) {
     bucket,
     url,
     settings,
-    stores: await openFileStores({ assets: settings.assets, inputs: '' }, target),
+    stores: await edges.openFileStores({ assets: settings.assets, inputs: '' }, target),
     move: () => migrateTo({ source: { dataDir, assets: undefined }, target, files: true }),
   };
 }

@@ -2,9 +2,9 @@
 import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
-import { openDatabase } from '../../src/data/db/open.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { startServer, temporaryFolder, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { startCluster } from './cluster.js';
 
 /** Starts a server on its own PostgreSQL, and records its log. */

@@ -1,8 +1,9 @@
 import { onTestFinished } from 'vitest';
 import { type Config, loadConfig } from '../../src/config.js';
-import { type Db, openDatabase } from '../../src/data/db/open.js';
-import { type Server, serve } from '../../src/serve.js';
+import type { Db } from '../../src/data/db/open.js';
+import { type Server, serve } from '../../src/index.js';
 import { type ApiResponse, callServer, silent } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 
 export interface RunningServer extends Server {
   config: Config;

@@ -1,12 +1,13 @@
 // Several servers use one database. SQLite has only one writer; PostgreSQL needs locks for the same guarantees.
+
 import { CreateJobResponse, ListJobsResponse, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openAdmin } from '../../src/admin.js';
 import { guardedAgent } from '../../src/base/net/guarded-agent.js';
+import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
 import { balanceOf, credit } from '../../src/data/accounts/ledger.js';
-import { type Db, openDatabase } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/open.js';
 import { currentTime } from '../../src/data/db/time.js';
 import { transaction } from '../../src/data/db/transaction.js';
 import { claim } from '../../src/data/jobs/claim.js';
@@ -14,8 +15,8 @@ import { advance, cancel, maxAttempts, reap } from '../../src/data/jobs/lifecycl
 import { Endpoints } from '../../src/data/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/data/webhooks/outbox.js';
 import { SecretBox } from '../../src/data/webhooks/secret-box.js';
+import { openAdmin, worker } from '../../src/index.js';
 import { Delivery } from '../../src/work/webhooks/delivery.js';
-import { worker } from '../../src/worker.js';
 import { photoJob } from '../contract/kit.js';
 import {
   ConcurrencyMeter,
@@ -33,6 +34,7 @@ import {
   until,
   withEndpoint,
 } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 
 const leaseMs = 30_000;
 
@@ -110,7 +112,7 @@ describe('the server key', () => {
     await expect(openWith(database, 'cd'.repeat(32))).rejects.toThrow('GEN3D_SERVER_KEY is not the key');
     await expect(openWith(database)).rejects.toThrow('set up with GEN3D_SERVER_KEY');
     const db = openDatabase(database);
-    const kept = await db.selectFrom('server_key').selectAll().execute();
+    const kept = await withSharedTables(db).selectFrom('server_key').selectAll().execute();
     await db.destroy();
     expect(JSON.stringify(kept)).not.toContain(key);
   });

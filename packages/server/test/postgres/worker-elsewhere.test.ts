@@ -2,7 +2,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
-import { worker } from '../../src/worker.js';
+import { worker } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { newPostgresDatabase, smallModels, startServer, temporaryFolder, until } from '../kit.js';
 import { bucketName, sharedS3 } from '../s3/kit.js';

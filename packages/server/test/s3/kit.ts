@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, vi } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
-import { Bucket, type BucketOptions } from '../../src/data/s3/bucket.js';
+import { Bucket, type BucketOptions } from '../../src/cluster/s3/bucket.js';
 import { temporaryFolder } from '../kit.js';
 import { FaultyProxy } from './faulty-proxy.js';
 

@@ -6,12 +6,12 @@ import { CreateJobResponse, publicTestKey, Task } from '@gen3d/schema';
 import pino from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
-import { S3AssetStore } from '../../src/data/assets/s3-store.js';
-import { openDatabase } from '../../src/data/db/open.js';
+import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { refused } from '../contract/kit.js';
 import { assetFiles, newInstallation, silent, site, startServer, type TestServer, until } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { bucketName, keysIn, sharedS3 } from './kit.js';
 
 const s3 = sharedS3();

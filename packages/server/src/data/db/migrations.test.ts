@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { emptyDatabase } from '../../../test/kit.js';
-import { migrate, openDatabase } from './open.js';
+import { openDatabase } from '../../../test/open-database.js';
+import { migrate } from './open.js';
 
 test('several processes migrate a new database at the same time, and later migrations change nothing', async () => {
   const location = await emptyDatabase();

@@ -2,7 +2,11 @@ import { closeSync, openSync } from 'node:fs';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
+import { keyInFile } from '../../base/server-key.js';
+import type { DatabaseKind } from './database.js';
+import { identityOfFile } from './identity.js';
 import { Outage } from './outage.js';
+import { lockForServing } from './serving-lock.js';
 import { isBusy, isSqliteError, openSqlite } from './sqlite-connection.js';
 import { SqliteWalDriver } from './sqlite-driver.js';
 
@@ -10,6 +14,31 @@ import { SqliteWalDriver } from './sqlite-driver.js';
 const openTimeoutMs = 5_000;
 /** The write-ahead log is truncated to this size after a large transaction. Normally it stays at about 4 MiB. */
 const maxWalBytes = 16 * 1024 ** 2;
+
+/** SQLite files, each used by the processes of one machine. A transaction locks the whole database, so no lock is finer. */
+export const sqlite: DatabaseKind = {
+  name: 'SQLite',
+  isShared: false,
+  anotherOne: 'data directory with --data-dir',
+  dialect: (path, { log }) => sqliteDialect(path, log),
+  describe: (path) => path,
+  warningAbout: () => undefined,
+  lockForServing,
+  requireOwn: async () => {},
+  requireComplete: async () => {},
+  explain: async (error, _db, path) => (isDamage(error) ? damaged(path, error) : undefined),
+  serverKey: async (_db, file) => keyInFile(file),
+  identityOf: async (_db, path) => identityOfFile(path),
+  define: (statement) => statement,
+  extraTables: [],
+  now: Date.now,
+  readTime: async () => Date.now(),
+  greatest: 'max',
+  lockRows: (query) => query,
+  advisoryLock: async () => {},
+  isRetryable: () => false,
+  wakeup: () => ({ notify() {}, listen: () => async () => {} }),
+};
 
 /**
  * The dialect of a SQLite file that several processes write.
@@ -20,7 +49,7 @@ const maxWalBytes = 16 * 1024 ** 2;
  * @throws {ConfigError} if the file is not a database, is damaged, or is locked exclusively by another process
  * @throws {NativePartError} if this machine has no SQLite
  */
-export function sqliteDialect(path: string, log?: Logger): Dialect {
+function sqliteDialect(path: string, log?: Logger): Dialect {
   makePrivate(path);
   const database = openSqlite(path, { busyTimeoutMs: openTimeoutMs });
   try {
@@ -75,6 +104,8 @@ export const damaged = (path: string, cause: unknown): ConfigError =>
 
 /** SQLite's DDL is transactional, contrary to kysely's adapter. Processes that migrate concurrently thus take turns. */
 class TransactionalDdlAdapter extends SqliteAdapter {
+  readonly kind = sqlite;
+
   override get supportsTransactionalDdl(): boolean {
     return true;
   }

@@ -107,43 +107,12 @@ export interface Tables {
     created_at: number;
     expires_at: number;
   };
-  /** One row, on PostgreSQL only: the server key that its servers share. */
-  server_key: {
-    id: number;
-    /** 64 hexadecimal digits, or null if every server has it in its settings. */
-    key: string | null;
-    /** Identifies the key without revealing it. */
-    fingerprint: string;
-  };
-  /** At most one row, on PostgreSQL only: the location of assets and inputs; see installation/location.ts. */
-  asset_location: {
-    id: number;
-    /** Name of the location's marker file, which identifies the location. */
-    mark: string;
-    /** For people: the location as written in the settings of the server that stored this row. */
-    location: string;
-  };
-  /** At most one row, on PostgreSQL only: the copy of a SQLite installation into it; see moving/migrate-to.ts. */
-  import_from_sqlite: {
-    id: number;
-    started_at: number;
-    /** Null while the copy is incomplete; servers refuse to start then. */
-    finished_at: number | null;
-  };
   /** At most one row: the last deletion of old records; see jobs/retention-clock.ts. */
   clean_up: {
     id: number;
     last_at: number;
     /** When the clock was first found to have jumped since `last_at`; null if it has not. */
     doubted_at: number | null;
-  };
-  /** One row per bucket, on PostgreSQL only: the token buckets that its servers share; see shared-bucket.ts. */
-  rate_bucket: {
-    id: number;
-    tokens: number;
-    /** Number of tokens granted to the statement that wrote the row. */
-    granted: number;
-    filled_at: number;
   };
 }
 

@@ -5,9 +5,9 @@ import { buffer } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { temporaryFolder, until } from '../../../test/kit.js';
 import { keysIn, sharedS3 } from '../../../test/s3/kit.js';
+import { S3InputStore } from '../../cluster/s3/input-store.js';
 import { FolderInputStore } from './folder-store.js';
 import { type InputStore, UnreadableImageError } from './input-store.js';
-import { S3InputStore } from './s3-store.js';
 
 const image = Buffer.from('image');
 const later = () => Date.now() + 60_000;

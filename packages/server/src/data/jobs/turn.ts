@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { isPostgres } from '../db/dialect.js';
+import { kindOf } from '../db/database.js';
 import { forNoKeyUpdate } from '../db/locks.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
@@ -15,8 +15,8 @@ import type { JobRow } from '../db/tables.js';
 
 /** Lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one. */
 export async function lockTurns(trx: Queryable, accountId: string): Promise<void> {
-  // SQLite runs one transaction at a time anyway.
-  if (!isPostgres(trx)) return;
+  // Otherwise, one transaction runs at a time anyway.
+  if (!kindOf(trx).isShared) return;
   await trx.selectFrom('accounts').select('id').where('id', '=', accountId).$call(forNoKeyUpdate(trx)).execute();
 }
 
@@ -47,7 +47,7 @@ export function nextTurn(db: Queryable, accountId: string) {
   const current = sql`(select min(turn) from (
     select ${highestStarted} as turn union all select ${toPrepare} union all select ${prepared}
   ) as turns)`;
-  const greatest = sql.raw(isPostgres(db) ? 'greatest' : 'max');
+  const greatest = sql.raw(kindOf(db).greatest);
   return sql<number>`${greatest}(coalesce(${ofOpenJobs}, 0) + 1, ${ofStartedJobs} + 1, ${current})`;
 }
 

@@ -9,8 +9,7 @@ import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
 import { createAccount, creditAccount } from '../../data/accounts/accounts.js';
 import { recentInferenceMs } from '../../data/accounts/ledger.js';
-import { isPostgres } from '../../data/db/dialect.js';
-import type { Db } from '../../data/db/open.js';
+import { type Db, kindOf } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { accountsWithOpenJobs, finishedJobsByStatus, oldestOpenJob, openJobsByStatus } from '../../data/jobs/counts.js';
@@ -64,7 +63,7 @@ export function operatorRoutes(services: Services): Router {
         })),
         rates: { ...rates() },
         ...bundleManager.inUse,
-        database: isPostgres(db) ? 'PostgreSQL' : 'SQLite',
+        database: kindOf(db).name,
         version,
         node: process.version,
         platform: `${process.platform} ${process.arch}`,

@@ -1,11 +1,10 @@
 import { type InsufficientBalanceBody, limits, tooManyRequestsBody } from '@gen3d/schema';
 import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
-import { isDiskFull } from '../../base/errors.js';
+import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import { toUsd } from '../../base/money.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
-import { isStorageUnavailable } from '../../data/s3/errors.js';
 import { HttpError, sendJson } from './responses.js';
 
 /** Turns every error that a handler throws into a response. */

@@ -1,8 +1,6 @@
 import { tooManyRequestsBody } from '@gen3d/schema';
 import type { RequestHandler, Response } from 'express';
-import { isPostgres } from '../../data/db/dialect.js';
-import type { Db } from '../../data/db/open.js';
-import { type BucketName, type RateLimit, SharedBucket } from '../../data/db/shared-bucket.js';
+import { type BucketName, type Db, kindOf, type RateLimit } from '../../data/db/database.js';
 import { sendJson } from './responses.js';
 
 /** A bucket of `burst` tokens, initially full, that gains `perSecond` tokens a second. */
@@ -29,12 +27,10 @@ export class TokenBucket {
   }
 }
 
-/** A function that takes a token. SQLite has only one server, so its bucket is in memory. */
+/** A function that takes a token. The bucket of a single server is in memory. */
 function openBucket(db: Db, name: BucketName, limit: RateLimit): () => number | Promise<number> {
-  if (isPostgres(db)) {
-    const bucket = new SharedBucket(db, name, limit);
-    return () => bucket.take();
-  }
+  const shared = kindOf(db).rateBucket?.(db, name, limit);
+  if (shared) return shared;
   const bucket = new TokenBucket(limit, performance.now());
   return () => bucket.take(performance.now());
 }

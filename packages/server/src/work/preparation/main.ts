@@ -1,50 +1,52 @@
-/** The preparer process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { createLog } from '../../base/log.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { openDatabase } from '../../data/db/open.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
-import { openFileStores } from '../../data/installation/file-stores.js';
+import type { Edges } from '../../data/installation/edges.js';
 import { serveSupervisor } from '../processes/child-process.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import type { Preparer } from './preparer.js';
 
-let preparer: Preparer | undefined;
+/** Runs the preparer process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
+export function runPreparer(edges: Edges): void {
+  let preparer: Preparer | undefined;
 
-const notify = serveSupervisor({
-  async start({ id, config, logLevel }) {
-    // Loaded here, so that a native part that cannot be loaded is the error of this call.
-    const { DecoderPool } = await import('./decoder-pool.js');
-    const { Preparer } = await import('./preparer.js');
-    const log = createLog(config, logLevel).child({ preparer: id });
-    const dirs = openDataDir(config);
-    const db = openDatabase(dirs.database, { connections: 3, log });
-    const { inputs } = await openFileStores(dirs, config);
-    const decoders = new DecoderPool();
-    decoders.warmUp();
-    const working = new Preparer({
-      name: id,
-      db,
-      inputs,
-      dispatcher: guardedAgent({ allowPrivateNetwork: config.allowPrivateNetwork, connectTimeoutMs: 10_000 }),
-      decoders,
-      slots: config.preparations,
-      leaseMs: config.leaseSeconds * 1_000,
-      stageTimeoutMs: defaultStageTimeoutMs,
-      notify,
-      log,
-    });
-    preparer = working;
-    // After the response to this call.
-    setImmediate(async () => {
-      await working.run();
-      decoders.stop();
-      await db.destroy();
-      process.exit(0);
-    });
-    return undefined;
-  },
-  wake: () => preparer?.wake(),
-  // Only runners are replaced while they work.
-  retire: () => {},
-  drain: () => preparer?.drain(),
-});
+  const notify = serveSupervisor({
+    async start({ id, config, logLevel }) {
+      // Loaded here, so that a native part that cannot be loaded is the error of this call.
+      const { DecoderPool } = await import('./decoder-pool.js');
+      const { Preparer } = await import('./preparer.js');
+      const log = createLog(config, logLevel).child({ preparer: id });
+      const dirs = openDataDir(config);
+      const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
+      const { inputs } = await edges.openFileStores(dirs, config);
+      const decoders = new DecoderPool();
+      decoders.warmUp();
+      const working = new Preparer({
+        name: id,
+        db,
+        inputs,
+        dispatcher: guardedAgent({ allowPrivateNetwork: config.allowPrivateNetwork, connectTimeoutMs: 10_000 }),
+        decoders,
+        slots: config.preparations,
+        leaseMs: config.leaseSeconds * 1_000,
+        stageTimeoutMs: defaultStageTimeoutMs,
+        notify,
+        log,
+      });
+      preparer = working;
+      // After the response to this call.
+      setImmediate(async () => {
+        await working.run();
+        decoders.stop();
+        await db.destroy();
+        process.exit(0);
+      });
+      return undefined;
+    },
+    wake: () => preparer?.wake(),
+    // Only runners are replaced while they work.
+    retire: () => {},
+    drain: () => preparer?.drain(),
+  });
+}

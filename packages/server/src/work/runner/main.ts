@@ -1,4 +1,3 @@
-/** The runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
 import { hostname } from 'node:os';
 import { modelDirs } from '@gen3d/weights/model-dirs';
 import { createLog, routineLevel } from '../../base/log.js';
@@ -7,10 +6,10 @@ import { rateOf } from '../../data/accounts/rates.js';
 import { openDatabase } from '../../data/db/open.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
-import { openFileStores } from '../../data/installation/file-stores.js';
+import type { Edges } from '../../data/installation/edges.js';
 import { keepAnnounced } from '../../data/runners/registry.js';
 import { serveSupervisor } from '../processes/child-process.js';
-import type { RunnerDevice, StartOptions } from '../processes/messages.js';
+import type { FromChild, RunnerDevice, StartOptions } from '../processes/messages.js';
 import { defaultStageTimeoutMs } from '../stages/stage-failures.js';
 import { perJobBytes, slotsOf, thisMachine } from './capacity.js';
 import type { Runner } from './runner.js';
@@ -33,7 +32,9 @@ function watchMemory(slots: number): () => boolean {
 
 let runner: Runner | undefined;
 
-async function start(options: StartOptions): Promise<RunnerDevice> {
+type Notify = (message: FromChild) => void;
+
+async function start(edges: Edges, options: StartOptions, notify: Notify): Promise<RunnerDevice> {
   const { id, config, logLevel, deviceFailed, retryDeviceMs } = options;
   // Loaded here, so that a native part that cannot be loaded is the error of this call.
   const { Runner } = await import('./runner.js');
@@ -43,7 +44,7 @@ async function start(options: StartOptions): Promise<RunnerDevice> {
   const { bundle, matte, device, leaseSeconds } = config;
   const { resolution, maxTriangles, textureSize } = config;
   // For the work itself, for progress reports, and for renewing leases.
-  const db = openDatabase(dirs.database, { connections: 3, log });
+  const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
   const machine = thisMachine();
   const slots = slotsOf(machine, config.workers);
   let fellBack = false;
@@ -78,7 +79,7 @@ async function start(options: StartOptions): Promise<RunnerDevice> {
       if (!isUnavailable(error)) throw error;
     });
   }
-  const { inputs, assets } = await openFileStores(dirs, config);
+  const { inputs, assets } = await edges.openFileStores(dirs, config);
   const hasLeaked = watchMemory(slots);
   const working = new Runner({
     name: id,
@@ -134,9 +135,12 @@ async function start(options: StartOptions): Promise<RunnerDevice> {
   return { provider, adapter: adapter?.name };
 }
 
-const notify = serveSupervisor({
-  start,
-  wake: () => runner?.wake(),
-  retire: () => runner?.retire(),
-  drain: (graceMs) => runner?.drain(graceMs),
-});
+/** Runs the runner process. The supervisor starts it and controls it over IPC. It exits when its parent does. */
+export function runRunner(edges: Edges): void {
+  const notify: Notify = serveSupervisor({
+    start: (options) => start(edges, options, notify),
+    wake: () => runner?.wake(),
+    retire: () => runner?.retire(),
+    drain: (graceMs) => runner?.drain(graceMs),
+  });
+}

@@ -9,6 +9,7 @@ import {
 } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
+import { isStorageUnavailable } from '../../base/errors.js';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
 import type { Db } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
@@ -18,7 +19,6 @@ import { claim } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { succeed } from '../../data/jobs/lifecycle.js';
 import type { StageTimes } from '../../data/jobs/stage-times.js';
-import { isStorageUnavailable } from '../../data/s3/errors.js';
 import type { FromChild, MeshOptions } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';

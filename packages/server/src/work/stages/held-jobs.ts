@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { isDiskFull } from '../../base/errors.js';
+import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import type { Db } from '../../data/db/open.js';
 import { after, currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
@@ -9,7 +9,6 @@ import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
-import { isStorageUnavailable } from '../../data/s3/errors.js';
 import type { FromChild } from '../processes/messages.js';
 import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 

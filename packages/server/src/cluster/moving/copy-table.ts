@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { Db } from '../db/open.js';
-import { storable } from '../db/postgres.js';
+import type { Db } from '../../data/db/open.js';
+import { storable } from '../postgres/connections.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 import type { Key, Row, Source } from './source.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { bucketName, keysIn, sharedS3 } from '../../../test/s3/kit.js';
-import { openFileStores } from '../installation/file-stores.js';
-import { StorageUnavailableError } from './errors.js';
+import { StorageUnavailableError } from '../../base/errors.js';
+import { edges } from '../../edges.js';
 
 const s3 = sharedS3();
 const bytes = Buffer.alloc(300_000, 7);
@@ -66,7 +66,9 @@ describe('a read', () => {
 describe('the check at the start', () => {
   const check = async (settings: { assets?: string; s3Endpoint?: string | undefined } = {}) => {
     const { assets = `s3://${bucketName}/check`, s3Endpoint = s3.endpoint() } = settings;
-    return (await openFileStores({ assets, inputs: '/unused' }, { s3Endpoint, s3ForcePathStyle: undefined })).check();
+    return (
+      await edges.openFileStores({ assets, inputs: '/unused' }, { s3Endpoint, s3ForcePathStyle: undefined })
+    ).check();
   };
   const refusal = async (settings?: Parameters<typeof check>[0]) => {
     const error: unknown = await check(settings).then(
@@ -105,7 +107,7 @@ describe('the check at the start', () => {
 
   test('reports a missing region for Amazon\u2019s endpoint', async () => {
     vi.stubEnv('AWS_REGION', undefined);
-    const files = await openFileStores(
+    const files = await edges.openFileStores(
       { assets: `s3://${bucketName}`, inputs: '/unused' },
       { s3Endpoint: undefined, s3ForcePathStyle: undefined },
     );

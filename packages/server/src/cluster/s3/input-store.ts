@@ -1,7 +1,7 @@
+import { isStorageUnavailable } from '../../base/errors.js';
 import { randomToken } from '../../base/ids.js';
-import type { Bucket } from '../s3/bucket.js';
-import { isStorageUnavailable } from '../s3/errors.js';
-import { type ImageStream, type InputStore, UnreadableImageError } from './input-store.js';
+import { type ImageStream, type InputStore, UnreadableImageError } from '../../data/inputs/input-store.js';
+import type { Bucket } from './bucket.js';
 
 /** Outside the assets URL. */
 export const inputsPrefix = 'inputs/';

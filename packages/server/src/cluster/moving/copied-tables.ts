@@ -1,13 +1,9 @@
-import type { Tables } from '../db/tables.js';
+import type { Tables } from '../../data/db/tables.js';
 
 export type CopiedTable = Exclude<keyof Tables, keyof typeof notCopied>;
 
-/** State of processes or of a PostgreSQL. The server key is copied separately, and the first server sets the asset location. */
+/** State of processes. */
 const notCopied = {
-  server_key: true,
-  asset_location: true,
-  rate_bucket: true,
-  import_from_sqlite: true,
   runners: true,
   clean_up: true,
   webhook_listeners: true,

@@ -1,25 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Logger } from 'pino';
-import { ConfigError } from '../../base/errors.js';
-import { randomToken } from '../../base/ids.js';
-import { isS3Url } from '../../base/s3-url.js';
-import { isPostgres } from '../db/dialect.js';
-import type { DatabaseIdentity } from '../db/identity.js';
-import { advisoryLock } from '../db/locks.js';
-import type { Db } from '../db/open.js';
-import type { Tables } from '../db/tables.js';
-import { currentTime } from '../db/time.js';
-import { transaction } from '../db/transaction.js';
-import { anyRunner } from '../runners/registry.js';
-import { isStorageUnavailable } from '../s3/errors.js';
-import type { FileStores } from './file-stores.js';
+import { ConfigError, isStorageUnavailable } from '../base/errors.js';
+import { randomToken } from '../base/ids.js';
+import { isS3Url } from '../base/s3-url.js';
+import { type DatabaseIdentity, type Db, kindOf } from '../data/db/database.js';
+import { advisoryLock } from '../data/db/locks.js';
+import { currentTime } from '../data/db/time.js';
+import { transaction } from '../data/db/transaction.js';
+import type { FileStores } from '../data/installation/file-stores.js';
+import { anyRunner } from '../data/runners/registry.js';
+import { type StoredLocation, withSharedTables } from './postgres/shared-tables.js';
 
 /** How long a worker waits for the first server, which may have been started at the same time. */
 const serverTimeoutMs = 60_000;
 const pollMs = 500;
-
-type StoredLocation = Tables['asset_location'];
 
 const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
 
@@ -32,11 +27,12 @@ const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
  * The location is not accessed inside a transaction, because PostgreSQL ends transactions that are idle for 10 s.
  * @throws {ConfigError} that names both databases or both locations, and says what to do
  */
-export async function claimLocation(db: Db, files: FileStores, identity: DatabaseIdentity, log: Logger): Promise<void> {
+export async function claimLocation(db: Db, files: FileStores, database: string, log: Logger): Promise<void> {
+  const identity = await kindOf(db).identityOf(db, database);
   await asConfigErrors(files, async () => {
     for (;;) {
-      const stored = isPostgres(db)
-        ? await db.selectFrom('asset_location').selectAll().executeTakeFirst()
+      const stored = kindOf(db).isShared
+        ? await withSharedTables(db).selectFrom('asset_location').selectAll().executeTakeFirst()
         : { mark: identity.id, location: files.location };
       await requireOwn(files, identity, stored?.mark);
       if (stored && (await files.hasMarker(stored.mark))) {
@@ -44,7 +40,7 @@ export async function claimLocation(db: Db, files: FileStores, identity: Databas
         await files.setMarker(stored.mark, identity);
         return;
       }
-      if (!isPostgres(db)) return files.setMarker(identity.id, identity);
+      if (!kindOf(db).isShared) return files.setMarker(identity.id, identity);
       if (stored) await requireMoved(db, files, stored);
       const mark = randomToken(22);
       // Before the row: an unknown marker is harmless, but without the stored marker no server starts.
@@ -64,10 +60,11 @@ async function replaceRow(
 ): Promise<boolean> {
   return transaction(db, async (trx) => {
     await advisoryLock(trx, 'asset location');
-    const found = await trx.selectFrom('asset_location').select('mark').executeTakeFirst();
+    const tables = withSharedTables(trx);
+    const found = await tables.selectFrom('asset_location').select('mark').executeTakeFirst();
     if (found?.mark !== expected?.mark) return false;
-    await trx.deleteFrom('asset_location').execute();
-    await trx.insertInto('asset_location').values(next).execute();
+    await tables.deleteFrom('asset_location').execute();
+    await tables.insertInto('asset_location').values(next).execute();
     return true;
   });
 }
@@ -93,8 +90,8 @@ const isFolder = ({ location }: FileStores) => !isS3Url(location);
  * @throws {ConfigError} that names both locations and says what to do, or if no server has started yet
  */
 export async function requireLocation(db: Db, files: FileStores, log: Logger): Promise<void> {
-  if (!isPostgres(db)) return;
-  const lookUp = () => db.selectFrom('asset_location').selectAll().executeTakeFirst();
+  if (!kindOf(db).isShared) return;
+  const lookUp = () => withSharedTables(db).selectFrom('asset_location').selectAll().executeTakeFirst();
   let stored = await lookUp();
   if (!stored) log.info('waiting for a server to start on this database');
   for (let waitedMs = 0; !stored && waitedMs < serverTimeoutMs; waitedMs += pollMs) {

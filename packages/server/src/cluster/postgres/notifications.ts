@@ -1,12 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { isPostgres } from './dialect.js';
-import type { Db } from './open.js';
-import { connectionOf } from './postgres.js';
-
-/** Sent between the processes of a PostgreSQL database, so that they need not wait for their next poll. */
-export type Notification = 'job_waiting' | 'event_recorded';
+import type { Db, Notification } from '../../data/db/database.js';
+import { connectionOf } from './connections.js';
 
 const channelOf = (notification: Notification) => `gen3d_${notification}`;
 
@@ -14,7 +10,7 @@ const minPauseMs = 200;
 const maxPauseMs = 5_000;
 
 /**
- * Notifies the other processes of the database, without a guarantee: they also poll. On SQLite this does nothing.
+ * Notifies the other processes of the database, without a guarantee: they also poll.
  *
  * Notifications are sent outside the transaction that causes them, because PostgreSQL serializes commits that notify.
  * Calls during a running notification share the next one.
@@ -28,7 +24,6 @@ export class Notifier {
   }
 
   notify(notification: Notification): void {
-    if (!isPostgres(this.#db)) return;
     if (this.#running.has(notification)) this.#running.set(notification, 'again');
     else void this.#send(notification);
   }

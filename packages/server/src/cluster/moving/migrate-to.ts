@@ -1,19 +1,19 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { AdminError, ConfigError } from '../../base/errors.js';
+import { AdminError, ConfigError, isStorageUnavailable } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
 import { keyInFile } from '../../base/server-key.js';
 import type { Config } from '../../config.js';
-import { FolderAssetStore } from '../assets/folder-store.js';
-import { requireNoForeignTables } from '../db/foreign-tables.js';
-import { type Db, migrate, openDatabase } from '../db/open.js';
-import { withoutPassword } from '../db/postgres.js';
-import { isUnavailable } from '../db/unavailable.js';
-import { FolderInputStore } from '../inputs/folder-store.js';
-import { type DataDir, dataDirOf } from '../installation/data-dir.js';
-import { openFileStores } from '../installation/file-stores.js';
-import { isStorageUnavailable } from '../s3/errors.js';
+import { FolderAssetStore } from '../../data/assets/folder-store.js';
+import type { Db } from '../../data/db/database.js';
+import { migrate, openDatabase } from '../../data/db/open.js';
+import { isUnavailable } from '../../data/db/unavailable.js';
+import { FolderInputStore } from '../../data/inputs/folder-store.js';
+import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
+import type { Edges } from '../../data/installation/edges.js';
+import { withoutPassword } from '../postgres/connections.js';
+import { requireNoForeignTables } from '../postgres/foreign-tables.js';
 import { type CopiedTable, copiedTableNames } from './copied-tables.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles } from './copy-files.js';
 import { copyTable } from './copy-table.js';
@@ -58,7 +58,10 @@ const progressInterval = 50_000;
  * @throws {AdminError} if the source is in use, the target contains other data, or one of them fails meanwhile
  * @throws {ConfigError} for a setting that cannot be used
  */
-export async function migrateTo({ source, target, files, onProgress = () => {} }: Move): Promise<MoveReport> {
+export async function migrateTo(
+  edges: Edges,
+  { source, target, files, onProgress = () => {} }: Move,
+): Promise<MoveReport> {
   const dirs = dataDirOf({ dataDir: source.dataDir, assets: source.assets });
   if (files && isS3Url(dirs.assets)) {
     throw new AdminError(
@@ -67,7 +70,7 @@ export async function migrateTo({ source, target, files, onProgress = () => {} }
   }
   const from = openSource(dirs.database);
   const location = withoutPassword(target.database);
-  const db = openDatabase(target.database, { connections: 2, withoutTimeout: true });
+  const db = openDatabase(edges.databaseAt(target.database), target.database, { connections: 2, withoutTimeout: true });
   try {
     const key = serverKeyOf(dirs.serverKey, target.serverKey);
     // `migrate` checks this too, but reports an unavailable database in the words for a server.
@@ -83,7 +86,7 @@ export async function migrateTo({ source, target, files, onProgress = () => {} }
     if (found !== 'finished') {
       for (const table of copiedTableNames) await copyTable(from, db, table, reporter(table, onProgress));
     }
-    const copied = files ? await copyFiles(from, dirs, target, onProgress) : undefined;
+    const copied = files ? await copyFiles(edges, from, dirs, target, onProgress) : undefined;
     const tables = found === 'finished' ? [] : await sameCounts(from, db);
     if (found !== 'finished') {
       await finishTables(db);
@@ -129,6 +132,7 @@ function reporter(table: string, onProgress: (sentence: string) => void): (rows:
 }
 
 async function copyFiles(
+  edges: Edges,
   from: Source,
   { assets, inputs }: DataDir,
   target: Config,
@@ -136,7 +140,7 @@ async function copyFiles(
 ): Promise<NonNullable<MoveReport['files']>> {
   if (!existsSync(assets)) throw new AdminError(`The assets folder ${assets} does not exist`);
   const to = dataDirOf(target);
-  const stores = await openFileStores(to, target);
+  const stores = await edges.openFileStores(to, target);
   await stores.check();
   const report = { to: to.assets, assets: noFiles(), photos: noFiles(), missing: [] as string[] };
   onProgress(`Copying the models to ${to.assets}`);

@@ -10,8 +10,9 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
+import { StorageUnavailableError } from '../../base/errors.js';
 import type { S3Location } from '../../base/s3-url.js';
-import { reasonOf, StorageUnavailableError } from './errors.js';
+import { reasonOf } from './errors.js';
 
 // Suppresses the SDK's warning about Node 20: seven lines of plain text in a log of JSON lines. See docs/decisions.md.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true';

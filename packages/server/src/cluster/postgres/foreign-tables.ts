@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { ConfigError } from '../../base/errors.js';
-import type { Tables } from './tables.js';
+import type { Tables } from '../../data/db/tables.js';
 
 /** @throws {ConfigError} if the PostgreSQL schema has another program's tables and none of ours */
 export async function requireNoForeignTables(db: Kysely<Tables>, location: string): Promise<void> {

@@ -1,10 +1,11 @@
 import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import { fingerprintOf } from '../../base/server-key.js';
-import { advisoryLock } from '../db/locks.js';
-import type { Db, Queryable } from '../db/open.js';
-import { currentTime } from '../db/time.js';
-import { transaction } from '../db/transaction.js';
+import { advisoryLock } from '../../data/db/locks.js';
+import type { Db, Queryable } from '../../data/db/open.js';
+import { currentTime } from '../../data/db/time.js';
+import { transaction } from '../../data/db/transaction.js';
+import { withSharedTables } from '../postgres/shared-tables.js';
 import { copiedTableNames } from './copied-tables.js';
 
 /** The state of the copy in a database when it was claimed. */
@@ -21,22 +22,23 @@ export async function claimTarget(db: Db, location: string, serverKey: string, k
   return transaction(db, async (trx) => {
     await advisoryLock(trx, 'import from sqlite');
     const fingerprint = fingerprintOf(serverKey);
-    const existing = await trx.selectFrom('import_from_sqlite').selectAll().executeTakeFirst();
+    const tables = withSharedTables(trx);
+    const existing = await tables.selectFrom('import_from_sqlite').selectAll().executeTakeFirst();
     if (existing) {
-      const key = await trx.selectFrom('server_key').selectAll().executeTakeFirst();
+      const key = await tables.selectFrom('server_key').selectAll().executeTakeFirst();
       if (key?.fingerprint !== fingerprint) {
         throw new AdminError(`${location} contains the copy of another installation. ${emptyAdvice}`);
       }
       if (existing.finished_at !== null) return 'finished';
     } else {
       await requireEmpty(trx, location);
-      await trx
+      await tables
         .insertInto('import_from_sqlite')
         .values({ id: 1, started_at: currentTime(db), finished_at: null })
         .execute();
     }
-    await trx.deleteFrom('server_key').execute();
-    await trx
+    await tables.deleteFrom('server_key').execute();
+    await tables
       .insertInto('server_key')
       .values({ id: 1, key: keepKey ? serverKey : null, fingerprint })
       .execute();
@@ -69,7 +71,7 @@ export async function finishTables(db: Db): Promise<void> {
 }
 
 export async function finishImport(db: Db): Promise<void> {
-  await db
+  await withSharedTables(db)
     .updateTable('import_from_sqlite')
     .set({ finished_at: currentTime(db) })
     .execute();

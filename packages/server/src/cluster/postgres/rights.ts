@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../base/errors.js';
-import type { Tables } from './tables.js';
+import type { Tables } from '../../data/db/tables.js';
 
 /** PostgreSQL's insufficient_privilege, and invalid_schema_name, which it reports for a schema without USAGE. */
 const codes: ReadonlySet<unknown> = new Set(['42501', '3F000']);

@@ -1,14 +1,3 @@
-/**
- * The object store cannot be reached or refuses a request. Neither the job nor the client is at fault. Deliberately without
- * the SDK's error as `cause`, which contains the signed request and must not be logged.
- */
-export class StorageUnavailableError extends Error {
-  override readonly name = 'StorageUnavailableError';
-}
-
-export const isStorageUnavailable = (error: unknown): error is StorageUnavailableError =>
-  error instanceof StorageUnavailableError;
-
 /** The SDK throws the service's error responses, Node's errors and its own. */
 interface SdkError {
   name?: unknown;

@@ -1,9 +1,9 @@
-import { type Dialect, PostgresDialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
+import type { PostgresPool, PostgresPoolClient } from 'kysely';
 import pg from 'pg';
-import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
-import { Outage } from './outage.js';
-import { DatabaseUnavailableError } from './unavailable.js';
+import type { DatabaseOptions } from '../../data/db/database.js';
+import { Outage } from '../../data/db/outage.js';
+import { DatabaseUnavailableError } from '../../data/db/unavailable.js';
 
 const connectTimeoutMs = 5_000;
 /** Our statements take milliseconds. After this long without a response, the connection counts as lost. */
@@ -16,15 +16,6 @@ const keptIdleMs = 60_000;
 
 /** Parsed as numbers: our values are milliseconds, millionths of a dollar and counts, all below 2^53. */
 const numericTypes: ReadonlySet<number> = new Set([pg.types.builtins.INT8, pg.types.builtins.NUMERIC]);
-
-export interface PostgresOptions {
-  /** Maximum number of connections. Default: 10. */
-  connections?: number;
-  /** No timeout for statements, as a migration needs. */
-  withoutTimeout?: boolean;
-  /** Receives the start and the end of each outage. */
-  log?: Logger | undefined;
-}
 
 export const isPostgresUrl = (location: string): boolean => /^postgres(ql)?:\/\//.test(location);
 
@@ -65,11 +56,11 @@ export const connectionOf = (url: string): pg.ClientConfig => ({
   keepAliveInitialDelayMillis: 10_000,
 });
 
-/** The PostgreSQL dialect over pg. Connects on first use, and reconnects after an outage. */
-export function postgresDialect(
+/** Connections of pg, opened on first use, and again after an outage. */
+export function connectionPool(
   url: string,
-  { connections = 10, withoutTimeout = false, log }: PostgresOptions,
-): Dialect {
+  { connections = 10, withoutTimeout = false, log }: DatabaseOptions,
+): PostgresPool {
   const pool = new pg.Pool({
     ...connectionOf(url),
     Client: SocketClosingClient,
@@ -85,7 +76,7 @@ export function postgresDialect(
   // The pool has already removed the broken connection, and a query that used it rejects.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
-  return new PostgresDialect({ pool: new ErrorMappingPool(pool, log && new Outage(log)) });
+  return new ErrorMappingPool(pool, log && new Outage(log));
 }
 
 /** Closes the socket if the login fails, for example without a password. pg leaves it open, and the process cannot exit. */

@@ -1,14 +1,6 @@
 import { sql } from 'kysely';
-import type { Db } from './open.js';
-import { currentTime } from './time.js';
-
-/** The API, the public test key, and the dashboard have separate buckets. */
-export type BucketName = 'api' | 'sandbox' | 'dashboard';
-
-export interface RateLimit {
-  perSecond: number;
-  burst: number;
-}
+import type { BucketName, Db, RateLimit } from '../../data/db/database.js';
+import { currentTime } from '../../data/db/time.js';
 
 /** Ids of the buckets' rows. */
 const rowIds: Readonly<Record<BucketName, number>> = { api: 1, sandbox: 2, dashboard: 3 };

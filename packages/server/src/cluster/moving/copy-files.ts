@@ -1,7 +1,7 @@
 import { AdminError } from '../../base/errors.js';
-import type { AssetStore } from '../assets/asset-store.js';
-import type { InputStore } from '../inputs/input-store.js';
-import { UnreadableImageError } from '../inputs/input-store.js';
+import type { AssetStore } from '../../data/assets/asset-store.js';
+import type { InputStore } from '../../data/inputs/input-store.js';
+import { UnreadableImageError } from '../../data/inputs/input-store.js';
 
 /** Several, because each request to a remote store takes long. */
 const concurrency = 8;

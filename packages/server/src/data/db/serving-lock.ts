@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ConfigError } from '../../base/errors.js';
-import { isBusy, openSqlite } from '../db/sqlite-connection.js';
+import { isBusy, openSqlite } from './sqlite-connection.js';
 
 /**
  * Lets one server at a time use the data directory of a SQLite database. The database itself admits several processes, but

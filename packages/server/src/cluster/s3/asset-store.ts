@@ -1,5 +1,4 @@
-import type { Bucket, Content } from '../s3/bucket.js';
-import { isStorageUnavailable } from '../s3/errors.js';
+import { isStorageUnavailable } from '../../base/errors.js';
 import {
   type AssetKeys,
   type AssetStore,
@@ -11,7 +10,8 @@ import {
   sampleFolder,
   settle,
   transparentThumbnailKey,
-} from './asset-store.js';
+} from '../../data/assets/asset-store.js';
+import type { Bucket, Content } from './bucket.js';
 
 /** The only keys that can be read without credentials. The assets URL points here. */
 export const assetsPrefix = 'assets/';

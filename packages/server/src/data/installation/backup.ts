@@ -8,7 +8,7 @@ import { AdminError, isDiskFull } from '../../base/errors.js';
 import type { Config } from '../../config.js';
 import { damaged, isDamage } from '../db/sqlite.js';
 import { isBusy, isSqliteError, openSqlite } from '../db/sqlite-connection.js';
-import { dataDirOf } from '../installation/data-dir.js';
+import { dataDirOf } from './data-dir.js';
 
 export interface Backup {
   file: string;

@@ -1,0 +1,124 @@
+import type { Dialect, Expression, Kysely, QueryExecutorProvider, SelectQueryBuilder, Transaction } from 'kysely';
+import type { Logger } from 'pino';
+import type { Tables } from './tables.js';
+
+/**
+ * What a kind of database does in its own way. The core has SQLite (sqlite.ts), cluster/ has PostgreSQL. Everything else in
+ * data/ is written once, in the SQL that both understand; database.test.ts and all tests of data/ run on every kind.
+ *
+ * Guarantees of each kind:
+ * - What a transaction has committed survives a crash of this process, of the database and of the machine.
+ * - After waiting for `lockRows` or `advisoryLock`, a transaction sees what the previous holder of the lock committed.
+ * - Processes of one database share one clock, `now`, because leases are compared on it.
+ * - A statement that failed because the database is away, or locked for too long, throws `DatabaseUnavailableError`. Trying
+ *   again later may succeed. Whether a transaction was committed is then unknown, except for `DatabaseLockedError`.
+ * - After any other error, nothing of the transaction is stored.
+ */
+export interface DatabaseKind {
+  /** For people. */
+  readonly name: string;
+  /** Whether processes on several machines can use one database. */
+  readonly isShared: boolean;
+  /** How to choose another database, as the end of a sentence. */
+  readonly anotherOne: string;
+
+  // Opening
+
+  /** Opens the database, which exists or is created. @throws {ConfigError} if the location cannot be used */
+  dialect(location: string, options: DatabaseOptions): Dialect;
+  /** A location without secrets, for messages. */
+  describe(location: string): string;
+  /** What an operator should improve about the location. */
+  warningAbout(location: string): string | undefined;
+  /** Keeps other servers away from a database that serves only one. Returns a function that releases the lock. */
+  lockForServing(dataDir: string): () => void;
+  /** @throws {ConfigError} if the database must not be migrated, because it belongs to another program */
+  requireOwn(db: Db, name: string): Promise<void>;
+  /** @throws {ConfigError} if the migrated database is not ready to be used */
+  requireComplete(db: Db, location: string): Promise<void>;
+  /** An error for the operator, if the cause of a failed migration is known. */
+  explain(error: unknown, db: Db, name: string): Promise<Error | undefined>;
+  /** The key that protects API keys and secrets: the same for all servers of the database. */
+  serverKey(db: Db, file: string, given: string | undefined): Promise<Buffer>;
+  /** Distinguishes the database from its copies. */
+  identityOf(db: Db, location: string): Promise<DatabaseIdentity>;
+
+  // Schema
+
+  /** Translates a statement that defines a table in SQLite's types. */
+  define(statement: string): string;
+  /** Definitions of the tables that only this kind has. */
+  readonly extraTables: readonly string[];
+
+  // Queries
+
+  /** Now, in milliseconds since 1970: a number, or an expression that the database evaluates. */
+  now(): number | Expression<number>;
+  /** `now` as a number. */
+  readTime(db: Queryable): Promise<number>;
+  /** The function that returns the greatest of its arguments. */
+  readonly greatest: string;
+  lockRows<TB extends keyof Tables, O>(
+    query: SelectQueryBuilder<Tables, TB, O>,
+    lock: RowLock,
+  ): SelectQueryBuilder<Tables, TB, O>;
+  /** Lets one transaction at a time proceed, where no row exists yet that could be locked. */
+  advisoryLock(trx: Queryable, purpose: string): Promise<void>;
+  /** True if the transaction was rolled back because of another one, and can be run again. */
+  isRetryable(error: unknown): boolean;
+
+  // Several processes
+
+  wakeup(db: Db, location: string): Wakeup;
+  /**
+   * Opens a token bucket that all servers of the database share: a function that takes a token and resolves with 0, or
+   * resolves with the seconds until the next token. Absent if there is one server, which counts in its memory.
+   */
+  rateBucket?(db: Db, name: BucketName, limit: RateLimit): () => Promise<number>;
+}
+
+export type Db = Kysely<Tables>;
+/** The database, or a transaction. */
+export type Queryable = Db | Transaction<Tables>;
+
+/** The locks of locks.ts. */
+export type RowLock = 'update' | 'noKeyUpdate' | 'updateSkipLocked' | 'keyShare';
+
+export interface DatabaseOptions {
+  /** Maximum number of connections. Default: 10. */
+  connections?: number;
+  /** No timeout for statements, as a migration needs. */
+  withoutTimeout?: boolean;
+  /** Receives the start and the end of each outage. */
+  log?: Logger | undefined;
+}
+
+export interface DatabaseIdentity {
+  /** Unique per database: a copy made by a dump or a backup gets a different one. */
+  id: string;
+  /** For people. */
+  name: string;
+}
+
+/** Something happened that another process may be waiting for. */
+export type Notification = 'job_waiting' | 'event_recorded';
+
+/** Wakes the other processes of the database, without a guarantee: they also poll. */
+export interface Wakeup {
+  /** Does not wait for the other processes, and never fails. */
+  notify(notification: Notification): void;
+  /** Calls the handlers for the notifications of other processes, until the returned function is called. */
+  listen(handlers: Partial<Record<Notification, () => void>>): () => Promise<void>;
+}
+
+/** The API, the public test key, and the dashboard have separate buckets. */
+export type BucketName = 'api' | 'sandbox' | 'dashboard';
+
+export interface RateLimit {
+  perSecond: number;
+  burst: number;
+}
+
+/** The kind of a database. Its dialect's adapter has it as a property, which transactions share. */
+export const kindOf = (db: QueryExecutorProvider): DatabaseKind =>
+  (db.getExecutor().adapter as unknown as { kind: DatabaseKind }).kind;

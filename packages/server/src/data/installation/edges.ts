@@ -1,0 +1,24 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../config.js';
+import type { DatabaseKind, Db } from '../db/database.js';
+import type { DataDir } from './data-dir.js';
+import type { FileStores } from './file-stores.js';
+
+/**
+ * What an installation of several machines adds to the core, which knows it only through these functions. The composition
+ * root, src/edges.ts, puts the implementations together.
+ */
+export interface Edges {
+  /** The kind of the database at a location: the path of a SQLite file, or a URL. */
+  databaseAt(location: string): DatabaseKind;
+  /** Opens the stores of models and images, which are in folders or in a bucket, without a request to them. */
+  openFileStores(dirs: Pick<DataDir, 'assets' | 'inputs'>, config: FileStoreConfig): Promise<FileStores>;
+  /**
+   * Ensures that no other database uses the location of models and images, and that all servers of the database use the
+   * same one.
+   * @throws {ConfigError} that names both databases or both locations, and says what to do
+   */
+  claimLocation(db: Db, files: FileStores, database: string, log: Logger): Promise<void>;
+}
+
+export type FileStoreConfig = Pick<Config, 's3Endpoint' | 's3ForcePathStyle'>;

@@ -1,0 +1,18 @@
+import { parseS3Url } from './base/s3-url.js';
+import { claimLocation } from './cluster/location.js';
+import { isPostgresUrl } from './cluster/postgres/connections.js';
+import { postgres } from './cluster/postgres/postgres.js';
+import { openBucket } from './cluster/s3/file-stores.js';
+import { sqlite } from './data/db/sqlite.js';
+import type { Edges } from './data/installation/edges.js';
+import { openFolders } from './data/installation/file-stores.js';
+
+/** The composition root: with index.ts and entry/, the only module that imports both the core and cluster/. */
+export const edges: Edges = {
+  databaseAt: (location) => (isPostgresUrl(location) ? postgres : sqlite),
+  async openFileStores(dirs, config) {
+    const bucket = parseS3Url(dirs.assets);
+    return bucket ? openBucket(dirs.assets, bucket, config) : openFolders(dirs);
+  },
+  claimLocation,
+};
