@@ -180,7 +180,7 @@ module.exports = {
       'engine-device',
       'reconstructor',
       'parity-run',
-      ['engine', 'check-bundle', 'self-test', 'device-probe'],
+      ['engine', 'self-test', 'device-probe'],
       'pool',
       ['index', 'images', 'bundles'],
     ]),

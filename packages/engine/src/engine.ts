@@ -63,30 +63,20 @@ export interface Generated {
   readonly stats: GenerateStats;
 }
 
-/** Approximate share of the work done after each stage, on a CPU. */
-const doneAfter: Record<Stage, number> = {
-  matte: 0.5,
-  frame: 0.6,
-  encode: 0.65,
-  field: 0.7,
-  surface: 0.75,
-  unwrap: 0.78,
-  bake: 0.88,
-  write: 0.9,
-  thumbnail: 1,
-};
-
-/** The same if the network takes steps, each of which takes longer than everything else. */
-const doneAfterInSteps: Record<Stage, number> = {
-  matte: 0.02,
-  frame: 0.03,
-  encode: 0.85,
-  field: 0.93,
-  surface: 0.95,
-  unwrap: 0.96,
-  bake: 0.98,
-  write: 0.99,
-  thumbnail: 1,
+/**
+ * Approximate share of the work done after each stage on a CPU; and if the network takes steps, each of which takes
+ * longer than everything else.
+ */
+const doneAfter: Record<Stage, readonly [once: number, inSteps: number]> = {
+  matte: [0.5, 0.02],
+  frame: [0.6, 0.03],
+  encode: [0.65, 0.85],
+  field: [0.7, 0.93],
+  surface: [0.75, 0.95],
+  unwrap: [0.78, 0.96],
+  bake: [0.88, 0.98],
+  write: [0.9, 0.99],
+  thumbnail: [1, 1],
 };
 
 const stages = Object.keys(doneAfter) as Stage[];
@@ -138,14 +128,14 @@ export class Engine {
     const { onProgress, signal } = options;
     const { now } = this.#device;
     const { maxTriangles = meshDefaults.maxTriangles, textureSize = meshDefaults.textureSize } = options;
-    const done = this.#reconstructor.inSteps ? doneAfterInSteps : doneAfter;
+    const done = (name: Stage) => doneAfter[name][this.#reconstructor.inSteps ? 1 : 0];
     const stageMs = {} as Record<Stage, number>;
     const stage = async <T>(name: Stage, work: () => T | Promise<T>): Promise<T> => {
       signal?.throwIfAborted();
       const start = now();
       const result = await work();
       stageMs[name] = now() - start;
-      onProgress?.(done[name], stages[stages.indexOf(name) + 1]);
+      onProgress?.(done(name), stages[stages.indexOf(name) + 1]);
       return result;
     };
 
@@ -153,7 +143,8 @@ export class Engine {
     const coverage = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
     const { foregroundRatio } = this.#reconstructor;
     const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
-    const onEncoded = (share: number) => onProgress?.(done.frame + share * (done.encode - done.frame), 'encode');
+    const onEncoded = (share: number) =>
+      onProgress?.(done('frame') + share * (done('encode') - done('frame')), 'encode');
     const field = await stage('encode', () =>
       this.#reconstructor.reconstruct(cutout, { signal, onProgress: onEncoded }),
     );

@@ -3,7 +3,6 @@ export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
 export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
-export { checkBundle, testBundle } from './check-bundle.js';
 export type { Adapter } from './device/adapter.js';
 export { accelerators, type Device, gpuMemory, type Provider } from './device/adapter.js';
 export {
@@ -28,4 +27,4 @@ export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/messages.js';
 export type { PoolGenerateOptions } from './pool/pipeline.js';
 export { type RenderOptions, renderView } from './render/render-view.js';
-export { selfTests } from './self-test.js';
+export { checkBundle, selfTests, testBundle } from './self-test.js';

@@ -1,3 +1,4 @@
+import { BundleError } from './base/errors.js';
 import { type Bundle, bundleOfKind } from './bundle/load-bundle.js';
 import type { Device } from './device/adapter.js';
 import { chooseDevice } from './device/choose-device.js';
@@ -5,7 +6,8 @@ import { isTolerable } from './device/difference.js';
 import type { SelfTest } from './field/decoder-kind.js';
 import { ComputeDevice } from './network/compute-device.js';
 import { compareWithCpu, runBundle } from './parity-run.js';
-import { kindOf } from './reconstructor.js';
+import { openMattingNetwork } from './photo/matte.js';
+import { kindOf, openReconstructor } from './reconstructor.js';
 
 /**
  * Checks that only the real weights on the real device can pass, for the first run of a bundle on a machine.
@@ -46,4 +48,30 @@ async function sameAsCpu(bundle: Bundle, device: ComputeDevice) {
     passed: isTolerable(difference),
     detail: `differs by ${rms.toExponential(0)} of the spread, ${largest.toExponential(0)} of the range at most; ${times}`,
   };
+}
+
+/**
+ * Loads every graph of the bundle as the engine does, and releases it.
+ *
+ * @throws {BundleError} naming the file, the tensor and both shapes if a graph does not match the manifest
+ */
+export async function checkBundle(bundle: Bundle): Promise<void> {
+  const networks =
+    bundle.manifest.kind === 'matte'
+      ? await openMattingNetwork(bundleOfKind(bundle, 'matte'))
+      : await openReconstructor(bundleOfKind(bundle, 'reconstruction'));
+  await networks.release();
+}
+
+/**
+ * Loads every graph of the bundle and runs it on a test image on the CPU.
+ *
+ * @throws {BundleError} as `checkBundle`, and if the output is all zero or not a number
+ */
+export async function testBundle(bundle: Bundle): Promise<void> {
+  const { passed, detail } = await finiteOutputs(bundle, new ComputeDevice());
+  if (passed) return;
+  throw new BundleError(
+    `${bundle.manifest.name} failed its self-test: output ${detail} is all zero or not a number. Are these the right weights?`,
+  );
 }

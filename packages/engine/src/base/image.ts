@@ -14,6 +14,21 @@ export interface Matte {
   readonly data: Uint8Array;
 }
 
+/** The pixels of a matte that are at least `threshold`: their box, right and bottom exclusive, or undefined. */
+export function boundsOf({ width, height, data }: Matte, threshold: number) {
+  let [left, top, right, bottom] = [width, height, 0, 0];
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      if (data[y * width + x]! < threshold) continue;
+      if (x < left) left = x;
+      if (x >= right) right = x + 1;
+      if (y < top) top = y;
+      bottom = y + 1;
+    }
+  }
+  return right === 0 ? undefined : { left, top, right, bottom };
+}
+
 /**
  * The object cut out of its photo, in the middle of a square: the input of a reconstruction network.
  *

@@ -16,21 +16,28 @@ export interface TexturedMesh extends TriangleMesh {
   readonly uvs: Float32Array;
 }
 
-/** The neighbors of vertex v are `list` from `starts[v]` to `starts[v + 1]`. */
-export interface VertexNeighbors {
+/** What belongs to vertex v is in `list` from `starts[v]` to `starts[v + 1]`. */
+export interface ByVertex {
   readonly starts: Uint32Array;
   readonly list: Uint32Array;
 }
 
-/** The neighbors of each vertex of a closed mesh, in which every edge occurs once in either direction. */
-export function vertexNeighbors(indices: Uint32Array, vertexCount: number): VertexNeighbors {
+/** The next corner of the same triangle. Corners are numbered as in `indices`. */
+export const nextCorner = (corner: number): number => (corner % 3 === 2 ? corner - 2 : corner + 1);
+
+/** The corners at each vertex, in ascending order. */
+export function cornersByVertex(indices: Uint32Array, vertexCount: number): ByVertex {
   const starts = new Uint32Array(vertexCount + 1);
-  for (let i = 0; i < indices.length; i++) starts[indices[i]! + 1]!++;
+  for (let corner = 0; corner < indices.length; corner++) starts[indices[corner]! + 1]!++;
   for (let vertex = 0; vertex < vertexCount; vertex++) starts[vertex + 1]! += starts[vertex]!;
   const next = starts.slice(0, vertexCount);
   const list = new Uint32Array(indices.length);
-  for (let t = 0; t < indices.length; t += 3) {
-    for (let c = 0; c < 3; c++) list[next[indices[t + c]!]!++] = indices[t + ((c + 1) % 3)]!;
-  }
+  for (let corner = 0; corner < indices.length; corner++) list[next[indices[corner]!]!++] = corner;
   return { starts, list };
+}
+
+/** The neighbors of each vertex of a closed mesh, in which every edge occurs once in either direction. */
+export function vertexNeighbors(indices: Uint32Array, vertexCount: number): ByVertex {
+  const { starts, list } = cornersByVertex(indices, vertexCount);
+  return { starts, list: list.map((corner) => indices[nextCorner(corner)]!) };
 }

@@ -1,14 +1,15 @@
+import type { Camera } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
+import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField, Elevation } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
 import { matteChannel } from '../photo/frame.js';
-import { rasterize } from '../render/rasterize.js';
-import { photoView } from '../render/view.js';
+import { type Raster, rasterize } from '../render/rasterize.js';
+import { photoView, type View } from '../render/view.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { vertexNormals } from '../surface/normals.js';
 import { smooth } from '../surface/smooth.js';
-import { type FrontMap, frontMap } from './front-map.js';
 
 /** Pixels a side of all maps. Coarse, because a fit draws hundreds of views. */
 export const mapSize = 64;
@@ -39,4 +40,41 @@ async function guideFront(guide: DensityField): Promise<FrontMap> {
   const surface = smooth(clean(marchingCubes(await sampleGrid(guide, guideResolution), guide.threshold)), 8);
   const view = photoView(guide.camera, mapSize);
   return frontMap(surface, vertexNormals(surface), rasterize(surface, view), view, guide.camera);
+}
+
+/** The visible surface in a view, with P pixels. NaN and zeros where there is none. */
+export interface FrontMap {
+  /** [P] toward the camera from the plane at `camera.distance`, in half widths of the frame there. */
+  readonly height: Float32Array;
+  /** [3·P] unit normals in the camera's frame. */
+  readonly normals: Float32Array;
+}
+
+/** @param normals [3·V] of the mesh's vertices */
+export function frontMap(
+  { indices }: TriangleMesh,
+  normals: Float32Array,
+  { depth, triangle, barycentrics }: Raster,
+  { rotation }: View,
+  { distance, halfTangent }: Camera,
+): FrontMap {
+  const map = { height: new Float32Array(depth.length).fill(Number.NaN), normals: new Float32Array(3 * depth.length) };
+  for (let pixel = 0; pixel < depth.length; pixel++) {
+    const first = 3 * triangle[pixel]!;
+    if (first < 0) continue;
+    map.height[pixel] = (distance - depth[pixel]!) / (distance * halfTangent);
+    const [a, b, c] = [3 * indices[first]!, 3 * indices[first + 1]!, 3 * indices[first + 2]!];
+    const shareB = barycentrics[2 * pixel]!;
+    const shareC = barycentrics[2 * pixel + 1]!;
+    const shareA = 1 - shareB - shareC;
+    const x = shareA * normals[a]! + shareB * normals[b]! + shareC * normals[c]!;
+    const y = shareA * normals[a + 1]! + shareB * normals[b + 1]! + shareC * normals[c + 1]!;
+    const z = shareA * normals[a + 2]! + shareB * normals[b + 2]! + shareC * normals[c + 2]!;
+    const length = Math.hypot(x, y, z) || 1;
+    for (let row = 0; row < 3; row++) {
+      const along = rotation[3 * row]! * x + rotation[3 * row + 1]! * y + rotation[3 * row + 2]! * z;
+      map.normals[3 * pixel + row] = along / length;
+    }
+  }
+  return map;
 }

@@ -1,11 +1,11 @@
 import type { Camera } from '../base/camera.js';
+import { boundsOf } from '../base/image.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import type { Elevation } from '../field/density-field.js';
 import { rasterize } from '../render/rasterize.js';
 import { orbitRotation, type View } from '../render/view.js';
 import { vertexNormals } from '../surface/normals.js';
-import { type Evidence, mapSize } from './evidence.js';
-import { frontMap } from './front-map.js';
+import { type Evidence, frontMap, mapSize } from './evidence.js';
 import { rateView } from './rate-view.js';
 
 const degree = Math.PI / 180;
@@ -65,14 +65,14 @@ const unlikeliness = { elevation: 0.006, behind: 0.004 };
 export function findPose(shape: TriangleMesh, evidence: Evidence, { anyYaw, pitch: known }: PoseLimits): Pose {
   const normals = vertexNormals(shape);
   const corners = extremePoints(shape.positions);
-  const wanted = boundsOf(evidence.outline);
+  const wanted = frameOf(evidence.outline);
   const expected = evidence.elevation ?? usual;
 
   const candidateAt = ({ yaw, pitch }: Angles, placement?: Placement): Candidate => {
     const rotation = orbitRotation(yaw * degree, pitch * degree);
     const { camera, shift } = placement ?? frameTo(wanted, corners, rotation);
     const view = viewOf(rotation, shift, camera);
-    const raster = rasterize(shape, view, { cullBackFaces: true });
+    const raster = rasterize(shape, view);
     const rating = rateView(frontMap(shape, normals, raster, view, camera), evidence);
     const deviation = (pitch * degree - expected.radians) / expected.spreadRadians;
     const cost = unlikeliness.elevation * deviation ** 2 + (unlikeliness.behind * (1 - Math.cos(yaw * degree))) / 2;
@@ -204,14 +204,8 @@ interface ImageBounds {
   readonly bottom: number;
 }
 
-function boundsOf(outline: Uint8Array): ImageBounds {
-  let [left, right, top, bottom] = [mapSize, 0, mapSize, 0];
-  outline.forEach((covered, i) => {
-    if (!covered) return;
-    const [x, y] = [i % mapSize, Math.floor(i / mapSize)];
-    [left, right] = [Math.min(left, x), Math.max(right, x + 1)];
-    [top, bottom] = [Math.min(top, y), Math.max(bottom, y + 1)];
-  });
+function frameOf(outline: Uint8Array): ImageBounds {
+  const { left, top, right, bottom } = boundsOf({ width: mapSize, height: mapSize, data: outline }, 1)!;
   const position = (pixel: number) => (2 * pixel) / mapSize - 1;
   return { left: position(left), right: position(right), top: position(top), bottom: position(bottom) };
 }

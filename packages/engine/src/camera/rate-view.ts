@@ -1,5 +1,4 @@
-import { type Evidence, mapSize } from './evidence.js';
-import type { FrontMap } from './front-map.js';
+import { type Evidence, type FrontMap, mapSize } from './evidence.js';
 
 /**
  * Weights against the outline's 0..1. The outline alone cannot tell the front of a cupboard from its back. On 28 photos

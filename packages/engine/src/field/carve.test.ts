@@ -24,7 +24,7 @@ const surfaceOf = async (field: DensityField): Promise<TriangleMesh> =>
 
 /** Intersection over union of the mesh in the photo's camera and the matte. */
 function agreement(mesh: TriangleMesh, field: DensityField): number {
-  const { triangle } = rasterize(mesh as TexturedMesh, photoView(field.camera, size), { cullBackFaces: true });
+  const { triangle } = rasterize(mesh as TexturedMesh, photoView(field.camera, size));
   const matte = matteChannel(mug, size);
   let [both, either] = [0, 0];
   for (let i = 0; i < triangle.length; i++) {

@@ -1,4 +1,4 @@
-import { GrowingInts } from '../base/growing.js';
+import { growingInts } from '../base/growing.js';
 
 /**
  * The samples that a cell shares with each of its 27 neighbors (number 13 is the cell itself), as bits of the cell's 27
@@ -109,7 +109,7 @@ export class Lattice {
     const [mx, my, mz] = [(nx - 1) / 2, (ny - 1) / 2, (nz - 1) / 2];
     const layer = nx * ny;
     const middle = 1 + nx + layer;
-    const crossed = new GrowingInts(1024);
+    const crossed = growingInts();
     for (const cell of cells) {
       const row = Math.floor(cell / mx);
       const i = cell - row * mx;

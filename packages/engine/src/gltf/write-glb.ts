@@ -18,7 +18,6 @@ export interface BundleCredit {
   readonly checkpointSha256?: string;
 }
 
-/** The metadata of the file. Its origin and terms are inside, because GLBs are passed on without accompanying files. */
 /** How the photo shows the model, to lay one over the other. Model space is that of the GLB. */
 export interface PhotoView {
   /** Position of the photo's camera in model space. It is upright. */
@@ -31,13 +30,12 @@ export interface PhotoView {
   readonly frame: { readonly left: number; readonly top: number; readonly width: number; readonly height: number };
 }
 
+/** The metadata of the file. Its origin and terms are inside, because GLBs are passed on without accompanying files. */
 export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 1.2.3`. */
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
   readonly photo?: PhotoView;
-  /** The owner of the model, if known. */
-  readonly copyright?: string;
 }
 
 /** The index 65,535 is the primitive restart value, which glTF forbids. */
@@ -70,7 +68,6 @@ export async function writeGlb(mesh: TexturedMesh, texture: GlbTexture, metadata
   const document = new Document();
   Object.assign(document.getRoot().getAsset(), {
     generator: metadata.generator,
-    ...(metadata.copyright && { copyright: metadata.copyright }),
     extras: { bundles: metadata.bundles, ...(metadata.photo && { photo: metadata.photo }) },
   });
   const baseColor = document.createTexture('baseColor').setImage(texture.bytes).setMimeType(texture.mimeType);

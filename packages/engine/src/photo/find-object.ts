@@ -1,4 +1,4 @@
-import type { Matte, RgbaImage } from '../base/image.js';
+import { boundsOf, type Matte, type RgbaImage } from '../base/image.js';
 import type { MatteManifest } from '../bundle/manifest.js';
 import { cleanMatte } from './clean-matte.js';
 import { enlargeMatte, type Rectangle, type SmallMatte } from './enlarge-matte.js';
@@ -77,17 +77,9 @@ function isCertain({ width, height, data }: Matte): boolean {
 }
 
 /** The box of the object with a margin, in pixels of the photo. */
-function partAround({ width, height, data }: Matte, photo: RgbaImage): Rectangle {
-  let [left, top, right, bottom] = [width, height, 0, 0];
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      if (data[y * width + x]! < boxThreshold) continue;
-      if (x < left) left = x;
-      if (x >= right) right = x + 1;
-      if (y < top) top = y;
-      bottom = y + 1;
-    }
-  }
+function partAround(matte: Matte, photo: RgbaImage): Rectangle {
+  const { width, height } = matte;
+  const { left, top, right, bottom } = boundsOf(matte, boxThreshold)!;
   const [scaleX, scaleY] = [photo.width / width, photo.height / height];
   const space = margin * Math.max((right - left) * scaleX, (bottom - top) * scaleY);
   const x = Math.max(0, Math.floor(left * scaleX - space));

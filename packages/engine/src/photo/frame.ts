@@ -1,5 +1,5 @@
 import { EngineError } from '../base/errors.js';
-import type { Cutout, Matte, RgbaImage } from '../base/image.js';
+import { boundsOf, type Cutout, type Matte, type RgbaImage } from '../base/image.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
 import { foregroundColors } from './foreground-colors.js';
 import { type FloatImage, resample, type Window } from './resample.js';
@@ -19,8 +19,8 @@ export interface FramedCutout extends Cutout {
 /** Fewer pixels give a silhouette with visible steps. Scaling up here is smoother than at any later stage. */
 const minSize = 512;
 
-/** A pixel above this coverage belongs to the object's box. */
-const boxThreshold = 100;
+/** A pixel of at least this coverage belongs to the object's box. */
+const boxThreshold = 101;
 
 /**
  * Cuts the object out of the photo, into the middle of a square `1 / foregroundRatio` times as wide as the object.
@@ -81,18 +81,10 @@ function alphaChannel({ width, height, data }: RgbaImage): FloatImage {
   return { width, height, channels: 1, data: alpha };
 }
 
-function windowAround({ width, height, data }: Matte, foregroundRatio: number): Window {
-  let [left, top, right, bottom] = [width, height, 0, 0];
-  for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      if (data[y * width + x]! <= boxThreshold) continue;
-      if (x < left) left = x;
-      if (x >= right) right = x + 1;
-      if (y < top) top = y;
-      bottom = y + 1;
-    }
-  }
-  if (right === 0) throw new EngineError('no_foreground', 'No object stands out from the background of this image.');
+function windowAround(matte: Matte, foregroundRatio: number): Window {
+  const bounds = boundsOf(matte, boxThreshold);
+  if (!bounds) throw new EngineError('no_foreground', 'No object stands out from the background of this image.');
+  const { left, top, right, bottom } = bounds;
   const side = Math.max(right - left, bottom - top) / foregroundRatio;
   return { left: (left + right - side) / 2, top: (top + bottom - side) / 2, side };
 }

@@ -18,11 +18,6 @@ export interface Raster {
 /** The depth buffer of a view. */
 export type DepthMap = Pick<Raster, 'width' | 'height' | 'depth'>;
 
-export interface RasterizeOptions {
-  /** Skip triangles seen from inside, as viewers do for a single-sided material. Default false. */
-  readonly cullBackFaces?: boolean;
-}
-
 /** A corner nearer than this, in model units, counts as behind the camera. */
 const near = 1e-4;
 
@@ -34,23 +29,23 @@ const near = 1e-4;
 const subpixels = 1024;
 
 /**
- * Draws a mesh into a z-buffer. Of several triangles at the same depth, the first one is drawn. A triangle with a
- * corner behind the camera is skipped.
+ * Draws a mesh into a z-buffer. Of several triangles at the same depth, the first one is drawn. Triangles seen from
+ * inside are skipped, as viewers do for a single-sided material, and those with a corner behind the camera.
  */
-export function rasterize(mesh: TriangleMesh, view: View, options: RasterizeOptions = {}): Raster {
+export function rasterize(mesh: TriangleMesh, view: View): Raster {
   const pixels = view.width * view.height;
   const hits = { triangle: new Int32Array(pixels).fill(-1), barycentrics: new Float32Array(2 * pixels) };
-  return { ...draw(mesh, view, options, hits), ...hits };
+  return { ...draw(mesh, view, hits), ...hits };
 }
 
 /** Draws only the depths of a view, for shadows and for the visibility from the photo's camera. */
-export function depthMap(mesh: TriangleMesh, view: View, options: RasterizeOptions = {}): DepthMap {
-  return draw(mesh, view, options);
+export function depthMap(mesh: TriangleMesh, view: View): DepthMap {
+  return draw(mesh, view);
 }
 
 type Hits = Pick<Raster, 'triangle' | 'barycentrics'>;
 
-function draw(mesh: TriangleMesh, view: View, { cullBackFaces = false }: RasterizeOptions, hits?: Hits): DepthMap {
+function draw(mesh: TriangleMesh, view: View, hits?: Hits): DepthMap {
   const { width, height } = view;
   const map = { width, height, depth: new Float32Array(width * height).fill(Infinity) };
   const corners = projectPoints(view, mesh.positions);
@@ -60,7 +55,7 @@ function draw(mesh: TriangleMesh, view: View, { cullBackFaces = false }: Rasteri
     corners[i + 1] = Math.floor(corners[i + 1]! * subpixels + 0.5) / subpixels;
   }
   for (let triangle = 0; 3 * triangle < mesh.indices.length; triangle++) {
-    drawTriangle(map, corners, mesh.indices, triangle, cullBackFaces, hits);
+    drawTriangle(map, corners, mesh.indices, triangle, hits);
   }
   return map;
 }
@@ -70,7 +65,6 @@ function drawTriangle(
   corners: Float32Array,
   indices: Uint32Array,
   triangle: number,
-  cullBackFaces: boolean,
   hits: Hits | undefined,
 ): void {
   const a = 3 * indices[3 * triangle]!;
@@ -85,7 +79,7 @@ function drawTriangle(
 
   // Positive for front faces: with y down, counter-clockwise becomes clockwise, hence this order.
   const doubleArea = (cx - ax) * (by - ay) - (bx - ax) * (cy - ay);
-  if (doubleArea === 0 || (cullBackFaces && doubleArea < 0)) return;
+  if (doubleArea <= 0) return;
   // This form also skips NaN.
   if (!(corners[a + 2]! > near && corners[b + 2]! > near && corners[c + 2]! > near)) return;
 
@@ -97,21 +91,20 @@ function drawTriangle(
   const bottom = Math.min(height - 1, Math.floor(Math.max(ay, by, cy) - 0.5));
   if (top > bottom) return;
 
-  // 1/depth, not depth, is linear in the image. Weights are edge functions; the sign makes the inside positive.
-  const scaleA = 1 / (Math.abs(doubleArea) * corners[a + 2]!);
-  const scaleB = 1 / (Math.abs(doubleArea) * corners[b + 2]!);
-  const scaleC = 1 / (Math.abs(doubleArea) * corners[c + 2]!);
-  const facing = doubleArea > 0 ? 1 : -1;
-  const stepA = facing * (cy - by);
-  const stepB = facing * (ay - cy);
-  const stepC = facing * (by - ay);
+  // 1/depth, not depth, is linear in the image. Weights are edge functions.
+  const scaleA = 1 / (doubleArea * corners[a + 2]!);
+  const scaleB = 1 / (doubleArea * corners[b + 2]!);
+  const scaleC = 1 / (doubleArea * corners[c + 2]!);
+  const stepA = cy - by;
+  const stepB = ay - cy;
+  const stepC = by - ay;
 
   for (let row = top; row <= bottom; row++) {
     const x = left + 0.5;
     const y = row + 0.5;
-    let weightA = facing * ((x - bx) * (cy - by) - (cx - bx) * (y - by));
-    let weightB = facing * ((x - cx) * (ay - cy) - (ax - cx) * (y - cy));
-    let weightC = facing * ((x - ax) * (by - ay) - (bx - ax) * (y - ay));
+    let weightA = (x - bx) * (cy - by) - (cx - bx) * (y - by);
+    let weightB = (x - cx) * (ay - cy) - (ax - cx) * (y - cy);
+    let weightC = (x - ax) * (by - ay) - (bx - ax) * (y - ay);
     let entered = false;
     for (let pixel = row * width + left; pixel <= row * width + right; pixel++) {
       if (weightA >= 0 && weightB >= 0 && weightC >= 0) {

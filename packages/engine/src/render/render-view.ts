@@ -42,7 +42,7 @@ export function renderView(mesh: TexturedMesh, baseColor: RgbaImage, options: Re
     fovRadians: fovRadians,
     margin: margin,
   });
-  const raster = rasterize(mesh, fine, { cullBackFaces: true });
+  const raster = rasterize(mesh, fine);
   const studio = setUpStudio(mesh, yawRadians);
   const shader = new ObjectShader(mesh, linearImage(baseColor), raster, studio, supersample);
   return develop(shader, raster, fine, studio, options);

@@ -1,4 +1,4 @@
-import { GrowingFloats } from '../base/growing.js';
+import { growingFloats } from '../base/growing.js';
 import type { TexturedMesh } from '../base/mesh.js';
 import { sampleColor } from '../base/sample-color.js';
 import type { LinearImage } from '../base/srgb.js';
@@ -56,8 +56,8 @@ interface LitPoints {
 
 /** Chooses a sample of each surface in each block. */
 function litPoints(mesh: TexturedMesh, raster: Raster, sameDepth: number, block: number): LitPoints {
-  const points = new GrowingFloats();
-  const normals = new GrowingFloats();
+  const points = growingFloats();
+  const normals = growingFloats();
   const pointOf = new Uint32Array(raster.width * raster.height);
   const position = new Float64Array(3);
   const normal = new Float64Array(3);

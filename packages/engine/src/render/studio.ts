@@ -60,7 +60,7 @@ export function setUpStudio(mesh: TriangleMesh, yawRadians: number): Studio {
   const lamps = [...domeLamps(yawRadians), ...keyLamps(yawRadians)].map(({ yaw, pitch, color }): Lamp => {
     const view = lampView(ball, yaw, pitch);
     const direction = [view.rotation[6], view.rotation[7], view.rotation[8]] as const;
-    return { direction, color, view, shadows: depthMap(mesh, view, { cullBackFaces: true }) };
+    return { direction, color, view, shadows: depthMap(mesh, view) };
   });
   return { lamps, radius: ball.radius, floor: shadeFloor(lamps, ball) };
 }

@@ -1,4 +1,4 @@
-import { GrowingFloats, GrowingInts } from '../base/growing.js';
+import { growingFloats, growingInts } from '../base/growing.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import type { ScalarGrid } from '../base/scalar-grid.js';
 import { cubeTriangles, edgeCorners } from './marching-cubes-table.js';
@@ -20,8 +20,8 @@ export function marchingCubes(grid: ScalarGrid, threshold: number): TriangleMesh
     throw new RangeError(`${nx}x${ny}x${nz} samples expected, ${values.length} given`);
   }
   const layer = nx * ny;
-  const positions = new GrowingFloats();
-  const indices = new GrowingInts();
+  const positions = growingFloats();
+  const indices = growingInts();
 
   // A crossing is identified by its grid edge: the lower sample and the axis. Cells share edges only within two
   // neighboring layers, so ids are kept for two layers instead of the whole grid.

@@ -1,4 +1,4 @@
-import { type TriangleMesh, type VertexNeighbors, vertexNeighbors } from '../base/mesh.js';
+import { type ByVertex, type TriangleMesh, vertexNeighbors } from '../base/mesh.js';
 
 /**
  * Smooths a closed mesh without shrinking it: each pass moves every vertex towards the mean of its neighbors, and then
@@ -17,7 +17,7 @@ export function smooth({ positions, indices }: TriangleMesh, passes: number): Tr
   return { positions: current, indices };
 }
 
-function relax(from: Float32Array, to: Float32Array, { starts, list }: VertexNeighbors, factor: number): void {
+function relax(from: Float32Array, to: Float32Array, { starts, list }: ByVertex, factor: number): void {
   for (let vertex = 0; vertex < starts.length - 1; vertex++) {
     const start = starts[vertex]!;
     const end = starts[vertex + 1]!;

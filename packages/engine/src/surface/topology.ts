@@ -1,4 +1,4 @@
-import type { TriangleMesh } from '../base/mesh.js';
+import { cornersByVertex, nextCorner, type TriangleMesh } from '../base/mesh.js';
 
 /**
  * The vertices at which the mesh is not a closed, consistently wound 2-manifold, in ascending order: those of triangles
@@ -11,19 +11,9 @@ export function nonManifoldVertices({ positions, indices }: TriangleMesh): Uint3
 
   // The directed edges from each vertex: their end and the opposite corner. A vertex has about six, and searching them
   // is faster than any hash table.
-  const starts = new Uint32Array(vertexCount + 1);
-  for (let i = 0; i < indices.length; i++) starts[indices[i]! + 1]!++;
-  for (let vertex = 0; vertex < vertexCount; vertex++) starts[vertex + 1]! += starts[vertex]!;
-  const ends = new Uint32Array(indices.length);
-  const opposite = new Uint32Array(indices.length);
-  const filled = starts.slice(0, vertexCount);
-  for (let t = 0; t < indices.length; t += 3) {
-    for (let c = 0; c < 3; c++) {
-      const edge = filled[indices[t + c]!]!++;
-      ends[edge] = indices[t + (c === 2 ? 0 : c + 1)]!;
-      opposite[edge] = indices[t + (c === 0 ? 2 : c - 1)]!;
-    }
-  }
+  const { starts, list } = cornersByVertex(indices, vertexCount);
+  const ends = list.map((corner) => indices[nextCorner(corner)]!);
+  const opposite = list.map((corner) => indices[nextCorner(nextCorner(corner))]!);
   const edgeBetween = (from: number, to: number): number => {
     for (let edge = starts[from]!; edge < starts[from + 1]!; edge++) if (ends[edge] === to) return edge;
     return -1;

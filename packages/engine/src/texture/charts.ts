@@ -1,5 +1,5 @@
 import type { Camera } from '../base/camera.js';
-import type { TriangleMesh } from '../base/mesh.js';
+import { cornersByVertex, nextCorner, type TriangleMesh } from '../base/mesh.js';
 
 /** A surface cut into flattened, connected pieces. Lengths are in half widths of the photo's frame. */
 export interface Charts {
@@ -142,31 +142,18 @@ function smoothLabels(labels: Uint8Array, cosines: Float32Array, neighbors: Int3
 
 /** [3·T] the triangle across each edge, or -1. */
 function triangleNeighbors({ positions, indices }: TriangleMesh): Int32Array {
-  const edges = outgoingEdges(indices, positions.length / 3);
+  // An edge has the number of the corner where it starts.
+  const edges = cornersByVertex(indices, positions.length / 3);
   const neighbors = new Int32Array(indices.length).fill(-1);
   for (let edge = 0; edge < indices.length; edge++) {
     const start = indices[edge]!;
-    const end = indices[nextInTriangle(edge)]!;
+    const end = indices[nextCorner(edge)]!;
     for (let i = edges.starts[end]!; i < edges.starts[end + 1]!; i++) {
       const opposite = edges.list[i]!;
-      if (indices[nextInTriangle(opposite)] === start) neighbors[edge] = Math.floor(opposite / 3);
+      if (indices[nextCorner(opposite)] === start) neighbors[edge] = Math.floor(opposite / 3);
     }
   }
   return neighbors;
-}
-
-/** The edge that follows an edge around its triangle. Edges and `indices` are numbered alike: by their first corner. */
-const nextInTriangle = (edge: number): number => (edge % 3 === 2 ? edge - 2 : edge + 1);
-
-/** The edges that start at vertex v are `list` from `starts[v]` to `starts[v + 1]`. */
-function outgoingEdges(indices: Uint32Array, vertexCount: number): { starts: Uint32Array; list: Uint32Array } {
-  const starts = new Uint32Array(vertexCount + 1);
-  for (let edge = 0; edge < indices.length; edge++) starts[indices[edge]! + 1]!++;
-  for (let vertex = 0; vertex < vertexCount; vertex++) starts[vertex + 1]! += starts[vertex]!;
-  const next = starts.slice(0, vertexCount);
-  const list = new Uint32Array(indices.length);
-  for (let edge = 0; edge < indices.length; edge++) list[next[indices[edge]!]!++] = edge;
-  return { starts, list };
 }
 
 /** [2·3·T] the corners of each triangle in the projection of its label, mirrored as needed to keep their winding. */
