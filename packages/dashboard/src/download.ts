@@ -17,6 +17,9 @@ interface ArchivedFile {
   readonly modified?: string | null;
 }
 
+/** fflate does not write ZIP64. The rest of the 4 GiB is for names. */
+const maxZipBytes = 4e9;
+
 /**
  * Makes a ZIP without compression, because GLBs and textures are compressed already. Each part becomes a blob at once,
  * so the memory of the page holds one file at a time.
@@ -28,7 +31,10 @@ export async function zipped(files: AsyncIterable<ArchivedFile> | Iterable<Archi
     if (error) throw error;
     parts.push(new Blob([part as Uint8Array<ArrayBuffer>]));
   });
+  let size = 0;
   for await (const { name, bytes, modified } of files) {
+    size += bytes.length;
+    if (size > maxZipBytes) throw new Error('These models are too large for one ZIP file. Select fewer');
     const entry = new ZipPassThrough(name);
     entry.mtime = modified ?? Date.now();
     archive.add(entry);
