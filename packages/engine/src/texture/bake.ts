@@ -73,20 +73,18 @@ export function bake(
     })
     .filter(({ difference }) => difference < maxMirroredDifference)
     .sort((a, b) => a.difference - b.difference)[0];
-  const mirrored = mirror && {
-    projection: mirror.projection,
-    correction: mirroredCorrection(closed, own, mirror.vertices),
-  };
-  const known = mirror && mirrored ? withMirrored(own, mirror.vertices, mirrored.correction) : own;
+  const correction = mirror && mirroredCorrection(closed, own, mirror.vertices);
+  const known = mirror && correction ? withMirrored(own, mirror.vertices, correction) : own;
+  const layers: Layer[] = [{ image: photo, projection, weight: 'seen' }];
+  if (mirror && correction) layers.push({ image: photo, projection: mirror.projection, weight: 'seen', correction });
 
   if (decoderColors) {
-    const colors = corrected(closed, decoderColors.map(linearOfSrgb), known);
-    return paint(mesh, surface, textureSize, { photo, projection, mirrored, colors });
+    return paint(mesh, surface, textureSize, layers, corrected(closed, decoderColors.map(linearOfSrgb), known));
   }
   const behind = blur(photo);
   const guesses = lookAtVertices(surface, projection, behind).colors;
   const colors = fillUnlit(closed, { ...known, guesses, trust: own.away.map((away) => 0.2 * away) });
-  return paint(mesh, surface, textureSize, { photo, projection, mirrored, behind, colors });
+  return paint(mesh, surface, textureSize, [...layers, { image: behind, projection, weight: 'away' }], colors);
 }
 
 interface Surface extends TriangleMesh {
@@ -198,28 +196,32 @@ function corrected(mesh: TriangleMesh, decoder: Float32Array, { colors, seen }: 
   return correction.map((value, i) => Math.min(Math.max(decoder[i]! + value, 0), 1));
 }
 
-interface Sources {
-  readonly photo: LinearImage;
+/** One source of colors, used for the share that the layers before it leave. */
+interface Layer {
+  readonly image: LinearImage;
   readonly projection: PhotoProjection;
-  /** Where the photo shows the other side, and what to add [3·V] to its colors. */
-  readonly mirrored?: { readonly projection: PhotoProjection; readonly correction: Float32Array } | undefined;
-  /** The photo for the far side. */
-  readonly behind?: LinearImage;
-  /** [3·V] colors for the rest. */
-  readonly colors: Float32Array;
+  /** Its weight at a point, once projected. */
+  readonly weight: 'seen' | 'away';
+  /** [3·V] to add to its colors. */
+  readonly correction?: Float32Array;
 }
 
-/** Mixes the color of each texel. All sources are linear. */
-function paint(mesh: TexturedMesh, surface: Surface, size: number, sources: Sources): RgbaImage {
-  const { photo, projection, mirrored, behind, colors } = sources;
-  const { positions, normals } = surface;
+/** Mixes the color of each texel from layers, and from the colors [3·V] where they leave a rest. All are linear. */
+function paint(
+  mesh: TexturedMesh,
+  { positions, normals, indices }: Surface,
+  size: number,
+  layers: readonly Layer[],
+  colors: Float32Array,
+): RgbaImage {
   const texels = texelsOf(mesh, size);
-  const point = new SurfacePoint(surface.indices, texels);
+  const point = new SurfacePoint(indices, texels);
   const painted = new Float32Array(3 * size * size);
   const covered = new Uint8Array(size * size);
   const color = new Float64Array(3);
   for (let texel = 0; texel < size * size; texel++) {
     if (texels.triangleOf[texel]! < 0) continue;
+    covered[texel] = 1;
     point.moveTo(texel);
     const x = point.mix(positions, 0);
     const y = point.mix(positions, 1);
@@ -227,47 +229,20 @@ function paint(mesh: TexturedMesh, surface: Surface, size: number, sources: Sour
     const nx = point.mix(normals, 0);
     const ny = point.mix(normals, 1);
     const nz = point.mix(normals, 2);
-    projection.project(x, y, z, nx, ny, nz);
-    const own = projection.seen;
-    let rest = 1 - own;
-    let red = 0;
-    let green = 0;
-    let blue = 0;
-    if (own > 0) {
-      sampleColor(photo, projection.x, projection.y, color);
-      red = own * color[0]!;
-      green = own * color[1]!;
-      blue = own * color[2]!;
-    }
-    if (mirrored && rest > 0) {
-      const { projection: across, correction } = mirrored;
-      across.project(x, y, z, nx, ny, nz);
-      const share = rest * across.seen;
-      if (share > 0) {
-        sampleColor(photo, across.x, across.y, color);
-        red += share * Math.max(color[0]! + point.mix(correction, 0), 0);
-        green += share * Math.max(color[1]! + point.mix(correction, 1), 0);
-        blue += share * Math.max(color[2]! + point.mix(correction, 2), 0);
-        rest -= share;
+    let rest = 1;
+    for (let n = 0; n < layers.length && rest > 0; n++) {
+      const { image, projection, weight, correction } = layers[n]!;
+      projection.project(x, y, z, nx, ny, nz);
+      const share = rest * projection[weight];
+      if (share === 0) continue;
+      sampleColor(image, projection.x, projection.y, color);
+      for (let c = 0; c < 3; c++) {
+        const value = correction ? Math.max(color[c]! + point.mix(correction, c), 0) : color[c]!;
+        painted[3 * texel + c]! += share * value;
       }
-    }
-    if (behind && rest > 0 && projection.away > 0) {
-      const share = rest * projection.away;
-      sampleColor(behind, projection.x, projection.y, color);
-      red += share * color[0]!;
-      green += share * color[1]!;
-      blue += share * color[2]!;
       rest -= share;
     }
-    if (rest > 0) {
-      red += rest * point.mix(colors, 0);
-      green += rest * point.mix(colors, 1);
-      blue += rest * point.mix(colors, 2);
-    }
-    covered[texel] = 1;
-    painted[3 * texel] = red;
-    painted[3 * texel + 1] = green;
-    painted[3 * texel + 2] = blue;
+    if (rest > 0) for (let c = 0; c < 3; c++) painted[3 * texel + c]! += rest * point.mix(colors, c);
   }
   padSeams(painted, covered, size);
   return toImage(painted, size);
