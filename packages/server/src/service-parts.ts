@@ -1,7 +1,6 @@
 /** The parts that `serve` and `worker` share. */
 import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
 import { findBundle, MissingBundleError } from '@gen3d/engine/bundles';
 import { modelDirs } from '@gen3d/weights/model-dirs';
 import type { Logger } from 'pino';
@@ -11,16 +10,12 @@ import type { Db, Wakeup } from './data/db/database.js';
 import { currentTime } from './data/db/time.js';
 import { expireLeasesOf } from './data/jobs/claim.js';
 import { forget } from './data/runners/registry.js';
+import type { Started } from './parts.js';
 import { createHttpServer } from './web/http/http-server.js';
 import type { Metrics } from './web/http/metrics.js';
 import { createMetricsApp } from './web/http/metrics-app.js';
 import type { JobMessage } from './work/processes/messages.js';
 import { Supervisor } from './work/processes/supervisor.js';
-
-/** Grace period for running inferences when the server stops. */
-export const drainGraceMs = 30_000;
-/** For the rest of a shutdown. The sum is less than the 45 s that systemd and compose allow. */
-const shutdownMarginMs = 10_000;
 
 export function listen(server: HttpServer, host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -32,17 +27,18 @@ export function listen(server: HttpServer, host: string, port: number): Promise<
   });
 }
 
-/** Opens `--metrics-port`, if it is set. Returns a function that closes it. */
-export async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<() => void> {
+/** Opens `--metrics-port`, if it is set. */
+export async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<Started> {
   const { config, log } = services;
-  if (config.metricsPort === undefined) return () => {};
+  if (config.metricsPort === undefined) return { stop() {} };
   const http = createHttpServer(createMetricsApp(services));
   const port = await listen(http, config.host, config.metricsPort);
   log.info({ url: `${localUrl(config.host, port)}/metrics` }, 'serving metrics');
-  return () => {
+  const stop = () => {
     http.close();
     http.closeAllConnections();
   };
+  return { stop, abort: stop };
 }
 
 export const isWildcard = (host: string) => host === '0.0.0.0' || host === '::';
@@ -65,34 +61,19 @@ export async function warnOfMissingMatte(config: Config, log: Logger): Promise<v
 /** Switches runners to the bundles that `gen3d models use` chooses, unless another setting overrides the choice. */
 export function followChosenBundles(
   { dataDir }: Config,
-  reloadConfig: () => Config,
+  reloadConfig: (() => Config) | undefined,
   supervisor: Supervisor,
   log: Logger,
-): () => void {
-  return watchBundleChoice(dataDir, () => {
+): Started {
+  if (!reloadConfig) return { stop() {} };
+  const stop = watchBundleChoice(dataDir, () => {
     try {
       supervisor.useBundles(reloadConfig());
     } catch (error) {
       log.error({ err: error, ...supervisor.bundles }, 'cannot read the choice of bundles; keeping the current ones');
     }
   });
-}
-
-/** Stops listening concurrently, so that no runner claims another job in the meantime. */
-export async function drain(
-  supervisor: Supervisor,
-  stopListening: () => Promise<void>,
-  graceMs: number,
-): Promise<void> {
-  await Promise.all([supervisor.drain(graceMs), stopListening()]);
-}
-
-/** Waits for the shutdown for `graceMs` plus a margin. If it takes longer, logs that and returns false. */
-export async function endsInTime(shutDown: Promise<void>, graceMs: number, log: Logger): Promise<boolean> {
-  const late = pause(graceMs + shutdownMarginMs, false, { ref: false });
-  const inTime = await Promise.race([shutDown.then(() => true), late]);
-  if (!inTime) log.warn('the shutdown takes too long; aborting what is still in progress');
-  return inTime;
+  return { stop };
 }
 
 interface SupervisorContext {

@@ -2,21 +2,16 @@ import { existsSync } from 'node:fs';
 import { ConfigError } from '../base/errors.js';
 import { createLog } from '../base/log.js';
 import type { Config } from '../config.js';
+import type { Wakeup } from '../data/db/database.js';
 import { dataDirOf } from '../data/installation/data-dir.js';
 import type { Edges } from '../data/installation/edges.js';
 import { openTables } from '../data/installation/open-stores.js';
+import { Parts, type Started } from '../parts.js';
 import type { ServeOptions, Server } from '../serve.js';
-import {
-  createSupervisor,
-  drain,
-  drainGraceMs,
-  endsInTime,
-  followChosenBundles,
-  openMetricsPort,
-  warnOfMissingMatte,
-} from '../service-parts.js';
+import { createSupervisor, followChosenBundles, openMetricsPort, warnOfMissingMatte } from '../service-parts.js';
 import { unknownVariables } from '../unknown-variables.js';
 import { Metrics } from '../web/http/metrics.js';
+import type { Supervisor } from '../work/processes/supervisor.js';
 import { requireLocation } from './location.js';
 import { isPostgresUrl } from './postgres/connections.js';
 
@@ -40,43 +35,45 @@ export async function worker(
 ): Promise<Pick<Server, 'close'>> {
   for (const warning of unknownVariables()) log.warn(warning);
   checkWorkerConfig(config);
-  const { db, dirs, kind } = await openTables(edges, config, log);
-  const metrics = new Metrics(db, config.dataDir);
-  const wakeup = kind.wakeup(db, dirs.database);
-  const { supervisor } = createSupervisor({
-    config,
-    log,
-    db,
-    metrics,
-    wakeup,
-    onEvent: () => wakeup.notify('event_recorded'),
-  });
-  let ready = false;
-  let closeMetricsPort = () => {};
-  let stopListening = async () => {};
-  let stopFollowingChoice = () => {};
-  const close = async ({ graceMs = drainGraceMs }: { graceMs?: number } = {}) => {
-    ready = false;
-    stopFollowingChoice();
-    const shutDown = drain(supervisor, stopListening, graceMs).then(() => {
-      closeMetricsPort();
-      return db.destroy();
-    });
-    await endsInTime(shutDown, graceMs, log);
-  };
+  const parts = new Parts(log);
   try {
+    const { db, dirs, kind } = await openTables(edges, config, log);
+    await parts.start({ stop: () => db.destroy() });
+    const metrics = new Metrics(db, config.dataDir);
+    const wakeup = kind.wakeup(db, dirs.database);
+    const onEvent = () => wakeup.notify('event_recorded');
+    const { supervisor } = createSupervisor({ config, log, db, metrics, wakeup, onEvent });
     const files = await edges.openFileStores(dirs, config);
     await files.check();
     await requireLocation(db, files, log);
-    closeMetricsPort = await openMetricsPort({ config, db, metrics, isReady: () => ready, log });
-    await supervisor.start();
+    let ready = false;
+    await parts.start(openMetricsPort({ config, db, metrics, isReady: () => ready, log }));
+    await parts.start(startRunners(supervisor, wakeup));
     await warnOfMissingMatte(config, log);
-    if (reloadConfig) stopFollowingChoice = followChosenBundles(config, reloadConfig, supervisor, log);
-    stopListening = wakeup.listen({ job_waiting: () => supervisor.wake() });
+    await parts.start(followChosenBundles(config, reloadConfig, supervisor, log));
     ready = true;
+    await parts.start({
+      stop() {
+        ready = false;
+      },
+    });
+    return { close: (how) => parts.stop(how) };
   } catch (error) {
-    await close({ graceMs: 0 });
+    await parts.stop({ graceMs: 0 });
     throw error;
   }
-  return { close };
+}
+
+async function startRunners(supervisor: Supervisor, wakeup: Wakeup): Promise<Started> {
+  await supervisor.start().catch(async (error: unknown) => {
+    await supervisor.drain(0);
+    throw error;
+  });
+  const stopListening = wakeup.listen({ job_waiting: () => supervisor.wake() });
+  return {
+    async stop(graceMs) {
+      // Concurrently, so that no runner claims another job in the meantime.
+      await Promise.all([supervisor.drain(graceMs), stopListening()]);
+    },
+  };
 }

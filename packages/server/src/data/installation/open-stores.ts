@@ -10,6 +10,7 @@ import type { FileStores } from './file-stores.js';
 /** The stores of an installation, opened and migrated. */
 export interface Store {
   dirs: DataDir;
+  kind: DatabaseKind;
   db: Db;
   /** Use it through `subkey`. */
   serverKey: Buffer;
@@ -25,7 +26,7 @@ export async function openTables(
   edges: Edges,
   config: Config,
   log?: Logger,
-): Promise<Pick<Store, 'dirs' | 'db'> & { kind: DatabaseKind }> {
+): Promise<Pick<Store, 'dirs' | 'kind' | 'db'>> {
   const dirs = openDataDir(config);
   const kind = edges.databaseAt(dirs.database);
   const warning = kind.warningAbout(dirs.database);
@@ -46,7 +47,7 @@ export async function openStore(edges: Edges, config: Config, log?: Logger): Pro
   try {
     const serverKey = await kind.serverKey(db, dirs.serverKey, config.serverKey);
     const files = await edges.openFileStores(dirs, config);
-    return { dirs, db, serverKey, keys: new ApiKeys(serverKey), files };
+    return { dirs, kind, db, serverKey, keys: new ApiKeys(serverKey), files };
   } catch (error) {
     await db.destroy();
     throw error;

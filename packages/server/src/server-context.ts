@@ -1,0 +1,122 @@
+import { limits } from '@gen3d/schema';
+import type { Logger } from 'pino';
+import type { Agent } from 'undici';
+import { guardedAgent } from './base/net/guarded-agent.js';
+import { chooseBundles } from './chosen-bundles.js';
+import type { Config } from './config.js';
+import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
+import { KeyUse } from './data/accounts/key-use.js';
+import type { Wakeup } from './data/db/database.js';
+import type { Store } from './data/installation/open-stores.js';
+import { firstInQueue } from './data/jobs/claim.js';
+import { Endpoints } from './data/webhooks/endpoints.js';
+import { listenerSecret } from './data/webhooks/listeners.js';
+import { SecretBox } from './data/webhooks/secret-box.js';
+import { createSupervisor } from './service-parts.js';
+import { BodyBudget } from './web/http/body-budget.js';
+import { Cursors } from './web/http/cursors.js';
+import { ExpectedEnds, queueHeadSize } from './web/http/expected-ends.js';
+import { Metrics } from './web/http/metrics.js';
+import type { Services } from './web/http/services.js';
+import { createSlots } from './web/http/slots.js';
+import { BundleManager } from './work/bundles/bundle-manager.js';
+import type { Supervisor } from './work/processes/supervisor.js';
+import { slotsOf, thisMachine } from './work/runner/capacity.js';
+import { Delivery } from './work/webhooks/delivery.js';
+
+/** What becomes known while a server starts. */
+export interface ServerState {
+  ready: boolean;
+  /** The public URL. Empty until the server listens. */
+  url: string;
+  /** The address of the assets in a bucket, which need no server of ours. */
+  bucketUrl: string | undefined;
+  /** USD per second of inference by serving instance. */
+  rates: Readonly<Record<string, number>>;
+}
+
+/** What the parts of a server share. Nothing of it runs yet. */
+export interface ServerContext {
+  config: Config;
+  log: Logger;
+  store: Store;
+  state: ServerState;
+  assetsUrl: () => string;
+  /** For requests to URLs from users. */
+  dispatcher: Agent;
+  wakeup: Wakeup;
+  delivery: Delivery;
+  supervisor: Supervisor;
+  bundleManager: BundleManager;
+  /** For the routes, except the sandbox, which is opened later. */
+  services: Omit<Services, 'sandbox' | 'assetsFolder'>;
+}
+
+export function createContext(
+  config: Config,
+  store: Store,
+  { log, reloadConfig }: { log: Logger; reloadConfig: (() => Config) | undefined },
+): ServerContext {
+  const { db, dirs, files, serverKey, kind } = store;
+  const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
+  const assetsUrl = () => config.assetsUrl ?? state.bucketUrl ?? `${state.url}/assets`;
+  const metrics = new Metrics(db, config.dataDir);
+  const endpoints = new Endpoints(db, new SecretBox(serverKey));
+  const dispatcher = guardedAgent({
+    allowPrivateNetwork: config.allowPrivateNetwork,
+    connectTimeoutMs: limits.webhookTimeoutMs,
+  });
+  const delivery = new Delivery({
+    db,
+    endpoints,
+    dispatcher,
+    assetsUrl,
+    retryDelays: config.webhookRetryDelays,
+    log,
+    onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
+  });
+  const wakeup = kind.wakeup(db, dirs.database);
+  const slots = config.workers * slotsOf(thisMachine(), config.workers);
+  const expectedEnds = new ExpectedEnds(() => firstInQueue(db, queueHeadSize), slots);
+  const { supervisor, announceJob } = createSupervisor({
+    config,
+    log,
+    db,
+    metrics,
+    wakeup,
+    onEvent: () => delivery.wake(),
+    onJobMessage: (message) => expectedEnds.record(message),
+  });
+  const bundleManager = new BundleManager({
+    config,
+    choose: (choice) => chooseBundles(config.dataDir, choice),
+    reloadConfig,
+    runners: supervisor,
+    log,
+  });
+  const services: ServerContext['services'] = {
+    ...store,
+    config,
+    log,
+    metrics,
+    endpoints,
+    expectedEnds,
+    bundleManager,
+    assetsUrl,
+    inputs: files.inputs,
+    keyUse: new KeyUse(db, log),
+    bodyBudget: new BodyBudget(),
+    slots: createSlots(),
+    cursors: new Cursors(serverKey),
+    dashboardTokens: new DashboardTokens(db, serverKey),
+    listenerSecret: (accountId) => listenerSecret(serverKey, accountId),
+    rates: () => state.rates,
+    isReady: () => state.ready,
+    checkAssets: files.ping,
+    onJobCreated: () => {
+      announceJob();
+      delivery.wake();
+    },
+  };
+  return { config, log, store, state, assetsUrl, dispatcher, wakeup, delivery, supervisor, bundleManager, services };
+}
