@@ -74,7 +74,7 @@ describe('models pull', () => {
       ranges.push(headers.range);
       const from = Number(/^bytes=(\d+)-$/.exec(headers.range ?? '')?.[1] ?? 0);
       const range = { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` };
-      response.writeHead(from ? 206 : 200, { 'content-length': file.length - from, etag: '"1"', ...(from && range) });
+      response.writeHead(from ? 206 : 200, { 'content-length': file.length - from, ...(from && range) });
       if (from) response.end(file.subarray(from));
       else response.write(file.subarray(0, 9000), half);
       return true;
@@ -82,7 +82,7 @@ describe('models pull', () => {
     const child = start(['models', 'pull', `${url}/ball`]);
     const ended = result(child);
     await halfway;
-    await reachesSize(path('data', 'models', '.ball.pull', 'encoder.onnx.part'), 9000);
+    await reachesSize(path('data', 'models', '.ball.pull', 'encoder.onnx'), 9000);
     child.kill(signal);
     const { code, stderr } = await ended;
     if (signal === 'SIGINT') {
