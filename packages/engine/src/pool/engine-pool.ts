@@ -1,12 +1,12 @@
-import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import { MessageChannel, type TransferListItem, Worker } from 'node:worker_threads';
+import { MessageChannel, Worker } from 'node:worker_threads';
 import type { ChosenDevice } from '../device/choose-device.js';
 import type { EngineOptions } from '../engine-device.js';
 import type { DecodedPhoto } from '../photo/decode.js';
-import { fromSentError } from '../rpc/sent-error.js';
-import type { FromNetworkThread, PoolGenerated, ThreadOptions, ToNetworkThread } from './messages.js';
+import { type Handlers, transfer } from '../rpc/channel.js';
+import { Child } from '../rpc/child.js';
 import { Pipeline, type PoolGenerateOptions } from './pipeline.js';
+import type { NetworkObserver, NetworkThread, PoolGenerated, ThreadOptions } from './threads.js';
 
 export interface PoolOptions extends EngineOptions {
   /** Maximum number of photos at a time. Default 1. */
@@ -31,14 +31,20 @@ export class EnginePool {
   readonly chosen: ChosenDevice;
   readonly #options: ThreadOptions;
   readonly #maxPipelines: number;
-  readonly #network: Worker;
+  readonly #network: Child<NetworkThread>;
+  #closing = false;
   /** Number of pipelines, including those that are being opened. */
   #count = 0;
   /** The most recently used one is last. Each is closed by its timer, unless it is the only pipeline. */
   readonly #free: { pipeline: Pipeline; timer: NodeJS.Timeout }[] = [];
   readonly #waiting: ((pipeline: Pipeline | undefined) => void)[] = [];
 
-  private constructor(network: Worker, chosen: ChosenDevice, options: ThreadOptions, maxPipelines: number) {
+  private constructor(
+    network: Child<NetworkThread>,
+    chosen: ChosenDevice,
+    options: ThreadOptions,
+    maxPipelines: number,
+  ) {
     this.#network = network;
     this.chosen = chosen;
     this.#options = options;
@@ -54,19 +60,17 @@ export class EnginePool {
    * @throws {BundleError} as `Engine.open` does
    */
   static async open({ pipelines = 1, onWarning = console.warn, ...options }: PoolOptions): Promise<EnginePool> {
-    const network = new Worker(networkThreadFile(), { workerData: options });
-    const chosen = await new Promise<ChosenDevice>((resolve, reject) => {
-      network.once('error', reject);
-      network.on('message', (message: FromNetworkThread) => {
-        if (message.type === 'opened') resolve(message.chosen);
-        else if (message.type === 'failed') reject(fromSentError(message.error));
-        else onWarning(message.message);
-      });
-    });
-    network.on('error', (error) => {
+    const network = new Child<NetworkThread>('network thread', () => new Worker(networkThreadFile()), {
+      fellBack: (message) => onWarning(message),
+    } satisfies Handlers<NetworkObserver>);
+    const chosen = await network.call('open', options).catch(async (error: unknown) => {
+      await network.kill();
       throw error;
     });
     const pool = new EnginePool(network, chosen, options, pipelines);
+    void network.ended.then((exit) => {
+      if (!pool.#closing) throw exit;
+    });
     try {
       pool.#release(await pool.#acquire());
     } catch (error) {
@@ -97,9 +101,9 @@ export class EnginePool {
     const idle = this.#free.splice(0);
     for (const { timer } of idle) clearTimeout(timer);
     await Promise.all(idle.map(({ pipeline }) => pipeline.close()));
-    const exited = once(this.#network, 'exit');
-    this.#send({ type: 'close' });
-    await exited;
+    this.#closing = true;
+    await this.#network.call('close', undefined);
+    await this.#network.kill();
   }
 
   async #acquire(): Promise<Pipeline> {
@@ -120,11 +124,14 @@ export class EnginePool {
 
   async #open(): Promise<Pipeline> {
     this.#count++;
+    const pipeline = new Pipeline();
     try {
       const { port1, port2 } = new MessageChannel();
-      this.#send({ type: 'connect', port: port1 }, [port1]);
-      return await Pipeline.open({ options: this.#options, chosen: this.chosen, network: port2 });
+      this.#network.notify('connect', transfer(port1, [port1]));
+      await pipeline.open({ options: this.#options, chosen: this.chosen, network: port2 });
+      return pipeline;
     } catch (error) {
+      void pipeline.close();
       this.#count--;
       this.#waiting.shift()?.(undefined);
       throw error;
@@ -149,9 +156,5 @@ export class EnginePool {
       1,
     );
     void pipeline.close();
-  }
-
-  #send(message: ToNetworkThread, transferred: readonly TransferListItem[] = []): void {
-    this.#network.postMessage(message, transferred);
   }
 }

@@ -1,22 +1,29 @@
 import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Bundle } from '../bundle/load-bundle.js';
-import type { NetworkReply, NetworkRequest } from './messages.js';
+import { Channel, type Handlers } from '../rpc/channel.js';
 import { RemoteSessions } from './remote-sessions.js';
+import type { Networks } from './threads.js';
 
 test('running a network is device time, and loading one is waiting', async () => {
   const { port1, port2 } = new MessageChannel();
   onTestFinished(() => port1.close());
   const deviceMs = 20;
-  port2.on('message', ({ type }: NetworkRequest) => {
+  const work = () => {
     const start = performance.now();
     while (performance.now() - start < deviceMs);
-    const reply: NetworkReply =
-      type === 'open'
-        ? { type: 'opened', path: 'network.onnx', shapes: new Map(), deviceMs }
-        : { type: 'ran', outputs: new Map(), deviceMs };
-    port2.postMessage(reply);
-  });
+  };
+  const networks: Handlers<Networks> = {
+    open() {
+      work();
+      return { path: 'network.onnx', shapes: new Map() };
+    },
+    run() {
+      work();
+      return { outputs: new Map(), deviceMs };
+    },
+  };
+  new Channel(port2, networks);
   const sessions = new RemoteSessions(port1);
   const session = await sessions.open({ directory: '.' } as Bundle, 'network.onnx', [], []);
   const { deviceWaitMs } = sessions.times;

@@ -1,18 +1,16 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { OpenSession } from '../network/session.js';
-import { fromSentError } from '../rpc/sent-error.js';
-import type { DeviceTimes, NetworkReply, NetworkRequest } from './messages.js';
+import { Channel, transfer } from '../rpc/channel.js';
+import type { DeviceTimes, Networks } from './threads.js';
 
 /** Sessions that run in the network thread, for one pipeline thread. */
 export class RemoteSessions {
-  readonly #port: MessagePort;
-  readonly #pending: ((reply: NetworkReply) => void)[] = [];
+  readonly #networks: Channel<Networks>;
   #deviceMs = 0;
   #waitMs = 0;
 
   constructor(port: MessagePort) {
-    this.#port = port;
-    port.on('message', (reply: NetworkReply) => this.#pending.shift()!(reply));
+    this.#networks = new Channel(port);
   }
 
   /** A clock in milliseconds that stops while a request waits for the device, and while a network is loaded. */
@@ -24,7 +22,9 @@ export class RemoteSessions {
   }
 
   readonly open: OpenSession = async (bundle, file, inputs, outputs) => {
-    const { path, shapes } = await this.#request('opened', { type: 'open', bundle, file, inputs, outputs });
+    // Loading counts as waiting, because otherwise the first photo after a start would cost more than the others.
+    const opening = this.#networks.call('open', { bundle, file, inputs, outputs });
+    const { path, shapes } = await this.#timed(opening, () => 0);
     return {
       shapeOf: (name) => shapes.get(name) ?? [],
       run: async (values) => {
@@ -33,29 +33,20 @@ export class RemoteSessions {
           Object.entries(values).map(([name, { shape, data }]) => [name, { shape, data: data.slice() }]),
         );
         const buffers = Object.values(copies).map(({ data }) => data.buffer);
-        return (await this.#request('ran', { type: 'run', path, inputs: copies }, buffers)).outputs;
+        const running = this.#networks.call('run', transfer({ path, inputs: copies }, buffers));
+        return (await this.#timed(running, ({ deviceMs }) => deviceMs)).outputs;
       },
       // The other pipeline threads use the session too. The network thread releases it when it ends.
       release: async () => {},
     };
   };
 
-  async #request<T extends NetworkReply['type']>(
-    type: T,
-    request: NetworkRequest,
-    transferred: readonly ArrayBuffer[] = [],
-  ): Promise<Extract<NetworkReply, { type: T }>> {
+  async #timed<T>(call: Promise<T>, deviceTime: (result: T) => number): Promise<T> {
     const sentAt = performance.now();
-    const reply = await new Promise<NetworkReply>((resolve) => {
-      this.#pending.push(resolve);
-      this.#port.postMessage(request, transferred);
-    });
-    // Loading counts as waiting, because otherwise the first photo after a start would cost more than the others.
-    const deviceMs = type === 'opened' ? 0 : reply.deviceMs;
+    const result = await call;
+    const deviceMs = deviceTime(result);
     this.#deviceMs += deviceMs;
     this.#waitMs += Math.max(0, performance.now() - sentAt - deviceMs);
-    if (reply.type === 'failed') throw fromSentError(reply.error);
-    if (reply.type !== type) throw new Error(`the network thread replied ${reply.type} instead of ${type}`);
-    return reply as Extract<NetworkReply, { type: T }>;
+    return result;
   }
 }

@@ -1,0 +1,73 @@
+import type { MessagePort } from 'node:worker_threads';
+import type { Bundle } from '../bundle/load-bundle.js';
+import type { ChosenDevice } from '../device/choose-device.js';
+import type { Generated, GenerateOptions, Stage } from '../engine.js';
+import type { EngineOptions } from '../engine-device.js';
+import type { FloatTensor, TensorSpec } from '../network/session.js';
+import type { DecodedPhoto } from '../photo/decode.js';
+
+/** The options that can be sent to a thread. */
+export type ThreadOptions = Omit<EngineOptions, 'onWarning'>;
+
+/** The functions of the network thread that its pool calls. */
+export interface NetworkThread {
+  /** Chooses the device. Must be called first. @throws {BundleError} as `Engine.open` does */
+  open(options: ThreadOptions): ChosenDevice;
+  /** Offers the functions of `Networks` to a pipeline thread. */
+  connect(port: MessagePort): void;
+  /** Frees the networks. */
+  close(): void;
+}
+
+/** The function of the pool that its network thread calls. */
+export interface NetworkObserver {
+  /** The device failed and the CPU replaces it. */
+  fellBack(message: string): void;
+}
+
+/** The functions of the network thread that pipeline threads call. They run one at a time, in order of arrival. */
+export interface Networks {
+  /** Opens a network unless it is open. Returns its path, and the shapes of its tensors. */
+  open(network: { bundle: Bundle; file: string; inputs: readonly TensorSpec[]; outputs: readonly TensorSpec[] }): {
+    path: string;
+    shapes: ReadonlyMap<string, TensorSpec['shape']>;
+  };
+  /** Runs the open network at `path`. `deviceMs`: how long that took, without the time in the queue. */
+  run(request: { path: string; inputs: Readonly<Record<string, FloatTensor>> }): {
+    outputs: ReadonlyMap<string, Float32Array>;
+    deviceMs: number;
+  };
+}
+
+/** The functions of a pipeline thread, which makes one model at a time. */
+export interface PipelineThread {
+  /** Must be called first, with a port that is connected to the network thread. */
+  open(engine: { options: ThreadOptions; chosen: ChosenDevice; network: MessagePort }): void;
+  generate(request: {
+    photo: Uint8Array | DecodedPhoto;
+    options: Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;
+  }): PoolGenerated;
+}
+
+/** The function of the pool that a pipeline thread calls. */
+export interface PipelineObserver {
+  progress(progress: { fraction: number } & PoolProgress): void;
+}
+
+/** Milliseconds that a photo spent at the device. */
+export interface DeviceTimes {
+  /** Running networks for this photo, without loading them. */
+  readonly deviceMs: number;
+  /** Waiting while the device worked for other photos or loaded a network. `stats.stageMs` does not contain it. */
+  readonly deviceWaitMs: number;
+}
+
+export interface PoolProgress extends DeviceTimes {
+  /** The stage that is running; undefined after the last. */
+  readonly running: Stage | undefined;
+}
+
+export interface PoolGenerated extends Generated, DeviceTimes {
+  /** Milliseconds from start to end, without `deviceWaitMs`. */
+  readonly engineMs: number;
+}
