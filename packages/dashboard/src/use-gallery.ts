@@ -22,7 +22,7 @@ export function groupOf({ status }: GalleryJob): JobGroup {
 }
 
 /** The first page as just read, and below it the jobs of earlier pages, with `updates` to these. */
-function merged(
+export function merged(
   previous: GalleryState | undefined,
   { jobs, next_cursor, counts }: GalleryPage,
   updates: readonly GalleryJob[],

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { withFile } from '../../../weights/src/checkpoint/byte-source.js';
+import { dataOffset, readZipDirectory, type ZipEntry } from '../../../weights/src/checkpoint/zip.js';
+import { sandboxGallery, useBrowser } from './kit.js';
+
+useBrowser();
+
+test('several models, and a model of several files, are downloaded as ZIP files', async () => {
+  const { page, errors } = await sandboxGallery(2);
+  const filesFrom = async (name: RegExp) => {
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name }).click();
+    expect((await download).suggestedFilename()).toMatch(/\.zip$/);
+    return withFile(await (await download).path(), async (file) => {
+      const entries = [...(await readZipDirectory(file)).values()];
+      const start = async (entry: ZipEntry) => (await file.read(await dataOffset(file, entry), 6)).toString('latin1');
+      return Promise.all(entries.map(async (entry) => [entry.name.replace(/^.*?([.-])/, '$1'), await start(entry)]));
+    });
+  };
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByRole('button', { name: 'Select all shown' }).click();
+  expect(await filesFrom(/^Download 2 models/)).toEqual([
+    ['.glb', 'glTF\x02\0'],
+    ['.glb', 'glTF\x02\0'],
+  ]);
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.locator('.card a').first().click();
+  await page.getByText('Other formats').click();
+  expect(await filesFrom(/^OBJ/)).toEqual([
+    ['.obj', '# gen3'],
+    ['.mtl', '# gen3'],
+    ['-texture.jpg', expect.stringMatching(/^\xff\xd8\xff/)],
+  ]);
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { expectAccessible, galleryWith, sandboxGallery, useBrowser } from './kit.js';
+
+useBrowser();
+
+test('the gallery names jobs, searches, filters and sorts them', async () => {
+  const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png', 'Anvil.png']);
+  expect(await names()).toEqual(['Anvil.png', 'red ball.png', 'blue vase.png']);
+  await page.getByLabel('In progress 3').waitFor();
+  await expectAccessible(page);
+
+  await page.getByLabel('Sort').selectOption('By name');
+  await expect.poll(names).toEqual(['Anvil.png', 'blue vase.png', 'red ball.png']);
+  await page.getByLabel('Search by name or id').fill('VASE');
+  await expect.poll(names).toEqual(['blue vase.png']);
+  await page.getByLabel('Done 0').check();
+  await page.getByText('No jobs match “VASE”.').waitFor();
+  expect(new URL(page.url()).search).toBe('?show=done&sort=name&search=VASE');
+  await page.getByLabel('All 1').check();
+  await page.locator('.card a').click();
+  await page.getByRole('heading', { level: 1, name: 'blue vase.png' }).waitFor();
+  expect(await page.title()).toBe('blue vase.png · gen3d');
+  await expectAccessible(page);
+  await page.goBack();
+  await expect.poll(names).toEqual(['blue vase.png']);
+  await page.locator('.card a').click();
+  await page.locator('.crumbs a').click();
+  await expect.poll(names).toEqual(['blue vase.png']);
+  expect(new URL(page.url()).search).toBe('?sort=name&search=VASE');
+  expect(errors).toEqual([]);
+});
+
+test('the selected jobs are hidden, and shown again', async () => {
+  const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png']);
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByLabel('Select blue vase.png').check();
+  await page.getByText('1 selected').waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Hide', exact: true }).click();
+  await page.getByText('1 job hidden.').waitFor();
+  await expect.poll(names).toEqual(['red ball.png']);
+  await page.getByLabel('Hidden 1').check();
+  await expect.poll(names).toEqual(['blue vase.png']);
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByRole('button', { name: 'Select all shown' }).click();
+  await page.getByRole('button', { name: 'Show again' }).click();
+  await page.getByText('No jobs in “Hidden”.').waitFor();
+  await page.getByLabel('All 2').check();
+  await expect.poll(names).toEqual(['red ball.png', 'blue vase.png']);
+  expect(errors).toEqual([]);
+});
+
+test('the bar of the selection stays visible while the gallery scrolls', async () => {
+  const { page } = await galleryWith(Array.from({ length: 8 }, (_, i) => `ball ${i}.png`));
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  for (const width of [390, 768, 1440]) {
+    await page.setViewportSize({ width, height: 300 });
+    await page.evaluate('scrollTo(0, 400)');
+    // A click fails if something covers the button.
+    await page.getByRole('button', { name: 'Select all shown' }).click();
+    await page.getByText('8 selected').waitFor();
+    expect(await page.evaluate('scrollY')).toBe(400);
+  }
+});
+
+test('the sandbox, which everyone shares, offers no way to hide its jobs', async () => {
+  const { page, errors } = await sandboxGallery();
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByRole('button', { name: 'Select all shown' }).click();
+  await page.getByText('1 selected').waitFor();
+  expect(await page.getByRole('button', { name: /Hide/ }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.locator('.card a').first().click();
+  await page.getByText('Permanent link').waitFor();
+  expect(await page.getByRole('button', { name: /Hide/ }).count()).toBe(0);
+  expect(errors).toEqual([]);
+});
+
+test('a model without a transparent thumbnail shows its JPEG, also after a change of the color scheme', async () => {
+  const { page } = await sandboxGallery();
+  const width = () =>
+    page.locator('.card img').evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth);
+  for (const colorScheme of ['light', 'dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await expect.poll(width).toBe(512);
+  }
+});

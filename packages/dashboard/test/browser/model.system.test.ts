@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs';
+import type { BrowserContext, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { loadConfig } from '../../../server/src/config.js';
+import { spawnServer } from '../../../server/test/faults/server-process.js';
+import { newInstallation } from '../../../server/test/kit.js';
+import { dropBall, expectAccessible, newContext, pageIn, seriousViolations, signInLink, useBrowser } from './kit.js';
+
+useBrowser();
+
+/** The profile that sent the photo, which keeps a copy of it. */
+let context: BrowserContext;
+let url: string;
+const atEnd: Array<() => unknown> = [];
+beforeAll(async () => {
+  const installation = await newInstallation((end) => atEnd.push(end));
+  const server = spawnServer({ ...installation });
+  atEnd.push(() => server.kill());
+  url = await server.ready;
+  context = await newContext();
+  const page = await context.newPage();
+  await page.goto(await signInLink(url, loadConfig({}, {}, { ...installation })));
+  await page.getByText('Drop a photo here').waitFor();
+  await dropBall(page);
+  await page.locator('.card .badge').waitFor();
+  await page.locator('.card .badge.succeeded').waitFor();
+  expect(await page.locator('.card').count()).toBe(1);
+  await page.close();
+});
+afterAll(async () => {
+  await context?.close();
+  for (const end of atEnd.reverse()) await end();
+});
+
+async function openGallery() {
+  const opened = await pageIn(context);
+  onTestFinished(() => opened.page.close());
+  await opened.page.goto(url);
+  await opened.page.locator('.card').waitFor();
+  return opened;
+}
+
+async function openModel() {
+  const opened = await openGallery();
+  await opened.page.locator('.card').click();
+  await opened.page.getByRole('heading', { level: 1, name: 'ball.png' }).waitFor();
+  await opened.page.locator('.model[data-state=loaded]').waitFor();
+  return { ...opened, model: opened.page.locator('model-viewer') };
+}
+
+/** A screenshot, taken once two in a row are equal, so that nothing moves any more. */
+async function stillScreenshot(locator: Locator): Promise<Buffer> {
+  for (let before = await locator.screenshot(); ; ) {
+    const now = await locator.screenshot();
+    if (now.equals(before)) return now;
+    before = now;
+  }
+}
+
+/** The angle of the camera around the model, in radians. */
+const yaw = (viewer: Locator) =>
+  viewer.evaluate((element) =>
+    (element as unknown as { getCameraOrbit(): { theta: number } }).getCameraOrbit().theta.toFixed(2),
+  );
+
+/** The photo on top of the model, and the model: intersection over union of their outlines. The photo is a cutout. */
+async function overlap(page: Page): Promise<number> {
+  return page.evaluate(`(async () => {
+    const viewer = document.querySelector('model-viewer');
+    const photo = document.querySelector('.on-top');
+    viewer.shadowIntensity = 0;
+    await viewer.updateComplete;
+    const model = new Image();
+    model.src = URL.createObjectURL(await viewer.toBlob());
+    await model.decode();
+    const [outer, inner] = [viewer, photo].map((element) => element.getBoundingClientRect());
+    const opaque = (image, left, top, width, height) => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: outer.width, height: outer.height });
+      const context = canvas.getContext('2d');
+      context.drawImage(image, left, top, width, height);
+      return context.getImageData(0, 0, canvas.width, canvas.height).data.filter((_, i) => i % 4 === 3).map((a) => a >= 128);
+    };
+    const a = opaque(model, 0, 0, outer.width, outer.height);
+    const b = opaque(photo, inner.left - outer.left, inner.top - outer.top, inner.width, inner.height);
+    const count = (isCounted) => a.filter((_, i) => isCounted(a[i], b[i])).length;
+    return count((x, y) => x && y) / count((x, y) => x || y);
+  })()`);
+}
+
+test('a finished model is downloaded from the gallery under the name of its photo', async () => {
+  const { page, errors } = await openGallery();
+  expect(await seriousViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByLabel('Select ball.png').check();
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download' }).click();
+  expect((await download).suggestedFilename()).toBe('ball.glb');
+  expect(errors).toEqual([]);
+});
+
+test('dragging turns the model, and “Reset view” shows it as in the thumbnail again', async () => {
+  const { page, model, errors } = await openModel();
+  const before = await stillScreenshot(model);
+  const box = (await model.boundingBox())!;
+  const [x, y] = [box.x + box.width / 2, box.y + box.height / 2];
+  await page.mouse.move(x, y);
+  await page.mouse.down();
+  await page.mouse.move(x + box.width / 4, y, { steps: 5 });
+  await page.mouse.up();
+  expect((await stillScreenshot(model)).equals(before)).toBe(false);
+  expect(await yaw(model)).not.toBe('0.56');
+  await page.getByRole('button', { name: 'Reset view' }).click();
+  await expect.poll(() => yaw(model), { timeout: 60_000 }).toBe('0.56');
+  expect(errors).toEqual([]);
+});
+
+// The dashboard reaches model-viewer's scene through a private symbol, so a new version may break this.
+test('the model is shown as a wireframe and as clay', async () => {
+  const { page, model, errors } = await openModel();
+  const textured = await stillScreenshot(model);
+  for (const name of ['Wireframe', 'Clay']) {
+    const toggle = page.getByRole('button', { name });
+    await toggle.click();
+    expect((await stillScreenshot(model)).equals(textured), name).toBe(false);
+    await toggle.click();
+    expect(await toggle.getAttribute('aria-pressed')).toBe('false');
+  }
+  expect(errors).toEqual([]);
+});
+
+test('the photo is compared with the model, beside it and on top of it', async () => {
+  const { page, errors } = await openModel();
+  const comparison = page.getByLabel('Photo', { exact: true });
+  const compared = page.getByAltText('Compared with the model');
+  await comparison.selectOption('Photo beside');
+  await compared.waitFor();
+  await comparison.selectOption('Photo on top');
+  await page.getByLabel('Opacity of the photo').fill('0.2');
+  expect(await compared.evaluate((image) => image.style.opacity)).toBe('0.2');
+  // Once the camera has moved.
+  await expect.poll(() => overlap(page), { timeout: 60_000 }).toBeGreaterThan(0.95);
+  await expectAccessible(page);
+  await comparison.selectOption('Photo: off');
+  await page.getByAltText('As uploaded').waitFor();
+  expect(errors).toEqual([]);
+});
+
+test('the page has the facts of the model, the time of each stage, and a permanent link', async () => {
+  const { page, errors } = await openModel();
+  await page.getByText('Time by stage').click();
+  await page.getByText('Cutting out the object').waitFor();
+  expect((await page.locator('.stages li').allTextContents()).slice(0, 3)).toEqual([
+    expect.stringMatching(/^Queued/),
+    expect.stringMatching(/^Preparing the photo/),
+    expect.stringMatching(/^Cutting out the object/),
+  ]);
+  const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`).textContent();
+  expect(await fact('Texture')).toMatch(/^\d+ × \d+$/);
+  expect(await fact('File size')).toMatch(/kB$/);
+  const link = await page.getByRole('textbox', { name: 'Permanent link' }).inputValue();
+  expect((await fetch(link)).status).toBe(200);
+  expect(await seriousViolations(page)).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
+test('the model is converted to STL with all of its triangles', async () => {
+  const { page, errors } = await openModel();
+  const triangles = Number((await page.locator('dt:text-is("Triangles") + dd').textContent())?.replaceAll(',', ''));
+  await page.getByText('Other formats').click();
+  await expectAccessible(page);
+  const converted = page.waitForEvent('download');
+  await page.getByRole('button', { name: /^STL/ }).click();
+  expect((await converted).suggestedFilename()).toBe('ball.stl');
+  expect(readFileSync(await (await converted).path()).length).toBe(84 + 50 * triangles);
+  expect(errors).toEqual([]);
+});
+
+test('the model rotates until it is touched, unless the system asks for less motion', async () => {
+  const { page, model, errors } = await openModel();
+  const rotate = page.getByRole('button', { name: 'Rotate' });
+  expect(await rotate.getAttribute('aria-pressed')).toBe('false');
+  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  await page.reload();
+  await page.locator('.model[data-state=loaded]').waitFor();
+  expect(await rotate.getAttribute('aria-pressed')).toBe('true');
+  await model.click();
+  await expect.poll(() => rotate.getAttribute('aria-pressed'), { timeout: 60_000 }).toBe('false');
+  expect(errors).toEqual([]);
+});

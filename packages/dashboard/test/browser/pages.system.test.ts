@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { galleryWith, seriousViolations, signedIn, useBrowser } from './kit.js';
+
+useBrowser();
+
+test('the pages of usage and of the operator have figures', async () => {
+  const { page, errors } = await signedIn();
+  for (const name of ['Usage', 'Operator']) {
+    await page.getByRole('link', { name }).click();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.locator('.tile').first().waitFor();
+    expect(await seriousViolations(page)).toEqual([]);
+  }
+  expect(errors).toEqual([]);
+});
+
+test('a server with rates above 0 shows balances and prices', async () => {
+  const { page } = await signedIn({ rates: { g6e: 0.002 }, instance: 'g6e' });
+  await page.getByRole('link', { name: 'Balance' }).click();
+  await page.getByText('per second of inference on g6e').waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await page.getByRole('link', { name: 'Operator', exact: true }).click();
+  await page.getByLabel('Balance in USD').waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+});
+
+test('no page scrolls sideways or overlaps its header on screens of 320 to 1440 pixels', async () => {
+  const { server, page, errors } = await galleryWith(['a-name-without-a-space-that-is-too-long-for-a-phone.png']);
+  const jobPage = await page.locator('.card a').getAttribute('href');
+  await server.call('PUT', '/v1/webhook-endpoint', { url: `https://example.com/${'a-long-path'.repeat(20)}` });
+  await server.call('POST', '/v1/webhook-endpoint/test');
+  for (const path of [
+    '/',
+    jobPage,
+    ...['keys', 'balance', 'webhook', 'operator', 'password'].map((name) => `/dashboard/${name}`),
+  ]) {
+    await page.goto(server.url + path);
+    await page.locator('h1').waitFor();
+    for (const width of [320, 390, 768, 1440]) {
+      await page.setViewportSize({ width, height: 844 });
+      expect(await page.evaluate('document.documentElement.scrollWidth'), `${path} at ${width}`).toBeLessThanOrEqual(
+        width,
+      );
+      const [header, main] = [await page.locator('header').boundingBox(), await page.locator('main').boundingBox()];
+      expect(main!.y, `${path} at ${width}`).toBeGreaterThanOrEqual(header!.y + header!.height);
+    }
+  }
+  expect(errors).toEqual([]);
+});
+
+test('pages that cannot reach the server say so, and load when they can', async () => {
+  const { page } = await galleryWith(['blue vase.png']);
+  for (const name of ['API keys', 'Usage', 'Webhook', 'Operator']) {
+    await page.context().setOffline(true);
+    await page.getByRole('link', { name, exact: true }).click();
+    await page.getByText('The server cannot be reached').first().waitFor();
+    expect(await page.getByText('No models yet.').count()).toBe(0);
+    await page.context().setOffline(false);
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.getByText('The server cannot be reached').waitFor({ state: 'detached' });
+  }
+});
