@@ -31,18 +31,19 @@ export async function benchSearches(atEnd) {
   const { open } = await buildSources(atEnd, 'server', {
     admin: 'src/admin.ts',
     config: 'src/config.ts',
-    open: 'src/data/db/open.ts',
+    edges: 'src/edges.ts',
+    open: 'test/open-database.ts',
     cluster: 'test/postgres/cluster.ts',
   });
-  const [{ openAdmin }, { loadConfig }, { openDatabase }, { startCluster }] = await Promise.all(
-    ['admin', 'config', 'open', 'cluster'].map(open),
+  const [{ openAdmin }, { loadConfig }, { edges }, { openDatabase }, { startCluster }] = await Promise.all(
+    ['admin', 'config', 'edges', 'open', 'cluster'].map(open),
   );
   const cluster = values.database === 'postgres' ? await startCluster({ durable: true }) : undefined;
   if (cluster) atEnd(() => void cluster.remove());
   const database = cluster?.url ?? 'sqlite';
   const flags = ['--workers', '0', '--rate-limit', 'off', '--database', database];
   const server = await startThrowawayServer(atEnd, flags);
-  const admin = await openAdmin(loadConfig({ dataDir: server.dataDir, database }, {}, {}));
+  const admin = await openAdmin(edges, loadConfig({ dataDir: server.dataDir, database }, {}, {}));
   const { account_id: id } = await admin.createAccount('searcher', 10);
   const { api_key: searcherKey } = await admin.createKey(id);
   await admin.close();
