@@ -124,7 +124,7 @@ module.exports = {
       from: { path: `^${server}/`, pathNot: [tests, `^${server}/cluster/`] },
       to: { path: '(^|/)(pg|@aws-sdk)(/|$)' },
     },
-    ...oneWay(`${server}/cluster`, [['postgres', 's3'], 'location', ['moving', 'worker']]),
+    ...oneWay(`${server}/cluster`, ['markers', ['postgres', 's3'], 'location', ['moving', 'worker']]),
     {
       name: `${server}: only the top loads the settings`,
       severity: 'error',

@@ -128,10 +128,10 @@ async function openFiles(
   { config, log, store, state }: ServerContext,
   { sampleFolder }: ServeOptions,
 ): Promise<Services['sandbox']> {
-  const { db, dirs, files, kind } = store;
+  const { db, files, kind } = store;
   state.bucketUrl = await files.check();
   // With a database of one server and the default folders, no other database can use the same files.
-  if (kind.isShared || config.assets !== undefined) await edges.claimLocation(db, files, dirs.database, log);
+  if (kind.isShared || config.assets !== undefined) await edges.claimLocation(store, log);
   if (config.noTestKey) return undefined;
   const sample = await installSample(files.assets, sampleFolder);
   if (sample) return { accountId: (await sandboxAccount(db, currentTime(db))).id, sample };

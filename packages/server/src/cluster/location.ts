@@ -9,7 +9,9 @@ import { advisoryLock } from '../data/db/locks.js';
 import { currentTime } from '../data/db/time.js';
 import { transaction } from '../data/db/transaction.js';
 import type { FileStores } from '../data/installation/file-stores.js';
+import type { Store } from '../data/installation/open-stores.js';
 import { anyRunner } from '../data/runners/registry.js';
+import { type MarkedFiles, withMarkers } from './markers.js';
 import { type StoredLocation, withSharedTables } from './postgres/shared-tables.js';
 
 /** How long a worker waits for the first server, which may have been started at the same time. */
@@ -27,8 +29,10 @@ const howToMove = 'see "Moving from a folder" in docs/operations/s3.md';
  * The location is not accessed inside a transaction, because PostgreSQL ends transactions that are idle for 10 s.
  * @throws {ConfigError} that names both databases or both locations, and says what to do
  */
-export async function claimLocation(db: Db, files: FileStores, database: string, log: Logger): Promise<void> {
-  const identity = await kindOf(db).identityOf(db, database);
+export async function claimLocation(store: Pick<Store, 'db' | 'dirs' | 'files'>, log: Logger): Promise<void> {
+  const { db, dirs } = store;
+  const files = withMarkers(store);
+  const identity = await kindOf(db).identityOf(db, dirs.database);
   await asConfigErrors(files, async () => {
     for (;;) {
       const stored = kindOf(db).isShared
@@ -70,7 +74,7 @@ async function replaceRow(
 }
 
 /** @throws {ConfigError} if the location has the marker of another database */
-async function requireOwn(files: FileStores, identity: DatabaseIdentity, mark: string | undefined): Promise<void> {
+async function requireOwn(files: MarkedFiles, identity: DatabaseIdentity, mark: string | undefined): Promise<void> {
   const markers = await files.markers();
   const others = markers.filter(({ owner }) => owner.id !== identity.id);
   const [other] = others;
@@ -89,7 +93,9 @@ const isFolder = ({ location }: FileStores) => !isS3Url(location);
  * first server.
  * @throws {ConfigError} that names both locations and says what to do, or if no server has started yet
  */
-export async function requireLocation(db: Db, files: FileStores, log: Logger): Promise<void> {
+export async function requireLocation(store: Pick<Store, 'db' | 'dirs' | 'files'>, log: Logger): Promise<void> {
+  const { db } = store;
+  const files = withMarkers(store);
   if (!kindOf(db).isShared) return;
   const lookUp = () => withSharedTables(db).selectFrom('asset_location').selectAll().executeTakeFirst();
   let stored = await lookUp();

@@ -45,7 +45,7 @@ export async function worker(
     const { supervisor } = createSupervisor({ config, log, db, metrics, wakeup, onEvent });
     const files = await edges.openFileStores(dirs, config);
     await files.check();
-    await requireLocation(db, files, log);
+    await requireLocation({ db, dirs, files }, log);
     let ready = false;
     await parts.start(openMetricsPort({ config, db, metrics, isReady: () => ready, log }));
     await parts.start(startRunners(supervisor, wakeup));

@@ -2,7 +2,7 @@ import { ConfigError, isStorageUnavailable } from '../../base/errors.js';
 import { randomToken } from '../../base/ids.js';
 import type { S3Location } from '../../base/s3-url.js';
 import type { FileStoreConfig } from '../../data/installation/edges.js';
-import { type FileStores, type LocationMarker, ownerIn } from '../../data/installation/file-stores.js';
+import { type LocationMarker, type MarkedFiles, ownerIn } from '../markers.js';
 import { assetsPrefix, S3AssetStore } from './asset-store.js';
 import type { Bucket } from './bucket.js';
 import { inputsPrefix, S3InputStore } from './input-store.js';
@@ -19,7 +19,7 @@ export async function openBucket(
   url: string,
   location: S3Location,
   { s3Endpoint: endpoint, s3ForcePathStyle }: FileStoreConfig,
-): Promise<FileStores> {
+): Promise<MarkedFiles> {
   // Loaded only here: the SDK of AWS takes 0.15 s to load, in each process.
   const { Bucket } = await import('./bucket.js');
   // Amazon expects the bucket in the host name; other servers rarely have a host name per bucket.

@@ -18,7 +18,7 @@ export interface Edges {
    * same one.
    * @throws {ConfigError} that names both databases or both locations, and says what to do
    */
-  claimLocation(db: Db, files: FileStores, database: string, log: Logger): Promise<void>;
+  claimLocation(store: { db: Db; dirs: DataDir; files: FileStores }, log: Logger): Promise<void>;
 }
 
 export type FileStoreConfig = Pick<Config, 's3Endpoint' | 's3ForcePathStyle'>;
