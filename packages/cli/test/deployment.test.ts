@@ -96,7 +96,7 @@ test('all grace periods are longer than the drain of the server', () => {
     ...read(path).matchAll(/stop_grace_period: (\d+)s|^TimeoutStopSec=(\d+)$/gm),
   ]);
   expect(graces).toHaveLength(4);
-  expect(read('packages/server/src/service-parts.ts')).toContain('drainGraceMs = 30_000');
+  expect(read('packages/server/src/parts.ts')).toContain('drainGraceMs = 30_000');
   for (const [, compose, systemd] of graces) expect(Number(compose ?? systemd)).toBeGreaterThanOrEqual(45);
 });
 
