@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mesh_sources import SOURCES
+from mesh_sources import MORE_SOURCES, SOURCES
 from recipes import random_stretch
 from subjects import MeshSubject, ProceduralSubject, draw_procedural
 from voxelize import Volume
@@ -15,16 +15,21 @@ class Collection:
     """All volumes below a folder: FOLDER/SOURCE/*.npz."""
 
     def __init__(self, folder: str | Path) -> None:
-        weights = {source.name: source.weight for source in SOURCES}
-        folders = [p for p in sorted(Path(folder).iterdir()) if p.is_dir() and p.name in weights]
-        self.groups = [sorted(source_folder.glob("*.npz")) for source_folder in folders]
-        if not any(self.groups):
-            raise SystemExit(f"There are no volumes in {folder}. Run meshes.py first.")
+        self.use({p.name: sorted(p.glob("*.npz")) for p in sorted(Path(folder).iterdir()) if p.is_dir()})
+
+    def use(self, groups: dict[str, list[Path]]) -> None:
+        """Sets the volumes by source, and how often each source is drawn."""
+        weights = {source.name: source.weight for source in SOURCES + MORE_SOURCES}
+        groups = {name: group for name, group in groups.items() if name in weights}
+        if not any(groups.values()):
+            raise SystemExit("There are no meshes in the folder. Run meshes.py or packed.py first.")
         # By the root of its size: otherwise the many helmets and houses of one game would outweigh the furniture.
-        chances = np.array(
-            [weights[source_folder.name] * len(group) ** 0.5 for source_folder, group in zip(folders, self.groups)]
-        )
-        self.chances = chances / chances.sum()
+        chances = np.array([weights[name] * len(group) ** 0.5 for name, group in groups.items()])
+        self.groups, self.chances = list(groups.values()), chances / chances.sum()
+
+    def load(self, path: Path) -> Volume | None:
+        """The volume, or None if it turned out unusable."""
+        return Volume.load(path)
 
     def draw(self, rng: np.random.Generator) -> MeshSubject:
         """Draws a mesh, usually stretched.
@@ -33,7 +38,9 @@ class Collection:
         """
         group = self.groups[int(rng.choice(len(self.groups), p=self.chances))]
         path = group[int(rng.integers(len(group)))]
-        volume = Volume.load(path)
+        volume = self.load(path)
+        if volume is None:
+            return self.draw(rng)
         subject = MeshSubject(f"{path.parent.name}/{path.stem}", volume, np.ones(3), False)
         subject.repaint = rng.random() < (0.85 if subject.plain else 0.25)
         if rng.random() < 0.6:

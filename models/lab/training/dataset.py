@@ -1,5 +1,6 @@
 """Reads samples from shards on disk, and prepares them as inputs and targets of the network."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,10 +8,11 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from photograph import NONE
+from photograph import CROSSINGS, NONE, Sizes
 
 # Photos [B,4,S,S] in 0 to 1, crossings [B,8,C,C] as depths in 0 to 1 or infinity, backs [B,3,C,C] in 0 to 1, and
 # elevations [B].
+KEYS = ("photos", "crossings", "backs", "elevations")
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
@@ -37,10 +39,7 @@ class Shards:
             if shard.suffix or shard in self.known or unwanted:
                 continue
             self.known.add(shard)
-            part = {
-                key: np.load(shard / f"{key}.npy", mmap_mode="r")
-                for key in ("photos", "crossings", "backs", "elevations")
-            }
+            part = {key: np.load(shard / f"{key}.npy", mmap_mode="r") for key in KEYS}
             self.parts.append(part)
             # The names of meshes include a folder.
             for k, name in enumerate((shard / "names.txt").read_text().splitlines()):
@@ -60,10 +59,52 @@ class Shards:
     def take(self, which: Sequence[int]) -> Batch:
         """The samples with these indices."""
         chosen = [self.index[i] for i in which]
-        get = lambda key: torch.from_numpy(np.stack([self.parts[p][key][k] for p, k in chosen]))  # noqa: E731
-        crossings = get("crossings").to(torch.int32)
-        depths = torch.where(crossings == NONE, torch.inf, crossings.float() / (NONE - 1))
-        return get("photos").float() / 255, depths, get("backs").float() / 255, get("elevations")
+        return decoded(*(torch.from_numpy(np.stack([self.parts[p][key][k] for p, k in chosen])) for key in KEYS))
+
+
+def decoded(photos: torch.Tensor, crossings: torch.Tensor, backs: torch.Tensor, elevations: torch.Tensor) -> Batch:
+    """The batch of samples as shards contain them. The crossings may be in signed integers with the same bits."""
+    whole = crossings.to(torch.int32) & 0xFFFF
+    depths = torch.where(whole == NONE, torch.inf, whole.float() / (NONE - 1))
+    return photos.float() / 255, depths, backs.float() / 255, elevations
+
+
+class Resident:
+    """The latest samples of a folder, in the memory of the device. A shard is deleted once it is read.
+
+    A GPU takes samples far faster than one process reads them from files, and than sixteen render them, so each is
+    used many times before newer ones take its place.
+    """
+
+    def __init__(self, folder: str | Path, capacity: int, device: torch.device, sizes: Sizes) -> None:
+        self.folder, self.capacity, self.read = Path(folder), capacity, 0
+        columns = (sizes.columns, sizes.columns)
+        self.samples = {
+            "photos": torch.empty(capacity, 4, sizes.photo, sizes.photo, dtype=torch.uint8, device=device),
+            "crossings": torch.empty(capacity, CROSSINGS, *columns, dtype=torch.int16, device=device),
+            "backs": torch.empty(capacity, 3, *columns, dtype=torch.uint8, device=device),
+            "elevations": torch.empty(capacity, device=device),
+        }
+
+    def refresh(self) -> None:
+        """Reads some of the shards that were written since the last call: a few, so that training does not wait."""
+        for shard in sorted(p for p in self.folder.iterdir() if not p.suffix)[:8]:
+            arrays = {key: np.load(shard / f"{key}.npy") for key in KEYS}
+            # Few operations accept unsigned integers of 16 bits.
+            arrays["crossings"] = arrays["crossings"].view(np.int16)
+            slots = (torch.arange(len(arrays["photos"])) + self.read) % self.capacity
+            for key, values in self.samples.items():
+                values[slots.to(values.device)] = torch.from_numpy(arrays[key]).to(values.device)
+            self.read += len(slots)
+            shutil.rmtree(shard)
+
+    def __len__(self) -> int:
+        return self.read
+
+    def batch(self, rng: np.random.Generator, size: int, mesh_share: None = None) -> Batch:
+        """Draws a batch of the latest samples."""
+        which = torch.from_numpy(rng.integers(min(self.read, self.capacity), size=size))
+        return decoded(*(values[which.to(values.device)] for values in self.samples.values()))
 
 
 def chance(probability: float, count: int, device: torch.device) -> torch.Tensor:

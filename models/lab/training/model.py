@@ -70,13 +70,15 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Transformer layers over all pixels of an eighth of the columns' resolution.
+    """Transformer layers over all squares of `patch` pixels, at an eighth of the columns' resolution.
 
     Starts as the identity, so a network that was trained without it can continue with it.
     """
 
-    def __init__(self, channels: int, side: int, width: int, layers: int) -> None:
+    def __init__(self, channels: int, side: int, width: int, layers: int, patch: int) -> None:
         super().__init__()
+        self.patch = patch
+        side, channels = side // patch, channels * patch * patch
         self.position = nn.Parameter(torch.randn(1, side * side, width) * 0.02)
         self.enter = nn.Linear(channels, width)
         self.layers = nn.Sequential(*(Layer(width, 8) for _ in range(layers)))
@@ -86,8 +88,11 @@ class Transformer(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[B,channels,side,side] -> the same shape"""
-        tokens = self.layers(self.enter(x.flatten(2).transpose(1, 2)) + self.position)
-        return x + self.leave(tokens).transpose(1, 2).reshape(x.shape)
+        # A patch of one would add operations without effect to the exported graph.
+        squares = x if self.patch == 1 else F.pixel_unshuffle(x, self.patch)
+        tokens = self.layers(self.enter(squares.flatten(2).transpose(1, 2)) + self.position)
+        out = self.leave(tokens).transpose(1, 2).reshape(squares.shape)
+        return x + (out if self.patch == 1 else F.pixel_shuffle(out, self.patch))
 
 
 def doubled(x: torch.Tensor) -> torch.Tensor:
@@ -123,7 +128,9 @@ class Columns(nn.Module):
         self.level2, self.level3 = Block(2 * b, 3 * b, 2), Block(3 * b, 4 * b, 2)
         self.middle = nn.Sequential(Block(4 * b, 4 * b), Attention(4 * b), Block(4 * b, 4 * b))
         self.up2, self.look_around = Block(7 * b, 3 * b), Attention(3 * b)
-        self.transformer = Transformer(3 * b, preset.sizes.columns // 8, preset.layer_width, preset.layers)
+        self.transformer = Transformer(
+            3 * b, preset.sizes.columns // 8, preset.layer_width, preset.layers, preset.patch
+        )
         self.up1, self.up0 = Block(5 * b, 2 * b), Block(3 * b, 2 * b)
         self.head = nn.Conv2d(2 * b, 4 * (1 + steps), 1)
         self.fine = nn.Conv2d(6, fine, 4, 2, 1)

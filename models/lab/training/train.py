@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from dataset import Shards, disturb, mirror, targets
+from dataset import Resident, Shards, disturb, mirror, targets
 from model import build
 from muon import optimizers
 from photograph import HALF_DEPTH
@@ -69,9 +69,9 @@ def losses(
 
 def measure(net: nn.Module, data: Shards, preset: Preset, device: torch.device, count: int = 240) -> dict[str, float]:
     """Losses on undisturbed samples that training has not seen, and the intersection over union of the columns."""
-    rng, sums = np.random.default_rng(0), {}
+    rng, sums, batches = np.random.default_rng(0), {}, math.ceil(count / preset.batch)
     with torch.no_grad():
-        for _ in range(count // preset.batch):
+        for _ in range(batches):
             photos, crossings, backs, elevations = (a.to(device) for a in data.batch(rng, preset.batch))
             image = torch.cat([photos[:, :3] * photos[:, 3:] + 0.5 * (1 - photos[:, 3:]), photos[:, 3:]], 1)
             outputs = net(image)
@@ -81,7 +81,7 @@ def measure(net: nn.Module, data: Shards, preset: Preset, device: torch.device, 
             parts["iou"] = ((a & b).sum((1, 2, 3)) / (a | b).sum((1, 2, 3)).clamp(min=1)).float().mean()
             for key, part in parts.items():
                 sums[key] = sums.get(key, 0) + float(part)
-    return {key: round(total / (count // preset.batch), 4) for key, total in sums.items()}
+    return {key: round(total / batches, 4) for key, total in sums.items()}
 
 
 def restore(
@@ -133,10 +133,18 @@ def main(chosen: argparse.Namespace) -> None:
     preset, device, run = PRESETS[chosen.preset], torch.device(chosen.device), Path(chosen.run)
     run.mkdir(parents=True, exist_ok=True)
     held_out = f"{chosen.held_out:05d}"
-    data, unseen = Shards(*chosen.data, skip=held_out), Shards(*chosen.data, only=held_out)
-    net = build(preset).to(device)
-    if device.type == "cpu":
-        net = net.to(memory_format=torch.channels_last)
+    if chosen.resident:
+        (folder,) = chosen.data
+        # Where samples are rendered during the training, the time includes the wait for the first ones.
+        data, unseen, started = Resident(folder, chosen.resident, device, preset.sizes), [], time.time()
+        while len(data) < 2 * preset.batch:
+            time.sleep(0.2)
+            data.refresh()
+    else:
+        data, unseen = Shards(*chosen.data, skip=held_out), [Shards(*chosen.data, only=held_out)]
+    unseen += [Shards(folder) for folder in chosen.unseen]
+    # The fastest layout for convolutions on CPUs, and on GPUs in bfloat16.
+    net = build(preset).to(device, memory_format=torch.channels_last)
     average = copy.deepcopy(net)
     use_bfloat16 = has_fast_bfloat16(device) if chosen.bfloat16 is None else chosen.bfloat16
     both = optimizers(net, preset.peak_rate, torch.bfloat16 if use_bfloat16 else torch.float32)
@@ -164,9 +172,20 @@ def main(chosen: argparse.Namespace) -> None:
             run / "weights.pt",
         )
 
-    started, first, means = time.time(), step, {}
+    def evaluate() -> None:
+        save()
+        for samples in unseen:
+            samples.refresh()
+            if len(samples):
+                print("unseen", samples.folders[0].name, step, measure(average, samples, preset, device), flush=True)
+        memory = f", {torch.cuda.max_memory_allocated() / 1e9:.1f} GB on the GPU" if device.type == "cuda" else ""
+        print(f"saved {step} after {(time.time() - started) / 60:.1f} min, {len(data)} samples{memory}", flush=True)
+
+    if not chosen.resident:
+        started = time.time()
+    first, means, evaluated = step, {}, time.time()
     while (passed := (time.time() - started) / 60 / chosen.minutes) < 1:
-        if (step - first) % 200 == 0:
+        if (step - first) % (10 if chosen.resident else 200) == 0:
             data.refresh()
         rate = chosen.rate * preset.peak_rate * warm_up_share(step, since)
         if chosen.finish:
@@ -177,9 +196,7 @@ def main(chosen: argparse.Namespace) -> None:
         batch = data.batch(rng, preset.batch, chosen.mesh_share)
         photos, crossings, backs, elevations = (a.to(device) for a in batch)
         photos, crossings, backs = mirror(photos, crossings, backs)
-        image = disturb(photos)
-        if device.type == "cpu":
-            image = image.contiguous(memory_format=torch.channels_last)
+        image = disturb(photos).contiguous(memory_format=torch.channels_last)
         with torch.autocast(device.type, dtype=torch.bfloat16, enabled=use_bfloat16):
             outputs = forward(image)
         loss, parts = score(outputs, image, crossings, backs, elevations, preset.steps)
@@ -192,24 +209,23 @@ def main(chosen: argparse.Namespace) -> None:
         keep = min(AVERAGE, (step + 1) / (step + 20))
         with torch.no_grad():
             torch._foreach_lerp_(list(average.parameters()), list(net.parameters()), 1 - keep)
+        # Tensors, because reading a number on every step would make the GPU wait.
         for key, part in parts.items():
-            value = float(part.detach())
-            means[key] = means.get(key, value) * 0.98 + value * 0.02
+            means[key] = means.get(key, part.detach()).lerp(part.detach(), 0.02)
         if step % 50 == 0:
             print(
                 step,
                 len(data),
                 f"{(time.time() - started) / 60:.1f} min",
-                {k: round(v, 4) for k, v in means.items()},
+                {k: round(float(v), 4) for k, v in means.items()},
                 flush=True,
             )
-        if step % 500 == 0:
-            save()
-            if len(unseen):
-                print("unseen", step, measure(average, unseen, preset, device), flush=True)
-    save()
-    if len(unseen):
-        print("unseen", step, measure(average, unseen, preset, device), flush=True)
+        if time.time() - evaluated > 60 * chosen.every if chosen.every else step % 500 == 0:
+            if not all(math.isfinite(float(value)) for value in means.values()):
+                raise SystemExit("The loss is not finite. The run's folder has the state before that.")
+            evaluate()
+            evaluated = time.time()
+    evaluate()
 
 
 if __name__ == "__main__":
@@ -227,6 +243,14 @@ if __name__ == "__main__":
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--held-out", type=int, default=0, help="the shard that is used only for measuring")
+    options.add_argument("--unseen", nargs="*", default=[], help="folders of shards that are used only for measuring")
+    options.add_argument("--every", type=float, help="minutes between saves (default: every 500 steps)")
+    options.add_argument(
+        "--resident",
+        type=int,
+        metavar="COUNT",
+        help="keep this many of the latest samples on the device, and delete their shards",
+    )
     options.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True)
     options.add_argument(
         "--bfloat16",
