@@ -24,7 +24,7 @@ import type { Supervisor } from './work/processes/supervisor.js';
 import { slotsOf, thisMachine } from './work/runner/capacity.js';
 import { Delivery } from './work/webhooks/delivery.js';
 
-/** What becomes known while a server starts. */
+/** Values that become known while a server starts. */
 export interface ServerState {
   ready: boolean;
   /** The public URL. Empty until the server listens. */
@@ -35,7 +35,7 @@ export interface ServerState {
   rates: Readonly<Record<string, number>>;
 }
 
-/** What the parts of a server share. Nothing of it runs yet. */
+/** The objects that the parts of a server share. None of them has been started. */
 export interface ServerContext {
   config: Config;
   log: Logger;

@@ -16,7 +16,7 @@ export interface TexturedMesh extends TriangleMesh {
   readonly uvs: Float32Array;
 }
 
-/** What belongs to vertex v is in `list` from `starts[v]` to `starts[v + 1]`. */
+/** The entries of vertex v are in `list`, from `starts[v]` up to, but without, `starts[v + 1]`. */
 export interface ByVertex {
   readonly starts: Uint32Array;
   readonly list: Uint32Array;

@@ -1,4 +1,4 @@
-// What `DatabaseKind` promises, on every kind: the Vitest project `postgres` runs this file, too.
+// Tests the promises of `DatabaseKind` on every kind: the Vitest project `postgres` runs this file, too.
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';

@@ -3,8 +3,9 @@ import type { Logger } from 'pino';
 import type { Tables } from './tables.js';
 
 /**
- * What a kind of database does in its own way. The core has SQLite (sqlite.ts), cluster/ has PostgreSQL. Everything else in
- * data/ is written once, in the SQL that both understand; database.test.ts and all tests of data/ run on every kind.
+ * The operations that each kind of database does in its own way. The core has SQLite (sqlite.ts), cluster/ has PostgreSQL.
+ * Everything else in data/ is written once, in the SQL that both understand; database.test.ts and all tests of data/ run
+ * on every kind.
  *
  * Guarantees of each kind:
  * - What a transaction has committed survives a crash of this process, of the database and of the machine.
@@ -28,7 +29,7 @@ export interface DatabaseKind {
   dialect(location: string, options: DatabaseOptions): Dialect;
   /** A location without secrets, for messages. */
   describe(location: string): string;
-  /** What an operator should improve about the location. */
+  /** Advice for the operator about the location, if there is any. */
   warningAbout(location: string): string | undefined;
   /** Keeps other servers away from a database that serves only one. Returns a function that releases the lock. */
   lockForServing(dataDir: string): () => void;

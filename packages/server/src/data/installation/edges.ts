@@ -5,8 +5,8 @@ import type { DataDir } from './data-dir.js';
 import type { FileStores } from './file-stores.js';
 
 /**
- * What an installation of several machines adds to the core, which knows it only through these functions. The composition
- * root, src/edges.ts, puts the implementations together.
+ * The functions through which the core reaches the code that only larger installations need. The composition root,
+ * src/edges.ts, puts the implementations together.
  */
 export interface Edges {
   /** The kind of the database at a location: the path of a SQLite file, or a URL. */

@@ -70,7 +70,7 @@ export async function listTasks(
   return { tasks: rows.slice(0, limit), more: rows.length > limit };
 }
 
-/** What a job was created for. Of the same origin, an account has one job. */
+/** The request that a job was created for. An account has at most one job per origin. */
 export interface JobOrigin {
   /** The idempotency key of the request. */
   key?: string | null;

@@ -12,7 +12,7 @@ export interface Puller {
   pull(request: PullRequest): void;
 }
 
-/** What that process calls here. */
+/** The calls that the process makes to the server. */
 export interface PullObserver {
   progress(progress: { readonly received: number; readonly total: number }): void;
 }
