@@ -13,9 +13,9 @@ const task: Task = {
 
 /** The display's input for a photo. */
 function shown() {
-  const states: [string, boolean][] = [];
+  const states: string[] = [];
   const display = {
-    update: (_: string, state: string, expectedEnd?: number) => states.push([state, expectedEnd !== undefined]),
+    update: (_: string, state: string) => states.push(state),
     finish: () => {},
     stop: () => {},
   };
@@ -24,13 +24,13 @@ function shown() {
 
 test('a waiting job shows its position, and a running one its stage', () => {
   const { states, show } = shown();
-  show(task, { position: 3, expectedSeconds: 12 });
+  show(task, { position: 3 });
   show({ ...task, status: 'IN_PROGRESS', progress: 60 }, { stage: 'bake' });
   // A server without these headers.
   show({ ...task, status: 'IN_PROGRESS', progress: 60 }, {});
   expect(states).toEqual([
-    ['queued, number 3 in the queue, 25 %', true],
-    ['painting the texture, 60 %', false],
-    ['creating the model, 60 %', false],
+    'queued, number 3 in the queue, 25 %',
+    'painting the texture, 60 %',
+    'creating the model, 60 %',
   ]);
 });

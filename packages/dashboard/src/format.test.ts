@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { capitalized, fileSize, milliseconds, relativeTime, roundSeconds, seconds, usd } from './format.js';
+import { capitalized, fileSize, milliseconds, relativeTime, seconds, usd } from './format.js';
 
 test.each([
   [usd(0.00123), '$0.0012'],
@@ -11,9 +11,6 @@ test.each([
   [milliseconds(1_500), '1.5 s'],
   [seconds(59.94), '59.9 s'],
   [seconds(125), '2 min 5 s'],
-  [roundSeconds(0), '1 s'],
-  [roundSeconds(89), '89 s'],
-  [roundSeconds(170), '3 min'],
   [capitalized('painting the texture'), 'Painting the texture'],
 ])('%s', (text, expected) => {
   expect(text).toBe(expected);

@@ -34,8 +34,4 @@ export const milliseconds = (ms: number): string => (ms < 1_000 ? `${Math.round(
 export const seconds = (amount: number): string =>
   amount < 60 ? `${amount.toFixed(1)} s` : `${Math.floor(amount / 60)} min ${Math.round(amount % 60)} s`;
 
-/** A duration that is only an estimate, such as `40 s` or `3 min`. */
-export const roundSeconds = (amount: number): string =>
-  amount < 90 ? `${Math.max(1, Math.round(amount))} s` : `${Math.round(amount / 60)} min`;
-
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

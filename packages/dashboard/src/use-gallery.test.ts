@@ -14,7 +14,6 @@ const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => (
   inference_seconds: null,
   work_seconds: null,
   queue_position: null,
-  expected_seconds: null,
   stage: null,
   can_cancel: true,
   can_retry: false,

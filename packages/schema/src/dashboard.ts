@@ -25,8 +25,6 @@ export const GalleryJob = z.extend(Task, {
   work_seconds: z.nullable(z.number()),
   /** 1 is the job whose inference starts next. Null once inference has started, or if the job is far back. */
   queue_position: z.nullable(z.number()),
-  /** Until the job is finished, estimated from recent jobs. Null if it is finished, or without an estimate. */
-  expected_seconds: z.nullable(z.number()),
   /** The current stage of inference; see `stageNames`. Null if there is none, or it is not known. */
   stage: z.nullable(z.string()),
   can_cancel: z.boolean(),

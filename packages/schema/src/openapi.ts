@@ -63,10 +63,6 @@ const headers = {
       'Position of a waiting job in the queue of all accounts: 1 is the next. Absent if the job is far back.',
     schema: digits,
   },
-  'x-gen3d-expected-seconds': {
-    description: 'Seconds until the end of an unfinished job, if they can be estimated.',
-    schema: digits,
-  },
   'x-gen3d-stage': {
     description: 'The current stage of inference, such as `surface`, if it is known.',
     schema: { type: 'string' },
@@ -194,7 +190,6 @@ const paths: JsonObject = {
           'retry-after',
           'retry-after-ms',
           'x-gen3d-queue-position',
-          'x-gen3d-expected-seconds',
           'x-gen3d-stage',
         ),
         '400': errorResponse('The path is not validly percent-encoded.', 'invalid_request'),

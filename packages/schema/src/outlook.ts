@@ -6,17 +6,12 @@ import { type jobStatuses, progress as milestones } from './lifecycle.js';
 export interface JobOutlook {
   /** Position in the queue of all accounts: 1 is the job whose inference starts next. */
   readonly position?: number;
-  /** Seconds until the job is expected to end, including the queue. 0 if it is late. */
-  readonly expectedSeconds?: number;
   /** The current stage of inference; see `stageNames`. */
   readonly stage?: string;
 }
 
-const names = {
-  position: 'x-gen3d-queue-position',
-  expectedSeconds: 'x-gen3d-expected-seconds',
-  stage: 'x-gen3d-stage',
-} as const satisfies Record<keyof JobOutlook, string>;
+const positionHeader = 'x-gen3d-queue-position';
+const stageHeader = 'x-gen3d-stage';
 
 /** Descriptions of the stages of a job, in order, to use in sentences. All but the first two are of inference. */
 export const stageNames = {
@@ -51,25 +46,14 @@ export function phaseOf({ status, progress }: Phase, stage?: string | null): str
   return stage ? stageName(stage) : progress < milestones.inferred ? 'creating the model' : 'finishing';
 }
 
-export function outlookHeaders(outlook: JobOutlook): Record<string, string> {
-  const keys = Object.keys(names) as (keyof JobOutlook)[];
-  return Object.fromEntries(
-    keys.filter((key) => outlook[key] !== undefined).map((key) => [names[key], String(outlook[key])]),
-  );
-}
+export const outlookHeaders = ({ position, stage }: JobOutlook): Record<string, string> => ({
+  ...(position !== undefined && { [positionHeader]: String(position) }),
+  ...(stage !== undefined && { [stageHeader]: stage }),
+});
 
 /** Reads the headers of a response. Ignores invalid values. */
 export function readOutlook(headers: { get(name: string): string | null }): JobOutlook {
-  const number = (name: string) => {
-    const value = headers.get(name) ?? '';
-    return /^\d{1,9}$/.test(value) ? Number(value) : undefined;
-  };
-  const position = number(names.position);
-  const expectedSeconds = number(names.expectedSeconds);
-  const stage = headers.get(names.stage) ?? undefined;
-  return {
-    ...(position !== undefined && { position }),
-    ...(expectedSeconds !== undefined && { expectedSeconds }),
-    ...(stage !== undefined && { stage }),
-  };
+  const position = headers.get(positionHeader) ?? '';
+  const stage = headers.get(stageHeader);
+  return { ...(/^\d{1,9}$/.test(position) && { position: Number(position) }), ...(stage !== null && { stage }) };
 }

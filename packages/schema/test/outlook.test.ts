@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { outlookHeaders, phaseOf, readOutlook } from '../src/outlook.js';
 
 test('a client reads the outlook that the server wrote', () => {
-  const outlook = { position: 3, expectedSeconds: 0, stage: 'bake' };
+  const outlook = { position: 3, stage: 'bake' };
   expect(readOutlook(new Headers(outlookHeaders(outlook)))).toEqual(outlook);
   expect(readOutlook(new Headers(outlookHeaders({ stage: 'bake' })))).toEqual({ stage: 'bake' });
   expect(readOutlook(new Headers())).toEqual({});

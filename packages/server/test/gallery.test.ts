@@ -211,7 +211,7 @@ describe('the list of jobs with labels', () => {
     await until(async () => (await position(second)) > (await position(first)));
     expect(await position(first)).toBeGreaterThan(0);
     const two = await job(caller, second);
-    expect(two).toMatchObject({ expected_seconds: null, stage: null, can_cancel: true, can_retry: false });
+    expect(two).toMatchObject({ stage: null, can_cancel: true, can_retry: false });
   });
 
   test('refuses invalid queries, and the cursors of others', async () => {

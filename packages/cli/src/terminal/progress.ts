@@ -6,8 +6,7 @@ import { hasColor, isInteractive, say } from './terminal.js';
 
 /** Shows the progress of several photos: redrawn lines on a terminal, otherwise one line per change. */
 export interface ProgressDisplay {
-  /** @param expectedEnd milliseconds since 1970, if an estimate exists */
-  update(name: string, state: string, expectedEnd?: number): void;
+  update(name: string, state: string): void;
   /** Prints the photo's last line, which stays. */
   finish(name: string, line: string): void;
   stop(): void;
@@ -16,17 +15,12 @@ export interface ProgressDisplay {
 export async function showProgress(total: number): Promise<ProgressDisplay> {
   if (!isInteractive()) {
     return {
-      update: (name, state, expectedEnd) => say(`${name}: ${state}${timeLeft(expectedEnd)}`),
+      update: (name, state) => say(`${name}: ${state}`),
       finish: (_, line) => say(line),
       stop() {},
     };
   }
   return new RedrawnProgress(await startSpinner(), total);
-}
-
-function timeLeft(expectedEnd = 0): string {
-  const ms = expectedEnd - Date.now();
-  return ms > 0 ? `, about ${duration(1000 * Math.ceil(ms / 1000), 0)} left` : '';
 }
 
 /** A started spinner on stderr. Loads ora only when needed, because ora takes most of the start-up time. */
@@ -42,21 +36,17 @@ class RedrawnProgress implements ProgressDisplay {
   readonly #spinner: Ora;
   readonly #total: number;
   readonly #states = new Map<string, string>();
-  /** Used if there is only one photo. */
-  #expectedEnd: number | undefined;
   #finished = 0;
 
   constructor(spinner: Ora, total: number) {
     this.#spinner = spinner;
     this.#total = total;
     const startedAt = Date.now();
-    // Counts down between the changes of the state.
-    if (total === 1) spinner.suffixText = () => duration(Date.now() - startedAt) + timeLeft(this.#expectedEnd);
+    if (total === 1) spinner.suffixText = () => duration(Date.now() - startedAt);
   }
 
-  update(name: string, state: string, expectedEnd?: number): void {
-    this.#expectedEnd = expectedEnd;
-    this.#states.set(name, this.#total === 1 ? state : state + timeLeft(expectedEnd));
+  update(name: string, state: string): void {
+    this.#states.set(name, state);
     this.#redraw();
   }
 
@@ -89,8 +79,6 @@ export const showState =
   (display: ProgressDisplay, name: string) =>
   (task: Task, outlook: JobOutlook): void => {
     if (isTerminal(task.status)) return;
-    const { position, expectedSeconds, stage } = outlook;
-    const inQueue = position === undefined ? '' : `, number ${position} in the queue`;
-    const state = `${phaseOf(task, stage)}${inQueue}, ${Math.round(task.progress)} %`;
-    display.update(name, state, expectedSeconds && Date.now() + 1000 * expectedSeconds);
+    const inQueue = outlook.position === undefined ? '' : `, number ${outlook.position} in the queue`;
+    display.update(name, `${phaseOf(task, outlook.stage)}${inQueue}, ${Math.round(task.progress)} %`);
   };

@@ -1,7 +1,7 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { dateTime, relativeTime, roundSeconds } from '../format.js';
+import { dateTime, relativeTime } from '../format.js';
 import { jobName, retryMayHelp, statusLabels } from '../labels.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
@@ -49,13 +49,6 @@ export function usePhoto(jobId: string, isOnServer: boolean, wanted = true): str
   return url;
 }
 
-/** How far an unfinished job is, in two or three words. */
-function outlook({ queue_position, expected_seconds }: GalleryJob): string | undefined {
-  if (expected_seconds !== null) return `about ${roundSeconds(expected_seconds)} left`;
-  if (queue_position !== null) return queue_position === 1 ? 'next' : `position ${queue_position}`;
-  return undefined;
-}
-
 const darkScheme = matchMedia('(prefers-color-scheme: dark)');
 
 function useDarkScheme(): boolean {
@@ -96,7 +89,7 @@ export interface JobCardProps {
 
 /** All cards have the same height. A long error is cut off here; the job's page shows all of it. */
 export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }: JobCardProps) {
-  const { task_id, status, progress, thumbnail_url, error, created_at } = job;
+  const { task_id, status, progress, thumbnail_url, error, created_at, queue_position } = job;
   const photo = usePhoto(task_id, true, !thumbnail_url && preview === undefined);
   const photoUrl = preview ?? photo;
   const name = jobName(job);
@@ -141,7 +134,7 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
           </span>
         ) : (
           <time dateTime={created_at} title={dateTime(created_at)}>
-            {(isOpen(job) && outlook(job)) || relativeTime(created_at)}
+            {queue_position === null ? relativeTime(created_at) : `Number ${queue_position} in the queue`}
           </time>
         )}
       </div>

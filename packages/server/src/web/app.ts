@@ -64,7 +64,6 @@ export function createApp(services: Services): Express {
         'Allow',
         'Retry-After',
         'Retry-After-Ms',
-        'X-Gen3d-Expected-Seconds',
         'X-Gen3d-Queue-Position',
         'X-Gen3d-Stage',
         'X-Request-Id',

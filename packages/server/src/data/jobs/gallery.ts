@@ -187,7 +187,6 @@ export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOut
     inference_seconds: row.inference_ms === null ? null : seconds(row.inference_ms),
     work_seconds: stages && seconds(sum(stages.map(({ ms }) => ms))),
     queue_position: outlook.position ?? null,
-    expected_seconds: outlook.expectedSeconds ?? null,
     stage: outlook.stage ?? null,
     can_cancel: row.status === 'PENDING' || row.status === 'QUEUED',
     can_retry: canRetry(row),

@@ -18,12 +18,6 @@ interface RunningJob {
   stage?: string;
 }
 
-/** The whole seconds until the median of the possible ends. */
-function expectedSeconds(remainingMs: readonly number[]): Pick<JobOutlook, 'expectedSeconds'> {
-  const ms = quantile(remainingMs, 0.5);
-  return ms === undefined ? {} : { expectedSeconds: Math.max(0, Math.round(ms / 1_000)) };
-}
-
 /**
  * When jobs are expected to finish, from the reports of this server's runners. Jobs that run on other machines have no
  * estimate.
@@ -66,15 +60,12 @@ export class ExpectedEnds {
 
   /** The outlook of an unfinished job, for clients to show. */
   async outlook({ id, status }: { id: string; status: JobStatus }): Promise<JobOutlook> {
-    const running = this.#running.get(id);
-    const stage = running?.stage === undefined ? {} : { stage: running.stage };
-    if (status === 'IN_PROGRESS')
-      return { ...stage, ...(running?.ends ? expectedSeconds(await this.remainingMs(id)) : {}) };
+    const stage = this.#running.get(id)?.stage;
+    if (status === 'IN_PROGRESS') return stage === undefined ? {} : { stage };
     const head = await this.#queueHead();
     // Too far behind, or newer than this reading of the queue.
     if (!head.includes(id) && head.length >= queueHeadSize) return {};
-    const position = (await this.#jobsAhead(id)) + 1;
-    return { position, ...expectedSeconds(await this.remainingMs(id)) };
+    return { position: (await this.#jobsAhead(id)) + 1 };
   }
 
   /** The number of jobs whose inference starts earlier. */

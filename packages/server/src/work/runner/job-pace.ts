@@ -1,38 +1,9 @@
 import { progress } from '@gen3d/schema';
-import { quantile } from '../../base/quantile.js';
 import { withLatest } from '../../base/recent-jobs.js';
 
 /** Granularity of the reported progress, which limits the number of events per job. */
 const progressStep = 10;
 const progressSpan = progress.inferred - progress.inferring;
-
-/**
- * The times from each step of the engine to the end of the job, for the last jobs of this process. A step is identified
- * by the fraction of the work that the engine then reports as done, 0..1.
- */
-export class RemainingTimes {
-  readonly #samples = new Map<number, readonly number[]>();
-
-  /** The milliseconds from `fraction` to the end in the last jobs, the latest last. Empty before the first job. */
-  after(fraction: number): readonly number[] {
-    return this.#samples.get(fraction) ?? [];
-  }
-
-  /** The share of a job's time, 0..1, after which the last jobs reached the step that follows `fraction`. */
-  shareAtStepAfter(fraction: number): number {
-    const next = [...this.#samples.keys()].filter((step) => step > fraction).sort((a, b) => a - b)[0];
-    const totalMs = quantile(this.after(0), 0.5);
-    if (next === undefined || !totalMs) return 1;
-    return 1 - quantile(this.after(next), 0.5)! / totalMs;
-  }
-
-  /** Adds a job that reached each fraction at the given time. */
-  record(passedAt: ReadonlyMap<number, number>, endedAt: number): void {
-    for (const [fraction, at] of passedAt) {
-      this.#samples.set(fraction, withLatest(this.after(fraction), endedAt - at));
-    }
-  }
-}
 
 export interface JobPaceOptions {
   /** Called with each step of the job's progress. */
@@ -42,66 +13,31 @@ export interface JobPaceOptions {
 }
 
 /**
- * The progress of an inference. It rises evenly until the expected end, but not past the end of the current step: two
- * jobs at once take longer than the earlier ones did alone. Without earlier jobs, it rises after each step of the engine.
+ * The progress of a process's inferences, and how long the last ones took from each step of the engine to their end. A
+ * step is identified by the fraction of the work that the engine then reports as done, 0..1.
  */
 export class JobPace {
-  readonly #times: RemainingTimes;
-  readonly #options: JobPaceOptions;
-  readonly #passedAt = new Map<number, number>();
-  readonly #startedAt = performance.now();
-  #endsAt = 0;
-  /** Share of the job's time at which the current step usually ends. */
-  #stepEnd = 1;
-  #reached: number = progress.inferring;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #remainingMs = new Map<number, readonly number[]>();
 
-  constructor(times: RemainingTimes, options: JobPaceOptions) {
-    this.#times = times;
-    this.#options = options;
-    this.pass(0);
-  }
-
-  /** The engine has done this share of its work. */
-  pass(fraction: number): void {
-    const now = performance.now();
-    this.#passedAt.set(fraction, now);
-    const remainingMs = this.#times.after(fraction);
-    const expectedMs = quantile(remainingMs, 0.5);
-    if (expectedMs === undefined || fraction === 1) this.#reach(fraction);
-    if (expectedMs === undefined) return;
-    this.#endsAt = now + expectedMs;
-    this.#stepEnd = this.#times.shareAtStepAfter(fraction);
-    this.#options.onEstimate(remainingMs);
-    this.#follow();
-  }
-
-  /** Ends the inference. */
-  stop(): void {
-    clearTimeout(this.#timer);
-  }
-
-  /** Adds the job, which has succeeded now, to the times. */
-  record(): void {
-    this.#times.record(this.#passedAt, performance.now());
-  }
-
-  #follow(): void {
-    clearTimeout(this.#timer);
-    const totalMs = this.#endsAt - this.#startedAt;
-    const elapsedMs = performance.now() - this.#startedAt;
-    this.#reach(Math.min(elapsedMs / totalMs, this.#stepEnd));
-    if (this.#reached >= progress.inferred) return;
-    const nextShare = (this.#reached + progressStep - progress.inferring) / progressSpan;
-    if (nextShare > this.#stepEnd) return;
-    this.#timer = setTimeout(() => this.#follow(), nextShare * totalMs - elapsedMs);
-  }
-
-  #reach(share: number): void {
-    const steps = Math.floor((Math.min(1, share) * progressSpan) / progressStep);
-    const reached = progress.inferring + steps * progressStep;
-    if (reached <= this.#reached) return;
-    this.#reached = reached;
-    this.#options.onProgress(reached);
+  /** Starts an inference. Its `pass` takes the fractions, and its `record` is called when the job has succeeded. */
+  start({ onProgress, onEstimate }: JobPaceOptions): { pass(fraction: number): void; record(): void } {
+    const passedAt = new Map<number, number>();
+    let reached: number = progress.inferring;
+    const pass = (fraction: number) => {
+      passedAt.set(fraction, performance.now());
+      const remainingMs = this.#remainingMs.get(fraction);
+      if (remainingMs) onEstimate(remainingMs);
+      const next = progress.inferring + progressStep * Math.floor((fraction * progressSpan) / progressStep);
+      if (next > reached) onProgress(next);
+      reached = Math.max(reached, next);
+    };
+    const record = () => {
+      const endedAt = performance.now();
+      for (const [fraction, at] of passedAt) {
+        this.#remainingMs.set(fraction, withLatest(this.#remainingMs.get(fraction) ?? [], endedAt - at));
+      }
+    };
+    pass(0);
+    return { pass, record };
   }
 }

@@ -23,7 +23,7 @@ import type { FromChild, MeshOptions } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
-import { JobPace, RemainingTimes } from './job-pace.js';
+import { JobPace } from './job-pace.js';
 
 /** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
@@ -70,7 +70,7 @@ export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs: HeldJobs;
   readonly #poll = new Poll();
-  readonly #remainingTimes = new RemainingTimes();
+  readonly #pace = new JobPace();
   /** Milliseconds in the engine and on the device, of all jobs that this runner has finished. */
   #engineMs = 0;
   #deviceMs = 0;
@@ -174,7 +174,7 @@ export class Runner {
     let writing: Promise<void> = Promise.resolve();
     const waitedMs = job.waitedMs + millisecondsSince(claimedAt);
     notify({ type: 'inferring', jobId: job.id, waitedMs, attempt: job.attempt });
-    const pace = new JobPace(this.#remainingTimes, {
+    const pace = this.#pace.start({
       onProgress: (reached) => {
         writing = writing
           .then(() => this.#jobs.advance(job, 'IN_PROGRESS', reached))
@@ -195,10 +195,7 @@ export class Runner {
     const { stats, engineMs, deviceMs, ...files } = await engine
       .generate(photo, { ...meshOptions, onProgress, signal: abort.signal })
       .catch(throwAsFailure)
-      .finally(() => {
-        pace.stop();
-        notify({ type: 'inferred', jobId: job.id });
-      });
+      .finally(() => notify({ type: 'inferred', jobId: job.id }));
     this.#engineMs += engineMs;
     this.#deviceMs += deviceMs;
     const engineStages = rounded(stats.stageMs);
