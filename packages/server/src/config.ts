@@ -132,7 +132,7 @@ const Config = z.strictObject({
   workers: number('whole number', 0, 64).default(1).describe('Number of runner processes on this machine; may be 0'),
   preparations: number('whole number', 1, 64)
     .default(8)
-    .describe('Number of images to fetch and decode concurrently on this machine'),
+    .describe('Number of remote images, and of inline images, to prepare concurrently on this machine'),
   bundle: z
     .string()
     .min(1)

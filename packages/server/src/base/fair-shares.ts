@@ -30,9 +30,9 @@ export class FairShares {
     return this.heldBy(account) + amount <= this.#free;
   }
 
-  /** The accounts that hold capacity and may not take one more unit. */
-  get exhausted(): string[] {
-    return [...this.#held.keys()].filter((account) => !this.mayTake(account));
+  /** The accounts that hold capacity and may not take this amount as well. */
+  exhausted(amount = 1): string[] {
+    return [...this.#held.keys()].filter((account) => !this.mayTake(account, amount));
   }
 
   take(account: string, amount = 1): void {

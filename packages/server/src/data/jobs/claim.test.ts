@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import type { Db } from '../db/open.js';
-import { claim, claimForPreparation, expireLeasesOf, firstInQueue, handBack, renew } from './claim.js';
+import {
+  claim,
+  claimForPreparation,
+  everyAccount,
+  expireLeasesOf,
+  firstInQueue,
+  handBack,
+  renew,
+  type SkippedAccounts,
+} from './claim.js';
 import { JobFailure } from './failures.js';
 import { advance, cancel, fail, finishPreparation, LeaseLostError } from './lifecycle.js';
 
@@ -251,7 +260,7 @@ describe('a lease', () => {
 });
 
 describe('a claim for preparation', () => {
-  const ask = { ...by('preparer', 0), except: [] as string[], maxPrepared: 100 };
+  const ask = { ...by('preparer', 0), maxPrepared: 100 };
   const toPrepare = { prepared: 0 };
 
   test('takes unprepared jobs, and a claim for inference takes prepared ones', async () => {
@@ -263,15 +272,21 @@ describe('a claim for preparation', () => {
     expect(await claim(db, by('a', 0))).toBeUndefined();
   });
 
-  test('lets accounts take turns, and skips excluded ones', async () => {
+  test('lets accounts take turns, and skips remote or inline images of some accounts or of all', async () => {
     const { db, account } = await withJobs(0);
     const other = await newAccount(db, 'other');
-    const [first, second] = [await newJob(db, account, toPrepare), await newJob(db, account, toPrepare)];
+    const first = await newJob(db, account, toPrepare);
+    const second = await newJob(db, account, toPrepare);
+    const inline = await newJob(db, account, { ...toPrepare, image_url: null });
     const ofOther = await newJob(db, other, toPrepare);
-    expect((await claimForPreparation(db, ask))?.id).toBe(first);
-    expect((await claimForPreparation(db, { ...ask, except: [account] }))?.id).toBe(ofOther);
-    expect(await claimForPreparation(db, { ...ask, except: [account] })).toBeUndefined();
-    expect((await claimForPreparation(db, ask))?.id).toBe(second);
+    const next = async (inline: SkippedAccounts, remote: SkippedAccounts) =>
+      (await claimForPreparation(db, { ...ask, skipped: { inline, remote } }))?.id;
+    expect(await next([], [])).toBe(first);
+    expect(await next([account], [account])).toBe(ofOther);
+    expect(await next([account], [account])).toBeUndefined();
+    expect(await next(everyAccount, [account])).toBeUndefined();
+    expect(await next([other], everyAccount)).toBe(inline);
+    expect(await next(everyAccount, [])).toBe(second);
   });
 
   test('takes nothing when enough prepared jobs wait, except a job whose inference comes before theirs', async () => {

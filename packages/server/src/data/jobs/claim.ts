@@ -90,9 +90,13 @@ export function claim(db: Db, { holdsOthers = false, ...options }: InferenceClai
   return claimFirst(db, claimable(db, options.now, 'inference'), options, holdsOthers);
 }
 
+/** Skips the jobs of all accounts. */
+export const everyAccount = Symbol('every account');
+export type SkippedAccounts = readonly string[] | typeof everyAccount;
+
 export interface PreparationClaim extends Claim {
-  /** Accounts whose jobs are skipped. */
-  except: readonly string[];
+  /** The accounts whose inline images, and those whose remote images, are skipped. */
+  skipped?: { inline: SkippedAccounts; remote: SkippedAccounts };
   /** How many prepared jobs may wait for inference. */
   maxPrepared: number;
 }
@@ -103,7 +107,7 @@ export interface PreparationClaim extends Claim {
  */
 export async function claimForPreparation(
   db: Db,
-  { except, maxPrepared, ...options }: PreparationClaim,
+  { skipped = { inline: [], remote: [] }, maxPrepared, ...options }: PreparationClaim,
 ): Promise<ClaimedJob | undefined> {
   const { now } = options;
   const last = await claimable(db, now, 'inference')
@@ -112,7 +116,16 @@ export async function claimForPreparation(
     .offset(maxPrepared - 1)
     .executeTakeFirst();
   let jobs = claimable(db, now, 'preparation');
-  if (except.length > 0) jobs = jobs.where('account_id', 'not in', except);
+  const ofOthers = [
+    [skipped.inline, 'is not'],
+    [skipped.remote, 'is'],
+  ] as const;
+  for (const [accounts, is] of ofOthers) {
+    if (accounts === everyAccount) jobs = jobs.where('image_url', is, null);
+    else if (accounts.length > 0) {
+      jobs = jobs.where((eb) => eb.or([eb('image_url', is, null), eb('account_id', 'not in', accounts)]));
+    }
+  }
   if (last) jobs = jobs.where(sql<boolean>`(turn, id) < (${last.turn}, ${last.id})`);
   return claimFirst(db, jobs, options);
 }

@@ -41,7 +41,7 @@ describe('the limit of open jobs', () => {
     const [account, other] = [await newAccount(db), await newAccount(db)];
     const { id } = await create(account);
     await create(account);
-    const ask = { runner: 'a', now: 0, leaseMs: 30_000, except: [], maxPrepared: 1 };
+    const ask = { runner: 'a', now: 0, leaseMs: 30_000, maxPrepared: 1 };
     const job = (await claimForPreparation(db, ask))!;
     await advance(db, job.lease, { status: 'PENDING', progress: 5 }, 0);
     await expect(create(account)).rejects.toThrow(TooManyOpenJobsError);

@@ -76,7 +76,7 @@ describe('a job', () => {
 
   test('that is prepared is QUEUED without a lease, and its preparer can no longer write', async () => {
     const { db, account, id } = await setUp({ prepared: 0 });
-    const ask = { runner: 'a', now: 0, leaseMs, except: [], maxPrepared: 1 };
+    const ask = { runner: 'a', now: 0, leaseMs, maxPrepared: 1 };
     const { lease } = (await claimForPreparation(db, ask))!;
     await advance(db, lease, { status: 'PENDING', progress: 5 }, 0);
     await finishPreparation(db, lease, 12, 0);

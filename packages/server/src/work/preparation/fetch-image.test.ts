@@ -13,7 +13,7 @@ function agent(allowPrivateNetwork: boolean): Agent {
 
 const never = new AbortController().signal;
 const get = (url: string, options: Partial<FetchOptions> = {}) =>
-  fetchImage(url, { dispatcher: agent(true), signal: never, onLength: () => {}, ...options });
+  fetchImage(url, { dispatcher: agent(true), signal: never, onLength: () => {}, onBytes: () => {}, ...options });
 
 describe('a remote image', () => {
   test('is fetched completely', async () => {

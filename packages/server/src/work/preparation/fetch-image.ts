@@ -38,16 +38,19 @@ export interface FetchOptions {
   signal: AbortSignal;
   /** Called with the length of the body if the host announces it. */
   onLength: (bytes: number) => void;
+  /** Called with the length of each part of the body. */
+  onBytes: (bytes: number) => void;
 }
 
 /**
  * Fetches a remote image over http(s), with at most 3 redirects, 30 s and 25 MiB. Counts the bytes as they arrive.
  * @throws {JobFailure} image_fetch_failed or image_too_large; the signal's reason when `signal` aborts
  */
-export async function fetchImage(url: string, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
+export async function fetchImage(url: string, options: FetchOptions): Promise<Uint8Array> {
+  const { signal } = options;
   const timeout = AbortSignal.timeout(timeoutMs);
   try {
-    return await follow(new URL(url), { dispatcher, signal: AbortSignal.any([signal, timeout]), onLength });
+    return await follow(new URL(url), { ...options, signal: AbortSignal.any([signal, timeout]) });
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof JobFailure) throw error;
@@ -56,7 +59,7 @@ export async function fetchImage(url: string, { dispatcher, signal, onLength }: 
   }
 }
 
-async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions): Promise<Uint8Array> {
+async function follow(start: URL, { dispatcher, signal, onLength, onBytes }: FetchOptions): Promise<Uint8Array> {
   let url = start;
   for (let hop = 0; hop <= maxRedirects; hop++) {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') {
@@ -80,7 +83,7 @@ async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions
       body.destroy();
       throw fetchFailed(`The image URL returned HTTP ${statusCode}`);
     }
-    return collect(body, Number(headers['content-length']), onLength);
+    return collect(body, Number(headers['content-length']), { onLength, onBytes });
   }
   throw fetchFailed(`The image URL redirects more than ${maxRedirects} times`);
 }
@@ -91,7 +94,7 @@ async function follow(start: URL, { dispatcher, signal, onLength }: FetchOptions
 async function collect(
   body: Dispatcher.ResponseData['body'],
   announced: number,
-  onLength: FetchOptions['onLength'],
+  { onLength, onBytes }: Pick<FetchOptions, 'onLength' | 'onBytes'>,
 ): Promise<Uint8Array> {
   if (announced > limits.remoteImageBytes) {
     body.destroy();
@@ -103,6 +106,7 @@ async function collect(
   // An exception in the loop destroys the stream.
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     size += chunk.length;
+    onBytes(chunk.length);
     if (size > limits.remoteImageBytes) throw tooLarge();
     chunks.push(chunk);
   }

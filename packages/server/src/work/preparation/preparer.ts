@@ -1,22 +1,21 @@
-import { jobType, limits, progress } from '@gen3d/schema';
+import { jobType, progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import { FairShares } from '../../base/fair-shares.js';
 import type { Db } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
-import { claimForPreparation } from '../../data/jobs/claim.js';
-import { unsupportedType } from '../../data/jobs/failures.js';
-import { finishPreparation } from '../../data/jobs/lifecycle.js';
+import { claimForPreparation, everyAccount, type PreparationClaim } from '../../data/jobs/claim.js';
+import { JobFailure, unsupportedType } from '../../data/jobs/failures.js';
+import { finishPreparation, maxAttempts } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
 import { aboutJob, type HeldJob, HeldJobs } from '../stages/held-jobs.js';
 import { Poll } from '../stages/poll.js';
-import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
+import { GaveWayError, StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import type { DecoderPool } from './decoder-pool.js';
 import { fetchImage } from './fetch-image.js';
+import { type Fetch, FetchSlots, slowHost } from './fetch-slots.js';
 
-/** Memory budget of all images: eight of the largest size, enough for the default of eight slots. */
-const maxImageBytes = 8 * limits.remoteImageBytes;
 /** Maximum number of prepared jobs per slot: enough to keep runners busy, without filling the disk. */
 const preparedPerSlot = 2;
 
@@ -27,7 +26,7 @@ export interface PreparerOptions {
   inputs: InputStore;
   dispatcher: Dispatcher;
   decoders: DecoderPool;
-  /** How many jobs are prepared concurrently. */
+  /** How many inline images are prepared concurrently, each with at most 4 MiB, and how many remote ones. */
   slots: number;
   leaseMs: number;
   /** For reading or storing an image. */
@@ -40,15 +39,16 @@ export interface PreparerOptions {
 export class Preparer {
   readonly #options: PreparerOptions;
   readonly #jobs: HeldJobs;
-  readonly #slots: FairShares;
-  readonly #imageBytes = new FairShares(maxImageBytes);
+  readonly #inline: FairShares;
+  readonly #remote: FetchSlots;
   readonly #poll = new Poll();
   #handedBack: Promise<void> = Promise.resolve();
 
   constructor(options: PreparerOptions) {
     this.#options = options;
     this.#jobs = new HeldJobs(options);
-    this.#slots = new FairShares(options.slots);
+    this.#inline = new FairShares(options.slots);
+    this.#remote = new FetchSlots(options.slots);
   }
 
   /** Looks for jobs now. */
@@ -61,7 +61,8 @@ export class Preparer {
     const stopKeepingLeases = this.#jobs.keepLeases();
     try {
       while (!this.#jobs.draining) {
-        const held = this.#slots.free > 0 ? await this.#jobs.claim(() => this.#claim()) : undefined;
+        const skipped = this.#skipped();
+        const held = skipped && (await this.#jobs.claim(() => this.#claim(skipped)));
         if (held) void this.#work(held);
         else await this.#poll.wait();
       }
@@ -78,22 +79,26 @@ export class Preparer {
     this.#poll.wake();
   }
 
-  #claim() {
+  /** The accounts whose jobs have to wait for a slot. Undefined if no job can start. */
+  #skipped(): Required<PreparationClaim>['skipped'] | undefined {
+    const inline = this.#inline.free > 0 ? this.#inline.exhausted() : everyAccount;
+    const remote = this.#remote.exhausted;
+    return inline === everyAccount && remote === everyAccount ? undefined : { inline, remote };
+  }
+
+  #claim(skipped: Required<PreparationClaim>['skipped']) {
     const { db, name, leaseMs, slots } = this.#options;
-    return claimForPreparation(db, {
-      runner: name,
-      now: currentTime(db),
-      leaseMs,
-      except: this.#slots.exhausted,
-      maxPrepared: preparedPerSlot * slots,
-    });
+    const now = currentTime(db);
+    return claimForPreparation(db, { runner: name, now, leaseMs, skipped, maxPrepared: preparedPerSlot * slots });
   }
 
   async #work(held: HeldJob): Promise<void> {
-    const { account_id } = held.job;
-    this.#slots.take(account_id);
-    const error = await this.#jobs.work(held, () => this.#prepare(held));
-    this.#slots.giveBack(account_id);
+    const { account_id, image_url } = held.job;
+    const fetch = image_url === null ? undefined : this.#remote.start(account_id, () => giveWay(held));
+    if (!fetch) this.#inline.take(account_id);
+    const error = await this.#jobs.work(held, () => this.#prepare(held, fetch));
+    if (fetch) this.#remote.end(fetch);
+    else this.#inline.giveBack(account_id);
     this.#poll.wake();
     if (error instanceof StageTimeoutError) {
       this.drain();
@@ -102,29 +107,16 @@ export class Preparer {
     }
   }
 
-  async #prepare(held: HeldJob): Promise<void> {
+  async #prepare(held: HeldJob, fetch: Fetch | undefined): Promise<void> {
     const { db, inputs, decoders, stageTimeoutMs, notify, log } = this.#options;
     const { job, abort } = held;
     if (job.type !== jobType) throw unsupportedType(job.type);
     await this.#jobs.advance(job, 'PENDING', progress.preparing);
     const startedAt = performance.now();
-    let reservedBytes = 0;
-    const giveBack = (bytes: number) => {
-      this.#imageBytes.giveBack(job.account_id, bytes);
-      reservedBytes -= bytes;
-    };
-    try {
-      // Before the request, because a response that waits to be read can end the process. See fetchImage.
-      const maxBytes = job.image_url === null ? limits.inlineImageBytes : limits.remoteImageBytes;
-      await this.#imageBytes.takeWhenAllowed(job.account_id, maxBytes, abort.signal);
-      reservedBytes = maxBytes;
-      const image = await this.#load(held, (bytes) => giveBack(maxBytes - bytes));
-      const prepared = await decoders.decode(image, abort.signal);
-      abort.signal.throwIfAborted();
-      await withStageTimeout('storing the prepared image', stageTimeoutMs, inputs.replace(job.id, prepared));
-    } finally {
-      if (reservedBytes > 0) giveBack(reservedBytes);
-    }
+    const image = await this.#load(held, fetch);
+    const prepared = await decoders.decode(image, abort.signal);
+    abort.signal.throwIfAborted();
+    await withStageTimeout('storing the prepared image', stageTimeoutMs, inputs.replace(job.id, prepared));
     const prepareMs = Math.round(performance.now() - startedAt);
     abort.signal.throwIfAborted();
     await this.#jobs.whenAvailable(() => finishPreparation(db, job.lease, prepareMs, currentTime(db)));
@@ -133,9 +125,23 @@ export class Preparer {
     log.debug({ ...aboutJob(job), prepareMs }, 'job prepared');
   }
 
-  async #load({ job, abort }: HeldJob, onLength: (bytes: number) => void): Promise<Uint8Array> {
+  async #load({ job, abort: { signal } }: HeldJob, fetch: Fetch | undefined): Promise<Uint8Array> {
     const { inputs, dispatcher, stageTimeoutMs } = this.#options;
-    if (job.image_url !== null) return fetchImage(job.image_url, { dispatcher, signal: abort.signal, onLength });
-    return withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
+    if (!fetch || job.image_url === null) {
+      return withStageTimeout('reading the input', stageTimeoutMs, inputs.read(job.id));
+    }
+    const image = await fetchImage(job.image_url, {
+      dispatcher,
+      signal,
+      onLength: (bytes) => this.#remote.announced(fetch, bytes),
+      onBytes: (bytes) => fetch.received(bytes),
+    });
+    fetch.complete();
+    return image;
   }
+}
+
+/** Ends a slow fetch. The attempt counts, so a host that never responds cannot keep its job open. */
+function giveWay({ job, abort }: HeldJob): void {
+  abort.abort(job.attempt < maxAttempts ? new GaveWayError() : new JobFailure('image_fetch_failed', slowHost));
 }

@@ -10,7 +10,7 @@ import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jo
 import { JobFailure } from '../../data/jobs/failures.js';
 import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
-import { StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
+import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
 /** Pause before the next attempt after an unexpected failure. */
 const breakOffPauseMs = 2_000;
@@ -216,6 +216,9 @@ export class HeldJobs {
       log.info(about, 'returned the job to the queue');
     } else if (isTemporary) {
       await handBack(db, job.lease, after(currentTime(db), unavailablePauseMs));
+    } else if (error instanceof GaveWayError) {
+      await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
+      log.info(about, 'the image host is slow; the job waits, so that another account can fetch');
     } else if (error instanceof JobFailure) {
       const forgotten = await fail(db, job.lease, error, currentTime(db));
       notify({ type: 'finished', jobId: job.id, status: 'FAILED' });

@@ -3,6 +3,11 @@ export class TemporaryFailure extends Error {
   override readonly name = 'TemporaryFailure';
 }
 
+/** An attempt ends because another account needs its slot. It counts, and the job can be claimed again after a pause. */
+export class GaveWayError extends Error {
+  override readonly name = 'GaveWayError';
+}
+
 /** The time limit of each access to files or objects. Longer than the retries of a request to S3. */
 export const defaultStageTimeoutMs = 120_000;
 
