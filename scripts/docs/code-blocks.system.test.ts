@@ -26,6 +26,7 @@ const unchecked = [
   'toml',
   'nginx',
   'caddyfile',
+  'caddyfile',
   'dockerfile',
   'promql',
   'http',

@@ -6,11 +6,11 @@ import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import type { Identity } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
 import type { Caller } from '../http/auth.js';
+import { clientOf } from '../http/client-address.js';
 import { smallJsonBody } from '../http/json-body.js';
 import type { RequestLimit } from '../http/rate-limit.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { clientOf } from './client-address.js';
 import { PasswordAttempts } from './password-attempts.js';
 import { clearSessionCookie, sessionTokenOf, setSessionCookie } from './session-cookie.js';
 

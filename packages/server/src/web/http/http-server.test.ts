@@ -1,30 +1,64 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect } from 'node:net';
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import express from 'express';
 import { expect, onTestFinished, test } from 'vitest';
-import { until } from '../../../test/kit.js';
 import { createHttpServer } from './http-server.js';
+import { smallJsonBody } from './json-body.js';
 
-test('the number of connections is limited, and an idle one is closed for a new one', async () => {
-  const server = createHttpServer(express().use((_request, response) => void response.send('hello')));
-  expect(server.maxConnections).toBeLessThanOrEqual(4_096);
-  expect(server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 });
-  server.maxConnections = 2;
+async function listening(server: Server): Promise<{ open: (from: string, bytes: string) => Socket; url: string }> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
-  const get = async () => {
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setEncoding('utf8');
+  const { port } = server.address() as AddressInfo;
+  const open = (localAddress: string, bytes: string) => {
+    const socket = connect({ port, host: '127.0.0.1', localAddress }).setEncoding('utf8');
     onTestFinished(() => void socket.destroy());
-    socket.on('error', () => {}).write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    const [text] = await Promise.race([once(socket, 'data'), once(socket, 'close')]);
-    return String(text).includes('hello');
+    socket.on('error', () => {}).write(bytes);
+    return socket;
   };
-  expect([await get(), await get()]).toEqual([true, true]);
-  // The third connection is dropped, and causes the idle ones to be closed.
-  expect(await get()).toBe(false);
-  await until(get);
+  return { open, url: `http://127.0.0.1:${port}` };
+}
+
+const app = () => {
+  const largeBody = Buffer.alloc(16 * 1024 * 1024);
+  return express()
+    .post('/', smallJsonBody)
+    .get('/large', (_request, response) => void response.write(largeBody))
+    .use((_request, response) => void response.send('hello'));
+};
+
+const post = (more = '') => `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15\r\n${more}\r\n"half`;
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
+test('the time for a request is limited', () => {
+  const server = createHttpServer(app());
+  expect(server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 60_000, connectionsCheckingInterval: 5_000 });
+});
+
+test.each([
+  [64, 'that send nothing', '127.0.0.2', ''],
+  [2_048, 'with half a body', '127.0.0.2', post()],
+  [64, 'with half a body, through a proxy,', '127.0.0.1', post('X-Forwarded-For: 8.8.8.8\r\n')],
+  [64, 'with half a header after a whole request', '127.0.0.2', `${get('/')}GET / HTTP/1.1\r\nHost:`],
+  [64, 'with an unread response', '127.0.0.2', get('/large')],
+  [64, 'that are idle', '127.0.0.2', get('/')],
+])('%i connections of one client %s keep no other client out', async (connections, _, from, bytes) => {
+  const server = createHttpServer(app());
+  expect(server.maxConnections).toBe(2_048);
+  server.maxConnections = connections;
+  const { open, url } = await listening(server);
+  const upload = open('127.0.0.1', post());
+  await once(upload, 'ready');
+  const attack = Array.from({ length: connections }, () => open(from, bytes).pause());
+  await Promise.all(
+    attack.map((socket) => socket.closed || Promise.race([once(socket, 'ready'), once(socket, 'close')])),
+  );
+  expect(await (await fetch(url)).text()).toBe('hello');
+  // The other client's older request is not closed in favor of newer ones.
+  upload.write(' and half"');
+  expect(String((await Promise.race([once(upload, 'data'), once(upload, 'close')]))[0])).toContain('hello');
 });

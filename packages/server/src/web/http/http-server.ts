@@ -3,15 +3,15 @@ import type { Socket } from 'node:net';
 import type { ErrorBody } from '@gen3d/schema';
 import type { Express } from 'express';
 import { oneRequestAtATime } from './one-request-at-a-time.js';
-import { closeSilentConnections, closeSlowReaders } from './slow-clients.js';
+import { closeSlowReaders, evictWaitingConnections } from './slow-clients.js';
 
 /**
  * About 40 MB of memory if all are idle. Far more connections than a proxy or a few hundred clients open, and within the
  * 4,096 open files that most systems allow a process.
  */
 const maxConnections = 2_048;
-/** Of these, connections that have not sent a request yet. Real clients send one immediately. */
-const maxSilentConnections = 1_024;
+/** Part of these from which connections that wait for their client are closed for new ones. The rest is for bursts. */
+const crowded = 0.75;
 
 /** Node's HTTP server for `app`, with limits on the cost of a connection. */
 export function createHttpServer(app: Express): Server {
@@ -28,13 +28,11 @@ export function createHttpServer(app: Express): Server {
     listener,
   );
   server.maxConnections = maxConnections;
-  // Close idle keep-alive connections to make room for new ones.
-  server.on('drop', () => server.closeIdleConnections());
   server.on('clientError', refuseMalformedRequest);
   // Ignore an unknown expectation instead of responding with an empty 417.
-  server.on('checkExpectation', listener);
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   closeSlowReaders(server);
-  closeSilentConnections(server, maxSilentConnections);
+  evictWaitingConnections(server, () => crowded * server.maxConnections);
   return server;
 }
 

@@ -3,12 +3,12 @@ import { createServer, type ServerOptions } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import express from 'express';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { silent, until } from '../../../test/kit.js';
 import type { Caller } from './auth.js';
 import { BodyBudget, bodyBudgetBytes } from './body-budget.js';
 import { errorHandler } from './error-handler.js';
-import { jsonBody } from './json-body.js';
+import { jsonBody, smallJsonBody } from './json-body.js';
 
 /** A server that reads a JSON body and returns it. The header `caller` names the account; `sandbox` is the test key's. */
 async function startReader(budget: BodyBudget, options: ServerOptions = {}) {
@@ -19,6 +19,7 @@ async function startReader(budget: BodyBudget, options: ServerOptions = {}) {
     next();
   });
   app.post('/', jsonBody({ bodyBudget: budget }), (request, response) => void response.json(request.body));
+  app.post('/small', smallJsonBody, (request, response) => void response.json(request.body));
   app.use(errorHandler(silent));
   const server = createServer(options, app).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -27,11 +28,11 @@ async function startReader(budget: BodyBudget, options: ServerOptions = {}) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const begin = (headers: string, body = ''): Socket => {
+  const begin = (headers: string, body = '', path = '/'): Socket => {
     const socket = connect(port, '127.0.0.1').setEncoding('utf8');
     socket.on('error', () => {}).resume();
     onTestFinished(() => void socket.destroy());
-    socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n${body}`);
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n\r\n${body}`);
     return socket;
   };
   const post = (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
@@ -140,4 +141,16 @@ test('a body of one-byte chunks takes little more of the budget than its size', 
   socket.write('0\r\n\r\n');
   await until(async () => response.endsWith(text));
   await until(async () => used() === 0);
+});
+
+test('the body of a caller without a key must arrive within 10 s', async () => {
+  const { begin } = await startReader(new BodyBudget());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const socket = begin('Content-Length: 9', '{', '/small');
+  while (vi.getTimerCount() === 0) await new Promise(setImmediate);
+  vi.advanceTimersByTime(9_999);
+  expect(vi.getTimerCount()).toBe(1);
+  vi.advanceTimersByTime(1);
+  expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 408 .*too long to arrive/s);
 });

@@ -18,20 +18,32 @@ const invalid = (problem: string) => new HttpError(400, 'invalid_request', `body
 
 const aborted = () => invalid('the connection closed before the end of the body');
 
-/** Calls `take` with each chunk of the body, and resolves at its end. If `take` throws, stops reading and rejects. */
-function readBody(request: Request, take: (chunk: Buffer) => void): Promise<void> {
+const tooSlow = () => new HttpError(408, 'invalid_request', 'body: took too long to arrive');
+
+/**
+ * Calls `take` with each chunk of the body, and resolves at its end. If `take` throws, or the end does not arrive within
+ * `timeoutMs`, stops reading and rejects.
+ */
+function readBody(request: Request, take: (chunk: Buffer) => void, timeoutMs?: number): Promise<void> {
   return new Promise((resolve, reject) => {
     // If the client disconnected while its key was looked up, no event follows.
     if (request.destroyed) return reject(aborted());
-    const stop = () => request.off('data', onData).off('end', onEnd).off('close', onClose);
+    const stop = () => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('close', onClose);
+    };
+    const refuse = (error: unknown) => {
+      stop();
+      // Discard the rest, so that the client receives the response (see closeUnreadBodies).
+      request.resume();
+      reject(error);
+    };
+    const timer = timeoutMs === undefined ? undefined : setTimeout(refuse, timeoutMs, tooSlow());
     const onData = (chunk: Buffer) => {
       try {
         take(chunk);
       } catch (error) {
-        stop();
-        // Discard the rest, so that the client receives the response (see closeUnreadBodies).
-        request.resume();
-        reject(error);
+        refuse(error);
       }
     };
     const onEnd = () => {
@@ -76,7 +88,7 @@ function checkEncoding({ headers }: Request): void {
  */
 async function readJson(
   request: Request,
-  { limit, whose = 'this server' }: { limit: number; whose?: string },
+  { limit, whose = 'this server', timeoutMs }: { limit: number; whose?: string; timeoutMs?: number },
   growTo: (bytes: number) => void = () => {},
 ): Promise<void> {
   const tooLarge = () => invalid(`larger than ${limit / 1024} KiB, the limit of ${whose}`);
@@ -87,19 +99,23 @@ async function readJson(
   // One buffer: a list of one-byte chunks would take a hundred times the body's size.
   let buffer = Buffer.allocUnsafe(announced);
   let bytes = 0;
-  await readBody(request, (chunk) => {
-    const end = bytes + chunk.length;
-    if (end > limit) throw tooLarge();
-    if (end > buffer.length) {
-      const larger = Math.min(limit, Math.max(2 * end, minBufferBytes));
-      growTo(larger);
-      const whole = Buffer.allocUnsafe(larger);
-      buffer.copy(whole, 0, 0, bytes);
-      buffer = whole;
-    }
-    chunk.copy(buffer, bytes);
-    bytes = end;
-  });
+  await readBody(
+    request,
+    (chunk) => {
+      const end = bytes + chunk.length;
+      if (end > limit) throw tooLarge();
+      if (end > buffer.length) {
+        const larger = Math.min(limit, Math.max(2 * end, minBufferBytes));
+        growTo(larger);
+        const whole = Buffer.allocUnsafe(larger);
+        buffer.copy(whole, 0, 0, bytes);
+        buffer = whole;
+      }
+      chunk.copy(buffer, bytes);
+      bytes = end;
+    },
+    timeoutMs,
+  );
   request.body = parse(buffer.subarray(0, bytes));
 }
 
@@ -119,9 +135,9 @@ export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestH
 
 /**
  * Reads the JSON body of a caller that is not authenticated yet: so small that the maximum number of connections limits
- * the memory for all of them.
+ * the memory for all of them, and that 10 s are enough for it.
  */
 export const smallJsonBody: RequestHandler = async (request, _response, next) => {
-  await readJson(request, { limit: 4 * 1024 });
+  await readJson(request, { limit: 4 * 1024, timeoutMs: 10_000 });
   next();
 };

@@ -1,17 +1,50 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { RequestHandler } from 'express';
+import { clientOf } from './client-address.js';
 
-/** Keeps clients that connect and send nothing from taking all connections: closes the oldest if there are over `max`. */
-export function closeSilentConnections(server: Server, max: number): void {
-  const silent = new Set<Socket>();
+/**
+ * Keeps room for new connections: while there are more than `max`, closes connections that wait for their client, the
+ * oldest of the client that has most of them. Such a client has sent no request or only a part of one, is idle, or has
+ * not read its response. Whoever opens many of them thus loses only its own, and needs as many addresses as there are
+ * connections before it affects others. A client behind a proxy is the one that the proxy names.
+ */
+export function evictWaitingConnections(server: Server, max: () => number): void {
+  interface Exchange {
+    request?: IncomingMessage;
+    response?: ServerResponse;
+    client?: string;
+  }
+  /** By connection, in the order of their latest request. */
+  const exchanges = new Map<Socket, Exchange>();
+
+  const waitsForClient = (socket: Socket, { request, response }: Exchange) =>
+    !request?.complete || response?.writableEnded === true || socket.writableLength > 0;
+
+  function evict(): void {
+    const byClient = new Map<string, Socket[]>();
+    let most: Socket[] = [];
+    for (const [socket, exchange] of exchanges) {
+      if (!waitsForClient(socket, exchange)) continue;
+      exchange.client ??= clientOf(exchange.request ?? { socket, headers: {} });
+      const sockets = byClient.get(exchange.client) ?? [];
+      sockets.push(socket);
+      byClient.set(exchange.client, sockets);
+      if (sockets.length > most.length) most = sockets;
+    }
+    // Several at once, because each search reads all connections.
+    for (const socket of most.slice(0, Math.ceil(most.length / 16))) socket.destroy();
+  }
+
   server.on('connection', (socket: Socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
-    const [oldest] = silent;
-    if (silent.size > max) oldest?.destroy();
+    exchanges.set(socket, {});
+    socket.once('close', () => exchanges.delete(socket));
+    if (exchanges.size > max()) evict();
   });
-  server.on('request', ({ socket }) => silent.delete(socket));
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    if (exchanges.delete(socket)) exchanges.set(socket, { request, response });
+  });
 }
 
 /**
