@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { writeBallBundle } from '../../engine/src/bundle/bundle.fixture.js';
 import { writeBallSkeleton } from '../../weights/src/skeleton/skeleton.fixture.js';
-import { downloadLine } from '../src/bundles/download-progress.js';
+import { downloadLine } from '../src/terminal/progress.js';
 import { discPng, result, testFolder } from './run.js';
 
 const { gen3d, path, serve, start } = testFolder();

@@ -168,3 +168,17 @@ function creditsOf({ generator, copyright, extras }: { generator?: string; copyr
   // A line break would end the comment that contains it.
   return lines.map((line) => line!.replace(/\p{Cc}+/gu, ' '));
 }
+
+/** A number with the 7 significant digits of a float32. */
+export const floatText = (value: number): string => String(Number(value.toPrecision(7)));
+
+/** Turns the Y axis of a GLB up to the Z axis; its front, +Z, becomes -Y, which is the front in Blender. */
+export function toZUp(vectors: Float32Array): Float32Array {
+  const turned = new Float32Array(vectors.length);
+  for (let at = 0; at < vectors.length; at += 3) {
+    turned[at] = vectors[at]!;
+    turned[at + 1] = -vectors[at + 2]!;
+    turned[at + 2] = vectors[at + 1]!;
+  }
+  return turned;
+}

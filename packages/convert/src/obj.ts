@@ -1,5 +1,5 @@
-import { floatText } from './float-text.js';
 import type { ModelContent, ModelFile, ModelMaterial } from './model-parts.js';
+import { floatText } from './model-parts.js';
 
 /**
  * OBJ with its materials (MTL) and textures, Y up. A unit is a meter. The first file is the OBJ, which names the MTL.

@@ -1,6 +1,6 @@
 import type { ModelContent, ModelMaterial, ModelPart } from './model-parts.js';
+import { toZUp } from './model-parts.js';
 import { ConversionError } from './read-glb.js';
-import { toZUp } from './z-up.js';
 
 /** Rows from the top, four sRGB bytes per pixel. */
 export interface DecodedTexture {

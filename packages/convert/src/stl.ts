@@ -1,5 +1,5 @@
 import type { ModelContent } from './model-parts.js';
-import { toZUp } from './z-up.js';
+import { toZUp } from './model-parts.js';
 
 const headerBytes = 80;
 const triangleBytes = 50;

@@ -1,6 +1,6 @@
 import { type Zippable, zipSync } from 'fflate';
-import { floatText } from './float-text.js';
 import type { ModelContent, ModelFile, ModelMaterial, ModelPart } from './model-parts.js';
+import { floatText } from './model-parts.js';
 
 /** The content of each file in the archive begins at a multiple of this number of bytes. */
 const alignment = 64;

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
+import { useLayoutEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { AccountMenu } from './components/account-menu.js';
 import { useSession } from './session.js';
 
 const modelsPage = { href: '/', name: 'Models' };
@@ -60,4 +60,62 @@ export function Layout({ children }: { children: ComponentChildren }) {
       </main>
     </>
   );
+}
+
+const menuId = 'account-menu';
+
+/** The button with the account's name, and its menu. The browser closes the menu on Escape and on clicks elsewhere. */
+function AccountMenu({ passwordPage }: { passwordPage: string }) {
+  const { role, account, accounts, chooseAccount, signOut } = useSession();
+  const close = () => document.getElementById(menuId)?.hidePopover();
+  return (
+    <>
+      <button type="button" class="quiet account" popovertarget={menuId}>
+        <span class="hidden">Account: </span>
+        <span class="file">{account.name}</span>
+        <svg class="chevron" viewBox="0 0 12 12" aria-hidden="true">
+          <path d="m2 4 4 4 4-4" />
+        </svg>
+      </button>
+      <div id={menuId} class="menu" popover="auto">
+        {role === 'operator' ? (
+          <label>
+            Account
+            <select
+              value={account.account_id}
+              onChange={(event) => {
+                chooseAccount(event.currentTarget.value);
+                close();
+              }}
+            >
+              {accounts.map(({ account_id, name }) => (
+                <option key={account_id} value={account_id}>
+                  {name}
+                </option>
+              ))}
+            </select>
+          </label>
+        ) : (
+          <p class="hint">Signed in with an API key of {account.name}</p>
+        )}
+        {role === 'operator' && (
+          <a href={passwordPage} onClick={close}>
+            Operator password
+          </a>
+        )}
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </div>
+    </>
+  );
+}
+
+/** Sets the title of the browser tab, which a screen reader also announces. */
+export function useTitle(title: string): void {
+  // Runs before the browser paints, so the title changes together with the heading. `useEffect` would leave the
+  // previous page's title for a moment.
+  useLayoutEffect(() => {
+    document.title = `${title} · gen3d`;
+  }, [title]);
 }

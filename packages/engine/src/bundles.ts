@@ -4,20 +4,18 @@ export { whyNotLoaded } from './base/native-part.js';
 export { bundleFolders, installHint, packagedBundles, packageOf } from './bundle/bundle-folders.js';
 export { cpuSeconds } from './bundle/cpu-time.js';
 export {
-  type InstalledBundle,
-  installedBundle,
-  installedBundles,
-  sizeOf,
-} from './bundle/installed-bundles.js';
-export {
   type Bundle,
   builtInBundle,
   findBundle,
+  type InstalledBundle,
+  installedBundle,
+  installedBundles,
   isPath,
   loadBundle,
   parseJson,
   parseManifest,
   sha256Of,
+  sizeOf,
   verifyBundle,
 } from './bundle/load-bundle.js';
 export {

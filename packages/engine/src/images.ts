@@ -2,8 +2,13 @@
 import { sharp } from './base/sharp.js';
 
 export { EngineError, type EngineErrorCode } from './base/errors.js';
-export { type DecodeOptions, type ImageHeader, needsTooMuchMemory, readHeader } from './photo/decode.js';
-export { normalizeImage } from './photo/encode.js';
+export {
+  type DecodeOptions,
+  type ImageHeader,
+  needsTooMuchMemory,
+  normalizeImage,
+  readHeader,
+} from './photo/decode.js';
 
 /** Configures the image library of this process for one untrusted image at a time: one thread, and no cache. */
 export function configureForOneImage(): void {

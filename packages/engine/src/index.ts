@@ -23,8 +23,8 @@ export {
 export type { EngineOptions } from './engine-device.js';
 export type { SelfTest } from './field/decoder-kind.js';
 export { type DecodedPhoto, decode } from './photo/decode.js';
+export type { PoolGenerateOptions } from './pool/engine-pool.js';
 export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
-export type { PoolGenerateOptions } from './pool/pipeline.js';
 export type { PoolGenerated, PoolProgress } from './pool/threads.js';
 export { type RenderOptions, renderView } from './render/render-view.js';
 export { checkBundle, selfTests, testBundle } from './self-test.js';

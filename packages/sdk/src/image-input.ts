@@ -7,10 +7,10 @@ import {
   sniffedBytes,
   sniffFileType,
 } from '@gen3d/schema/rules';
-import { chunksOf } from './chunks-of.js';
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { type Bitmap, imageFitter, maxSourceBytes } from './fit-image.js';
+import { chunksOf } from './response-bodies.js';
 
 /**
  * A photo: a path (Node, Bun, Deno), an http(s) URL, a data URI, bytes, a Blob or File, or a stream of bytes.

@@ -1,5 +1,5 @@
 import type { WebhookEvent } from '@gen3d/schema';
-import { chunksOf } from './chunks-of.js';
+import { chunksOf } from './response-bodies.js';
 import {
   secretsOf,
   type VerifyWebhookOptions,

@@ -1,3 +1,4 @@
+import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import type { CatalogEntry } from '@gen3d/weights';
 import { bytes } from '../terminal/format.js';
@@ -25,4 +26,13 @@ function memoryOf(skeleton: CatalogEntry['skeleton']): string {
   const { memory, gpuMemory } = skeleton;
   if (!gpuMemory) return `, ${bytes(memory)} of memory`;
   return `, a GPU with ${bytes(gpuMemory.fp32)} of memory (${bytes(gpuMemory.fp16)} with \`--precision fp16\`)`;
+}
+
+/** A bundle in the `--json` output of `models` and `doctor`. */
+export async function describeBundle(installed: InstalledBundle): Promise<object> {
+  const { name, directory } = installed;
+  if ('problem' in installed) return { name, directory, problem: installed.problem };
+  const { sizeOf } = await import('@gen3d/engine/bundles');
+  const { kind, title, licence } = installed.bundle.manifest;
+  return { name, directory, kind, title, bytes: sizeOf(installed.bundle), licence, notice: installed.notice };
 }

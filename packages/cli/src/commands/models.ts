@@ -4,14 +4,13 @@ import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import type { PullRequirements } from '@gen3d/weights';
 import { type Command, Option } from 'commander';
-import { describeBundle } from '../bundles/describe-bundle.js';
-import { showDownload } from '../bundles/download-progress.js';
+import { describeBundle } from '../bundles/bundle-offers.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { interruptible } from '../exit/interruption.js';
 import { serverConfig } from '../server-options.js';
-import { bytes, table } from '../terminal/format.js';
+import { bytes, similarName, table } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
-import { similarName } from '../terminal/similar-name.js';
+import { showDownload } from '../terminal/progress.js';
 import { cross, print, printJson, say, tick } from '../terminal/terminal.js';
 
 export function addModels(program: Command): void {

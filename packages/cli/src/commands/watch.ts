@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   AuthenticationError,
@@ -11,6 +11,7 @@ import {
   RateLimitError,
   ServerError,
 } from '@gen3d/sdk';
+import type { FSWatcher } from 'chokidar';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
@@ -18,7 +19,6 @@ import { aborted } from '../exit/interruption.js';
 import { downloadModel } from '../jobs/job.js';
 import { modelPath, pathKey } from '../jobs/output-file.js';
 import { photoFile } from '../jobs/photo-input.js';
-import { photoExtensions, watchFolder } from '../jobs/watched-folder.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { cross, paint, print, printJson, say, tick } from '../terminal/terminal.js';
 
@@ -171,3 +171,32 @@ class PhotoQueue {
 
 const isTemporary = (error: unknown) =>
   [ConnectionError, RateLimitError, ServerError, InsufficientBalanceError].some((type) => error instanceof type);
+
+/** The file types that `create` accepts. */
+const photoExtensions = ['.jpg', '.jpeg', '.png', '.webp', '.heic', '.heif', '.avif', '.gif', '.tif', '.tiff'];
+
+// Copies from cameras and browsers pause for less. After a longer pause, the file is processed again when it grows.
+const settledMs = 1000;
+
+/**
+ * Calls `onPhoto` for each photo in the folder, and for photos added or changed later, when their size has been stable for
+ * a second. Ignores subfolders and hidden files.
+ */
+async function watchFolder(folder: string, onPhoto: (path: string) => void): Promise<FSWatcher> {
+  const { watch } = await import('chokidar');
+  const watcher = watch(folder, {
+    depth: 0,
+    awaitWriteFinish: { stabilityThreshold: settledMs, pollInterval: 100 },
+    ignored: (path, stats) => stats?.isFile() === true && !isPhoto(path),
+  });
+  watcher.on('add', onPhoto).on('change', onPhoto);
+  await new Promise<void>((resolve, reject) => {
+    watcher.once('ready', resolve).once('error', reject);
+  });
+  return watcher;
+}
+
+function isPhoto(path: string): boolean {
+  const name = basename(path);
+  return !name.startsWith('.') && photoExtensions.includes(extname(name).toLowerCase());
+}

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { closest, distance } from 'fastest-levenshtein';
 
 /** A size in decimal units, as file managers show it. */
 export function bytes(count: number): string {
@@ -42,4 +43,13 @@ const widthOf = (cell: string) => stripVTControlCharacters(cell).length;
 export function shellWord(path: string, platform = process.platform): string {
   if (platform === 'win32') return /^[\w.\\/:-]+$/.test(path) ? path : `"${path}"`;
   return /^[\w.:/-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+/** The most similar name to a mistyped one, if it is similar enough. */
+export function similarName(typed: string, names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  const nearest = closest(typed.toLowerCase(), names);
+  // The limit that commander applies to its commands and options.
+  const maxDistance = Math.min(3, 0.4 * Math.max(typed.length, nearest.length));
+  return distance(typed.toLowerCase(), nearest) <= maxDistance ? nearest : undefined;
 }

@@ -1,8 +1,9 @@
-import type { EventEntry } from '@gen3d/schema/dashboard';
-import { useId, useState } from 'preact/hooks';
-import { dateTime, relativeTime } from '../format.js';
+import { type Delivery, DeliveryList, type EventEntry } from '@gen3d/schema/dashboard';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { dateTime, exactDateTime, milliseconds, relativeTime } from '../format.js';
 import { statusLabels } from '../labels.js';
-import { Deliveries } from './deliveries.js';
+import { useSession } from '../session.js';
+import { Problem } from './feedback.js';
 import { actionsColumn, type Column, Table } from './table.js';
 
 const states: Record<EventEntry['state'], { label: string; badge: string }> = {
@@ -99,6 +100,57 @@ function EventRows({ event, onReplay }: { event: EventEntry; onReplay: OnReplay 
           {open && <Deliveries eventId={event.event_id} version={`${event.state} ${event.attempts}`} />}
         </td>
       </tr>
+    </>
+  );
+}
+
+const requestText = ({ url, headers, body }: Delivery['request']) =>
+  [`POST ${url}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`), '', body].join('\n');
+
+/** All logged deliveries of an event, with request and response. Reads them again when `version` changes. */
+function Deliveries({ eventId, version }: { eventId: string; version: unknown }) {
+  const { api } = useSession();
+  const [deliveries, setDeliveries] = useState<Delivery[]>();
+  const [problem, setProblem] = useState<string>();
+  // `version` is a dependency only so that this runs again.
+  useEffect(() => {
+    api.get(`/events/${eventId}/deliveries`, DeliveryList).then(
+      (list) => {
+        setDeliveries(list.deliveries);
+        setProblem(undefined);
+      },
+      (error: Error) => setProblem(error.message),
+    );
+  }, [api, eventId, version]);
+  return (
+    <>
+      <Problem text={problem} />
+      {deliveries?.length === 0 && <p class="hint">No attempt yet, or its log has been deleted.</p>}
+      {deliveries?.map(({ delivery_id, started_at, took_ms, request, response, failure }) => (
+        <section key={delivery_id} class="delivery" aria-label={`Delivery at ${exactDateTime(started_at)}`}>
+          <p class="hint">
+            <time dateTime={started_at}>{exactDateTime(started_at)}</time>, took {milliseconds(took_ms)}
+          </p>
+          <div class="exchange">
+            <div>
+              <h3>Request</h3>
+              <pre>
+                <code>{requestText(request)}</code>
+              </pre>
+            </div>
+            <div>
+              <h3>Response</h3>
+              {response ? (
+                <pre>
+                  <code>{`HTTP ${response.status}\n\n${response.body || '(no body)'}`}</code>
+                </pre>
+              ) : (
+                <p class="error">{failure}</p>
+              )}
+            </div>
+          </div>
+        </section>
+      ))}
     </>
   );
 }

@@ -5,7 +5,7 @@ import { dateTime, fileSize, seconds, usd } from '../format.js';
 import { useSession } from '../session.js';
 import type { ModelFigures } from './model-viewer.js';
 
-const count = new Intl.NumberFormat('en-US');
+const grouped = new Intl.NumberFormat('en-US');
 
 /** The size of a file in bytes. Undefined until it is known, and if the file's host does not report it. */
 function useFileSize(url: string | undefined): number | undefined {
@@ -42,8 +42,8 @@ export function JobFacts(props: { job: GalleryJob; details: JobDetails; figures:
   const worked = job.work_seconds === null ? '' : `, ${seconds(job.work_seconds)} of it work`;
   return (
     <dl>
-      <Fact name="Triangles">{figures && count.format(figures.triangles)}</Fact>
-      <Fact name="Vertices">{figures && count.format(figures.vertices)}</Fact>
+      <Fact name="Triangles">{figures && grouped.format(figures.triangles)}</Fact>
+      <Fact name="Vertices">{figures && grouped.format(figures.vertices)}</Fact>
       <Fact name="Texture">{figures?.texture && `${figures.texture.width} × ${figures.texture.height}`}</Fact>
       <Fact name="File size">{bytes && fileSize(bytes)}</Fact>
       <Fact name="Bundle">{details.bundle}</Fact>

@@ -1,13 +1,12 @@
 import { Balance, type DailySpend, type LedgerEntry, LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
-import { DayChart } from '../components/day-chart.js';
 import { Problem } from '../components/feedback.js';
 import { type Column, Table } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { jobName } from '../labels.js';
+import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { useTitle } from '../title.js';
 
 const columns: readonly Column[] = [
   { name: 'Date' },
@@ -151,5 +150,62 @@ function UsageTiles({ days }: { days: readonly DailySpend[] }) {
         <span class="hint">{jobs > 0 && `${seconds(work / jobs)} per model`}</span>
       </div>
     </div>
+  );
+}
+
+const height = 96;
+const step = 20;
+const barWidth = 12;
+
+const modelCount = (jobs: number) => `${jobs} ${jobs === 1 ? 'model' : 'models'}`;
+
+/** The cost of each day, or its number of models if the server charges nothing. */
+function DayChart({ days, charges }: { days: readonly DailySpend[]; charges: boolean }) {
+  const barValue = (day: DailySpend) => (charges ? day.spent_usd : day.jobs);
+  const label = (day: Pick<DailySpend, 'jobs' | 'spent_usd' | 'inference_seconds'>) =>
+    `${modelCount(day.jobs)}, ${charges ? usd(day.spent_usd) : seconds(day.inference_seconds)}`;
+  const total = label({
+    jobs: days.reduce((sum, day) => sum + day.jobs, 0),
+    spent_usd: days.reduce((sum, day) => sum + day.spent_usd, 0),
+    inference_seconds: days.reduce((sum, day) => sum + day.inference_seconds, 0),
+  });
+  const maxDay = days.reduce((max, day) => (barValue(day) > barValue(max) ? day : max));
+  const max = barValue(maxDay) || 1;
+  return (
+    <section>
+      <h2>{charges ? 'Cost per day' : 'Models per day'}</h2>
+      <svg
+        class="chart"
+        role="img"
+        aria-label={`${charges ? 'Cost' : 'Models'} per day: ${total} in ${days.length} days`}
+        viewBox={`0 0 ${days.length * step} ${height}`}
+        preserveAspectRatio="none"
+      >
+        {days.map((day, index) => {
+          const barHeight = Math.max(2, (barValue(day) / max) * height);
+          return (
+            <rect
+              key={day.date}
+              class={barValue(day) === 0 ? 'none' : ''}
+              x={index * step + (step - barWidth) / 2}
+              y={height - barHeight}
+              width={barWidth}
+              height={barHeight}
+            >
+              <title>{`${day.date}: ${label(day)}`}</title>
+            </rect>
+          );
+        })}
+      </svg>
+      <p class="row between hint">
+        <span>{days[0]?.date}</span>
+        {barValue(maxDay) > 0 && (
+          <span>
+            Highest bar: {maxDay.date}, {label(maxDay)}
+          </span>
+        )}
+        <span>today</span>
+      </p>
+    </section>
   );
 }

@@ -4,15 +4,15 @@ import { useLocation } from 'preact-iso';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
-import { SamplePhotos } from '../components/sample-photos.js';
-import { SelectionBar } from '../components/selection-bar.js';
 import { downloadModels } from '../download.js';
 import { cancelJob, retryJob, setHidden } from '../job-requests.js';
 import { jobName } from '../labels.js';
+import { useTitle } from '../layout.js';
 import { useUploads } from '../photos/uploads.js';
-import { useDroppedFiles } from '../photos/use-dropped-files.js';
+import runningShoe from '../samples/running-shoe.webp';
+import teapot from '../samples/teapot.webp';
+import toyTruck from '../samples/toy-truck.webp';
 import { useSession } from '../session.js';
-import { useTitle } from '../title.js';
 import { useGallery } from '../use-gallery.js';
 
 /** The parameters of the route `/gallery`. */
@@ -210,4 +210,104 @@ export function GalleryPage() {
       )}
     </>
   );
+}
+
+const samples = [
+  { name: 'teapot', url: teapot },
+  { name: 'running shoe', url: runningShoe },
+  { name: 'toy truck', url: toyTruck },
+];
+
+/** Three photos to try. Calls `onChoose` with the one that is clicked. */
+function SamplePhotos({ onChoose }: { onChoose: (photo: File) => void }) {
+  const [problem, setProblem] = useState<string>();
+  const choose = async ({ name, url }: (typeof samples)[number]) => {
+    try {
+      const photo = await (await fetch(url)).blob();
+      onChoose(new File([photo], `${name.replace(' ', '-')}.webp`, { type: 'image/webp' }));
+    } catch {
+      setProblem('The sample could not be loaded. Is the server running?');
+    }
+  };
+  return (
+    <section aria-labelledby="samples">
+      <h2 id="samples">Or try a sample</h2>
+      <ul class="samples">
+        {samples.map((sample) => (
+          <li key={sample.name}>
+            <button type="button" aria-label={`Make a model of the ${sample.name}`} onClick={() => void choose(sample)}>
+              <img src={sample.url} alt="" />
+            </button>
+          </li>
+        ))}
+      </ul>
+      <Problem text={problem} />
+    </section>
+  );
+}
+
+/** Actions on the selected jobs. */
+function SelectionBar(props: {
+  jobs: readonly GalleryJob[];
+  /** Whether the gallery shows hidden jobs. */
+  areHidden: boolean;
+  isBusy: boolean;
+  onSelectAll: () => void;
+  onDownload: () => void;
+  /** Undefined if jobs of the account cannot be hidden. */
+  onHide: ((hidden: boolean) => void) | undefined;
+}) {
+  const { jobs, areHidden, isBusy, onSelectAll, onDownload, onHide } = props;
+  const models = jobs.filter(({ model_urls }) => model_urls).length;
+  return (
+    <section class="panel row selection" aria-label="Selection">
+      <p role="status">{jobs.length} selected</p>
+      <button type="button" class="small" onClick={onSelectAll}>
+        Select all shown
+      </button>
+      <button type="button" class="small" disabled={models === 0 || isBusy} onClick={onDownload}>
+        {models > 1 ? `Download ${models} models` : 'Download'}
+      </button>
+      {onHide && (
+        <button type="button" class="small" disabled={jobs.length === 0 || isBusy} onClick={() => onHide(!areHidden)}>
+          {areHidden ? 'Show again' : 'Hide'}
+        </button>
+      )}
+    </section>
+  );
+}
+
+const filesOf = (data: DataTransfer | null) => [...(data?.files ?? [])];
+
+/** Adds photos that are dropped on the page or pasted. Returns whether files are being dragged over it. */
+function useDroppedFiles(add: (files: File[]) => void): boolean {
+  const [dragging, setDragging] = useState(false);
+  useEffect(() => {
+    const onDragOver = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      setDragging(true);
+    };
+    const onDragLeave = (event: DragEvent) => {
+      if (event.relatedTarget === null) setDragging(false);
+    };
+    const onDrop = (event: DragEvent) => {
+      if (!event.dataTransfer?.types.includes('Files')) return;
+      event.preventDefault();
+      setDragging(false);
+      add(filesOf(event.dataTransfer));
+    };
+    const onPaste = (event: ClipboardEvent) => {
+      const files = filesOf(event.clipboardData);
+      if (files.length > 0) add(files);
+    };
+    const listeners = new AbortController();
+    const { signal } = listeners;
+    document.addEventListener('dragover', onDragOver, { signal });
+    document.addEventListener('dragleave', onDragLeave, { signal });
+    document.addEventListener('drop', onDrop, { signal });
+    document.addEventListener('paste', onPaste, { signal });
+    return () => listeners.abort();
+  }, [add]);
+  return dragging;
 }

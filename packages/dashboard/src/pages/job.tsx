@@ -1,25 +1,25 @@
-import { GalleryJob, JobDetails } from '@gen3d/schema/dashboard';
-import { fileNameOf } from '@gen3d/schema/rules';
+import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
+import { fileNameOf, progress as milestones, phaseOf, stageName } from '@gen3d/schema/rules';
 import { useState } from 'preact/hooks';
-import { useRoute } from 'preact-iso';
+import { useLocation, useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
 import { AnotherPhoto } from '../components/another-photo.js';
+import { ConfirmButton } from '../components/confirm-button.js';
 import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
-import { JobActions } from '../components/job-actions.js';
 import { StatusBadge, usePhoto } from '../components/job-card.js';
 import { JobFacts } from '../components/job-facts.js';
 import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
 import { RequestSnippets } from '../components/request-snippets.js';
-import { StageTimes } from '../components/stage-times.js';
-import { WaitingView } from '../components/waiting-view.js';
+import { capitalized, milliseconds } from '../format.js';
+import { cancelJob, retryJob, setHidden } from '../job-requests.js';
 import { failureAdvice, jobName, retryMayHelp } from '../labels.js';
+import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { useTitle } from '../title.js';
 import { galleryUrl } from './gallery.js';
 import { NotFoundPage } from './not-found.js';
 
@@ -166,5 +166,97 @@ export function JobPage() {
         </section>
       )}
     </>
+  );
+}
+
+/** The state of an unfinished job, such as `Number 3 in the queue`. */
+function stateOf(job: GalleryJob): string {
+  const { queue_position, progress, stage } = job;
+  if (queue_position === null || progress === milestones.preparing) return capitalized(phaseOf(job, stage));
+  return queue_position === 1 ? 'Next in the queue' : `Number ${queue_position} in the queue`;
+}
+
+/** An unfinished job: its photo, and the phase it is in. */
+function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefined }) {
+  return (
+    <div class="model waiting">
+      {photo && <img src={photo} alt="As uploaded" />}
+      <div class="overlay">
+        <p role="status">{stateOf(job)}</p>
+        <progress max={100} value={job.progress} aria-label="Progress" />
+      </div>
+    </div>
+  );
+}
+
+/** Cancels, repeats or hides a job. `act` runs a request, confirms it with a message, and reads the job again. */
+function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unknown>, message: string) => void }) {
+  const { api, account } = useSession();
+  const { route } = useLocation();
+  const { job, act } = props;
+  const { task_id, hidden, can_cancel, can_retry } = job;
+  const tryAgain = async () => route(`/dashboard/jobs/${await retryJob(api, task_id)}`);
+  return (
+    <div class="row">
+      {can_retry && (
+        <button type="button" class={retryMayHelp(job) ? 'primary' : undefined} onClick={() => act(tryAgain, '')}>
+          Try again
+        </button>
+      )}
+      {can_cancel && (
+        <ConfirmButton
+          label="Cancel the job"
+          question="Cancel this job?"
+          consequence="This photo does not become a model. A canceled job costs nothing."
+          onConfirm={() => act(() => cancelJob(api, task_id), 'The job was canceled.')}
+        />
+      )}
+      {account.sandbox ? undefined : hidden ? (
+        <button
+          type="button"
+          onClick={() => act(() => setHidden(api, [task_id], false), 'The gallery shows this job again.')}
+        >
+          Show in the gallery
+        </button>
+      ) : (
+        <button
+          type="button"
+          onClick={() => act(() => setHidden(api, [task_id], true), 'Hidden from the gallery. Its URLs stay valid.')}
+        >
+          Hide from the gallery
+        </button>
+      )}
+    </div>
+  );
+}
+
+const sum = (stages: readonly StageTime[]) => stages.reduce((ms, stage) => ms + stage.ms, 0);
+
+/**
+ * How long each stage of a job took, in order. Each bar begins where the previous one ends. The rest of `tookMs` is the
+ * queue.
+ */
+function StageTimes(props: { stages: readonly StageTime[]; tookMs: number }) {
+  const queue = { stage: 'queue', ms: Math.max(0, props.tookMs - sum(props.stages)) };
+  const stages = [queue, ...props.stages];
+  const total = sum(stages) || 1;
+  let elapsedMs = 0;
+  return (
+    <ol class="stages">
+      {stages.map(({ stage, ms }) => {
+        const x = (100 * elapsedMs) / total;
+        elapsedMs += ms;
+        return (
+          <li key={stage}>
+            <span>{capitalized(stageName(stage))}</span>
+            <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+              <rect class="none" width="100" height="6" />
+              <rect x={x} width={Math.max(0.7, (100 * ms) / total)} height="6" />
+            </svg>
+            <span class="number">{milliseconds(ms)}</span>
+          </li>
+        );
+      })}
+    </ol>
   );
 }

@@ -7,9 +7,9 @@ import { Problem, Success, useAction } from '../components/feedback.js';
 import { Snippets } from '../components/snippets.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
 import { dateTime, relativeTime } from '../format.js';
+import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { useTitle } from '../title.js';
 
 const columns: readonly Column[] = [
   { name: 'Key' },

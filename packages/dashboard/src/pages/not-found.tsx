@@ -1,4 +1,4 @@
-import { useTitle } from '../title.js';
+import { useTitle } from '../layout.js';
 
 export function NotFoundPage() {
   useTitle('Not found');

@@ -2,8 +2,8 @@ import { formLimits } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { ConfirmButton } from '../components/confirm-button.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
+import { useTitle } from '../layout.js';
 import { useSession } from '../session.js';
-import { useTitle } from '../title.js';
 import { NotFoundPage } from './not-found.js';
 
 const { min: minLength, max: maxLength } = formLimits.passwordLength;

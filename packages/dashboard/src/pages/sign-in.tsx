@@ -3,8 +3,7 @@ import { useCallback, useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { createApi, parseResponse } from '../api.js';
 import { Problem } from '../components/feedback.js';
-import { Logo } from '../layout.js';
-import { useTitle } from '../title.js';
+import { Logo, useTitle } from '../layout.js';
 
 const api = createApi(undefined);
 const isLoopback = ['127.0.0.1', 'localhost', '[::1]'].includes(location.hostname);

@@ -5,9 +5,9 @@ import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type Snippet, Snippets } from '../components/snippets.js';
+import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
-import { useTitle } from '../title.js';
 
 const snippets: readonly Snippet[] = [
   {

@@ -1,9 +1,10 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
+import { sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
 import { createJobRequest, InvalidRequestError, newIdempotencyKey, prepareImage } from '@gen3d/sdk';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type Api, parseResponse } from '../api.js';
-import { decodePhoto } from './decode-photo.js';
 import { keepPhoto } from './kept-photos.js';
+import type { PhotoRequest, PhotoResponse } from './photo-worker.js';
 
 /** A photo that is sent to create a job. */
 export interface Upload {
@@ -88,4 +89,32 @@ export function useUploads(api: Api, onAccepted: () => void) {
   const dismiss = useCallback((key: string) => setUploads((all) => all.filter((upload) => upload.key !== key)), []);
 
   return { uploads, add, retry, dismiss };
+}
+
+/**
+ * Decodes a photo with the browser. If it is a HEIC or TIFF that the browser cannot read, loads a decoder for it.
+ *
+ * @throws {Error} if it cannot be decoded
+ */
+async function decodePhoto(file: Blob): Promise<ImageBitmap> {
+  try {
+    return await createImageBitmap(file);
+  } catch (error) {
+    const format = sniffFileType(new Uint8Array(await file.slice(0, sniffedBytes).arrayBuffer()));
+    if (format !== 'heic' && format !== 'tiff') throw error;
+    const photo = await decodeInWorker({ format, file: await file.arrayBuffer() });
+    if (photo === undefined) throw error;
+    const { rgba, width, height, colorSpace } = photo;
+    return createImageBitmap(new ImageData(new Uint8ClampedArray(rgba), width, height, { colorSpace }));
+  }
+}
+
+/** One worker per photo: ending it frees the decoder's memory, several times that of the pixels. */
+function decodeInWorker(request: PhotoRequest): Promise<PhotoResponse> {
+  const worker = new Worker(new URL('./photo-worker.ts', import.meta.url));
+  return new Promise<PhotoResponse>((resolve, reject) => {
+    worker.onmessage = ({ data }: MessageEvent<PhotoResponse>) => resolve(data);
+    worker.onerror = (event) => reject(new Error(`The decoder could not be loaded: ${event.message}`));
+    worker.postMessage(request, [request.file]);
+  }).finally(() => worker.terminate());
 }

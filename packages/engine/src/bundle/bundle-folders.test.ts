@@ -5,8 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { MissingBundleError } from '../base/errors.js';
 import { writeBallBundle } from './bundle.fixture.js';
 import { bundleFolders } from './bundle-folders.js';
-import { installedBundles } from './installed-bundles.js';
-import { findBundle } from './load-bundle.js';
+import { findBundle, installedBundles } from './load-bundle.js';
 
 let folder: string;
 /** The folder of a package, whose name differs from its bundle's. */

@@ -1,5 +1,4 @@
 import { EngineError } from '../base/errors.js';
-import type { ScalarGrid } from '../base/scalar-grid.js';
 import type { CameralessField } from './density-field.js';
 import { type DensityScale, densityScale } from './density-scale.js';
 import { Lattice } from './lattice.js';
@@ -156,4 +155,16 @@ function indicesOf(flags: Uint8Array): Uint32Array {
   const indices = new Uint32Array(count);
   for (let i = 0, n = 0; i < flags.length; i++) if (flags[i]) indices[n++] = i;
   return indices;
+}
+
+/**
+ * A density sampled on a regular grid.
+ *
+ * Shape: `values` is Float32Array[nx·ny·nz], x fastest. Sample (i, j, k) is at `origin + cell · (i, j, k)`.
+ */
+export interface ScalarGrid {
+  readonly values: Float32Array;
+  readonly size: readonly [nx: number, ny: number, nz: number];
+  readonly origin: readonly [x: number, y: number, z: number];
+  readonly cell: number;
 }

@@ -1,7 +1,6 @@
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
-import { decode } from './decode.js';
-import { normalizeImage } from './encode.js';
+import { decode, normalizeImage } from './decode.js';
 
 /** Noise: every pixel differs from its neighbors. */
 function detailed(width: number, height: number, channels: 3 | 4) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ScalarGrid } from '../base/scalar-grid.js';
+import type { ScalarGrid } from '../field/sample-grid.js';
 import { clean, connectedParts } from './clean.js';
 import { joinParts } from './join-parts.js';
 import { marchingCubes } from './marching-cubes.js';

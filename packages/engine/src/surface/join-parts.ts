@@ -1,6 +1,6 @@
 import type { Camera } from '../base/camera.js';
 import type { TriangleMesh } from '../base/mesh.js';
-import type { ScalarGrid } from '../base/scalar-grid.js';
+import type { ScalarGrid } from '../field/sample-grid.js';
 import { connectedParts, type Parts, partLengths, partVolumes } from './clean.js';
 import { type Point, PointGrid } from './point-grid.js';
 

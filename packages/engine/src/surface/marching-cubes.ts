@@ -1,6 +1,6 @@
 import { growingFloats, growingInts } from '../base/growing.js';
 import type { TriangleMesh } from '../base/mesh.js';
-import type { ScalarGrid } from '../base/scalar-grid.js';
+import type { ScalarGrid } from '../field/sample-grid.js';
 import { cubeTriangles, edgeCorners } from './marching-cubes-table.js';
 
 /**

@@ -1,5 +1,5 @@
 import type { TriangleMesh } from '../base/mesh.js';
-import type { ScalarGrid } from '../base/scalar-grid.js';
+import type { ScalarGrid } from '../field/sample-grid.js';
 import { marchingCubes } from './marching-cubes.js';
 
 /** A grid over -1..1 with `n` samples a side and its border forced outside. */

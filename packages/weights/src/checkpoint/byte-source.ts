@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { CheckpointError } from './checkpoint-error.js';
+import { CheckpointError } from './tensor-record.js';
 
 /** Random access to a file. */
 export interface ByteSource {

@@ -4,9 +4,8 @@ import { expect, test } from 'vitest';
 import { seededRandom } from '../../../engine/src/random-photos.fixture.js';
 import { soak } from '../../../engine/src/soak.fixture.js';
 import { assertInside } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { readIndex } from './read-checkpoint.js';
-import { elementCount, itemSizes } from './tensor-record.js';
+import { CheckpointError, elementCount, itemSizes } from './tensor-record.js';
 
 const mutations = soak ? 100_000 : 3_000;
 const maxMs = 1000;

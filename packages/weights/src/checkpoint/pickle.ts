@@ -1,4 +1,4 @@
-import { CheckpointError } from './checkpoint-error.js';
+import { CheckpointError } from './tensor-record.js';
 
 /** A value in a pickle. Nothing is called or imported: globals stay names. */
 export type Value = null | boolean | number | string | Tuple | List | Dict | Global | Persistent | Call;

@@ -1,7 +1,6 @@
 import type { ByteSource } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { Call, Dict, Global, Persistent, readPickle, Tuple, type Value } from './pickle.js';
-import { type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
+import { CheckpointError, type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
 import { dataOffset, readZipDirectory, type ZipEntry } from './zip.js';
 
 const rebuildTensor = 'torch._utils _rebuild_tensor_v2';

@@ -1,8 +1,8 @@
 import { type ByteSource, withFile } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
 import { readPyTorch } from './pytorch.js';
 import { readSafetensors } from './safetensors.js';
 import type { TensorRecord } from './tensor-record.js';
+import { CheckpointError } from './tensor-record.js';
 
 /** The tensors of a checkpoint, by name. */
 export type CheckpointIndex = ReadonlyMap<string, TensorRecord>;

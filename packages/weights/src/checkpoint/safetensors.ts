@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ByteSource } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
-import { type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
+import { CheckpointError, type DType, elementCount, itemSizes, limits, type TensorRecord } from './tensor-record.js';
 
 const Entry = z.object({
   dtype: z.string(),

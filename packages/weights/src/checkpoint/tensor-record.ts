@@ -1,4 +1,4 @@
-import { CheckpointError } from './checkpoint-error.js';
+import { BundleError } from '@gen3d/engine/bundles';
 
 /** Element types, as named in safetensors, and their sizes in bytes. */
 export const itemSizes = {
@@ -40,4 +40,15 @@ export function elementCount(shape: readonly number[], name: string): number {
     }
   }
   return count;
+}
+
+/**
+ * A checkpoint that cannot be used. The message says why; `readCheckpoint` adds the path.
+ *
+ * Messages quote names from the file, which may be megabytes long and contain terminal escape sequences.
+ */
+export class CheckpointError extends BundleError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message.slice(0, 500).replace(/\p{Cc}/gu, '?'), options);
+  }
 }

@@ -1,5 +1,5 @@
 import type { ByteSource } from './byte-source.js';
-import { CheckpointError } from './checkpoint-error.js';
+import { CheckpointError } from './tensor-record.js';
 
 /** A stored (uncompressed) entry of the archive. */
 export interface ZipEntry {

@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path';
 import { limits } from '@gen3d/schema/rules';
 import type { Admin, Config } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
@@ -5,10 +6,9 @@ import { hasInstallation, requireInstallation } from '../../connection/installat
 import { emptyProfile, readProfile, urlOf } from '../../connection/profile.js';
 import { UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
-import { count, table } from '../../terminal/format.js';
+import { bytes, count, table } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { print, printJson, say } from '../../terminal/terminal.js';
-import { addBackup } from './backup.js';
 import { addMigrateTo } from './migrate-to.js';
 
 type Work = (admin: Admin, json: boolean) => Promise<void>;
@@ -229,4 +229,29 @@ function time(text: string): Date {
   const date = new Date(text);
   if (!Number.isNaN(date.getTime())) return date;
   throw new InvalidArgumentError('It must be a time such as 2026-01-31T12:00:00Z.');
+}
+
+function addBackup(admin: Command): void {
+  admin
+    .command('backup')
+    .summary('back up the SQLite database')
+    .description(
+      'Write a consistent copy of the SQLite database to a new file. Servers may be running. ' +
+        'The copy does not include the server key, the models and the photos of unfinished jobs.',
+    )
+    .argument('<file>', 'a file that does not exist')
+    .action(async (file: string, _: unknown, command: Command) => {
+      const config = await serverConfig(command);
+      const { backup } = await import('@gen3d/server');
+      const written = await backup(config, file);
+      if (command.optsWithGlobals().json === true) return printJson(written);
+      print(written.file);
+      const { dataDir, assets = join(dataDir, 'assets') } = config;
+      say(`${bytes(written.bytes)}. A complete backup also needs:`);
+      say(
+        `  ${join(dataDir, 'server.key')}  the server key, without which API keys do not work. Do not keep it in ${dirname(written.file)}`,
+      );
+      say(`  ${assets}  the models. Copy them after this backup; they never change`);
+      say(`  ${join(dataDir, 'inputs')}  the photos of unfinished jobs`);
+    });
 }

@@ -15,7 +15,6 @@ import { exitCode, Failed, failureOf } from '../../exit/failure.js';
 import { count, duration } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { canReadKeys, cross, paint, print, printJson, say, tick } from '../../terminal/terminal.js';
-import { describeEvent } from './describe-event.js';
 
 export interface ForwardOptions {
   readonly forwardTo: URL;
@@ -197,4 +196,12 @@ class Forwarder {
       return { accepted: false, description: cause instanceof Error ? cause.message : String(cause) };
     }
   }
+}
+
+/** One line about an event. */
+export function describeEvent(event: WebhookEvent): string {
+  if (event.event === 'ping') return `${event.timestamp}  ping`;
+  const { timestamp, task_id, status, progress, model_urls, error } = event;
+  const outcome = error ? `${error.code}: ${error.message}` : (model_urls?.glb ?? '');
+  return `${timestamp}  ${task_id}  ${status} ${progress} %  ${outcome}`.trimEnd();
 }

@@ -6,8 +6,7 @@ import { type ServerOptions, withClient } from '../../connection/client.js';
 import { explainPort } from '../../exit/failure.js';
 import { aborted, interruptible } from '../../exit/interruption.js';
 import { cross, print, printJson, say } from '../../terminal/terminal.js';
-import { describeEvent } from './describe-event.js';
-import { forwardEvents } from './forward.js';
+import { describeEvent, forwardEvents } from './forward.js';
 
 interface ListenOptions extends ServerOptions {
   readonly forwardTo?: URL;
