@@ -139,9 +139,20 @@ describe('collapseEdges', () => {
     expect(nonManifoldVertices(ball)).toHaveLength(0);
   });
 
-  test('keeps the volume of a ball within 3 % at a tenth of its triangles', () => {
-    const ball = meshOf(40, (x, y, z) => 0.7 - Math.hypot(x, y, z));
-    const reduced = collapseEdges(ball, ball.indices.length / 30);
-    expect(Math.abs(enclosedVolume(reduced) / enclosedVolume(ball) - 1)).toBeLessThan(0.03);
+  test('keeps the corners of a ball within 1 % of its surface at a tenth of its triangles', () => {
+    const radius = 0.7;
+    const ball = meshOf(40, (x, y, z) => radius - Math.hypot(x, y, z));
+    const { positions, indices } = collapseEdges(ball, ball.indices.length / 30);
+    for (let i = 0; i < positions.length; i += 3) {
+      const distance = Math.hypot(...positions.subarray(i, i + 3));
+      expect(distance / radius).toBeGreaterThan(0.99);
+      expect(distance / radius).toBeLessThan(1.01);
+    }
+    // N equal triangles with their corners on a sphere cut off 6π / (√3 N) of its volume: 1.6 % for these 700. Unequal
+    // triangles cut off more, and a corner in the middle of a collapsed edge is up to 0.5 % of the radius too deep.
+    const cutOff = (6 * Math.PI) / (Math.sqrt(3) * (indices.length / 3));
+    const loss = 1 - enclosedVolume({ positions, indices }) / enclosedVolume(ball);
+    expect(loss).toBeGreaterThan(0);
+    expect(loss).toBeLessThan(2 * cutOff);
   });
 });
