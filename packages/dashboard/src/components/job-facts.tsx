@@ -23,7 +23,7 @@ function useFileSize(url: string | undefined): number | undefined {
 }
 
 /** Renders nothing if it has no content. */
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   if (children === undefined || children === null || children === false) return null;
   return (
     <>

@@ -3,17 +3,15 @@ import { fileNameOf, progress as milestones, phaseOf, stageName } from '@gen3d/s
 import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
-import { AnotherPhoto } from '../components/another-photo.js';
 import { ConfirmButton } from '../components/confirm-button.js';
 import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { StatusBadge, usePhoto } from '../components/job-card.js';
-import { JobFacts } from '../components/job-facts.js';
+import { Fact, JobFacts } from '../components/job-facts.js';
 import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
-import { RequestSnippets } from '../components/request-snippets.js';
 import { capitalized, milliseconds } from '../format.js';
 import { cancelJob, retryJob, setHidden } from '../job-requests.js';
 import { failureAdvice, jobName, retryMayHelp } from '../labels.js';
@@ -131,7 +129,11 @@ export function JobPage() {
               <CopyButton text={glb} name="the permanent link" />
             </div>
           )}
-          {!glb && tookMs !== null && <AnotherPhoto isPrimary={!retryMayHelp(task)} />}
+          {!glb && tookMs !== null && (
+            <a class={retryMayHelp(task) ? 'button' : 'button primary'} href="/">
+              Try another photo
+            </a>
+          )}
           {!glb && actions}
           <JobFacts job={task} details={details} figures={glb ? figures : undefined} />
           {photo && glb && (
@@ -149,12 +151,6 @@ export function JobPage() {
               <summary>Time by stage</summary>
               {details.attempts > 1 && <p class="hint">Queue time includes earlier attempts.</p>}
               <StageTimes stages={details.stages} tookMs={tookMs} />
-            </details>
-          )}
-          {glb && (
-            <details>
-              <summary>The same request from a program</summary>
-              <RequestSnippets imageUrl={details.image_url} />
             </details>
           )}
         </div>
@@ -230,33 +226,16 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
   );
 }
 
-const sum = (stages: readonly StageTime[]) => stages.reduce((ms, stage) => ms + stage.ms, 0);
-
-/**
- * How long each stage of a job took, in order. Each bar begins where the previous one ends. The rest of `tookMs` is the
- * queue.
- */
-function StageTimes(props: { stages: readonly StageTime[]; tookMs: number }) {
-  const queue = { stage: 'queue', ms: Math.max(0, props.tookMs - sum(props.stages)) };
-  const stages = [queue, ...props.stages];
-  const total = sum(stages) || 1;
-  let elapsedMs = 0;
+/** How long each stage of a job took, in order. The rest of `tookMs` is the queue. */
+function StageTimes({ stages, tookMs }: { stages: readonly StageTime[]; tookMs: number }) {
+  const worked = stages.reduce((sum, { ms }) => sum + ms, 0);
   return (
-    <ol class="stages">
-      {stages.map(({ stage, ms }) => {
-        const x = (100 * elapsedMs) / total;
-        elapsedMs += ms;
-        return (
-          <li key={stage}>
-            <span>{capitalized(stageName(stage))}</span>
-            <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-              <rect class="none" width="100" height="6" />
-              <rect x={x} width={Math.max(0.7, (100 * ms) / total)} height="6" />
-            </svg>
-            <span class="number">{milliseconds(ms)}</span>
-          </li>
-        );
-      })}
-    </ol>
+    <dl class="stages">
+      {[{ stage: 'queue', ms: Math.max(0, tookMs - worked) }, ...stages].map(({ stage, ms }) => (
+        <Fact key={stage} name={capitalized(stageName(stage))}>
+          {milliseconds(ms)}
+        </Fact>
+      ))}
+    </dl>
   );
 }

@@ -149,10 +149,10 @@ test('the page has the facts of the model, the time of each stage, and a permane
   const { page, errors } = await openModel();
   await page.getByText('Time by stage').click();
   await page.getByText('Cutting out the object').waitFor();
-  expect((await page.locator('.stages li').allTextContents()).slice(0, 3)).toEqual([
-    expect.stringMatching(/^Queued/),
-    expect.stringMatching(/^Preparing the photo/),
-    expect.stringMatching(/^Cutting out the object/),
+  expect((await page.locator('.stages dt').allTextContents()).slice(0, 3)).toEqual([
+    'Queued',
+    'Preparing the photo',
+    'Cutting out the object',
   ]);
   const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`).textContent();
   expect(await fact('Texture')).toMatch(/^\d+ × \d+$/);
