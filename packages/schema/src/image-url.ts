@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { inlineImageTypes, parseImageDataUri } from './image-data-uri.js';
 import { limits, mebibyte } from './limits.js';
-import { isWellFormed, notWellFormed, quoted } from './text.js';
+import { isStorable, notStorable, quoted } from './text.js';
 
 /** The maximum length of an image's URL in characters, long enough for signed URLs. Data URIs have their own limit. */
 const maxUrlLength = 8_192;
@@ -14,7 +14,7 @@ function problemOf(value: string): string | undefined {
   if (value.length > maxUrlLength) {
     return `is longer than ${maxUrlLength.toLocaleString('en')} characters. Send a shorter URL or an image data URI`;
   }
-  if (!isWellFormed(value)) return notWellFormed;
+  if (!isStorable(value)) return notStorable;
   if (!URL.canParse(value)) return 'must be an http(s) URL or an image data URI';
   const { protocol } = new URL(value);
   return protocol === 'http:' || protocol === 'https:'

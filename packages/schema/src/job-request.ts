@@ -4,7 +4,7 @@ import { ImageUrl } from './image-url.js';
 import { jobType } from './lifecycle.js';
 import { limits } from './limits.js';
 import { JobStatus } from './task.js';
-import { characterCount, isWellFormed, notWellFormed } from './text.js';
+import { characterCount, isStorable, notStorable } from './text.js';
 
 /** `input` of an image-to-3d job. */
 export const ImageTo3dInput = z.object({
@@ -20,7 +20,7 @@ export const IdempotencyKey = z
   .refine((key) => key.length >= minKeyLength && (key.length <= maxKeyLength || fitsInCharacters(key)), {
     error: `must have ${minKeyLength} to ${maxKeyLength} characters`,
   })
-  .refine(isWellFormed, notWellFormed)
+  .refine(isStorable, notStorable)
   .meta({ minLength: minKeyLength, maxLength: maxKeyLength });
 
 /** Counts the characters only of keys that may fit. A code point has at most two UTF-16 units. */
@@ -44,7 +44,7 @@ export const ReservedTypeRequest = z.object({
   type: z
     .string()
     .refine((type) => type !== jobType)
-    .refine(isWellFormed, notWellFormed)
+    .refine(isStorable, notStorable)
     .meta({ not: { const: jobType } }),
   input: z.record(z.string(), z.unknown()),
   ...jobRequestFields,

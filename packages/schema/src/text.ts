@@ -19,9 +19,10 @@ export function quoted(text: string): string {
 export const characterCount = (text: string): number => Array.from(text).length;
 
 /**
- * Whether UTF-8 can represent the text. It cannot represent an unpaired surrogate, such as `"\ud800"` in JSON. A database
- * would store U+FFFD instead, and two different idempotency keys would become equal.
+ * Whether every database can store the text. UTF-8 cannot represent an unpaired surrogate, such as `"\ud800"` in JSON, and
+ * PostgreSQL cannot store U+0000. Both would be stored as another character, which makes two different idempotency keys
+ * equal.
  */
-export const isWellFormed = (text: string): boolean => !/\p{Surrogate}/u.test(text);
+export const isStorable = (text: string): boolean => !/\p{Surrogate}|\0/u.test(text);
 
-export const notWellFormed = 'must not contain an unpaired surrogate (half of a UTF-16 pair)';
+export const notStorable = 'must not contain U+0000 or an unpaired surrogate (half of a UTF-16 pair)';

@@ -1,11 +1,11 @@
 import * as z from 'zod/mini';
-import { isWellFormed, notWellFormed } from './text.js';
+import { isStorable, notStorable } from './text.js';
 
 /** Body of `PUT /v1/webhook-endpoint`. */
 export const PutWebhookEndpointRequest = z.object({
   url: z.string().check(
     z.maxLength(2048),
-    z.refine(isWellFormed, notWellFormed),
+    z.refine(isStorable, notStorable),
     z.refine((url) => URL.canParse(url) && new URL(url).protocol === 'https:', 'must be an https URL'),
     z.meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]:', examples: ['https://example.com/gen3d'] }),
   ),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { IdempotencyKey, ImageUrl } from '../src/index.js';
-import { firstCharacters, isWellFormed, quoted } from '../src/text.js';
+import { firstCharacters, isStorable, quoted } from '../src/text.js';
 
 test('firstCharacters never splits a character', () => {
   expect(firstCharacters('abc', 2)).toBe('ab');
@@ -13,9 +13,9 @@ test('an error message quotes at most 200 characters', () => {
   expect(quoted('x'.repeat(201))).toBe(`${'x'.repeat(200)}…`);
 });
 
-test('an unpaired surrogate is not well formed', () => {
-  for (const text of ['', 'é', '💡', '\u0000']) expect(isWellFormed(text)).toBe(true);
-  for (const text of ['\ud800', 'a\udc00', '\udca1\ud83d']) expect(isWellFormed(text)).toBe(false);
+test('no database stores an unpaired surrogate or U+0000', () => {
+  for (const text of ['', 'é', '💡']) expect(isStorable(text)).toBe(true);
+  for (const text of ['\ud800', 'a\udc00', '\udca1\ud83d', 'a\u0000b']) expect(isStorable(text)).toBe(false);
 });
 
 test('an idempotency key may have up to 256 characters, counted as code points', () => {

@@ -416,6 +416,7 @@ describe('a key', () => {
     ['an empty name', { name: ' ' }],
     ['a name of 101 characters', { name: 'x'.repeat(101) }],
     ['a number as name', { name: 7 }],
+    ['U+0000 in its name', { name: 'a\u0000b' }],
   ])('with %s is not created', async (_, body) => {
     const browser = await signIn({ api_key: (await newCaller()).apiKey });
     expect(codeOf(await browser.call('POST', '/keys', body))).toBe('invalid_request');

@@ -148,12 +148,13 @@ describe('4.1 POST /v1/jobs', () => {
     expect(refused(response, 400, 'invalid_request')).toContain('input.image_urls[0]');
   });
 
-  test('an unpaired surrogate is 400 invalid_request, and the message names its field', async () => {
+  test('an unpaired surrogate or U+0000 is 400 invalid_request, and the message names its field', async () => {
     const { call, list } = await newCaller();
     for (const [field, body] of [
       ['type', { type: 'other\ud800', input: {} }],
       ['input.image_urls[0]', withImages(`${photoUrl}?\udc00`)],
       ['idempotency_key', photoJob({ idempotency_key: '\ud83d' })],
+      ['idempotency_key', photoJob({ idempotency_key: 'a\u0000b' })],
     ] as const) {
       expect(refused(await call('POST', '/v1/jobs', body), 400, 'invalid_request')).toContain(`${field}: `);
     }

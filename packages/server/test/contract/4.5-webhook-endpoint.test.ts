@@ -51,6 +51,7 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
     [{ url: 'example.com' }],
     [{ url: '' }],
     [{ url: 'https://example.com/\ud800' }],
+    [{ url: 'https://example.com/\u0000' }],
   ])(
     'a url that is missing, invalid or not https is 400 invalid_request, and the message names it: %j',
     async (body) => {

@@ -110,12 +110,8 @@ test('ids are ordered by their bytes in a database of any locale', async () => {
   expect(rows.map(({ id }) => id)).toEqual(['0', 'B', 'a', '~']);
 });
 
-test('a character that PostgreSQL cannot store causes no failure, and an idempotency key may contain it', async () => {
+test('a character that PostgreSQL cannot store causes no failure', async () => {
   const server = await startServer();
-  const body = photoJob({ idempotency_key: 'a\u0000b' });
-  const first = await server.call('POST', '/v1/jobs', body);
-  expect(first.status).toBe(202);
-  expect((await server.call('POST', '/v1/jobs', body)).body).toEqual(first.body);
   expect((await server.call('GET', '/v1/jobs/%00')).status).toBe(404);
 });
 

@@ -1,3 +1,4 @@
+import { isStorable, notStorable } from '@gen3d/schema';
 import { type CreatedKey, formLimits, type KeyList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
@@ -14,7 +15,8 @@ export const Name = z
   .string()
   .trim()
   .min(1, 'must not be empty')
-  .max(nameLength, `must have at most ${nameLength} characters`);
+  .max(nameLength, `must have at most ${nameLength} characters`)
+  .refine(isStorable, notStorable);
 const NewKey = z.object({ name: Name });
 
 /** `/dashboard/api/keys`: the account's API keys. */
