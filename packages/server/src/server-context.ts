@@ -72,6 +72,7 @@ export function createContext(
     dispatcher,
     assetsUrl,
     retryDelays: config.webhookRetryDelays,
+    pingDelay: config.webhookPingDelay,
     log,
     onOutcome: (outcome) => metrics.deliveries.inc({ outcome }),
   });

@@ -267,6 +267,7 @@ test('the events of a job arrive in order, even if different servers deliver the
         dispatcher,
         assetsUrl: () => '',
         retryDelays: [],
+        pingDelay: 0,
         log: silent,
         onOutcome: () => delivered[index]!++,
       }),

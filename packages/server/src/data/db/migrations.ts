@@ -64,7 +64,7 @@ const tables = [
     model_key text, thumbnail_key text,
     created_at bigint not null, finished_at bigint,
     attempt integer not null default 0,
-    lease_token text, lease_expires_at bigint, runner text,
+    lease_token text, lease_expires_at bigint, lease_ms bigint, runner text,
     prepared integer not null default 0,
     stage_ms text, bundle text,
     taken_over integer not null default 0,

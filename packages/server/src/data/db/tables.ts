@@ -163,6 +163,8 @@ interface JobTable {
   lease_token: string | null;
   /** No process claims the job until then: it is being worked on, or pauses between attempts. */
   lease_expires_at: number | null;
+  /** How long the lease or the pause lasts from its last renewal on. */
+  lease_ms: number | null;
   /** The runner or preparer process that holds the lease. */
   runner: string | null;
   /** 1 once the job is prepared: its stored input is then the result of `normalizeImage`, and runners claim it. */

@@ -15,5 +15,13 @@ export function after(time: Time, ms: number): Time {
   return typeof time === 'number' ? time + Math.round(ms) : sql<number>`${time} + ${sql.lit(Math.round(ms))}`;
 }
 
+/**
+ * Whether no process holds the row at a time: it has no lease, or its lease has ended. One that ends later than twice its
+ * length from now was written while the clock was ahead, and has ended, too.
+ */
+export const isUnleased = (now: Time, length: number | Expression<unknown>) =>
+  sql<boolean>`(lease_expires_at is null or lease_expires_at <= ${now}
+    or lease_expires_at > cast(${now} as bigint) + 2 * ${length})`;
+
 /** `currentTime` as a number; may query the database for it. */
 export const readTime = (db: Queryable): Promise<number> => kindOf(db).readTime(db);

@@ -46,6 +46,17 @@ describe('a claim', () => {
     expect(await claim(db, by('b', leaseMs))).toMatchObject({ id: ids[0], attempt: 2 });
   });
 
+  test('takes a job whose lease was written while the clock was days ahead', async () => {
+    const { db, ids } = await withJobs(2);
+    const wrong = 5 * 86_400_000;
+    await claim(db, by('a', wrong));
+    const { lease } = (await claim(db, by('a', wrong)))!;
+    await handBack(db, lease, { ms: 15_000, now: wrong });
+    expect(await claim(db, by('b', 0))).toMatchObject({ id: ids[0] });
+    expect(await claim(db, by('b', 0))).toMatchObject({ id: ids[1] });
+    expect(await claim(db, by('b', 0))).toBeUndefined();
+  });
+
   test('reports whether a job was taken over from a silent runner', async () => {
     const { db } = await withJobs(1);
     const first = await claim(db, by('a', 0));
@@ -303,7 +314,7 @@ describe('a claim for preparation', () => {
   test('does not count prepared jobs that cannot be claimed yet', async () => {
     const { db, account, ids } = await withJobs(1);
     const { lease } = (await claim(db, by('a', 0)))!;
-    await handBack(db, lease, 15_000);
+    await handBack(db, lease, { ms: 15_000, now: 0 });
     const id = await newJob(db, account, toPrepare);
     expect((await claimForPreparation(db, { ...ask, maxPrepared: 1 }))?.id).toBe(id);
     expect(ids).not.toContain(id);

@@ -3,7 +3,7 @@ import { randomToken } from '../../base/ids.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
-import { after, type Time } from '../db/time.js';
+import { after, isUnleased, type Time } from '../db/time.js';
 import { type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 
@@ -42,7 +42,7 @@ const queue = (db: Queryable, stage: Stage) =>
 /** The jobs in the queue that no process works on. */
 const claimable = (db: Queryable, now: Time, stage: Stage) =>
   queue(db, stage)
-    .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
+    .where(isUnleased(now, sql.ref('lease_ms')))
     .where('attempt', '<', maxAttempts);
 
 type Claimable = ReturnType<typeof claimable>;
@@ -61,6 +61,7 @@ async function claimFirst(
       attempt: eb('attempt', '+', 1),
       lease_token: token,
       lease_expires_at: after(now, leaseMs),
+      lease_ms: Math.round(leaseMs),
       runner,
       // Null if the job was handed back, or its process is known to have ended.
       taken_over: sql<number>`case when lease_token is null then 0 else 1 end`,
@@ -166,16 +167,17 @@ export async function renew(
 }
 
 /**
- * Hands a job back as if it had not been claimed: the attempt does not count. No process may claim it before `notBefore`,
- * if given. Does nothing if the lease is lost.
+ * Hands a job back as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim it
+ * before that has passed. Does nothing if the lease is lost.
  */
-export async function handBack(db: Db, { jobId, token }: Lease, notBefore: Time | null = null): Promise<void> {
+export async function handBack(db: Db, { jobId, token }: Lease, pause?: { ms: number; now: Time }): Promise<void> {
   await db
     .updateTable('jobs')
     .set((eb) => ({
       attempt: eb('attempt', '-', 1),
       lease_token: null,
-      lease_expires_at: notBefore,
+      lease_expires_at: pause ? after(pause.now, pause.ms) : null,
+      lease_ms: pause?.ms ?? null,
       runner: null,
     }))
     .where('id', '=', jobId)

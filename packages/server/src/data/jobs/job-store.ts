@@ -105,6 +105,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   attempt: 0,
   lease_token: null,
   lease_expires_at: null,
+  lease_ms: null,
   runner: null,
   prepared: 0,
   stage_ms: null,

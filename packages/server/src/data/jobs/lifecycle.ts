@@ -1,10 +1,11 @@
 import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/schema';
+import { sql } from 'kysely';
 import { priceOf } from '../../base/money.js';
 import { charge } from '../accounts/ledger.js';
 import { forUpdate, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
-import { after, type Time } from '../db/time.js';
+import { after, isUnleased, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
@@ -43,7 +44,7 @@ async function leased(trx: Queryable, { jobId, token }: Lease): Promise<JobRow> 
   return job;
 }
 
-const unleased = { lease_token: null, lease_expires_at: null, runner: null };
+const unleased = { lease_token: null, lease_expires_at: null, lease_ms: null, runner: null };
 
 type Change = Partial<
   Pick<
@@ -55,6 +56,7 @@ type Change = Partial<
     | 'model_key'
     | 'thumbnail_key'
     | 'lease_token'
+    | 'lease_ms'
     | 'runner'
     | 'attempt'
     | 'prepared'
@@ -189,7 +191,7 @@ export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time)
     const job = await leased(trx, lease);
     const again = job.attempt < maxAttempts;
     if (again) {
-      const change = { ...unleased, lease_expires_at: after(now, pauseMs) };
+      const change = { ...unleased, lease_expires_at: after(now, pauseMs), lease_ms: pauseMs };
       await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
     } else {
       await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
@@ -206,7 +208,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
       .selectAll()
       .where('finished_at', 'is', null)
       .where('attempt', '>=', maxAttempts)
-      .where((eb) => eb.or([eb('lease_expires_at', 'is', null), eb('lease_expires_at', '<=', now)]))
+      .where(isUnleased(now, sql.ref('lease_ms')))
       .limit(100)
       // Skipped rows are being handled by another server.
       .$call(forUpdateSkipLocked(trx))

@@ -23,6 +23,7 @@ async function logOfPing(receiver: string | ((response: ServerResponse) => void)
     dispatcher,
     assetsUrl: () => 'https://cdn.example.com',
     retryDelays: Array.from({ length: count - 1 }, () => 0),
+    pingDelay: 0,
     log: silent,
     onOutcome: () => {},
   });

@@ -1,9 +1,9 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
-import { after, type Time } from '../db/time.js';
+import { after, isUnleased, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { copyToListeners } from './listeners.js';
 
@@ -92,9 +92,17 @@ export async function recordPing(db: Db, accountId: string, delayMs: number, now
   });
 }
 
-/** Due, and not leased by any process. */
-const claimable = (now: Time) =>
-  sql<boolean>`dead_at is null and due_at <= ${now} and (lease_expires_at is null or lease_expires_at <= ${now})`;
+/** The clock and the limits that decide which events may be delivered. */
+export interface DeliveryTimes {
+  now: Time;
+  /** Length of a lease, which is longer than a delivery can take. */
+  leaseMs: number;
+  /** An event that is due later than this from now got its time while the clock was ahead, and is due, too. */
+  maxDelayMs: number;
+}
+
+/** Waiting, and not leased by any process. */
+const isFree = ({ now, leaseMs }: DeliveryTimes) => sql`dead_at is null and ${isUnleased(now, sql.lit(leaseMs))}`;
 
 /**
  * The next due delivery of each account, longest waiting first. A job's event waits until every earlier event of that job
@@ -102,7 +110,20 @@ const claimable = (now: Time) =>
  *
  * Walks from account to account in the index, so the backlog of an unreachable endpoint is not read.
  */
-export async function nextDue(db: Db, now: Time): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
+export async function nextDue(db: Db, times: DeliveryTimes): Promise<Pick<OutboxRow, 'seq' | 'account_id'>[]> {
+  // One subquery for each range of the index.
+  const nextOf = (isDue: RawBuilder<boolean>) => sql`(
+        select seq from outbox as event
+        where account_id = waiting.account_id and ${isDue} and ${isFree(times)} and (
+          attempts > 0 or job_id is null or not exists (
+            select seq from outbox as earlier
+            where earlier.job_id = event.job_id and earlier.seq < event.seq
+              and earlier.attempts = 0 and earlier.dead_at is null
+          )
+        )
+        order by due_at, seq limit 1
+      )`;
+  const { now, maxDelayMs } = times;
   const { rows } = await sql<Pick<OutboxRow, 'seq' | 'account_id'>>`
     with recursive waiting(account_id) as (
       select min(account_id) from outbox where dead_at is null
@@ -111,30 +132,16 @@ export async function nextDue(db: Db, now: Time): Promise<Pick<OutboxRow, 'seq' 
       from waiting where waiting.account_id is not null
     )
     select seq, account_id from outbox where seq in (
-      select (
-        select seq from outbox as event
-        where account_id = waiting.account_id and ${claimable(now)} and (
-          attempts > 0 or job_id is null or not exists (
-            select seq from outbox as earlier
-            where earlier.job_id = event.job_id and earlier.seq < event.seq
-              and earlier.attempts = 0 and earlier.dead_at is null
-          )
-        )
-        order by due_at, seq limit 1
-      )
+      select coalesce(${nextOf(sql`due_at <= ${now}`)}, ${nextOf(sql`due_at > ${after(now, maxDelayMs)}`)})
       from waiting
     )
     order by due_at, seq`.execute(db);
   return rows;
 }
 
-/** Claims deliveries for `leaseMs`, longer than one can take. Returns those that no other process claimed first. */
-export async function claimDeliveries(
-  db: Db,
-  seqs: readonly number[],
-  leaseMs: number,
-  now: Time,
-): Promise<OutboxRow[]> {
+/** Claims some of the due deliveries. Returns those that no other process claimed first. */
+export async function claimDeliveries(db: Db, seqs: readonly number[], times: DeliveryTimes): Promise<OutboxRow[]> {
+  const { now, leaseMs, maxDelayMs } = times;
   return db
     .updateTable('outbox')
     .set({ lease_token: randomToken(22), lease_expires_at: after(now, leaseMs) })
@@ -143,7 +150,7 @@ export async function claimDeliveries(
         .selectFrom('outbox')
         .select('seq')
         .where('seq', 'in', seqs)
-        .where(claimable(now))
+        .where(sql<boolean>`${isFree(times)} and (due_at <= ${now} or due_at > ${after(now, maxDelayMs)})`)
         // Skipping locked rows avoids deadlocks between processes that lock them in different orders.
         .$call(forUpdateSkipLocked(db)),
     )

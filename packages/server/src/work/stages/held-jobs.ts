@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import type { Db } from '../../data/db/open.js';
-import { after, currentTime } from '../../data/db/time.js';
+import { currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
@@ -215,7 +215,7 @@ export class HeldJobs {
       await handBack(db, job.lease);
       log.info(about, 'returned the job to the queue');
     } else if (isTemporary) {
-      await handBack(db, job.lease, after(currentTime(db), unavailablePauseMs));
+      await handBack(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
     } else if (error instanceof GaveWayError) {
       await breakOff(db, job.lease, breakOffPauseMs, currentTime(db));
       log.info(about, 'the image host is slow; the job waits, so that another account can fetch');

@@ -71,6 +71,7 @@ async function setUp(options: Partial<DeliveryOptions> = {}) {
     dispatcher,
     assetsUrl: () => 'https://cdn.example.com',
     retryDelays: [0, 0],
+    pingDelay: 60,
     log: silent,
     onOutcome: () => {},
     ...options,
@@ -81,6 +82,8 @@ async function setUp(options: Partial<DeliveryOptions> = {}) {
   });
   return { db, endpoints, delivery, account: await newAccount(db) };
 }
+
+const at = (now: number) => ({ now, leaseMs: 30_000, maxDelayMs: 60_000 });
 
 const waiting = async (db: Db) =>
   (await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).execute()).length;
@@ -205,8 +208,8 @@ describe('deleting the endpoint', () => {
     const { db, endpoints, account } = await setUp();
     await endpoints.put(account, 'https://first.example/', 0);
     await recordPing(db, account, 0, 0);
-    const [due] = await nextDue(db, 0);
-    const [claimed] = await claimDeliveries(db, [due!.seq], 30_000, 0);
+    const [due] = await nextDue(db, at(0));
+    const [claimed] = await claimDeliveries(db, [due!.seq], at(0));
     expect(await endpoints.ofDelivery(claimed!)).toMatchObject({ url: 'https://first.example/' });
     await endpoints.remove(account);
     await endpoints.put(account, 'https://second.example/', 0);
@@ -254,20 +257,19 @@ describe('a slow receiver', () => {
     await endpoints.put(account, 'http://127.0.0.1:1/', 0);
     for (let i = 0; i < 10; i++) await recordPing(db, account, 0, 0);
     const claim = async () => {
-      const due = await nextDue(db, 1);
+      const due = await nextDue(db, at(1));
       return claimDeliveries(
         db,
         due.map(({ seq }) => seq),
-        30_000,
-        1,
+        at(1),
       );
     };
     const claimed = (await Promise.all([claim(), claim()])).flat().sort((a, b) => a.seq - b.seq);
     expect(new Set(claimed.map(({ seq }) => seq)).size).toBe(claimed.length);
     const [one] = claimed;
     // Other servers take over the deliveries of a crashed server when its lease has expired.
-    expect(await nextDue(db, 30_000)).not.toContainEqual({ seq: one!.seq, account_id: account });
-    expect(await nextDue(db, 30_001)).toEqual([{ seq: one!.seq, account_id: account }]);
+    expect(await nextDue(db, at(30_000))).not.toContainEqual({ seq: one!.seq, account_id: account });
+    expect(await nextDue(db, at(30_001))).toEqual([{ seq: one!.seq, account_id: account }]);
   });
 });
 
@@ -324,6 +326,22 @@ describe('many dead receivers', () => {
 });
 
 describe('the outbox', () => {
+  test('delivers events whose time or lease was written while the clock was days ahead', async () => {
+    const { db, endpoints, account } = await setUp();
+    const other = await newAccount(db, 'other');
+    const wrong = 5 * 86_400_000;
+    for (const each of [account, other]) {
+      await endpoints.put(each, 'http://127.0.0.1:1/', 0);
+      await recordPing(db, each, 10_000, wrong);
+    }
+    const [leased, due] = await nextDue(db, at(wrong + 10_000));
+    await claimDeliveries(db, [leased!.seq], at(wrong + 10_000));
+    expect(await nextDue(db, at(0))).toHaveLength(2);
+    const seqs = [leased!.seq, due!.seq];
+    expect(await claimDeliveries(db, seqs, at(0))).toHaveLength(2);
+    expect(await claimDeliveries(db, seqs, at(0))).toEqual([]);
+  });
+
   test('gives the next delivery of each account, oldest first, and skips those in flight, dead or not due', async () => {
     const { db, endpoints, account: later } = await setUp();
     const names = ['sooner', 'leased', 'future', 'dead', 'silent'];
@@ -333,9 +351,8 @@ describe('the outbox', () => {
     await recordPing(db, leased, 0, 1);
     await claimDeliveries(
       db,
-      (await nextDue(db, 1)).map(({ seq }) => seq),
-      30_000,
-      1,
+      (await nextDue(db, at(1))).map(({ seq }) => seq),
+      at(1),
     );
     await recordPing(db, dead, 0, 1);
     await db.updateTable('outbox').set({ dead_at: 2 }).where('account_id', '=', dead).execute();
@@ -343,9 +360,9 @@ describe('the outbox', () => {
     await recordPing(db, later, 0, 20);
     await recordPing(db, sooner, 0, 30);
     await recordPing(db, sooner, 0, 10);
-    expect((await nextDue(db, 100)).map(({ account_id }) => account_id)).toEqual([sooner, later]);
+    expect((await nextDue(db, at(100))).map(({ account_id }) => account_id)).toEqual([sooner, later]);
     await recordPing(db, leased, 0, 5);
-    expect((await nextDue(db, 100)).map(({ account_id }) => account_id)).toEqual([leased, sooner, later]);
+    expect((await nextDue(db, at(100))).map(({ account_id }) => account_id)).toEqual([leased, sooner, later]);
   });
 });
 

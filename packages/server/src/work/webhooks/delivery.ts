@@ -30,6 +30,8 @@ export interface DeliveryOptions {
   assetsUrl: () => string;
   /** Seconds before each retry. */
   retryDelays: readonly number[];
+  /** Seconds before a ping. */
+  pingDelay: number;
   log: Logger;
   onOutcome: (outcome: 'delivered' | 'failed' | 'dead' | 'dropped') => void;
   /** Default: 512 in total. */
@@ -40,6 +42,7 @@ export interface DeliveryOptions {
 export class Delivery {
   readonly #options: DeliveryOptions;
   readonly #slots: DeliverySlots;
+  readonly #maxDelayMs: number;
   readonly #inFlight = new Set<Promise<void>>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
@@ -49,6 +52,7 @@ export class Delivery {
   constructor(options: DeliveryOptions) {
     this.#options = options;
     this.#slots = options.slots ?? new DeliverySlots();
+    this.#maxDelayMs = (1 + jitter) * 1_000 * Math.max(options.pingDelay, ...options.retryDelays);
   }
 
   async start(): Promise<void> {
@@ -93,12 +97,13 @@ export class Delivery {
       const now = Date.now();
       // One event per account in each round, to keep an account with a backlog from taking the slots of others.
       const chosen = new Map<number, Slot>();
-      for (const { seq, account_id } of await nextDue(db, currentTime(db))) {
+      const times = { now: currentTime(db), leaseMs, maxDelayMs: this.#maxDelayMs };
+      for (const { seq, account_id } of await nextDue(db, times)) {
         if (this.#slots.isAvailable(account_id, now)) chosen.set(seq, this.#slots.take(account_id, now));
       }
       if (chosen.size === 0) return;
       try {
-        const claimed = await claimDeliveries(db, [...chosen.keys()], leaseMs, currentTime(db));
+        const claimed = await claimDeliveries(db, [...chosen.keys()], times);
         // Another transaction has locked all of them. The next round would find the same events.
         if (claimed.length === 0) return;
         for (const row of claimed) {
