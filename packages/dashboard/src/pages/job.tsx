@@ -1,6 +1,7 @@
 import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
 import { fileNameOf, progress as milestones, phaseOf, stageName } from '@gen3d/schema/rules';
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
 import { ConfirmButton } from '../components/confirm-button.js';
@@ -8,11 +9,10 @@ import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { StatusBadge, usePhoto } from '../components/job-card.js';
-import { Fact, JobFacts } from '../components/job-facts.js';
 import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
-import { capitalized, milliseconds } from '../format.js';
+import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
 import { cancelJob, retryJob, setHidden } from '../job-requests.js';
 import { failureAdvice, jobName, retryMayHelp } from '../labels.js';
 import { useTitle } from '../layout.js';
@@ -236,6 +236,67 @@ function StageTimes({ stages, tookMs }: { stages: readonly StageTime[]; tookMs: 
           {milliseconds(ms)}
         </Fact>
       ))}
+    </dl>
+  );
+}
+
+const grouped = new Intl.NumberFormat('en-US');
+
+/** The size of a file in bytes. Undefined until it is known, and if the file's host does not report it. */
+function useFileSize(url: string | undefined): number | undefined {
+  const [bytes, setBytes] = useState<number>();
+  useEffect(() => {
+    if (url === undefined) return;
+    const abort = new AbortController();
+    fetch(url, { method: 'HEAD', signal: abort.signal }).then(
+      ({ headers }) => setBytes(Number(headers.get('content-length')) || undefined),
+      () => setBytes(undefined),
+    );
+    return () => abort.abort();
+  }, [url]);
+  return bytes;
+}
+
+/** Renders nothing if it has no content. */
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  if (children === undefined || children === null || children === false) return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+/** The facts of a job and its model. `figures` is set once the viewer has loaded the model. */
+function JobFacts(props: { job: GalleryJob; details: JobDetails; figures: ModelFigures | undefined }) {
+  const { job, details, figures } = props;
+  const { charges } = useSession();
+  const bytes = useFileSize(job.model_urls?.glb);
+  const tookMs = job.finished_at === null ? null : Date.parse(job.finished_at) - Date.parse(job.created_at);
+  const worked = job.work_seconds === null ? '' : `, ${seconds(job.work_seconds)} of it work`;
+  return (
+    <dl>
+      <Fact name="Triangles">{figures && grouped.format(figures.triangles)}</Fact>
+      <Fact name="Vertices">{figures && grouped.format(figures.vertices)}</Fact>
+      <Fact name="Texture">{figures?.texture && `${figures.texture.width} × ${figures.texture.height}`}</Fact>
+      <Fact name="File size">{bytes && fileSize(bytes)}</Fact>
+      <Fact name="Bundle">{details.bundle}</Fact>
+      <Fact name="Device">{details.instance}</Fact>
+      <Fact name="Took">{tookMs !== null && `${seconds(tookMs / 1_000)}${worked}`}</Fact>
+      <Fact name="Cost">{charges && details.cost_usd !== null && usd(details.cost_usd)}</Fact>
+      <Fact name="Attempts">{details.attempts > 1 && details.attempts}</Fact>
+      <Fact name="Created">{dateTime(job.created_at)}</Fact>
+      <Fact name="Photo">
+        {details.image_url && (
+          <a href={details.image_url} target="_blank" rel="noreferrer noopener">
+            {new URL(details.image_url).host}
+          </a>
+        )}
+      </Fact>
+      <Fact name="Job">
+        <code>{job.task_id}</code>
+      </Fact>
     </dl>
   );
 }

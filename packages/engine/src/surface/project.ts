@@ -1,4 +1,4 @@
-import type { TriangleMesh } from '../base/mesh.js';
+import { normalOf, type TriangleMesh } from '../base/mesh.js';
 import type { DensityField } from '../field/density-field.js';
 import type { DensityScale } from '../field/density-scale.js';
 import { vertexNormals } from './normals.js';
@@ -73,20 +73,4 @@ function undoFolded(projected: Float32Array, positions: Float32Array, indices: U
     }
   }
   return undone;
-}
-
-/** The normal of the triangle whose corners start at `t`, as long as twice its area. */
-function normalOf(positions: Float32Array, indices: Uint32Array, t: number, normal: Float64Array): void {
-  const a = 3 * indices[t]!;
-  const b = 3 * indices[t + 1]!;
-  const c = 3 * indices[t + 2]!;
-  const ux = positions[b]! - positions[a]!;
-  const uy = positions[b + 1]! - positions[a + 1]!;
-  const uz = positions[b + 2]! - positions[a + 2]!;
-  const vx = positions[c]! - positions[a]!;
-  const vy = positions[c + 1]! - positions[a + 1]!;
-  const vz = positions[c + 2]! - positions[a + 2]!;
-  normal[0] = uy * vz - uz * vy;
-  normal[1] = uz * vx - ux * vz;
-  normal[2] = ux * vy - uy * vx;
 }

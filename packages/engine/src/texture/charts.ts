@@ -1,5 +1,5 @@
 import type { Camera } from '../base/camera.js';
-import { cornersByVertex, nextCorner, type TriangleMesh } from '../base/mesh.js';
+import { cornersByVertex, nextCorner, normalOf, type TriangleMesh } from '../base/mesh.js';
 
 /** A surface cut into flattened, connected pieces. Lengths are in half widths of the photo's frame. */
 export interface Charts {
@@ -75,22 +75,12 @@ export function cutCharts(mesh: TriangleMesh, camera: Camera): Charts {
 /** [6·T] cosine of each triangle's normal with each direction. The first two follow the photo's rays. */
 function facing({ positions, indices }: TriangleMesh, camera: Camera): Float32Array {
   const cosines = new Float32Array(2 * indices.length);
+  const normal = new Float64Array(3);
   for (let t = 0; t < indices.length; t += 3) {
+    normalOf(positions, indices, t, normal);
+    const [nx, ny, nz] = [normal[0]!, normal[1]!, normal[2]!];
     const a = 3 * indices[t]!;
-    const b = 3 * indices[t + 1]!;
-    const c = 3 * indices[t + 2]!;
-    const ax = positions[a]!;
-    const ay = positions[a + 1]!;
-    const az = positions[a + 2]!;
-    const ux = positions[b]! - ax;
-    const uy = positions[b + 1]! - ay;
-    const uz = positions[b + 2]! - az;
-    const vx = positions[c]! - ax;
-    const vy = positions[c + 1]! - ay;
-    const vz = positions[c + 2]! - az;
-    const nx = uy * vz - uz * vy;
-    const ny = uz * vx - ux * vz;
-    const nz = ux * vy - uy * vx;
+    const [ax, ay, az] = [positions[a]!, positions[a + 1]!, positions[a + 2]!];
     const area = Math.sqrt(nx * nx + ny * ny + nz * nz);
     const o = 2 * t;
     if (area === 0) {
