@@ -9,6 +9,7 @@ import { KeyUse } from './data/accounts/key-use.js';
 import type { Wakeup } from './data/db/database.js';
 import type { Store } from './data/installation/open-stores.js';
 import { firstInQueue } from './data/jobs/claim.js';
+import { jobEstimate } from './data/jobs/reservations.js';
 import { Endpoints } from './data/webhooks/endpoints.js';
 import { listenerSecret } from './data/webhooks/listeners.js';
 import { SecretBox } from './data/webhooks/secret-box.js';
@@ -112,6 +113,7 @@ export function createContext(
     dashboardTokens: new DashboardTokens(db, serverKey),
     listenerSecret: (accountId) => listenerSecret(serverKey, accountId),
     rates: () => state.rates,
+    jobEstimate: jobEstimate(db, () => state.rates),
     isReady: () => state.ready,
     checkAssets: files.ping,
     onJobCreated: () => {

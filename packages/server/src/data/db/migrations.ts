@@ -66,6 +66,7 @@ const tables = [
     attempt integer not null default 0,
     lease_token text, lease_expires_at bigint, lease_ms bigint, runner text,
     prepared integer not null default 0,
+    reserved_microusd bigint not null default 0,
     stage_ms text, bundle text,
     taken_over integer not null default 0,
     trace_id text,
@@ -148,7 +149,7 @@ const indexes = [
     where retry_of is not null and status not in ('FAILED', 'CANCELED')`,
   // The queue: only open jobs, so finished ones do not slow it down.
   'create index jobs_open on jobs (id) where finished_at is null',
-  'create index jobs_open_of_account on jobs (account_id, turn) where finished_at is null',
+  'create index jobs_open_of_account on jobs (account_id, turn, reserved_microusd) where finished_at is null',
   'create index jobs_open_by_status on jobs (status, created_at) where finished_at is null',
   // Include the account, so that jobs of excluded accounts are skipped without reading their rows.
   'create index jobs_to_prepare on jobs (turn, id, account_id) where finished_at is null and prepared = 0',

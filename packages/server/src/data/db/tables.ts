@@ -169,6 +169,8 @@ interface JobTable {
   runner: string | null;
   /** 1 once the job is prepared: its stored input is then the result of `normalizeImage`, and runners claim it. */
   prepared: number;
+  /** The expected charge, which counts against the balance until the job has finished. */
+  reserved_microusd: number;
   /** `StageTimes` as JSON: of the preparation, and of all stages once the job has succeeded. Null before. */
   stage_ms: string | null;
   /** Name of the bundle that made the model; null until the job has succeeded. */

@@ -1,25 +1,109 @@
 import { readdirSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, inject, test } from 'vitest';
 import { newAccount, temporaryDatabase, temporaryFolder } from '../../../test/kit.js';
+import { toMicroUsd } from '../../base/money.js';
+import { balanceOf } from '../accounts/ledger.js';
 import { GroupCommit } from '../db/group-commit.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
-import { claimForPreparation } from './claim.js';
-import { createJob, TooManyOpenJobsError } from './create.js';
-import { advance, cancel } from './lifecycle.js';
+import { claim, claimForPreparation } from './claim.js';
+import { createJob, InsufficientBalanceError, TooManyOpenJobsError } from './create.js';
+import { advance, cancel, finishPreparation, type Lease, LeaseLostError, reap, succeed } from './lifecycle.js';
+import { availableBalance } from './reservations.js';
 
 const image = 'data:image/png;base64,iVBORw0KGgo=';
 const request = { type: 'image-to-3d', input: { image_urls: [image] } };
 
 /** Several API servers of one database, each with its own group commit. */
-async function setUp(maxOpenJobs: number, servers = 1) {
+async function setUp(maxOpenJobs: number, servers = 1, reserved = 0) {
   const db = await temporaryDatabase();
   const folder = temporaryFolder();
+  const estimate = async () => reserved;
   const inputs = new FolderInputStore(folder);
-  const stores = Array.from({ length: servers }, () => ({ db, inputs, commits: new GroupCommit(db), maxOpenJobs }));
+  const stores = Array.from({ length: servers }, () => ({
+    db,
+    inputs,
+    commits: new GroupCommit(db),
+    maxOpenJobs,
+    estimate,
+  }));
   let next = 0;
   const create = (account: string, key?: string) =>
     createJob(stores[next++ % servers]!, account, { ...request, ...(key && { idempotency_key: key }) }, 0);
   return { db, folder, inputs, create };
+}
+
+describe('the balance', () => {
+  const price = toMicroUsd(2);
+  const success = {
+    modelKey: 'm/model.glb',
+    thumbnailKey: 'm/thumbnail.jpg',
+    inferenceMs: 2_000,
+    stageTimes: {},
+    bundle: 'gen3d-base',
+    instance: 'cpu',
+    rateUsdPerSecond: 1,
+  };
+
+  test('ends at most one job below the minimum, whatever is created at once, canceled or crashes', async () => {
+    const step = fc.constantFrom('create', 'create', 'create', 'claim', 'claim', 'crash', 'succeed', 'cancel');
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+        const { db, create } = await setUp(1_000, 2, price);
+        const account = await newAccount(db);
+        const held: Lease[] = [];
+        let now = 0;
+        for (const each of steps) {
+          if (each === 'create') await Promise.allSettled([create(account), create(account), create(account)]);
+          if (each === 'claim') {
+            const ask = { runner: 'a', now, leaseMs: 1_000, except: [], maxPrepared: 100 };
+            const toPrepare = await claimForPreparation(db, ask);
+            if (toPrepare) await finishPreparation(db, toPrepare.lease, 1, now);
+            const job = await claim(db, ask);
+            if (job) held.push(job.lease);
+            if (job) await advance(db, job.lease, { status: 'IN_PROGRESS', progress: 30 }, now);
+          }
+          // The leases of all holders expire; what they write afterwards is refused.
+          if (each === 'crash') now += 2_000;
+          if (each === 'crash') await reap(db, now);
+          const lease = held.shift();
+          if (each === 'succeed' && lease) await succeed(db, lease, success, now).catch(ifLeaseLost);
+          else if (lease) held.unshift(lease);
+          const waiting = await db.selectFrom('jobs').select('id').where('status', '=', 'QUEUED').executeTakeFirst();
+          if (each === 'cancel' && waiting) await cancel(db, waiting.id, now);
+
+          const balance = await balanceOf(db, account);
+          const { open } = await db
+            .selectFrom('jobs')
+            .select((eb) => eb.fn.countAll<number>().as('open'))
+            .where('finished_at', 'is', null)
+            .executeTakeFirstOrThrow();
+          const query = db.selectNoFrom(availableBalance(db, account).as('balance'));
+          const available = (await query.executeTakeFirstOrThrow()).balance;
+          expect(available).toBe(balance - open * price);
+          expect(available).toBeGreaterThanOrEqual(toMicroUsd(1) - price);
+        }
+        await db.destroy();
+      }),
+      { numRuns: 8, seed: inject('seed') },
+    );
+  });
+
+  test('refuses a job for which too much is reserved, and says so', async () => {
+    const { create, db } = await setUp(1_000, 1, price);
+    const account = await newAccount(db);
+    const outcomes = await Promise.allSettled(Array.from({ length: 12 }, () => create(account)));
+    const refusals = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
+    expect(refusals).toHaveLength(7);
+    for (const refusal of refusals) {
+      expect(refusal).toBeInstanceOf(InsufficientBalanceError);
+      expect(refusal).toMatchObject({ balance: 0, message: expect.stringContaining('Wait until') });
+    }
+  });
+});
+
+function ifLeaseLost(error: unknown): void {
+  if (!(error instanceof LeaseLostError)) throw error;
 }
 
 describe('the limit of open jobs', () => {

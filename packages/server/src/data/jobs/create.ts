@@ -10,6 +10,7 @@ import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { truncatedType, unsupportedType } from './failures.js';
 import { enqueueJob, findByOrigin, insertJob, type JobOrigin } from './job-store.js';
 import { labelColumns } from './label.js';
+import { availableBalance } from './reservations.js';
 import { openJobs } from './turn.js';
 
 /** The balance is below the minimum, so no job is started. */
@@ -17,8 +18,14 @@ export class InsufficientBalanceError extends Error {
   override readonly name = 'InsufficientBalanceError';
   readonly balance: MicroUsd;
 
-  constructor(balance: MicroUsd) {
-    super('The balance is below the minimum for starting a job');
+  /** `balance`: what unfinished jobs have not reserved. */
+  constructor(balance: MicroUsd, isReserved = false) {
+    const advice = 'Wait until some of your unfinished jobs are done, or add credit';
+    super(
+      isReserved
+        ? `The balance, without what unfinished jobs are expected to cost, is below the minimum for starting a job. ${advice}`
+        : 'The balance is below the minimum for starting a job',
+    );
     this.balance = balance;
   }
 }
@@ -43,6 +50,8 @@ export interface JobStores {
   inputs: InputStore;
   commits: GroupCommit;
   maxOpenJobs: number;
+  /** The expected charge of a job; see reservations.ts. */
+  estimate: () => Promise<MicroUsd>;
 }
 
 export interface AcceptedJob {
@@ -94,21 +103,25 @@ interface NewJobDetails extends JobExtras, JobOrigin {
  * @throws {TooManyOpenJobsError}
  */
 export async function acceptJob(
-  { db, inputs, commits, maxOpenJobs }: JobStores,
+  { db, inputs, commits, maxOpenJobs, estimate }: JobStores,
   accountId: string,
   { type, key = null, retryOf = null, storeImage, traceId = null, label }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
   const earlier = () => findByOrigin(db, accountId, { key, retryOf });
   const tooMany = () => new TooManyOpenJobsError(`Account ${accountId} has ${maxOpenJobs} unfinished jobs`);
+  const reserved = await estimate();
+  const minBalance = toMicroUsd(limits.minBalanceUsd);
   const { balance_microusd: balance, ...account } = await db
     .selectFrom('accounts')
     .select(['balance_microusd', openJobs(db, accountId, maxOpenJobs).as('open'), earlier().as('earlier')])
+    .$if(reserved > 0, (query) => query.select(availableBalance(db, accountId).as('available')))
     .where('id', '=', accountId)
     .executeTakeFirstOrThrow();
+  const available = account.available ?? balance;
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   if (account.earlier !== null) return { id: account.earlier, created: false };
-  if (balance < toMicroUsd(limits.minBalanceUsd)) throw new InsufficientBalanceError(balance);
+  if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
   // Checked again with the insert, which decides. This check keeps images of refused jobs from being written.
   if (account.open >= maxOpenJobs) throw tooMany();
 
@@ -129,6 +142,7 @@ export async function acceptJob(
         created_at: now,
         trace_id: traceId,
         prepared: image.isPrepared ? 1 : 0,
+        reserved_microusd: reserved,
         ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),
       };
       const job = await enqueueJob(trx, row, maxOpenJobs);
@@ -141,11 +155,15 @@ export async function acceptJob(
       throw error;
     });
   if (inserted) return { id, created: true };
-  // A concurrent request of the same origin won, or the account has too many open jobs.
+  // A concurrent request of the same origin won, the balance is reserved, or the account has too many open jobs.
   await removeImage();
   const winner = await earlier().executeTakeFirst();
-  if (!winner) throw tooMany();
-  return { id: winner.id, created: false };
+  if (winner) return { id: winner.id, created: false };
+  if (reserved > 0) {
+    const left = await db.selectNoFrom(availableBalance(db, accountId).as('balance')).executeTakeFirstOrThrow();
+    if (left.balance < minBalance) throw new InsufficientBalanceError(left.balance, true);
+  }
+  throw tooMany();
 }
 
 export interface Sample {

@@ -1,8 +1,10 @@
-import type { JobStatus } from '@gen3d/schema';
+import { type JobStatus, limits } from '@gen3d/schema';
 import { sql } from 'kysely';
+import { toMicroUsd } from '../../base/money.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
+import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';
 import { lockTurns, nextTurn, openJobs } from './turn.js';
 
@@ -108,6 +110,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   lease_ms: null,
   runner: null,
   prepared: 0,
+  reserved_microusd: 0,
   stage_ms: null,
   bundle: null,
   taken_over: 0,
@@ -132,7 +135,7 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobToInsert
 
 /**
  * Inserts a job with its account's next turn in the queue. Returns undefined if the account already has a job of the same
- * origin, or `maxOpenJobs` unfinished ones. Must run in a transaction; the account's row stays locked until that ends.
+ * origin or `maxOpenJobs` unfinished ones, or has reserved too much of its balance. Must run in a transaction; the account's row stays locked until that ends.
  */
 export async function enqueueJob(trx: Queryable, job: NewJob, maxOpenJobs: number): Promise<JobToInsert | undefined> {
   await lockTurns(trx, job.account_id);
@@ -147,7 +150,10 @@ export async function enqueueJob(trx: Queryable, job: NewJob, maxOpenJobs: numbe
           ...columns.map((column) => sql`${row[column]}`.as(column)),
           nextTurn(trx, job.account_id).as('turn'),
         ])
-        .where(openJobs(trx, job.account_id, maxOpenJobs), '<', maxOpenJobs),
+        .where(openJobs(trx, job.account_id, maxOpenJobs), '<', maxOpenJobs)
+        .$if(row.reserved_microusd > 0, (query) =>
+          query.where(availableBalance(trx, job.account_id), '>=', toMicroUsd(limits.minBalanceUsd)),
+        ),
     )
     .onConflict((conflict) => conflict.doNothing())
     .returning('turn')

@@ -54,7 +54,7 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { config, db, inputs, cursors, slots, assetsUrl, expectedEnds, onJobCreated } = services;
+  const { config, db, inputs, cursors, slots, assetsUrl, expectedEnds, jobEstimate, onJobCreated } = services;
   const commits = new GroupCommit(db);
   const router = Router();
 
@@ -130,7 +130,7 @@ export function galleryRoutes(services: Services): Router {
     .route('/:id/retry')
     .post(refuseSandbox, async (request, response) => {
       const { traceId } = response.locals;
-      const stores = { db, inputs, commits, maxOpenJobs: config.maxOpenJobs };
+      const stores = { db, inputs, commits, maxOpenJobs: config.maxOpenJobs, estimate: jobEstimate };
       const { accountId } = callerOf(response);
       const retried = await slots.retries.run(accountId, response, () =>
         retryJob(stores, accountId, request.params.id, currentTime(db), traceId),

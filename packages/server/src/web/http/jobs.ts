@@ -34,7 +34,7 @@ function readLabel(header: string | undefined): string | undefined {
 
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { config, db, inputs, cursors, assetsUrl, sandbox, expectedEnds, onJobCreated } = services;
+  const { config, db, inputs, cursors, assetsUrl, sandbox, expectedEnds, jobEstimate, onJobCreated } = services;
   const commits = new GroupCommit(db);
   const router = Router();
 
@@ -51,7 +51,7 @@ export function jobRoutes(services: Services): Router {
       } else {
         const { traceId } = response.locals;
         const job = await createJob(
-          { db, inputs, commits, maxOpenJobs: config.maxOpenJobs },
+          { db, inputs, commits, maxOpenJobs: config.maxOpenJobs, estimate: jobEstimate },
           caller.accountId,
           parsed.data,
           currentTime(db),

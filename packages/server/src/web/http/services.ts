@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { MicroUsd } from '../../base/money.js';
 import type { Config } from '../../config.js';
 import type { ApiKeys } from '../../data/accounts/api-keys.js';
 import type { DashboardTokens } from '../../data/accounts/dashboard-tokens.js';
@@ -37,6 +38,8 @@ export interface Services {
   assetsUrl: () => string;
   /** USD per second of inference by serving instance. */
   rates: () => Readonly<Record<string, number>>;
+  /** The expected charge of a job. */
+  jobEstimate: () => Promise<MicroUsd>;
   /** The account of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
   bundleManager: BundleManager;

@@ -1,0 +1,42 @@
+import { sql } from 'kysely';
+import { cached } from '../../base/cached.js';
+import { type MicroUsd, priceOf } from '../../base/money.js';
+import { quantile } from '../../base/quantile.js';
+import { recentInferenceMs } from '../accounts/ledger.js';
+import type { Rates } from '../accounts/rates.js';
+import type { Queryable } from '../db/open.js';
+
+// An account may have many unfinished jobs, whose charges are unknown. Each reserves an estimate in its row, so a balance
+// ends at most one job below zero if the estimates hold. The sum is computed from the unfinished jobs, because a stored sum
+// could differ from them after a crash.
+
+/** How many charges of all accounts the estimate looks at. */
+const chargesRead = 200;
+const keptMs = 10_000;
+/** The estimate of a server without charges. */
+const firstInferenceMs = 10_000;
+
+/** The expected charge of a job: the median inference time of the last jobs, at the highest rate. */
+export function jobEstimate(db: Queryable, rates: () => Rates): () => Promise<MicroUsd> {
+  const medianMs = cached(
+    async () => {
+      return quantile(await recentInferenceMs(db, chargesRead), 0.5) ?? firstInferenceMs;
+    },
+    { keptMs },
+  );
+  return async () => {
+    const rate = Math.max(0, ...Object.values(rates()));
+    return rate > 0 ? priceOf(await medianMs(), rate) : 0;
+  };
+}
+
+/** The account's balance without the sum that its unfinished jobs reserve. An index contains that. */
+export function availableBalance(db: Queryable, accountId: string) {
+  const reserved = db
+    .selectFrom('jobs')
+    .select((eb) => eb.fn.coalesce(eb.fn.sum<number>('reserved_microusd'), eb.lit(0)).as('sum'))
+    .where('account_id', '=', accountId)
+    .where('finished_at', 'is', null);
+  const balance = db.selectFrom('accounts').select('balance_microusd').where('id', '=', accountId);
+  return sql<number>`cast(${balance} - ${reserved} as bigint)`;
+}
