@@ -37,7 +37,7 @@ export async function worker(
   checkWorkerConfig(config);
   const parts = new Parts(log);
   try {
-    const { db, dirs, kind } = await openTables(edges, config, log);
+    const { db, dirs, kind } = await openTables(edges, config, { log });
     await parts.start({ stop: () => db.destroy() });
     const metrics = new Metrics(db, config.dataDir);
     const wakeup = kind.wakeup(db, dirs.database);

@@ -6,6 +6,7 @@ import { CreateJobResponse, Task } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
+import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
 import { edges } from '../../src/edges.js';
 import { migrateTo } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
@@ -18,7 +19,10 @@ const emptyDatabase = () => newPostgresDatabase(onTestFinished, 'template0');
 const glb = (name: string) => Buffer.from(`glTF of ${name}`);
 const jpeg = (name: string) => Buffer.from(`JPEG of ${name}`);
 
-/** A SQLite installation with a finished job, a waiting job with an image, and files of earlier attempts. */
+/**
+ * A SQLite installation with a finished job, a waiting job with an image, one whose image was fetched and prepared, a
+ * canceled one whose image is kept for a retry, and files of earlier attempts.
+ */
 async function installation() {
   const dataDir = temporaryFolder();
   const server = await serveFrom({ dataDir, database: 'sqlite' });
@@ -28,6 +32,12 @@ async function installation() {
   };
   const finished = await create('https://example.com/photo.jpg');
   const waiting = await create(asDataUri(ballPhoto()));
+  const fetched = await create('https://example.com/fetched.jpg');
+  const canceled = await create(asDataUri(ballPhoto()));
+  await server.call('POST', `/gen3d/jobs/${canceled}/cancel`);
+  const inputs = new FolderInputStore(join(dataDir, 'inputs'));
+  await inputs.put(fetched, ballPhoto());
+  await inputs.put(finished, ballPhoto()); // left by a crash
   const store = new FolderAssetStore(join(dataDir, 'assets'));
   const winner = await store.put(finished, glb('winner'), jpeg('winner'));
   await store.put(finished, glb('loser'), jpeg('loser'));
@@ -47,6 +57,7 @@ async function installation() {
     })
     .where('id', '=', finished)
     .execute();
+  await db.updateTable('jobs').set({ status: 'QUEUED', prepared: 1 }).where('id', '=', fetched).execute();
   await db.destroy();
   const task = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
   await server.close();
@@ -55,7 +66,7 @@ async function installation() {
     .map((name) => `sample/${name}`)
     .concat(Object.values(winner), Object.values(forgotten))
     .sort();
-  return { dataDir, apiKey: server.apiKey, finished, waiting, winner, task, wanted };
+  return { dataDir, apiKey: server.apiKey, finished, waiting, fetched, canceled, winner, task, wanted };
 }
 
 async function toBucket(dataDir: string, database: string) {
@@ -71,19 +82,22 @@ async function toBucket(dataDir: string, database: string) {
   };
 }
 
-test('a model moves to the bucket, its old URL redirects there, and the image of a waiting job is copied', async () => {
-  const { dataDir, apiKey, finished, waiting, task, wanted } = await installation();
+test('a model moves to the bucket, its old URL redirects there, and the images that jobs need are copied', async () => {
+  const { dataDir, apiKey, finished, waiting, fetched, canceled, task, wanted } = await installation();
   const database = await emptyDatabase();
   const { bucket, url, settings, stores, move } = await toBucket(dataDir, database);
   const report = await move();
   expect(report.files).toMatchObject({
     assets: { copied: wanted.length, there: 0 },
-    photos: { copied: 1, there: 0 },
+    photos: { copied: 3, there: 0 },
     missing: [],
   });
   expect(report.photosLeft).toBe(0);
   expect(await keysIn(bucket, 'assets/')).toEqual(wanted.map((key) => `assets/${key}`));
-  expect(await stores.inputs.read(waiting)).toEqual(new Uint8Array(ballPhoto()));
+  for (const id of [waiting, fetched, canceled]) {
+    expect(await stores.inputs.read(id)).toEqual(new Uint8Array(ballPhoto()));
+  }
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(3);
 
   const server = await serveFrom(settings, apiKey);
   const moved = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
@@ -99,7 +113,7 @@ test('a model moves to the bucket, its old URL redirects there, and the image of
 });
 
 test('interrupted by the bucket, it resumes: it sends no file twice, except one with different content', async () => {
-  const { dataDir, waiting, winner, wanted } = await installation();
+  const { dataDir, waiting, fetched, canceled, winner, wanted } = await installation();
   const database = await emptyDatabase();
   const { bucket, stores, move } = await toBucket(dataDir, database);
   const passes = async () => {};
@@ -114,15 +128,17 @@ test('interrupted by the bucket, it resumes: it sends no file twice, except one 
 
   // The database is complete now, and only the files are checked again.
   await stores.assets.write(winner.modelKey, glb('imposter'));
-  await stores.inputs.remove(waiting);
+  await stores.inputs.remove(canceled);
+  for (const id of [waiting, fetched]) await rm(join(dataDir, 'inputs', id));
   const again = await move();
   expect(again).toMatchObject({ found: 'finished', tables: [] });
   expect(again.files).toMatchObject({
     assets: { copied: 1, there: wanted.length - 1 },
     photos: { copied: 1, there: 0 },
+    missing: [waiting], // the other one can be fetched again
   });
   expect(Buffer.from((await stores.assets.read(winner.modelKey))!)).toEqual(glb('winner'));
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(1);
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(3);
 });
 
 test('copies models into a folder, leaves images in the data directory, and names missing files', {
@@ -137,7 +153,7 @@ test('copies models into a folder, leaves images in the data directory, and name
   await rm(join(dataDir, 'assets', winner.thumbnailKey));
   const target = loadConfig({}, {}, { dataDir, database, assets });
   const report = await migrateTo({ source: { dataDir, assets: undefined }, target, files: true });
-  expect(report.photosLeft).toBe(1);
+  expect(report.photosLeft).toBe(3);
   expect(report.files).toMatchObject({ photos: { copied: 0 }, missing: [winner.thumbnailKey] });
   const copied = new FolderAssetStore(assets);
   for (const key of wanted) {

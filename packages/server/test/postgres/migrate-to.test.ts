@@ -293,7 +293,7 @@ test('a source that is missing or has another version is refused and not changed
   await change(sql`insert into kysely_migration (name, timestamp) values ('9999_later', '2100-01-01')`);
   await expect(move(dataDir, database)).rejects.toThrow(/was written by a newer gen3d/);
   await change(sql`delete from kysely_migration`);
-  await expect(move(dataDir, database)).rejects.toThrow(/was written by an older gen3d.*gen3d admin account list/);
+  await expect(move(dataDir, database)).rejects.toThrow(/was written by an older gen3d.*gen3d serve/);
   const db = databaseAt(sqliteOf(dataDir));
   expect((await sql`select name from kysely_migration`.execute(db)).rows).toEqual([]);
 });

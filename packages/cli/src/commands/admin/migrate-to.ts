@@ -13,7 +13,7 @@ export function addMigrateTo(admin: Command): void {
         'Stop its servers and workers first. The source is not changed. After an interruption, the same command resumes.',
     )
     .argument('<postgres-url>', 'an empty database, or one from an interrupted run')
-    .option('--assets <dir|s3-url>', 'also copy the models there, and to a bucket the photos of unfinished jobs')
+    .option('--assets <dir|s3-url>', 'also copy the models there, and to a bucket the photos that jobs still need')
     .action((url: string, options: { assets?: string }, command: Command) => migrateTo(url, options, command));
 }
 
@@ -46,7 +46,7 @@ async function migrateTo(url: string, { assets }: { assets?: string }, command: 
   else say(`The models remain in ${source.dataDir}. Start servers with the same --data-dir`);
   if (report.photosLeft > 0) {
     const photos = count(report.photosLeft, 'photo');
-    say(`${photos} of unfinished jobs remain in ${source.dataDir}. Servers need this --data-dir`);
+    say(`${photos} that jobs still need remain in ${source.dataDir}. Servers need this --data-dir`);
   }
 }
 
@@ -54,7 +54,7 @@ function sayFiles({ files }: MoveReport): void {
   if (!files) return;
   const { assets, photos, missing } = files;
   say(
-    `Copied ${count(assets.copied, 'file')} of models (${bytes(assets.bytes)}) and ${count(photos.copied, 'photo')} of unfinished jobs; ` +
+    `Copied ${count(assets.copied, 'file')} of models (${bytes(assets.bytes)}) and ${count(photos.copied, 'photo')} of jobs; ` +
       `${assets.there + photos.there} already existed`,
   );
   if (missing.length === 0) return;

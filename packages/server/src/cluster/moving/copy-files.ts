@@ -39,17 +39,15 @@ export async function copyAssets(
   });
 }
 
-/** Copies the images of jobs, like `copyAssets`. Returns the jobs whose image is missing in `from`. */
+/** Copies the images of jobs, like `copyAssets`. */
 export async function copyInputs(
   jobIds: readonly string[],
   from: InputStore,
   to: InputStore,
   counts: FileCounts,
-): Promise<string[]> {
-  const missing: string[] = [];
+): Promise<void> {
   await forEach(jobIds, async (jobId) => {
-    const bytes = await readImage(from, jobId);
-    if (!bytes) return void missing.push(jobId);
+    const bytes = await from.read(jobId);
     await copyOne(bytes, counts, `The image of job ${jobId}`, {
       read: () => readImage(to, jobId),
       write: async () => {
@@ -58,7 +56,6 @@ export async function copyInputs(
       },
     });
   });
-  return missing;
 }
 
 async function readImage(store: InputStore, jobId: string): Promise<Uint8Array | undefined> {

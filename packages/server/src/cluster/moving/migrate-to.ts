@@ -25,7 +25,7 @@ export interface Move {
   source: Pick<Config, 'dataDir' | 'assets'>;
   /** Settings of the new servers: `database`, `assets` with the bucket's settings, and `serverKey` if they have one. */
   target: Config;
-  /** Also copy the models and, to a bucket, the images of waiting jobs to the target's assets. */
+  /** Also copy the models and, to a bucket, the images that jobs need to the target's assets. */
   files: boolean;
   /** Receives a sentence from time to time. */
   onProgress?: (sentence: string) => void;
@@ -41,10 +41,10 @@ export interface MoveReport {
     to: string;
     assets: FileCounts;
     photos: FileCounts;
-    /** Missing in the source: asset keys, and ids of waiting jobs without their image. */
+    /** Missing in the source: asset keys, and ids of waiting jobs that have no image and no URL to fetch it from. */
     missing: string[];
   };
-  /** Number of images of waiting jobs that stay in the source's data directory, which the new servers need. */
+  /** Number of images that jobs need and that stay in the source's data directory, which the new servers need. */
   photosLeft: number;
 }
 
@@ -92,7 +92,7 @@ export async function migrateTo(
       await finishTables(db);
       await finishImport(db);
     }
-    const photosLeft = copied && isS3Url(copied.to) ? 0 : from.waitingInputs().length;
+    const photosLeft = copied && isS3Url(copied.to) ? 0 : (await neededInputs(from, dirs.inputs)).length;
     return { found, tables, ...(copied && { files: copied }), photosLeft };
   } catch (error) {
     const again = 'Fix the problem, then run this command again. It continues where it stopped';
@@ -153,12 +153,19 @@ async function copyFiles(
   );
   // Without a bucket, the images stay in the data directory, even if the models are in another folder.
   if (isS3Url(to.assets)) {
-    report.missing.push(
-      ...(await copyInputs(from.waitingInputs(), new FolderInputStore(inputs), stores.inputs, report.photos)),
-    );
+    const needed = await neededInputs(from, inputs);
+    await copyInputs(needed, new FolderInputStore(inputs), stores.inputs, report.photos);
+    const copied = new Set(needed);
+    report.missing.push(...from.jobsWithOnlyAnInput().filter((jobId) => !copied.has(jobId)));
   }
   for (const key of from.assetKeys()) if (!existsSync(join(assets, key))) report.missing.push(key);
   return report;
+}
+
+/** The ids of the jobs whose images are stored and still needed. */
+async function neededInputs(from: Source, folder: string): Promise<string[]> {
+  if (!existsSync(folder)) return [];
+  return (await new FolderInputStore(folder).jobIds()).filter((jobId) => from.needsInput(jobId));
 }
 
 async function sameCounts(from: Source, db: Db): Promise<MoveReport['tables']> {

@@ -18,8 +18,10 @@ export interface Source {
   /** The rows after a primary key, or from the first, in primary key order. */
   rowsAfter(table: CopiedTable, key: Key | undefined, limit: number): Row[];
   count(table: CopiedTable): number;
-  /** Ids of the unfinished jobs with a stored image. */
-  waitingInputs(): string[];
+  /** Whether a job may still need its stored image: to be finished, or to be tried again. */
+  needsInput(jobId: string): boolean;
+  /** Ids of the unfinished jobs that came with their image, so it cannot be fetched from a URL. */
+  jobsWithOnlyAnInput(): string[];
   /** The outcome of a job; undefined without a record. */
   outcomeOf(jobId: string): Outcome | undefined;
   /** The asset keys of all jobs. */
@@ -64,7 +66,13 @@ export function openSource(path: string): Source {
       return statement.all(key === undefined ? [limit] : [key, limit]).map((row) => toRow(statement, row));
     },
     count: (table) => Number(values(`select count(*) from ${table}`)[0]),
-    waitingInputs: () => values('select id from jobs where finished_at is null and image_url is null') as string[],
+    needsInput(jobId) {
+      // Of failed jobs, the folder has only the images that retries may need.
+      const query = "select 1 from jobs where id = ? and (finished_at is null or status in ('FAILED', 'CANCELED'))";
+      return database.prepare(query).all([jobId]).length > 0;
+    },
+    jobsWithOnlyAnInput: () =>
+      values('select id from jobs where finished_at is null and image_url is null') as string[],
     outcomeOf(jobId) {
       const [row] = database.prepare('select finished_at, model_key from jobs where id = ?').all([jobId]);
       if (!row) return undefined;
@@ -95,7 +103,7 @@ function requireCurrent(database: SqliteConnection, path: string): void {
   }
   if (applied.length < known.length) {
     throw new AdminError(
-      `${path} was written by an older gen3d. Update it with \`gen3d admin account list\`, then run this again`,
+      `${path} was written by an older gen3d. Start and stop \`gen3d serve\` of this version, which updates it, then run this again`,
     );
   }
 }

@@ -41,6 +41,12 @@ export class FolderInputStore implements InputStore {
     await rm(join(this.folder, jobId), { force: true });
   }
 
+  /** The ids of the jobs with an image. */
+  async jobIds(): Promise<string[]> {
+    // Names of drafts start with a dot.
+    return (await readdir(this.folder)).filter((name) => !name.startsWith('.'));
+  }
+
   async sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.folder)) {
       const found = await stat(join(this.folder, name)).catch(ifMissing); // its job finished meanwhile

@@ -14,6 +14,7 @@ import {
   finishPreparation,
   LeaseLostError,
   maxAttempts,
+  prepareAgain,
   reap,
   succeed,
 } from './lifecycle.js';
@@ -63,6 +64,19 @@ describe('a job', () => {
       ['IN_PROGRESS', 90],
       ['SUCCEEDED', 100],
     ]);
+  });
+
+  test('keeps its status and sends no events while it is prepared again, after the prepared image was lost', async () => {
+    const { db, account, id } = await setUp();
+    const lease = await infer(db);
+    await prepareAgain(db, lease, 1_000, 0);
+    expect(await claim(db, { runner: 'a', now: 1_000, leaseMs })).toBeUndefined();
+    const preparation = (now: number) => claimForPreparation(db, { runner: 'b', now, leaseMs, maxPrepared: 1 });
+    expect(await preparation(999)).toBeUndefined();
+    await finishPreparation(db, (await preparation(1_000))!.lease, 5, 1_000);
+    expect(await claimed(db, 1_000)).toMatchObject({ attempt: 1 });
+    expect(await jobOf(db, id)).toMatchObject({ status: 'IN_PROGRESS', progress: 30 });
+    expect(await eventsOf(db, account)).toHaveLength(3);
   });
 
   test('never goes back in status or progress when a second attempt starts over', async () => {

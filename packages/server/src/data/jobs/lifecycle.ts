@@ -113,15 +113,30 @@ export async function advance(
 export async function finishPreparation(db: Db, lease: Lease, prepareMs: number, now: Time): Promise<void> {
   await transaction(db, async (trx) => {
     const job = await leased(trx, lease);
+    // Later than QUEUED if `prepareAgain` has sent the job back.
+    const isFirst = canMove(job.status, 'QUEUED');
     const change: Change = {
-      status: 'QUEUED',
-      progress: progress.queued,
+      ...(isFirst && { status: 'QUEUED', progress: progress.queued }),
       prepared: 1,
       attempt: 0,
       stage_ms: JSON.stringify({ prepare: prepareMs } satisfies StageTimes),
       ...unleased,
     };
-    await write(trx, job, change, now);
+    if (isFirst) await write(trx, job, change, now);
+    else await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
+  });
+}
+
+/**
+ * Ends the inference of a job whose prepared image is missing, and that has a URL to fetch it from again. It waits for its
+ * preparation as if that had not happened, but not before `pauseMs`, and its status stays.
+ * @throws {LeaseLostError}
+ */
+export async function prepareAgain(db: Db, lease: Lease, pauseMs: number, now: Time): Promise<void> {
+  await transaction(db, async (trx) => {
+    const job = await leased(trx, lease);
+    const change = { ...unleased, lease_expires_at: after(now, pauseMs), lease_ms: pauseMs, prepared: 0, attempt: 0 };
+    await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
   });
 }
 

@@ -5,6 +5,8 @@ import { newAccount, newJob, silent, temporaryDatabase, temporaryFolder, until }
 import { newUlid } from '../../base/ids.js';
 import { FolderAssetStore } from '../../data/assets/folder-store.js';
 import { FolderInputStore } from '../../data/inputs/folder-store.js';
+import { claimForPreparation } from '../../data/jobs/claim.js';
+import { finishPreparation } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
 import { Runner } from './runner.js';
 
@@ -180,4 +182,25 @@ test('when a file system hangs, the other job is handed back before the process 
   for (const id of [hanging, other]) {
     expect(await row(id)).toMatchObject({ attempt: 0, lease_token: null, finished_at: null });
   }
+});
+
+test('a job whose prepared image is missing is prepared again from its URL, without losing an attempt or a status', async () => {
+  const { db, inputs, create, row, finished, start } = await setUp();
+  const id = await create();
+  await inputs.remove(id);
+  await db.updateTable('jobs').set({ status: 'IN_PROGRESS', progress: 40 }).where('id', '=', id).execute();
+  start();
+  const waiting = await until(async () => (await row(id)).prepared === 0 && row(id));
+  expect(waiting).toMatchObject({ status: 'IN_PROGRESS', progress: 40, attempt: 0, lease_token: null });
+
+  const later = waiting.lease_expires_at!;
+  const claimed = await claimForPreparation(db, {
+    runner: 'preparer',
+    now: later,
+    leaseMs: 60_000,
+    maxPrepared: 1,
+  });
+  await inputs.replace(id, ballPhoto());
+  await finishPreparation(db, claimed!.lease, 1, later);
+  expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
 });

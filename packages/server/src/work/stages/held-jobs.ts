@@ -8,7 +8,7 @@ import type { InputStore } from '../../data/inputs/input-store.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
 import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
-import { advance, breakOff, fail, LeaseLostError } from '../../data/jobs/lifecycle.js';
+import { advance, breakOff, fail, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
 import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
@@ -54,12 +54,17 @@ export const aboutJob = ({ id, label, attempt, trace_id }: ClaimedJob) => ({
   ...(trace_id === null ? {} : { trace_id }),
 });
 
+/** Whether an image is missing that can be fetched again: only of URLs are the prepared images stored, not the originals. */
+const isFetchable = (error: unknown, job: ClaimedJob): boolean =>
+  error instanceof UnreadableImageError && error.isMissing && job.image_url !== null;
+
 /** The log message for a failure that is not the job's fault and will pass; otherwise undefined. */
 function temporaryFailure(error: unknown, job: ClaimedJob): string | undefined {
   if (isDiskFull(error)) return 'no disk space left; the job waits';
   if (isStorageUnavailable(error)) return 'the object store is unavailable; the job waits';
   if (error instanceof TemporaryFailure) return `${error.message}; the job waits`;
   if (job.waitedMs >= unreadableInputMs) return undefined;
+  if (isFetchable(error, job)) return 'the prepared image is missing; the job is prepared again from its URL';
   if (error instanceof UnreadableImageError) return 'the input cannot be read; the job waits';
   if (error instanceof StageTimeoutError) return 'a file system does not respond; the job waits';
   return undefined;
@@ -214,6 +219,8 @@ export class HeldJobs {
     } else if (error instanceof HandBack) {
       await handBack(db, job.lease);
       log.info(about, 'returned the job to the queue');
+    } else if (isTemporary && isFetchable(error, job)) {
+      await prepareAgain(db, job.lease, unavailablePauseMs, currentTime(db));
     } else if (isTemporary) {
       await handBack(db, job.lease, { ms: unavailablePauseMs, now: currentTime(db) });
     } else if (error instanceof GaveWayError) {
