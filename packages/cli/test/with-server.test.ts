@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -267,7 +267,11 @@ describe('accounts', () => {
   });
 
   test('sign-in-link prints a link to the dashboard of the running server', async () => {
-    const { code, stdout } = await gen3d(['admin', 'sign-in-link']);
+    // Another user's profile, which knows another server of this data directory.
+    const profile = { servers: { 'http://127.0.0.1:1': { dataDir: path('data') } } };
+    await mkdir(path('elsewhere'));
+    await writeFile(path('elsewhere', 'profile.json'), JSON.stringify(profile));
+    const { code, stdout } = await gen3d(['admin', 'sign-in-link'], { env: { GEN3D_CONFIG_DIR: path('elsewhere') } });
     expect(code).toBe(0);
     const [origin, token] = stdout.trimEnd().split('/dashboard/sign-in#');
     expect(origin).toBe(server.url);

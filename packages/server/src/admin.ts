@@ -100,7 +100,7 @@ function requireAmount(usd: number): number {
  * end.
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
-  const { db, keys, serverKey } = await openStore(edges, config);
+  const { db, keys, serverKey } = await openStore(edges, config, { onlyNew: true });
   return {
     async createAccount(name, balanceUsd = 0) {
       const balance = requireAmount(balanceUsd);

@@ -13,6 +13,7 @@ export type { Move, MoveReport } from './cluster/moving/migrate-to.js';
 export { type Config, defaultDataDir, loadConfig, type Setting, settings } from './config.js';
 export { sqliteLibrary } from './data/db/sqlite-connection.js';
 export { type Backup, backup } from './data/installation/backup.js';
+export { serverUrlIn } from './data/installation/data-dir.js';
 export type { ServeOptions, Server } from './serve.js';
 export { RunnerStartError } from './work/processes/supervisor.js';
 

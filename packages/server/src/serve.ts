@@ -9,7 +9,7 @@ import { publishRates } from './data/accounts/rates.js';
 import { installSample } from './data/assets/sample.js';
 import { whyHidden } from './data/assets/visibility.js';
 import { currentTime } from './data/db/time.js';
-import { openDataDir } from './data/installation/data-dir.js';
+import { openDataDir, storeServerUrl } from './data/installation/data-dir.js';
 import type { Edges } from './data/installation/edges.js';
 import { openStore, type Store } from './data/installation/open-stores.js';
 import { assetUrl } from './data/jobs/task.js';
@@ -87,6 +87,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
 
     // The last step, because a failed start must not create a key that is never shown.
     const first = await bootstrap(store.db, store.keys, config, currentTime(store.db));
+    storeServerUrl(store.dirs, state.url);
     stdout.write(`gen3d is listening on ${http.address}\n`);
     return {
       url: state.url,
@@ -105,7 +106,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
 async function openStores(edges: Edges, config: Config, log: Logger): Promise<Started & { store: Store }> {
   const { database } = openDataDir(config);
   const unlock = edges.databaseAt(database).lockForServing(config.dataDir);
-  const store = await openStore(edges, config, log).catch((error: unknown) => {
+  const store = await openStore(edges, config, { log }).catch((error: unknown) => {
     unlock();
     throw error;
   });

@@ -2,8 +2,9 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../src/config.js';
+import { migrations } from '../src/data/db/migrations.js';
 import { openAdmin } from '../src/index.js';
 import { newInstallation, onPostgres, startServer } from './kit.js';
 import { openDatabase } from './open-database.js';
@@ -119,4 +120,19 @@ test('after a leaked server key is replaced as documented, only new API keys and
   expect((await second.call('GET', '/v1/balance', undefined, api_key)).body).toMatchObject({ balance_usd: 10 });
   const endpoint = await second.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' }, api_key);
   expect(endpoint.body).toMatchObject({ secret: expect.stringMatching(/^whsec_/) });
+});
+
+test('a command of a newer version does not migrate the database of a running server', async () => {
+  const server = await startServer();
+  const change = vi.fn();
+  migrations['9999_newer'] = { up: change };
+  onTestFinished(() => void delete migrations['9999_newer']);
+  await expect(openAdmin(server.config)).rejects.toThrow(/was written by an older gen3d\. Use that version, or update/);
+  expect(change).not.toHaveBeenCalled();
+  expect((await server.call('GET', '/v1/balance')).status).toBe(200);
+
+  await server.close();
+  await (await startServer(server.config)).close();
+  expect(change).toHaveBeenCalledOnce();
+  await (await openAdmin(server.config)).close();
 });

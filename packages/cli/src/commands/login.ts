@@ -6,7 +6,7 @@ import type { Admin, Config } from '@gen3d/server';
 import type { Command } from 'commander';
 import { chooseServer, isLocal, requireReachable, type ServerOptions, withClient } from '../connection/client.js';
 import { hasInstallation, requireInstallation } from '../connection/installation.js';
-import { profilePath, readProfile, urlOf, withoutKey, withServer, writeProfile } from '../connection/profile.js';
+import { profilePath, readProfile, withoutKey, withServer, writeProfile } from '../connection/profile.js';
 import { exitCode, Failed, Interrupted, UsageError } from '../exit/failure.js';
 import { serverConfig } from '../server-options.js';
 import { table } from '../terminal/format.js';
@@ -40,7 +40,8 @@ async function login(command: Command): Promise<void> {
   const profile = await readProfile();
   const config = await serverConfig(command);
   if (options.newKey) await requireInstallation(config);
-  const local = options.newKey ? urlOf(profile, config.dataDir) : undefined;
+  const { serverUrlIn } = await import('@gen3d/server');
+  const local = options.newKey ? serverUrlIn(config) : undefined;
   const baseUrl = chooseServer(options, { current: local ?? profile.current });
   await requireReachable(baseUrl);
   const given = options.newKey ? undefined : await givenKey(options, baseUrl, config);

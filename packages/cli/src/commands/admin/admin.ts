@@ -3,7 +3,6 @@ import { limits } from '@gen3d/schema/rules';
 import type { Admin, Config } from '@gen3d/server';
 import { type Command, InvalidArgumentError } from 'commander';
 import { hasInstallation, requireInstallation } from '../../connection/installation.js';
-import { emptyProfile, readProfile, urlOf } from '../../connection/profile.js';
 import { UsageError } from '../../exit/failure.js';
 import { serverConfig } from '../../server-options.js';
 import { bytes, count, table } from '../../terminal/format.js';
@@ -64,8 +63,8 @@ export function addAdmin(program: Command): void {
     .description('Print a link that signs one browser in to the dashboard as the operator. Valid once, for one hour.')
     .action(async (_: unknown, command: Command) => {
       const config = await serverConfig(command);
-      const profile = await readProfile().catch(() => emptyProfile);
-      const url = config.publicUrl ?? urlOf(profile, config.dataDir) ?? `http://${config.host}:${config.port}`;
+      const { serverUrlIn } = await import('@gen3d/server');
+      const url = serverUrlIn(config) ?? config.publicUrl ?? `http://${config.host}:${config.port}`;
       await administer(command, async (admin, json) => {
         const link = url + (await admin.signInLink());
         if (json) return printJson({ sign_in_link: link });

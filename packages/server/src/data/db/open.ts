@@ -1,4 +1,4 @@
-import { Kysely, Migrator } from 'kysely';
+import { Kysely, type MigrationInfo, Migrator } from 'kysely';
 import { ConfigError } from '../../base/errors.js';
 import { type DatabaseKind, type DatabaseOptions, type Db, kindOf } from './database.js';
 import { migrations } from './migrations.js';
@@ -27,13 +27,19 @@ export async function ping(db: Db): Promise<true> {
  * @throws {ConfigError} if the connection fails, the user lacks privileges, the file is damaged, the database contains
  *   another program's tables, or a newer gen3d has already migrated it
  * @throws {Error} if a migration fails
+ * @param options `onlyNew`: an existing database is not changed. Throws a ConfigError if it needs to be.
  */
-export async function migrate(db: Db, location = 'The database'): Promise<void> {
+export async function migrate(
+  db: Db,
+  location = 'The database',
+  { onlyNew = false }: { onlyNew?: boolean } = {},
+): Promise<void> {
   const kind = kindOf(db);
   const name = kind.describe(location);
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
   const update = async () => {
     await kind.requireOwn(db, name);
+    if (onlyNew) requireNotOlder(await migrator.getMigrations(), name);
     return (await migrator.migrateToLatest()).error;
   };
   const error = await update().catch((thrown: unknown) => thrown);
@@ -57,4 +63,13 @@ export async function migrate(db: Db, location = 'The database'): Promise<void> 
     });
   }
   throw new Error(`Cannot migrate the database: ${message}`, { cause: error });
+}
+
+/** A server or worker of the version that wrote the database may be running, and would fail after a migration. */
+function requireNotOlder(known: readonly MigrationInfo[], name: string): void {
+  const pending = known.filter(({ executedAt }) => !executedAt);
+  if (pending.length === 0 || pending.length === known.length) return;
+  throw new ConfigError(
+    `${name} was written by an older gen3d. Use that version, or update the server first: stop it, then start \`gen3d serve\` of this version`,
+  );
 }

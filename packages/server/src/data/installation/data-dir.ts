@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, sep } from 'node:path';
 import { ConfigError } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
@@ -15,6 +15,8 @@ export interface DataDir {
   models: string;
   /** Path of the server key's file; see server-key.ts. */
   serverKey: string;
+  /** Path of a file with the public URL of the server that was last started here. */
+  serverUrl: string;
 }
 
 type DataDirConfig = Pick<Config, 'dataDir' | 'assets'> & Partial<Pick<Config, 'database'>>;
@@ -27,6 +29,7 @@ export function dataDirOf({ dataDir, database = 'sqlite', assets }: DataDirConfi
     assets: assets ?? join(dataDir, 'assets'),
     models: join(dataDir, 'models'),
     serverKey: join(dataDir, 'server.key'),
+    serverUrl: join(dataDir, 'server.url'),
   };
 }
 
@@ -82,5 +85,20 @@ function makeFolder(path: string, flag: string, mode?: number): void {
         ? `${path} cannot be a folder, because it is a file`
         : `The folder ${path} cannot be created (${message})`;
     throw new ConfigError(`${why}. Choose another one with ${flag}`, { cause });
+  }
+}
+
+/** Stores the URL of the running server for commands on this machine, which know only the data directory. */
+export function storeServerUrl({ serverUrl }: DataDir, url: string): void {
+  writeFileSync(serverUrl, `${url}\n`, { mode: 0o600 });
+}
+
+/** The URL of the server that was last started with the data directory. Undefined if there was none. */
+export function serverUrlIn(config: DataDirConfig): string | undefined {
+  try {
+    return readFileSync(dataDirOf(config).serverUrl, 'utf8').trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
 }

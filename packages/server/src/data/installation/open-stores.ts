@@ -18,14 +18,21 @@ export interface Store {
   files: FileStores;
 }
 
+interface OpenOptions {
+  /** Receives the database's outages. */
+  log?: Logger;
+  /** For commands, which may run while a server of another version does: refuses to migrate an existing database. */
+  onlyNew?: boolean;
+}
+
 /**
- * Creates the data directory and migrates the database. `log` receives the database's outages. `db.destroy()` closes it.
+ * Creates the data directory and migrates the database. `db.destroy()` closes it.
  * @throws {ConfigError} if one of them cannot be used
  */
 export async function openTables(
   edges: Edges,
   config: Config,
-  log?: Logger,
+  { log, onlyNew = false }: OpenOptions = {},
 ): Promise<Pick<Store, 'dirs' | 'kind' | 'db'>> {
   const dirs = openDataDir(config);
   const kind = edges.databaseAt(dirs.database);
@@ -33,7 +40,7 @@ export async function openTables(
   if (warning !== undefined) log?.warn(warning);
   const migrating = openDatabase(kind, dirs.database, { connections: 2, withoutTimeout: true });
   try {
-    await migrate(migrating, dirs.database);
+    await migrate(migrating, dirs.database, { onlyNew });
     await kind.requireComplete(migrating, dirs.database);
   } finally {
     await migrating.destroy();
@@ -41,9 +48,9 @@ export async function openTables(
   return { dirs, kind, db: openDatabase(kind, dirs.database, { log }) };
 }
 
-/** Opens all stores for a server. `store.db.destroy()` closes them. @throws {ConfigError} if one cannot be used */
-export async function openStore(edges: Edges, config: Config, log?: Logger): Promise<Store> {
-  const { dirs, kind, db } = await openTables(edges, config, log);
+/** Opens all stores. `store.db.destroy()` closes them. @throws {ConfigError} if one cannot be used */
+export async function openStore(edges: Edges, config: Config, options?: OpenOptions): Promise<Store> {
+  const { dirs, kind, db } = await openTables(edges, config, options);
   try {
     const serverKey = await kind.serverKey(db, dirs.serverKey, config.serverKey);
     const files = await edges.openFileStores(dirs, config);
