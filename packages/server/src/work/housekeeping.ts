@@ -10,11 +10,12 @@ import { deleteOldJobs } from '../data/jobs/retention.js';
 import { retentionTime } from '../data/jobs/retention-clock.js';
 import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
-import { deleteOldDeadLetters } from '../data/webhooks/dead-letters.js';
+import { deleteOldDeadLetters, expireEvents, limitEvents } from '../data/webhooks/dead-letters.js';
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
 import { deleteOldListeners } from '../data/webhooks/listeners.js';
 
 const reapEveryMs = 1_000;
+const limitEveryMs = 60 * 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
 /** Minimum age of files to sweep: the database may not refer to a newer file yet. */
 const strayMs = 60 * 60 * 1_000;
@@ -22,8 +23,8 @@ const strayMs = 60 * 60 * 1_000;
 const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
- * Every second fails the jobs that are out of attempts, and every hour deletes what has expired. Returns a function that
- * stops it.
+ * Every second fails the jobs that are out of attempts, every minute bounds the outbox, and every hour deletes what has
+ * expired. Returns a function that stops it.
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
@@ -39,6 +40,7 @@ export function startHousekeeping(
         const deleted = await deleteOldJobs(db, now);
         if (deleted > 0) log.info({ deleted }, 'deleted job records past their retention time');
       },
+      overdueEvents: () => expireEvents(db, now),
       deadLetters: () => deleteOldDeadLetters(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
       listeners: () => deleteOldListeners(db, now),
@@ -65,6 +67,7 @@ export function startHousekeeping(
       const count = await reap(db, currentTime(db));
       if (count > 0) log.warn({ count }, 'failed jobs that are out of attempts');
     }, reapEveryMs),
+    regularly(() => limitEvents(db, currentTime(db)), limitEveryMs),
     regularly(clean, cleanEveryMs),
   ];
   return () => {

@@ -32,6 +32,67 @@ export async function replayDeadLetters(
   return Number(numUpdatedRows);
 }
 
+/** Per account, how many events may wait for delivery, and how many dead letters are kept. */
+const maxEvents = 10_000;
+/** An event that is still waiting this long after an attempt was due will not be delivered. */
+const maxOverdueMs = 3 * dayMs;
+
+async function eachEndpoint(db: Db, change: (accountId: string) => Promise<unknown>): Promise<void> {
+  const endpoints = await db.selectFrom('webhook_endpoints').select('account_id').execute();
+  for (const { account_id } of endpoints) await change(account_id);
+}
+
+/**
+ * Makes the oldest events of receivers that take fewer than are recorded dead letters, and deletes the oldest dead letters
+ * beyond the limit. Otherwise a silent receiver, to which one delivery at a time is made, fills the database.
+ */
+export async function limitEvents(db: Db, now: Time, max = maxEvents): Promise<void> {
+  await eachEndpoint(db, async (accountId) => {
+    const lastBeyond = (isDead: boolean) =>
+      db
+        .selectFrom('outbox')
+        .select('seq')
+        .where('account_id', '=', accountId)
+        .where('dead_at', isDead ? 'is not' : 'is', null)
+        .orderBy('seq', 'desc')
+        .limit(1)
+        .offset(max)
+        .executeTakeFirst();
+    const waiting = await lastBeyond(false);
+    if (waiting) {
+      await db
+        .updateTable('outbox')
+        .set({ dead_at: now, last_failure: `more than ${max} newer events were waiting` })
+        .where('account_id', '=', accountId)
+        .where('dead_at', 'is', null)
+        .where('seq', '<=', waiting.seq)
+        .execute();
+    }
+    const dead = await lastBeyond(true);
+    if (dead) {
+      await db
+        .deleteFrom('outbox')
+        .where('account_id', '=', accountId)
+        .where('dead_at', 'is not', null)
+        .where('seq', '<=', dead.seq)
+        .execute();
+    }
+  });
+}
+
+/** Makes events that have been overdue for three days dead letters. */
+export async function expireEvents(db: Db, now: number): Promise<void> {
+  await eachEndpoint(db, (accountId) =>
+    db
+      .updateTable('outbox')
+      .set({ dead_at: now, last_failure: 'the receiver was too slow for three days' })
+      .where('account_id', '=', accountId)
+      .where('dead_at', 'is', null)
+      .where('due_at', '<', now - maxOverdueMs)
+      .execute(),
+  );
+}
+
 /** Deletes the dead letters past their retention time. */
 export async function deleteOldDeadLetters(db: Db, now: number): Promise<void> {
   await inBatches((limit) =>

@@ -16,7 +16,13 @@ import { guardedAgent } from '../../base/net/guarded-agent.js';
 import type { Db } from '../../data/db/open.js';
 import { claim } from '../../data/jobs/claim.js';
 import { advance } from '../../data/jobs/lifecycle.js';
-import { deleteOldDeadLetters, listDeadLetters, replayDeadLetters } from '../../data/webhooks/dead-letters.js';
+import {
+  deleteOldDeadLetters,
+  expireEvents,
+  limitEvents,
+  listDeadLetters,
+  replayDeadLetters,
+} from '../../data/webhooks/dead-letters.js';
 import { Endpoints } from '../../data/webhooks/endpoints.js';
 import { claimDeliveries, nextDue, recordPing } from '../../data/webhooks/outbox.js';
 import { SecretBox } from '../../data/webhooks/secret-box.js';
@@ -326,6 +332,31 @@ describe('many dead receivers', () => {
 });
 
 describe('the outbox', () => {
+  test('of a silent receiver is bounded over three days, its events become dead letters, and others get theirs', async () => {
+    const { db, endpoints, account: prompt } = await setUp();
+    const silentAccount = await newAccount(db, 'silent');
+    for (const each of [prompt, silentAccount]) await endpoints.put(each, 'http://127.0.0.1:1/', 0);
+    const hourMs = 3_600_000;
+    for (let hour = 0; hour < 72; hour++) {
+      for (let i = 0; i < 10; i++) await recordPing(db, silentAccount, 0, hour * hourMs);
+      await limitEvents(db, hour * hourMs, 50);
+    }
+    const rows = await db.selectFrom('outbox').select(['dead_at', 'due_at', 'last_failure']).orderBy('seq').execute();
+    expect(rows.filter(({ dead_at }) => dead_at === null)).toHaveLength(50);
+    expect(rows.filter(({ dead_at }) => dead_at !== null)).toHaveLength(50);
+    expect(rows[0]).toMatchObject({ last_failure: 'more than 50 newer events were waiting' });
+    expect(rows.at(-1)).toMatchObject({ dead_at: null, due_at: 71 * hourMs });
+
+    const later = 144 * hourMs;
+    await recordPing(db, prompt, 0, later);
+    await recordPing(db, silentAccount, 0, later - 24 * hourMs);
+    await expireEvents(db, later);
+    const due = await nextDue(db, at(later));
+    expect(new Set(due.map(({ account_id }) => account_id))).toEqual(new Set([prompt, silentAccount]));
+    expect(await waiting(db)).toBe(2);
+    expect(await listDeadLetters(db)).toHaveLength(100);
+  });
+
   test('delivers events whose time or lease was written while the clock was days ahead', async () => {
     const { db, endpoints, account } = await setUp();
     const other = await newAccount(db, 'other');
