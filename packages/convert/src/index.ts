@@ -1,4 +1,5 @@
-export { type ConvertOptions, convertModel, type ModelFormat, modelFormats } from './convert-model.js';
+export { ConversionError } from './conversion-error.js';
+export { type Conversion, type ConvertOptions, convertModel } from './convert-model.js';
 export {
   type ModelContent,
   type ModelFile,
@@ -6,5 +7,5 @@ export {
   type ModelPart,
   readModel,
 } from './model-parts.js';
+export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
 export type { DecodedTexture, DecodeTexture } from './ply.js';
-export { ConversionError } from './read-glb.js';

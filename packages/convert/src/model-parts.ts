@@ -1,5 +1,6 @@
 import type { Material, Node, Primitive, Texture } from '@gltf-transform/core';
-import { ConversionError, readGlb } from './read-glb.js';
+import { ConversionError } from './conversion-error.js';
+import { readGlb } from './read-glb.js';
 
 /** Triangles with one material, in the coordinates of the GLB: meters, Y up. */
 export interface ModelPart {

@@ -2,12 +2,13 @@ import type { ModelContent, ModelFile, ModelMaterial } from './model-parts.js';
 import { floatText } from './model-parts.js';
 
 /**
- * OBJ with its materials (MTL) and textures, Y up. A unit is a meter. The first file is the OBJ, which names the MTL.
+ * OBJ with its materials (MTL) and textures. A unit is a meter, and a comment says so and which axis is up. The first file
+ * is the OBJ, which names the MTL.
  *
  * @param name of the files, without an extension
  * Source: Wavefront, Object Files and MTL Material Format (Advanced Visualizer, appendix B).
  */
-export function writeObj(model: ModelContent, name: string): ModelFile[] {
+export function writeObj(model: ModelContent, name: string, up: 'y' | 'z'): ModelFile[] {
   // The formats separate names by spaces.
   const prefix = name.replace(/\s+/g, '_');
   const comments = model.credits.map((line) => `# ${line}\n`).join('');
@@ -20,7 +21,12 @@ export function writeObj(model: ModelContent, name: string): ModelFile[] {
   const materials = model.materials.map((material, index) => describeMaterial(material, index, textures[index]?.name));
   const encode = (text: string) => new TextEncoder().encode(comments + text);
   return [
-    { name: `${name}.obj`, bytes: encode(`mtllib ${prefix}.mtl\n${describeParts(model)}`) },
+    {
+      name: `${name}.obj`,
+      bytes: encode(
+        `# Units: meters. Axis that points up: ${up.toUpperCase()}\nmtllib ${prefix}.mtl\n${describeParts(model)}`,
+      ),
+    },
     { name: `${prefix}.mtl`, bytes: encode(materials.join('\n')) },
     ...textures.filter((texture) => texture !== undefined),
   ];

@@ -1,6 +1,5 @@
+import { ConversionError } from './conversion-error.js';
 import type { ModelContent, ModelMaterial, ModelPart } from './model-parts.js';
-import { toZUp } from './model-parts.js';
-import { ConversionError } from './read-glb.js';
 
 /** Rows from the top, four sRGB bytes per pixel. */
 export interface DecodedTexture {
@@ -16,19 +15,21 @@ const vertexBytes = 6 * 4 + 3;
 const faceBytes = 1 + 3 * 4;
 
 /**
- * Binary PLY with a color per vertex, Z up. A unit is a meter.
+ * Binary PLY with a color per vertex. A unit is a meter, and a comment says so and which axis is up.
  *
  * @throws {ConversionError} if a texture cannot be decoded
  * Source: G. Turk, The PLY Polygon File Format (1994).
  */
 export async function writePly(
   { parts, materials, credits }: ModelContent,
+  up: 'y' | 'z',
   decodeTexture: DecodeTexture,
 ): Promise<Uint8Array> {
   const vertexCount = parts.reduce((sum, { positions }) => sum + positions.length / 3, 0);
   const faceCount = parts.reduce((sum, { indices }) => sum + indices.length / 3, 0);
   const header = new TextEncoder().encode(`ply
 format binary_little_endian 1.0
+comment Units: meters. Axis that points up: ${up.toUpperCase()}
 ${credits.map((line) => `comment ${line.replace(/[^\x20-\x7e]/g, '?')}\n`).join('')}element vertex ${vertexCount}
 ${['x', 'y', 'z', 'nx', 'ny', 'nz'].map((name) => `property float ${name}`).join('\n')}
 ${['red', 'green', 'blue'].map((name) => `property uchar ${name}`).join('\n')}
@@ -46,8 +47,7 @@ end_header
   const view = new DataView(file.buffer);
   let at = header.length;
   for (const part of parts) {
-    const positions = toZUp(part.positions);
-    const normals = part.normals && toZUp(part.normals);
+    const { positions, normals } = part;
     const material = part.material === undefined ? undefined : materials[part.material];
     const texture = part.material === undefined ? undefined : textures[part.material];
     for (let vertex = 0; vertex < positions.length / 3; vertex++) {

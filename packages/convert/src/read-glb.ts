@@ -1,9 +1,5 @@
 import { type GLTF, Logger, type Root, WebIO } from '@gltf-transform/core';
-
-/** A GLB that cannot be converted. The message says why, and what to do. */
-export class ConversionError extends Error {
-  override readonly name = 'ConversionError';
-}
+import { ConversionError } from './conversion-error.js';
 
 /** Other file types, by their first bytes as Latin-1 text. */
 const otherFormats = [

@@ -1,28 +1,27 @@
 import type { ModelContent } from './model-parts.js';
-import { toZUp } from './model-parts.js';
 
 const headerBytes = 80;
 const triangleBytes = 50;
 
 /**
- * Binary STL: only the shape, Z up as slicers expect. The format has no unit; a unit is a meter here.
+ * Binary STL: only the shape. The format has no unit. Slicers read millimeters, so a unit is a millimeter, which the header
+ * says to people.
  *
  * Source: 3D Systems, StereoLithography Interface Specification (1989).
  */
-export function writeStl({ parts }: ModelContent): Uint8Array {
+export function writeStl({ parts }: ModelContent, up: 'y' | 'z'): Uint8Array {
   const count = parts.reduce((sum, { indices }) => sum + indices.length / 3, 0);
   const file = new Uint8Array(headerBytes + 4 + count * triangleBytes);
   // A header that begins with "solid" would mean a text file.
-  file.set(new TextEncoder().encode('gen3d, binary STL, meters'));
+  file.set(new TextEncoder().encode(`gen3d, binary STL, millimeters, ${up.toUpperCase()} up`));
   const view = new DataView(file.buffer);
   view.setUint32(headerBytes, count, true);
   let at = headerBytes + 4;
   for (const { positions, indices } of parts) {
-    const corners = toZUp(positions);
     for (let triangle = 0; triangle < indices.length; triangle += 3) {
       const [a, b, c] = [0, 1, 2].map((corner) => {
         const index = 3 * indices[triangle + corner]!;
-        return corners.subarray(index, index + 3);
+        return positions.subarray(index, index + 3);
       }) as [Float32Array, Float32Array, Float32Array];
       for (const vector of [facetNormal(a, b, c), a, b, c]) {
         for (const value of vector) {

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest';
 import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
 import { ConversionError, convertModel, type DecodeTexture, type ModelFormat, modelFormats } from '../src/index.js';
+import { type ModelOptionTexts, parseLength, parseModelOptions } from '../src/options.js';
 
 const decodeTexture: DecodeTexture = async (bytes) => {
   const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
@@ -32,7 +33,9 @@ const glb = await writeGlb(mesh, texture, {
   bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
 });
 
-const convert = (format: ModelFormat, file = glb) => convertModel(file, format, { name: 'my cup', decodeTexture });
+const convertWith = (texts: ModelOptionTexts, format: ModelFormat, file = glb) =>
+  convertModel(file, format, { name: 'my cup', decodeTexture, ...parseModelOptions(texts, format) });
+const convert = async (format: ModelFormat, file = glb) => (await convertWith({}, format, file)).files;
 const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes);
 
 /** The largest distance from the origin per axis. */
@@ -42,11 +45,78 @@ function extent(positions: ArrayLike<number>): number[] {
   return max.map((value) => Math.round(value * 100) / 100);
 }
 
+describe('the size', () => {
+  /** Width, depth and height of an STL. */
+  async function sizeOf(texts: ModelOptionTexts) {
+    const { files } = await convertWith(texts, 'stl');
+    const { array } = new STLLoader().parse(files[0]!.bytes.buffer).attributes.position!;
+    return [0, 1, 2].map((axis) => {
+      const values = array.filter((_, at) => at % 3 === axis);
+      return Number((Math.max(...values) - Math.min(...values)).toFixed(1));
+    });
+  }
+
+  test.each<[ModelOptionTexts, number[]]>([
+    [{}, [33.3, 100, 66.7]],
+    [{ size: '60mm' }, [20, 60, 40]],
+    [{ height: '8 cm' }, [40, 120, 80]],
+    [{ width: '1in' }, [25.4, 76.2, 50.8]],
+  ])('%j', async (texts, expected) => {
+    expect(await sizeOf(texts)).toEqual(expected);
+  });
+
+  test('is stated, and so is the default', async () => {
+    expect((await convertWith({}, 'stl')).notes).toEqual([
+      '33.3 × 100 × 66.7 mm (width × depth × height).',
+      'No size was given, so the longest side is 100 mm.',
+    ]);
+    expect((await convertWith({ size: '0.3m' }, 'obj')).notes).toEqual(['0.1 × 0.3 × 0.2 m (width × depth × height).']);
+    expect((await convertWith({}, 'obj')).notes).toEqual([]);
+  });
+
+  test('of a flat model can only be given for a side that it has', async () => {
+    const flat = await writeGlb(
+      { ...mesh, positions: mesh.positions.map((value, at) => (at % 3 === 1 ? 0 : value)) },
+      texture,
+      { generator: 'gen3d 1.2.3', bundles: [] },
+    );
+    await expect(convertWith({ height: '3cm' }, 'stl', flat)).rejects.toThrow('Give the size of another side');
+  });
+});
+
+test('the axis that points up can be chosen, and the file states it', async () => {
+  const [obj] = (await convertWith({ up: 'z' }, 'obj')).files;
+  expect(text(obj?.bytes)).toContain('# Units: meters. Axis that points up: Z\n');
+  expect(extent(new OBJLoader().parse(text(obj?.bytes)).children[0]!.geometry.attributes.position!.array)).toEqual([
+    0.5, 1.5, 2,
+  ]);
+  const [stl] = (await convertWith({ up: 'y', size: '3m' }, 'stl')).files;
+  expect(text(stl?.bytes.subarray(0, 36))).toBe('gen3d, binary STL, millimeters, Y up');
+  expect(extent(new STLLoader().parse(stl!.bytes.buffer).attributes.position!.array)).toEqual([500, 2000, 1500]);
+});
+
+describe('an option is refused with the reason:', () => {
+  test.each(['80', '-8mm', '8 furlongs', '', 'mm', '0mm', '1e3mm', '1..2cm', '99999m'])('the length "%s"', (length) => {
+    const problem = length === '80' ? /"80" has no unit\. Write it as 80mm/ : /is not a length .* Write it as 80mm/;
+    expect(() => parseLength(length)).toThrow(problem);
+  });
+
+  test.each<[ModelOptionTexts, ModelFormat, string]>([
+    [{ size: '8cm', height: '8cm' }, 'stl', 'Use only one of --size, --height and --width'],
+    [{ up: 'x' }, 'stl', '--up x is not possible. Use y or z'],
+    [{ up: 'z' }, 'usdz', '--up does not apply to .usdz, only to .obj, .stl, .ply'],
+  ])('%j for %s', (texts, format, reason) => {
+    expect(() => parseModelOptions(texts, format)).toThrow(new ConversionError(reason));
+  });
+});
+
 describe('OBJ', () => {
   test('has the triangles in meters with Y up, and names its material and texture', async () => {
     const [obj, mtl, image] = await convert('obj');
     expect([obj?.name, mtl?.name, image?.name]).toEqual(['my cup.obj', 'my_cup.mtl', 'my_cup-texture.png']);
-    expect(text(obj?.bytes)).toContain('# gen3d 1.2.3\n# bundle gen3d-base, license MIT\nmtllib my_cup.mtl\n');
+    expect(text(obj?.bytes)).toContain(
+      '# gen3d 1.2.3\n# bundle gen3d-base, license MIT\n# Units: meters. Axis that points up: Y\nmtllib my_cup.mtl\n',
+    );
     expect(text(mtl?.bytes)).toContain('\nmap_Kd my_cup-texture.png\n');
     expect(image?.bytes).toEqual(texture.bytes);
     const [part] = new OBJLoader().parse(text(obj?.bytes)).children;
@@ -65,12 +135,15 @@ describe('OBJ', () => {
   });
 });
 
-test('STL has the triangles in meters with Z up and outward normals', async () => {
-  const [stl] = await convert('stl');
+test('STL has the triangles in millimeters with Z up and outward normals', async () => {
+  const { files, notes } = await convertWith({ size: '6m' }, 'stl');
+  const [stl] = files;
+  expect(notes).toEqual(['2000 × 6000 × 4000 mm (width × depth × height).']);
   expect(stl?.bytes.length).toBe(84 + 50 * triangleCount);
-  const center = [0, 0, 1];
+  expect(text(stl?.bytes.subarray(0, 38))).toBe('gen3d, binary STL, millimeters, Z up\0\0');
+  const center = [0, 0, 2000];
   const { position, normal } = new STLLoader().parse(stl!.bytes.buffer).attributes;
-  expect(extent(position!.array)).toEqual([0.5, 1.5, 2]);
+  expect(extent(position!.array)).toEqual([1000, 3000, 4000]);
   for (let at = 0; at < position!.array.length; at += 9) {
     const fromCenter = [0, 1, 2].map((axis) => position!.array[at + axis]! - center[axis]!);
     const outward = fromCenter.reduce((sum, value, axis) => sum + value * normal!.array[at + axis]!, 0);
@@ -82,6 +155,7 @@ test('PLY has Z up and the color of the texture at each vertex', async () => {
   const [ply] = await convert('ply');
   const { attributes, index } = new PLYLoader().parse(ply!.bytes.buffer);
   expect(index?.count).toBe(3 * triangleCount);
+  expect(text(ply?.bytes.subarray(0, 200))).toContain('\ncomment Units: meters. Axis that points up: Z\n');
   expect(extent(attributes.position!.array)).toEqual([0.5, 1.5, 2]);
   for (let vertex = 0; vertex < mesh.uvs.length / 2; vertex++) {
     const v = mesh.uvs[2 * vertex + 1]!;
@@ -237,7 +311,7 @@ describe('a file that cannot be converted is refused with the reason:', () => {
       /its triangles have no valid corners/,
     ],
   ])('%s', async (_, file, reason) => {
-    for (const format of modelFormats) {
+    for (const format of modelFormats.filter((format) => format !== 'glb')) {
       const error = await convert(format, file).catch((error: unknown) => error);
       expect(error).toBeInstanceOf(ConversionError);
       expect(error).toHaveProperty('message', expect.stringMatching(reason));

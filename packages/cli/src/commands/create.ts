@@ -15,8 +15,9 @@ import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { findJob } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
-import { printModelPath } from '../jobs/model-file.js';
-import { modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
+import { printModel } from '../jobs/model-file.js';
+import { addModelOptions, modelOptionWords } from '../jobs/model-options.js';
+import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
@@ -58,7 +59,7 @@ const defaultPauseMs = 5_000;
 const limitReached = 'waiting: the server accepts no more jobs at the moment';
 
 export function addCreate(program: Command): void {
-  program
+  const command = program
     .command('create')
     .summary('turn photos into 3D models')
     .description(
@@ -66,19 +67,19 @@ export function addCreate(program: Command): void {
     )
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
     .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')
-    .option(
-      '-o, --output <path>',
-      'with --wait: the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout',
-    )
+    .option('-o, --output <path>', `with --wait: the ${extensions()} to write, or a folder; - for stdout`)
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
-    .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file')
-    .action((images: string[], _: unknown, command: Command) => create(images, command.optsWithGlobals()));
+    .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file');
+  addModelOptions(command).action((images: string[], _: unknown, command: Command) =>
+    create(images, command.optsWithGlobals()),
+  );
 }
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
-  if (!options.wait && (options.output !== undefined || options.force)) {
-    throw new UsageError('-o and --force require --wait');
+  const words = modelOptionWords(options);
+  if (!options.wait && (options.output !== undefined || options.force || words)) {
+    throw new UsageError(words ? `${words.trim()} requires --wait` : '-o and --force require --wait');
   }
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
@@ -155,7 +156,7 @@ async function createAndWait(client: Gen3d, items: readonly Item[], options: Cre
     failures = await forEach(items, signal, report, (item, stop) => createModel(client, item, options, display, stop));
   } catch (error) {
     display.stop();
-    const hint = runningJobsHint(items);
+    const hint = runningJobsHint(items, options);
     if (error instanceof Interrupted) throw new Interrupted([hint, unknownJobsHint(items)].filter(Boolean).join('\n'));
     if (hint) say(hint);
     throw error;
@@ -221,9 +222,9 @@ class Order {
 }
 
 /** The commands that resume waiting for running jobs. Empty if there are none. */
-function runningJobsHint(items: readonly Item[]): string {
+function runningJobsHint(items: readonly Item[], options: CreateOptions): string {
   const commands = items.flatMap(({ runningJob, path }) =>
-    runningJob ? [`  ${resumeCommand(runningJob, path)}`] : [],
+    runningJob ? [`  ${resumeCommand(runningJob, path, options)}`] : [],
   );
   if (commands.length === 0) return '';
   const subject =
@@ -254,14 +255,13 @@ async function createModel(
   item.runningJob = job_id;
   try {
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
-    const size = await downloadModel(client, task, path, { force: options.force, signal });
+    const written = await downloadModel(client, task, path, { ...options, signal });
     item.runningJob = undefined;
     const time = duration(Date.now() - startedAt) + (await queueAndWork(client, job_id, signal));
-    const line = `${tick()} ${item.name}  ${bytes(size)}, ${time}`;
-    display.finish(item.name, line);
+    display.finish(item.name, `${tick()} ${item.name}  ${bytes(written.bytes)}, ${time}`);
     item.finishedJob = job_id;
     if (options.json) printJson(task);
-    else printModelPath(path);
+    else printModel(path, written);
   } catch (error) {
     if (error instanceof JobFailedError) {
       item.runningJob = undefined;

@@ -5,17 +5,14 @@ import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed } from '../exit/failure.js';
 import { findJob } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
-import { printModelPath } from '../jobs/model-file.js';
-import { planOutputs } from '../jobs/output-file.js';
+import { printModel } from '../jobs/model-file.js';
+import { addModelOptions } from '../jobs/model-options.js';
+import { extensions, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 
-interface DownloadOptions extends ServerOptions {
-  readonly output?: string;
-  readonly thumbnail?: boolean;
-  readonly force?: boolean;
-}
+type DownloadOptions = ServerOptions & ResultOptions & { readonly thumbnail?: boolean };
 
 export function addDownload(program: Command): void {
-  program
+  const command = program
     .command('download')
     .summary('download the model of a finished job')
     .description(
@@ -23,10 +20,12 @@ export function addDownload(program: Command): void {
         'NAME is the name of the photo, or the id of a job without one.',
     )
     .argument('<id>', "the job's id, or a unique prefix of it")
-    .option('-o, --output <path>', 'the .glb, .obj, .stl, .usdz or .ply to write, or a folder; - for stdout')
+    .option('-o, --output <path>', `the ${extensions()} to write, or a folder; - for stdout`)
     .option('--thumbnail', 'download the JPEG thumbnail instead of the model')
-    .option('-f, --force', 'overwrite an existing file')
-    .action((id: string, _: unknown, command: Command) => download(id, command.optsWithGlobals()));
+    .option('-f, --force', 'overwrite an existing file');
+  addModelOptions(command).action((id: string, _: unknown, command: Command) =>
+    download(id, command.optsWithGlobals()),
+  );
 }
 
 async function download(id: string, { thumbnail, ...options }: DownloadOptions): Promise<void> {
@@ -36,11 +35,10 @@ async function download(id: string, { thumbnail, ...options }: DownloadOptions):
     const [path = ''] = await planOutputs([fileNameOf(task, thumbnail ? '-thumbnail.jpg' : '.glb')], options);
     if (!isTerminal(task.status)) {
       const state = `${task.status} ${task.progress} %`;
-      const command = resumeCommand(task.task_id, thumbnail ? undefined : path);
+      const command = resumeCommand(task.task_id, thumbnail ? undefined : path, options);
       throw new Failed(exitCode.failed, `Job ${id} is ${state} and has no model yet. To wait for it: ${command}`);
     }
     const asset = thumbnail ? 'thumbnail' : 'glb';
-    await downloadModel(client, task, path, { asset, force: options.force, signal });
-    printModelPath(path);
+    printModel(path, await downloadModel(client, task, path, { ...options, asset, signal }));
   });
 }

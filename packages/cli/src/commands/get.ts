@@ -5,24 +5,25 @@ import { type ServerOptions, withClient } from '../connection/client.js';
 import { Interrupted, UsageError } from '../exit/failure.js';
 import { findJob, type NamedTask, nameOf } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
-import { printModelPath } from '../jobs/model-file.js';
-import { planOutputs, type ResultOptions } from '../jobs/output-file.js';
+import { printModel } from '../jobs/model-file.js';
+import { addModelOptions } from '../jobs/model-options.js';
+import { extensions, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { duration, table } from '../terminal/format.js';
 import { showProgress, showState } from '../terminal/progress.js';
 import { openWithDefaultApp, print, printJson, say } from '../terminal/terminal.js';
 
 export function addGet(program: Command): void {
-  program
+  const command = program
     .command('get')
     .summary('show a job, or wait for it')
     .description('Show a job. With --wait, wait for it; with --wait and -o, also write its model.')
     .argument('<id>', "the job's id, or a unique prefix of it")
     .option('-w, --wait', 'show progress until the job is finished')
-    .option('-o, --output <path>', 'with --wait: write the model to this .glb, .obj, .stl, .usdz or .ply; - for stdout')
+    .option('-o, --output <path>', `with --wait: write the model to this ${extensions()}; - for stdout`)
     .option('-f, --force', 'overwrite an existing file')
     .option('--json', "print the API's task object, with the job's name and times")
-    .option('--open', 'open the job in the dashboard; with -o the model file')
-    .action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
+    .option('--open', 'open the job in the dashboard; with -o the model file');
+  addModelOptions(command).action((id: string, _: unknown, command: Command) => get(id, command.optsWithGlobals()));
 }
 
 async function get(id: string, options: ServerOptions & ResultOptions): Promise<void> {
@@ -43,15 +44,15 @@ async function get(id: string, options: ServerOptions & ResultOptions): Promise<
         display.stop();
         if (error instanceof JobFailedError && options.json) printJson(error.task);
         if (!(error instanceof Interrupted)) throw error;
-        throw new Interrupted(`The job is still running. To wait again: ${resumeCommand(task_id, path)}`);
+        throw new Interrupted(`The job is still running. To wait again: ${resumeCommand(task_id, path, options)}`);
       } finally {
         display.stop();
       }
     }
-    if (path !== undefined) await downloadModel(client, task, path, { force: options.force, signal });
+    const written = path === undefined ? undefined : await downloadModel(client, task, path, { ...options, signal });
     if (options.json) printJson(task);
-    else if (path === undefined) print(describe(task));
-    else printModelPath(path);
+    else if (path === undefined || !written) print(describe(task));
+    else printModel(path, written);
     if (path !== undefined && options.json) say(path);
     if (options.open) await openWithDefaultApp(path ?? `${client.baseUrl}/dashboard/jobs/${task.task_id}`);
   });

@@ -162,8 +162,8 @@ class PhotoQueue {
     const { job_id } = await this.#client.jobs.create({ image, idempotencyKey, label: name }, { signal: this.#signal });
     say(`${paint('dim', '•')} ${name}  job ${job_id}`);
     const task = await this.#client.jobs.wait(job_id, { signal: this.#signal });
-    const size = await downloadModel(this.#client, task, model, { signal: this.#signal });
-    say(`${tick()} ${name}  ${bytes(size)}, ${duration(Date.now() - startedAt)}`);
+    const written = await downloadModel(this.#client, task, model, { signal: this.#signal });
+    say(`${tick()} ${name}  ${bytes(written.bytes)}, ${duration(Date.now() - startedAt)}`);
     if (this.#options.json) printJson(task);
     else print(model);
   }

@@ -1,8 +1,10 @@
+import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { type Gen3d, NotFoundError, type Task } from '@gen3d/sdk';
 import { exitCode, Failed } from '../exit/failure.js';
 import { shellWord } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
-import { writeModel } from './model-file.js';
+import { type WriteOptions, type WrittenModel, writeModel } from './model-file.js';
+import { modelOptionWords } from './model-options.js';
 import { stdoutPath, writeOutput } from './output-file.js';
 
 /**
@@ -24,32 +26,31 @@ export function retrieveJob(client: Gen3d, id: string, signal: AbortSignal): Pro
   });
 }
 
-/** The shell command that waits for a job and writes its model. */
-export const resumeCommand = (jobId: string, path?: string): string =>
-  nextCommand(`get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}`}`);
+/** The shell command that waits for a job and writes its model, with the options that change it. */
+export const resumeCommand = (jobId: string, path?: string, options: ModelOptionTexts = {}): string =>
+  nextCommand(`get ${jobId} --wait${path === undefined ? '' : ` -o ${shellWord(path)}${modelOptionWords(options)}`}`);
 
 /**
  * Downloads the model or thumbnail of a finished job to a file, or to stdout for `-`.
  *
- * @returns the size of the written files in bytes
  * @throws {Failed} if the file cannot be written, with the command that downloads it to another path
  */
 export async function downloadModel(
   client: Gen3d,
   task: Task,
   path: string,
-  options: { asset?: 'glb' | 'thumbnail'; force?: boolean | undefined; signal: AbortSignal },
-): Promise<number> {
-  const content = await client.download(task, { asset: options.asset, signal: options.signal });
+  { asset, signal, ...options }: WriteOptions & { asset?: 'glb' | 'thumbnail'; signal: AbortSignal },
+): Promise<WrittenModel> {
+  const content = await client.download(task, { asset, signal });
   try {
     if (path === stdoutPath) await new Promise<void>((resolve) => process.stdout.write(content, () => resolve()));
-    else if (options.asset === 'thumbnail') await writeOutput(path, content, options.force);
-    else return await writeModel(path, content, { force: options.force });
+    else if (asset === 'thumbnail') await writeOutput(path, content, options.force);
+    else return await writeModel(path, content, options);
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    const output = options.asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
+    const output = asset === 'thumbnail' ? '--thumbnail -o OTHER.jpg' : '-o OTHER.glb';
     const hint = `The model is finished. To download to another path: \`${nextCommand(`download ${task.task_id} ${output}`)}\``;
     throw new Failed(exitCode.failed, `${error.message}. ${hint}`, { cause: error });
   }
-  return content.length;
+  return { bytes: content.length, notes: [] };
 }

@@ -1,57 +1,68 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import type { DecodeTexture } from '@gen3d/convert';
+import type { Conversion, DecodeTexture } from '@gen3d/convert';
+import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
-import { print } from '../terminal/terminal.js';
+import { print, say } from '../terminal/terminal.js';
+import { readModelOptions } from './model-options.js';
 import { existsError, formatOf, stdoutPath, writeOutput } from './output-file.js';
 
-interface WriteOptions {
+export interface WriteOptions extends ModelOptionTexts {
   readonly force?: boolean | undefined;
   /** Names the GLB in errors. */
   readonly source?: string;
 }
 
+export interface WrittenModel {
+  /** The size of all files. */
+  readonly bytes: number;
+  /** Sentences about the model. */
+  readonly notes: readonly string[];
+}
+
 /**
  * Writes a model in the format of the path's extension. An OBJ gets its MTL and its texture next to it.
  *
- * @returns the size of all files in bytes
  * @throws {UsageError} if a file exists and `force` is not set, or the GLB cannot be converted
  */
 export async function writeModel(
   path: string,
   glb: Uint8Array,
-  { force = false, source = 'the model' }: WriteOptions = {},
-): Promise<number> {
-  const files = await convertedFiles(path, glb, source);
+  { force = false, source = 'the model', ...options }: WriteOptions = {},
+): Promise<WrittenModel> {
+  const { files, notes } = await convert(path, glb, source, options);
   const existing = files.find((file) => !force && existsSync(file.path));
   if (existing) throw existsError(existing.path);
   for (const file of files) await writeOutput(file.path, file.bytes, force);
-  return files.reduce((size, { bytes }) => size + bytes.length, 0);
+  return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes };
 }
 
-/** Prints the path of a written model, unless stdout has the model itself. */
-export function printModelPath(path: string): void {
+/** Prints the path of a written model, unless stdout has the model itself, and what there is to say about it. */
+export function printModel(path: string, { notes }: Pick<WrittenModel, 'notes'>): void {
   if (path !== stdoutPath) print(path);
+  for (const note of notes) say(note);
 }
 
-async function convertedFiles(
+async function convert(
   path: string,
   glb: Uint8Array,
   source: string,
-): Promise<{ path: string; bytes: Uint8Array }[]> {
+  texts: ModelOptionTexts,
+): Promise<{ files: { path: string; bytes: Uint8Array }[]; notes: readonly string[] }> {
   const format = formatOf(path);
-  if (format === 'glb') return [{ path, bytes: glb }];
+  const options = readModelOptions(texts, format);
+  if (format === 'glb') return { files: [{ path, bytes: glb }], notes: [] };
   const { ConversionError, convertModel } = await import('@gen3d/convert');
   const name = basename(path, extname(path));
-  const [main, ...others] = await convertModel(glb, format, { name, decodeTexture }).catch((error: unknown) => {
+  const converted = convertModel(glb, format, { name, decodeTexture, ...options });
+  const { files, notes }: Conversion = await converted.catch((error: unknown) => {
     if (!(error instanceof ConversionError)) throw error;
     throw new UsageError(`Cannot convert ${source} to ${path}. ${error.message}`, { cause: error });
   });
+  const [main, ...others] = files;
   // The name as given: its extension may be in capitals.
-  return [
-    { path, bytes: main!.bytes },
-    ...others.map((file) => ({ path: join(dirname(path), file.name), bytes: file.bytes })),
-  ];
+  const beside = others.map((file) => ({ path: join(dirname(path), file.name), bytes: file.bytes }));
+  return { files: [{ path, bytes: main!.bytes }, ...beside], notes };
 }
 
 const decodeTexture: DecodeTexture = async (bytes) => {

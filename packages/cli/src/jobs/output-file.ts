@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { link, mkdir, rename, rm, rmdir, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve, sep } from 'node:path';
+import { type ModelFormat, type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
 import { fileNameOf } from '@gen3d/schema/rules';
 import { UsageError } from '../exit/failure.js';
+import { readModelOptions } from './model-options.js';
 import { isDataUri, isUrl, labelOf } from './photo-input.js';
 
 /** The options of commands that wait for a job and may write its model. */
-export interface ResultOptions {
+export interface ResultOptions extends ModelOptionTexts {
   readonly wait?: boolean;
   /** A file for one model, or a folder. */
   readonly output?: string;
@@ -19,32 +21,32 @@ export interface ResultOptions {
 /** The output that stands for stdout. */
 export const stdoutPath = '-';
 
-export type OutputFormat = 'glb' | 'obj' | 'stl' | 'usdz' | 'ply';
-
 /** The extensions of the files that a GLB can be converted to. */
-export const convertedFormats: readonly OutputFormat[] = ['obj', 'stl', 'usdz', 'ply'];
-
-/** The extensions of the files that a model can be written to. */
-const modelFormats: readonly OutputFormat[] = ['glb', ...convertedFormats];
+export const convertedFormats = modelFormats.filter((format) => format !== 'glb');
 
 /**
  * The format that a path's extension selects. A path without an extension is a GLB.
  *
  * @throws {UsageError} if it is the extension of another format
  */
-export function formatOf(path: string, formats = modelFormats): OutputFormat {
+export function formatOf(path: string, formats: readonly ModelFormat[] = modelFormats): ModelFormat {
   const extension = extname(path).slice(1).toLowerCase();
   const format = formats.find((format) => format === (extension || 'glb'));
   if (format) return format;
-  const extensions = formats.map((format) => `.${format}`);
-  throw new UsageError(
-    `Cannot write ${path}. Use the extension ${extensions.slice(0, -1).join(', ')} or ${extensions.at(-1)}`,
-  );
+  throw new UsageError(`Cannot write ${path}. Use the extension ${extensions(formats)}`);
 }
+
+/** For example, `.glb, .obj or .stl`. */
+export function extensions(formats: readonly ModelFormat[] = modelFormats): string {
+  const all = formats.map((format) => `.${format}`);
+  return `${all.slice(0, -1).join(', ')} or ${all.at(-1)}`;
+}
+
+const isJpeg = (path: string) => /\.jpe?g$/i.test(path);
 
 /** @throws {UsageError} if the path does not have the extension of a thumbnail */
 export function requireJpegName(path: string): void {
-  if (!/\.jpe?g$/i.test(path)) throw new UsageError(`Cannot write ${path}. Use the extension .jpg`);
+  if (!isJpeg(path)) throw new UsageError(`Cannot write ${path}. Use the extension .jpg`);
 }
 
 /**
@@ -71,18 +73,21 @@ export function pathKey(path: string, platform = process.platform): string {
  * @param names the default paths, one per result
  * @param sources the photos or models that the results are made of, one per result
  * @throws {UsageError} if two results have the same path, a file exists without `force` or is a source, a folder is missing
- *   or not writable, or the format is unknown
+ *   or not writable, the format is unknown, or
+ *   it cannot have an option that was given
  */
 export async function planOutputs(
   names: readonly string[],
-  { output, force, json, open }: Pick<ResultOptions, 'output' | 'force' | 'json' | 'open'>,
+  { output, force, json, open, ...options }: Omit<ResultOptions, 'wait'>,
   sources: readonly string[] = [],
 ): Promise<string[]> {
   if (output === stdoutPath) {
     requireFreeStdout(names.length, json === true || open === true);
+    readModelOptions(options, 'glb');
     return [stdoutPath];
   }
   const { paths, folder } = await outputPaths(names, output);
+  for (const path of paths) if (!isJpeg(path)) readModelOptions(options, formatOf(path));
   const sourceFiles = new Set(sources.filter(isFile).map((source) => pathKey(source)));
   const indexes = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
@@ -152,7 +157,11 @@ async function outputPaths(names: readonly string[], output: string | undefined)
   if (names.length > 1 && isFolder === false) {
     throw new UsageError(`${output} is a file, but there are ${names.length} results. Pass a folder with -o`);
   }
-  if (names.length > 1 && isFolder === undefined && /\.(glb|obj|stl|usdz|ply)$/i.test(output)) {
+  if (
+    names.length > 1 &&
+    isFolder === undefined &&
+    modelFormats.some((format) => output.toLowerCase().endsWith(`.${format}`))
+  ) {
     const folder = output.slice(0, -extname(output).length);
     throw new UsageError(
       `${output} is the name of one file, but there are ${names.length} results. Pass a folder with -o, such as ${folder}`,

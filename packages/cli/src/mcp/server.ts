@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { failureOf, UsageError } from '../exit/failure.js';
 import { downloadModel } from '../jobs/job.js';
-import { formatOf, requireJpegName } from '../jobs/output-file.js';
+import { extensions, formatOf, requireJpegName } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
 import type { Folders } from './folders.js';
 
@@ -136,7 +136,7 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
           .string()
           .min(1)
           .optional()
-          .describe('The file to write: .glb, .obj, .stl, .usdz or .ply, or .jpg. Default: JOB_ID.glb or JOB_ID.jpg'),
+          .describe(`The file to write: ${extensions()}, or .jpg. Default: JOB_ID.glb or JOB_ID.jpg`),
         overwrite: z.boolean().default(false).describe('Whether to replace an existing file'),
       },
       outputSchema: { path: z.string(), bytes: z.number() },
@@ -152,8 +152,9 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
           throw new UsageError(`${target} already exists. Set overwrite to replace it, or choose another path`);
         }
         const job = await client.jobs.retrieve(job_id, { signal: stop });
-        const size = await downloadModel(client, job, target, { asset, force: overwrite, signal: stop });
-        return { structuredContent: { path: target, bytes: size }, content: [text(`${target}, ${size} bytes`)] };
+        const { bytes, notes } = await downloadModel(client, job, target, { asset, force: overwrite, signal: stop });
+        const described = [`${target}, ${bytes} bytes`, ...notes].join('\n');
+        return { structuredContent: { path: target, bytes }, content: [text(described)] };
       }),
   );
 

@@ -6,7 +6,7 @@ import { Problem } from './feedback.js';
 /** `extension`: of the downloaded file, because an OBJ consists of several files. */
 const formats: { format: ModelFormat; extension: string; use: string }[] = [
   { format: 'obj', extension: 'zip', use: 'OBJ, with texture, as ZIP' },
-  { format: 'stl', extension: 'stl', use: 'STL, for 3D printing' },
+  { format: 'stl', extension: 'stl', use: 'STL, for 3D printing, 100 mm long' },
   { format: 'usdz', extension: 'usdz', use: 'USDZ, for AR on Apple devices' },
   { format: 'ply', extension: 'ply', use: 'PLY, with vertex colors' },
 ];
@@ -29,7 +29,7 @@ async function saveAs(glb: string, stem: string, { format, extension }: (typeof 
   if (!response.ok) throw new Error(`The model could not be downloaded: the server responded with ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const { convertModel } = await import('@gen3d/convert');
-  const files = await convertModel(bytes, format, { name: stem, decodeTexture });
+  const { files } = await convertModel(bytes, format, { name: stem, decodeTexture });
   const content = files.length === 1 ? new Blob([files[0]!.bytes as Uint8Array<ArrayBuffer>]) : await zipped(files);
   saveBlob(content, `${stem}.${extension}`);
 }

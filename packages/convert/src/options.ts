@@ -1,0 +1,123 @@
+import { ConversionError } from './conversion-error.js';
+
+export { ConversionError };
+
+export const modelFormats = ['glb', 'obj', 'stl', 'usdz', 'ply'] as const;
+export type ModelFormat = (typeof modelFormats)[number];
+
+/** The formats that slicers read. Their unit is the millimeter. */
+export const printFormats: readonly ModelFormat[] = ['stl'];
+
+/** The longest side of a model for printing if no size is given, in meters. */
+export const defaultPrintSize = 0.1;
+
+/** The length that one side of the model gets. Its proportions stay. */
+export interface ModelSize {
+  readonly side: 'longest' | 'height' | 'width';
+  readonly meters: number;
+}
+
+/** How the written model differs from the GLB. */
+export interface ModelOptions {
+  /** Undefined keeps the size of the GLB, and makes a model for printing 100 mm long. */
+  readonly size?: ModelSize;
+  /** The axis that points up. Undefined is the usual one of the format. */
+  readonly up?: 'y' | 'z';
+}
+
+/** An option as people write it, on the command line or in a form. */
+interface OptionText {
+  /** The flag of the command line, as commander declares it. */
+  readonly flag: string;
+  readonly description: string;
+  /** The formats that it applies to. */
+  readonly formats: readonly ModelFormat[];
+  /** All values, if there are few. */
+  readonly choices?: readonly string[];
+  readonly parse: (text: string) => ModelOptions;
+}
+
+const sized = (side: ModelSize['side']) => (text: string) => ({ size: { side, meters: parseLength(text) } });
+
+/** All options of a conversion: the command line, its help and its checks follow from this table. */
+export const modelOptions = {
+  size: {
+    flag: '--size <length>',
+    description: 'longest side of the model, such as 80mm, 8cm, 0.3m or 3in (.stl: 100mm)',
+    formats: modelFormats.filter((format) => format !== 'glb'),
+    parse: sized('longest'),
+  },
+  height: {
+    flag: '--height <length>',
+    description: 'its height instead',
+    formats: modelFormats.filter((format) => format !== 'glb'),
+    parse: sized('height'),
+  },
+  width: {
+    flag: '--width <length>',
+    description: 'its width instead, seen from the front',
+    formats: modelFormats.filter((format) => format !== 'glb'),
+    parse: sized('width'),
+  },
+  up: {
+    flag: '--up <axis>',
+    description: 'axis that points up (.obj: y; .stl, .ply: z)',
+    formats: ['obj', 'stl', 'ply'],
+    choices: ['y', 'z'],
+    parse: (text) => ({ up: text as 'y' | 'z' }),
+  },
+} as const satisfies Record<string, OptionText>;
+
+/** The options that were given, by their names in `modelOptions`. */
+export type ModelOptionTexts = { readonly [name in keyof typeof modelOptions]?: string | undefined };
+
+/** The options in `texts` that were given, with their rows of the table. */
+export function givenOptions(texts: ModelOptionTexts): { row: OptionText; text: string }[] {
+  return Object.entries(modelOptions).flatMap(([name, row]) => {
+    const text = texts[name as keyof ModelOptionTexts];
+    return text === undefined ? [] : [{ row, text }];
+  });
+}
+
+/**
+ * Reads the options of a conversion to `format`.
+ *
+ * @throws {ConversionError} if a value is invalid, the format cannot express it, or two options contradict each other
+ */
+export function parseModelOptions(texts: ModelOptionTexts, format: ModelFormat): ModelOptions {
+  const options: ModelOptions = {};
+  for (const { row, text } of givenOptions(texts)) {
+    const [name] = row.flag.split(' ');
+    if (!row.formats.includes(format)) {
+      throw new ConversionError(
+        `${name} does not apply to .${format}, only to ${row.formats.map((one) => `.${one}`).join(', ')}`,
+      );
+    }
+    if (row.choices && !row.choices.includes(text)) {
+      throw new ConversionError(`${name} ${text} is not possible. Use ${row.choices.join(' or ')}`);
+    }
+    const parsed = row.parse(text);
+    if (parsed.size && options.size) throw new ConversionError('Use only one of --size, --height and --width');
+    Object.assign(options, parsed);
+  }
+  return options;
+}
+
+const metersPerUnit: Record<string, number> = { mm: 0.001, cm: 0.01, m: 1, in: 0.0254 };
+
+/**
+ * Reads a length with its unit.
+ *
+ * @returns meters
+ * @throws {ConversionError} if it is not a positive number followed by mm, cm, m or in
+ * @example
+ * parseLength('80mm'); // 0.08
+ */
+export function parseLength(text: string): number {
+  const [, number = '', unit = ''] = /^\s*(\d*\.?\d+)\s*([a-z]*)\s*$/i.exec(text) ?? [];
+  const meters = Number(number) * (metersPerUnit[unit.toLowerCase()] ?? Number.NaN);
+  // The limits of a float32 with a micrometer's precision, and of what a printer or a scene can hold.
+  if (meters >= 0.0001 && meters <= 10_000) return meters;
+  const problem = number !== '' && unit === '' ? 'has no unit' : 'is not a length from 0.1mm to 10000m';
+  throw new ConversionError(`"${text}" ${problem}. Write it as 80mm, 8cm, 0.3m or 3in`);
+}
