@@ -120,7 +120,9 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
 
     async creditAccount(accountId, usd) {
       const { id, name } = await requireAccount(db, accountId);
-      const balance = await creditAccount(db, id, requireAmount(usd));
+      const amount = requireAmount(usd);
+      if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
+      const balance = await creditAccount(db, id, amount);
       if (balance === undefined) throw deleted(id);
       return { account_id: id, name, balance_usd: toUsd(balance) };
     },

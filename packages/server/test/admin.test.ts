@@ -69,6 +69,7 @@ test('an unknown id or an invalid amount is refused with an explanation', async 
   const attempts = [
     admin.creditAccount(nobody, 1),
     admin.creditAccount(account_id, Number.NaN),
+    admin.creditAccount(account_id, 1e-7),
     admin.createKey(nobody),
     admin.listKeys(nobody),
     admin.revokeKey(nobody),

@@ -534,6 +534,9 @@ describe('the operator', () => {
     expect(accounts).toContainEqual(
       expect.objectContaining({ account_id, name: 'ann', balance_usd: 5.5, open_jobs: 0 }),
     );
+    expect(codeOf(await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 1e-7 }))).toBe(
+      'invalid_request',
+    );
     expect((await call('POST', '/operator/accounts/unknown/credit', { usd: 1 })).status).toBe(404);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);

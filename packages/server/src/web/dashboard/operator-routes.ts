@@ -25,7 +25,9 @@ const NewAccount = z.object({
   name: Name,
   balance_usd: usd.min(0).default(10 * limits.minBalanceUsd),
 });
-const Credit = z.object({ usd });
+const Credit = z.object({
+  usd: usd.refine((amount) => toMicroUsd(amount) !== 0, 'must be at least a millionth of a dollar'),
+});
 
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
