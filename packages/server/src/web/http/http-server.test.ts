@@ -62,3 +62,19 @@ test.each([
   upload.write(' and half"');
   expect(String((await Promise.race([once(upload, 'data'), once(upload, 'close')]))[0])).toContain('hello');
 });
+
+test('Express changes the prototype of neither request nor response, which would make them slow', async () => {
+  const app = express().get('/:name', (request, response) => void response.status(202).json(request.params));
+  const server = createHttpServer(app).listen(0, '127.0.0.1');
+  onTestFinished(() => void server.close());
+  await once(server, 'listening');
+  const prototypes: unknown[] = [];
+  server.prependListener('request', (...messages) => {
+    prototypes.push(...messages.map(Object.getPrototypeOf));
+    messages[1].once('finish', () => prototypes.push(...messages.map(Object.getPrototypeOf)));
+  });
+  const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/cup`);
+  expect([response.status, await response.json()]).toEqual([202, { name: 'cup' }]);
+  expect(prototypes.slice(2)).toEqual(prototypes.slice(0, 2));
+  expect(prototypes).toHaveLength(4);
+});
