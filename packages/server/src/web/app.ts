@@ -6,6 +6,7 @@ import { docs, openApi } from './docs.js';
 import { assetRoutes, movedAssetRoutes } from './http/assets.js';
 import { authenticate, callerOf } from './http/auth.js';
 import { balanceRoutes } from './http/balance.js';
+import { clientOf } from './http/client-address.js';
 import { cors } from './http/cors.js';
 import { errorHandler } from './http/error-handler.js';
 import { galleryRoutes } from './http/gallery.js';
@@ -13,7 +14,7 @@ import { health, readiness } from './http/health.js';
 import { ownHostsOnly, requireHost } from './http/host.js';
 import { jobRoutes } from './http/jobs.js';
 import { metricsText } from './http/metrics.js';
-import { limitRequests, requestLimit, sandboxLimit } from './http/rate-limit.js';
+import { requestLimit, sandboxLimit } from './http/rate-limit.js';
 import { requestLog } from './http/request-log.js';
 import { noStore, routeNotFound } from './http/responses.js';
 import type { Services } from './http/services.js';
@@ -73,7 +74,11 @@ export function createApp(services: Services): Express {
   app.use(authenticate(services));
   const apiLimit = requestLimit(db, 'api', config.rateLimit);
   const testKeyLimit = requestLimit(db, 'sandbox', sandboxLimit(config.rateLimit));
-  app.use(limitRequests((response) => (callerOf(response).sandbox ? testKeyLimit : apiLimit)));
+  app.use(async (request, response, next) => {
+    const { accountId, sandbox } = callerOf(response);
+    // Everyone has the test key, so its callers are told apart by their addresses.
+    if (await (sandbox ? testKeyLimit(response, clientOf(request)) : apiLimit(response, accountId))) next();
+  });
   app.use('/v1/jobs', jobRoutes(services));
   app.use('/gen3d/jobs', galleryRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));

@@ -34,6 +34,29 @@ describe('8 the request rate', () => {
     for (const { body } of refused) expect(body).toEqual({ message: 'Too Many Requests' });
   });
 
+  test('leaves room in the bucket for an account that sends little while another sends as much as it can', async () => {
+    const server = await startServer({ rateLimit: undefined });
+    const admin = await openAdmin(server.config);
+    onTestFinished(() => admin.close());
+    const { account_id } = await admin.createAccount('greedy', 10);
+    const { api_key: greedy } = await admin.createKey(account_id);
+    const statusOf = async (key: string) => (await server.call('GET', '/v1/balance', undefined, key)).status;
+    const statuses: number[] = [];
+    let isRefused = false;
+    const sendAll = async () => {
+      while (statuses.length < 20) isRefused = (await statusOf(greedy)) === 429 || isRefused;
+    };
+    const greedyCallers = Array.from({ length: 8 }, sendAll);
+    await until(async () => isRefused);
+    while (statuses.length < 20) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      statuses.push(await statusOf(server.apiKey));
+    }
+    await Promise.all(greedyCallers);
+    // The first may find the bucket empty.
+    expect(statuses.slice(2)).toEqual(Array(18).fill(200));
+  });
+
   test('a refused request succeeds after its Retry-After', async () => {
     const server = await startServer({ rateLimit: '1:5' });
     const started = performance.now();

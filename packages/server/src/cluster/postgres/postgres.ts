@@ -72,7 +72,7 @@ export const postgres: DatabaseKind = {
   },
   rateBucket(db, name, limit) {
     const bucket = new SharedBucket(db, name, limit);
-    return () => bucket.take();
+    return (reserve) => bucket.take(reserve);
   },
 };
 

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { BucketName, Db, RateLimit } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 
@@ -6,6 +6,7 @@ import { currentTime } from '../../data/db/time.js';
 const rowIds: Readonly<Record<BucketName, number>> = { api: 1, sandbox: 2, dashboard: 3 };
 
 interface Waiting {
+  reserve: number;
   resolve: (waitSeconds: number) => void;
   reject: (error: unknown) => void;
 }
@@ -29,10 +30,10 @@ export class SharedBucket {
     this.#limit = limit;
   }
 
-  /** Takes a token and resolves to 0, or resolves to the seconds until the next token. */
-  take(): Promise<number> {
+  /** Takes a token if at least `reserve` others stay, and resolves to 0; otherwise to the seconds until there are enough. */
+  take(reserve: number): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject });
+      this.#waiting.push({ reserve, resolve, reject });
       if (!this.#isRunning) void this.#takeForWaiting();
     });
   }
@@ -40,12 +41,15 @@ export class SharedBucket {
   async #takeForWaiting(): Promise<void> {
     this.#isRunning = true;
     while (this.#waiting.length > 0) {
-      const group = this.#waiting;
+      // Those that need the fewest tokens come first, so the ones that get a token are the first `granted`.
+      const group = this.#waiting.sort((a, b) => a.reserve - b.reserve);
       this.#waiting = [];
       try {
-        const { granted, tokens } = await takeTokens(this.#db, this.#id, this.#limit, group.length);
-        const waitSeconds = (1 - tokens) / this.#limit.perSecond;
-        for (const [index, { resolve }] of group.entries()) resolve(index < granted ? 0 : waitSeconds);
+        const needed = group.map(({ reserve }, index) => index + 1 + reserve);
+        const { granted, tokens } = await takeTokens(this.#db, this.#id, this.#limit, needed);
+        for (const [index, { reserve, resolve }] of group.entries()) {
+          resolve(index < granted ? 0 : (1 + reserve - tokens) / this.#limit.perSecond);
+        }
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
@@ -54,21 +58,27 @@ export class SharedBucket {
   }
 }
 
-/** Takes up to `count` tokens from the bucket. A new bucket is full. `tokens` is the number left. */
+/**
+ * Takes one token for each number in `needed` that the bucket contains before. The numbers rise. A new bucket is full.
+ * `tokens` is the number left.
+ */
 async function takeTokens(
   db: Db,
   id: number,
   { perSecond, burst }: RateLimit,
-  count: number,
+  needed: readonly number[],
 ): Promise<{ granted: number; tokens: number }> {
   const now = currentTime(db);
   const elapsed = sql`greatest(0, ${now} - bucket.filled_at) / 1000.0`;
   const filled = sql`least(${burst}::float8, bucket.tokens + ${elapsed} * ${perSecond}::float8)`;
-  const granted = sql`least(${count}::float8, floor(${filled}))`;
+  const grantedOf = (tokens: RawBuilder<unknown>) =>
+    sql`(select count(*) from unnest(${needed}::float8[]) as needed where needed <= ${tokens})`;
+  const granted = grantedOf(filled);
+  const firstGranted = grantedOf(sql`${burst}::float8`);
   // After waiting for the row lock, use the values that the previous statement committed. Its time may be later than ours.
   const { rows } = await sql<{ granted: number; tokens: number }>`
     insert into rate_bucket as bucket (id, tokens, granted, filled_at)
-    values (${id}::int, ${burst}::float8 - least(${count}::float8, ${burst}::float8), least(${count}::int, ${burst}::int), ${now})
+    values (${id}::int, ${burst}::float8 - ${firstGranted}, ${firstGranted}, ${now})
     on conflict (id) do update set
       tokens = ${filled} - ${granted},
       granted = ${granted},

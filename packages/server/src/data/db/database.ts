@@ -72,10 +72,11 @@ export interface DatabaseKind {
 
   wakeup(db: Db, location: string): Wakeup;
   /**
-   * Opens a token bucket that all servers of the database share: a function that takes a token and resolves with 0, or
-   * resolves with the seconds until the next token. Absent if there is one server, which counts in its memory.
+   * Opens a token bucket that all servers of the database share: a function that takes a token if at least `reserve` others
+   * stay, and resolves with 0, or resolves with the seconds until there are enough. Absent if there is one server, which
+   * counts in its memory.
    */
-  rateBucket?(db: Db, name: BucketName, limit: RateLimit): () => Promise<number>;
+  rateBucket?(db: Db, name: BucketName, limit: RateLimit): (reserve: number) => Promise<number>;
 }
 
 export type Db = Kysely<Tables>;

@@ -2,7 +2,7 @@ import { Router } from 'express';
 import { balanceRoutes } from '../http/balance.js';
 import { galleryRoutes } from '../http/gallery.js';
 import { jobRoutes } from '../http/jobs.js';
-import { limitRequests, requestLimit } from '../http/rate-limit.js';
+import { requestLimit } from '../http/rate-limit.js';
 import { noStore, routeNotFound } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
@@ -15,7 +15,7 @@ import { operatorPasswordRoutes } from './operator-password-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { pageRoutes } from './pages.js';
 import { sameOriginOnly } from './same-origin.js';
-import { actForAccount, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
+import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
 /**
  * The dashboard: its pages, and its routes below `/dashboard/api`. Jobs, balance and webhook endpoint are the routes of
@@ -29,7 +29,10 @@ export function dashboard(services: Services): Router {
   api.use(sameOriginOnly(services.config));
   api.use('/session', sessionRoutes(services, limit));
   api.use(requireSession(services));
-  api.use(limitRequests(() => limit));
+  api.use(async (_request, response, next) => {
+    const identity = identityOf(response);
+    if (await limit(response, identity.role === 'member' ? identity.accountId : identity.role)) next();
+  });
   api.use('/operator/bundles', requireOperator, bundleRoutes(services));
   api.use('/operator', requireOperator, operatorRoutes(services));
   api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));

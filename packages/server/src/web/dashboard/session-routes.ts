@@ -88,7 +88,7 @@ export function sessionRoutes(
         keyId = (await keys.find(db, apiKey))?.id ?? null;
         if (keyId === null) throw signInFailed('This API key is unknown or was revoked');
         // Each session is a row.
-        if (!(await limit(response))) return;
+        if (!(await limit(response, clientOf(request)))) return;
         keyUse.record(keyId);
       }
       const token = await tokens.issueSession(keyId);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TokenBucket } from './rate-limit.js';
+import { BucketShares, TokenBucket } from './rate-limit.js';
 
 test('a full bucket allows a burst, and then as many requests a second as it gains tokens', () => {
   const bucket = new TokenBucket({ perSecond: 50, burst: 100 }, 0);
@@ -16,4 +16,46 @@ test('an empty bucket returns the seconds until the next token', () => {
   expect(bucket.take(0)).toBeCloseTo(0.5);
   expect(bucket.take(400)).toBeCloseTo(0.1);
   expect(bucket.take(500)).toBe(0);
+});
+
+/** How many requests of each caller pass in the last 10 s of a minute. `rates` are the callers' requests per second. */
+function passed(rates: readonly number[]): number[] {
+  const limit = { perSecond: 50, burst: 100 };
+  const bucket = new TokenBucket(limit, 0);
+  const shares = new BucketShares(limit);
+  const counts = rates.map(() => 0);
+  for (let now = 0; now < 60_000; now++) {
+    for (const [caller, rate] of rates.entries()) {
+      // Each caller's requests are evenly spaced.
+      if (Math.floor((now * rate) / 1_000) === Math.floor(((now + 1) * rate) / 1_000)) continue;
+      if (bucket.take(now, shares.reserveFor(String(caller), now)) > 0) continue;
+      shares.count(String(caller), now);
+      if (now >= 50_000) counts[caller]!++;
+    }
+  }
+  return counts;
+}
+
+test('callers that send little get through while another sends as much as it can', () => {
+  const [most, ten, one, rare] = passed([1_000, 10, 1, 0.2]);
+  expect({ ten, one, rare }).toEqual({ ten: 100, one: 10, rare: 2 });
+  // The whole rest goes to the one that wants it.
+  expect(most).toBeGreaterThanOrEqual(500 - 112 - 5);
+  expect(most).toBeLessThanOrEqual(500 - 112 + 5);
+});
+
+test('callers that send more than the bucket gains get about equal parts of it', () => {
+  for (const count of passed([1_000, 300, 100, 40])) {
+    expect(count).toBeGreaterThan(100);
+    expect(count).toBeLessThan(150);
+  }
+});
+
+test('a caller on its own may take every token, also after others have sent requests', () => {
+  expect(passed([1_000])).toEqual([500]);
+  const shares = new BucketShares({ perSecond: 50, burst: 100 });
+  for (let index = 0; index < 5_000; index++) shares.reserveFor(`other ${index}`, 0);
+  for (let index = 0; index < 100; index++) shares.count('one', 0);
+  expect(shares.reserveFor('one', 1)).toBeGreaterThan(20);
+  expect(shares.reserveFor('one', 10_001)).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { tooManyRequestsBody } from '@gen3d/schema';
-import type { RequestHandler, Response } from 'express';
+import type { Response } from 'express';
 import { type BucketName, type Db, kindOf, type RateLimit } from '../../data/db/database.js';
 import { sendJson } from './responses.js';
 
@@ -15,48 +15,102 @@ export class TokenBucket {
     this.#filledAt = now;
   }
 
-  /** Takes a token and returns 0, or returns the seconds until the next token. `now` is in milliseconds. */
-  take(now: number): number {
+  /**
+   * Takes a token if at least `reserve` others stay, and returns 0. Otherwise returns the seconds until there are enough.
+   * `now` is in milliseconds.
+   */
+  take(now: number, reserve = 0): number {
     const { perSecond, burst } = this.#limit;
     const elapsed = Math.max(0, now - this.#filledAt) / 1_000;
     this.#tokens = Math.min(burst, this.#tokens + elapsed * perSecond);
     this.#filledAt = now;
-    if (this.#tokens < 1) return (1 - this.#tokens) / perSecond;
+    const needed = 1 + reserve;
+    if (this.#tokens < needed) return (needed - this.#tokens) / perSecond;
     this.#tokens -= 1;
     return 0;
   }
 }
 
-/** A function that takes a token. The bucket of a single server is in memory. */
-function openBucket(db: Db, name: BucketName, limit: RateLimit): () => number | Promise<number> {
+/** A function that takes a token as `TokenBucket.take` does. The bucket of a single server is in memory. */
+function openBucket(db: Db, name: BucketName, limit: RateLimit): (reserve: number) => number | Promise<number> {
   const shared = kindOf(db).rateBucket?.(db, name, limit);
   if (shared) return shared;
   const bucket = new TokenBucket(limit, performance.now());
-  return () => bucket.take(performance.now());
+  return (reserve) => bucket.take(performance.now(), reserve);
 }
 
-/** Takes a token for a request. Without one, responds with 429 and `Retry-After`, and resolves to false. */
-export type RequestLimit = (response: Response) => Promise<boolean>;
+/** How long a caller counts as active after a request. Clients poll every 2 to 5 s. */
+const activeMs = 10_000;
+/** The time over which taken tokens count. */
+const takenMs = 1_000;
+/** More would make each request slower. */
+const maxActive = 1_000;
 
-/** All servers of a database share the bucket. */
+/**
+ * Divides the last quarter of a bucket between its callers: one that recently took more tokens than another must leave
+ * some for it, the more the greater its part. A caller on its own may take every token.
+ */
+export class BucketShares {
+  readonly #lastQuarter: number;
+  /** By caller, the one with the oldest request first. `taken` decays exponentially. */
+  readonly #active = new Map<string, { taken: number; at: number }>();
+
+  constructor({ burst }: RateLimit) {
+    this.#lastQuarter = Math.floor(burst / 4);
+  }
+
+  /** The number of tokens that the caller must leave in the bucket. `now` is in milliseconds. */
+  reserveFor(caller: string, now: number): number {
+    const taken = this.#takenBy(caller, now);
+    this.#note(caller, taken, now);
+    let fewest = taken;
+    let most = taken;
+    for (const [other, { at }] of this.#active) {
+      if (now - at > activeMs || this.#active.size > maxActive) this.#active.delete(other);
+      else {
+        const others = this.#takenBy(other, now);
+        fewest = Math.min(fewest, others);
+        most = Math.max(most, others);
+      }
+    }
+    return most === 0 ? 0 : (this.#lastQuarter * (taken - fewest)) / most;
+  }
+
+  /** Counts a token that the caller has taken. */
+  count(caller: string, now: number): void {
+    this.#note(caller, this.#takenBy(caller, now) + 1, now);
+  }
+
+  #takenBy(caller: string, now: number): number {
+    const { taken, at } = this.#active.get(caller) ?? { taken: 0, at: now };
+    return taken * Math.exp((at - now) / takenMs);
+  }
+
+  #note(caller: string, taken: number, now: number): void {
+    this.#active.delete(caller);
+    this.#active.set(caller, { taken, at: now });
+  }
+}
+
+/** Takes a token for a caller's request. Without one, responds with 429 and `Retry-After`, and resolves to false. */
+export type RequestLimit = (response: Response, caller: string) => Promise<boolean>;
+
+/** All servers of a database share the bucket. Each of them divides what it takes between its own callers. */
 export function requestLimit(db: Db, name: BucketName, limit: RateLimit | 'off'): RequestLimit {
   if (limit === 'off') return async () => true;
   const take = openBucket(db, name, limit);
-  return async (response) => {
-    const waitSeconds = await take();
-    if (waitSeconds === 0) return true;
+  const shares = new BucketShares(limit);
+  return async (response, caller) => {
+    const waitSeconds = await take(shares.reserveFor(caller, performance.now()));
+    if (waitSeconds === 0) {
+      shares.count(caller, performance.now());
+      return true;
+    }
     response.set('retry-after', String(Math.ceil(waitSeconds)));
     sendJson(response, 429, tooManyRequestsBody);
     return false;
   };
 }
-
-/** Applies to each request the limit that `limitFor` chooses. */
-export const limitRequests =
-  (limitFor: (response: Response) => RequestLimit): RequestHandler =>
-  async (_request, response, next) => {
-    if (await limitFor(response)(response)) next();
-  };
 
 /** The public test key has a separate bucket with a fifth of the rate: anyone can use it, and each of its jobs is a row. */
 export const sandboxLimit = (limit: RateLimit | 'off'): RateLimit | 'off' =>
