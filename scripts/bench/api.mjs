@@ -1,20 +1,21 @@
 // The speed of the API with a million jobs. A bare Express route and SQLite's own commits take turns with it: other
 // programs on the machine slow all of them equally, so the ratios hold where the figures alone would not.
 import { randomBytes } from 'node:crypto';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import autocannon from 'autocannon';
 import { Failed, start, stop } from '../processes.mjs';
-import { gen3dBin } from '../repository.mjs';
 import { envWithoutSettings, listeningUrl } from '../throwaway-server.mjs';
+import { checkouts } from './against.mjs';
 import { Sqlite, seededUlid } from './databases.mjs';
 import { median, quantile, row } from './figures.mjs';
 
 const jobCount = 1_000_000;
-const rounds = 3;
-const seconds = 3;
-const connections = 10;
+const rounds = 5;
+const seconds = 2;
+const connections = 16;
 const apiKey = 'gen3d_bench_0123456789abcdef';
 const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
 const body = { type: 'image-to-3d', input: { image_urls: ['https://shop.example/photos/cup.jpg'] } };
@@ -22,100 +23,158 @@ const baseTime = Date.now() - 80 * 24 * 3_600_000;
 
 /** @typedef {{ rate: number, cpu?: number | undefined, p50: number, p99: number }} Figures times in ms; `cpu` per request */
 /** @typedef {{ url: string, pid: number, close: () => Promise<void> }} Listener */
+/** @typedef {Listener & { database: string, requests: Awaited<ReturnType<typeof requestsOf>> }} Server */
+/** @typedef {Record<string, (round: number) => Figures | Promise<Figures>>} Bases */
 
-const names = {
-  express: 'bare Express 5: `GET` of the same JSON',
-  read: '`GET /v1/jobs/{id}`',
-  list: '`GET /v1/jobs`, pages of 20',
-  longList: '`GET /v1/jobs`, pages of 100',
-  expressPost: 'bare Express 5: `POST` with `express.json()`',
-  commits: 'better-sqlite3: commits of one row each',
-  create: '`POST /v1/jobs`, image by URL',
-  inline: '`POST /v1/jobs`, image of 100 kB inline',
+/** What each request is compared with. */
+const express = 'bare Express 5: `GET` of the same JSON';
+const commits = 'better-sqlite3: commits of one row each';
+
+/** @type {Record<string, { base: string, target?: string, run: (server: Server) => Promise<Figures> }>} */
+const benches = {
+  '`GET /v1/jobs/{id}`': {
+    base: express,
+    target: 'at least 0.9 of bare Express',
+    run: (server) => load(server, server.requests.read),
+  },
+  '`GET /v1/jobs`, pages of 20': {
+    base: express,
+    target: 'p99 under 20 ms',
+    run: (server) => load(server, server.requests.list),
+  },
+  '`GET /v1/jobs`, pages of 100': {
+    base: express,
+    target: 'p99 under 20 ms',
+    run: (server) => load(server, server.requests.longList),
+  },
+  '`POST /v1/jobs`, image by URL': {
+    base: commits,
+    target: 'at least 0.33 of the commits',
+    run: (server) => create(server, body),
+  },
+  '`POST /v1/jobs`, image of 16 kB inline': { base: commits, run: (server) => create(server, inlineImage) },
 };
-/** @typedef {keyof typeof names} Name */
 
 /**
- * Prints the section `API` of docs/benchmarks.md.
+ * Prints the section `API` of docs/benchmarks.md:
+ *
+ *   npm run bench api
+ *   npm run bench api -- --against COMMIT --against COMMIT   compares with other commits, which take turns with this one
  *
  * @param {import('../processes.mjs').AtEnd} atEnd
  */
 export async function benchApi(atEnd) {
+  const { values } = parseArgs({
+    args: process.argv.slice(3),
+    options: { against: { type: 'string', multiple: true, default: [] } },
+  });
+  const versions = [...values.against, 'now'];
   // On the disk that holds temporary files. If that is in memory, commits are free, for SQLite alone and for the API.
   const folder = mkdtempSync(join(tmpdir(), 'gen3d-bench-api-'));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
 
-  await (await startServer(folder)).close(); // creates the tables and the account
-  seed(join(folder, 'gen3d.sqlite'));
   const bare = await startBareExpress(folder);
-  const server = await startServer(folder);
-  const requests = await requestsOf(server.url);
-
-  /** @type {Record<Name, (round: number) => Figures | Promise<Figures>>} */
-  const benches = {
-    express: () => load(bare, [{ path: '/bare/1' }]),
-    read: () => load(server, requests.read),
-    list: () => load(server, requests.list),
-    longList: () => load(server, requests.longList),
-    expressPost: () => load(bare, [post(body)]),
-    commits: (round) => commit(join(folder, `commits-${round}.db`)),
-    create: () => load(server, [post(body)]),
-    inline: () => load(server, [post(inlineImage())]),
+  /** @type {Bases} */
+  const bases = {
+    [express]: () => load(bare, [{ path: '/bare/1' }]),
+    'bare Express 5: `POST` with `express.json()`': () => load(bare, [post(body)]),
+    [commits]: (round) => commit(join(folder, `commits-${round}.db`)),
   };
-  /** @type {Map<Name, Figures[]>} */
+  /** @type {Server[]} */
+  const servers = [];
+  for (const checkout of checkouts(...values.against)) {
+    servers.push(await startSeeded(checkout, join(folder, String(servers.length))));
+  }
+  /** @type {Map<string, Figures[]>} by the label of a row */
   const measured = new Map();
-  // Round 0 warms up all three processes.
+  /** @type {(label: string, figures: Figures) => void} */
+  const add = (label, figures) => void measured.set(label, [...(measured.get(label) ?? []), figures]);
   for (let round = 0; round <= rounds; round++) {
-    for (const name of /** @type {Name[]} */ (Object.keys(benches))) {
-      const figures = await benches[name](round);
-      if (round > 0) measured.set(name, [...(measured.get(name) ?? []), figures]);
+    // Round 0 warms up all processes.
+    if (round === 1) measured.clear();
+    for (const [name, run] of Object.entries(bases)) add(name, await run(round));
+    for (const [name, { run }] of Object.entries(benches)) {
+      for (const [index, server] of servers.entries()) add(label(name, versions[index]), await run(server));
     }
   }
-  await server.close();
+  for (const server of servers) await server.close();
   await bare.close();
-  print((name) => measured.get(name) ?? []);
+  print(versions, Object.keys(bases), (name) => measured.get(name) ?? []);
 }
 
-/** @param {(name: Name) => readonly Figures[]} figuresOf by round */
-function print(figuresOf) {
+/** @param {string} name @param {string} version */
+const label = (name, version) => (version === 'now' ? name : `${name}, ${version}`);
+
+/**
+ * @param {readonly string[]} versions
+ * @param {readonly string[]} bases
+ * @param {(label: string) => readonly Figures[]} figuresOf by round
+ */
+function print(versions, bases, figuresOf) {
   console.log(
     `${jobCount.toLocaleString('en')} jobs of one account, ${connections} connections without pauses, no runner, no\n` +
       `rate limit, WAL with synchronous=FULL; medians of ${rounds} rounds of ${seconds} s each, after one to warm up.\n`,
   );
-  row('', 'per second', 'p50', 'p99', 'CPU each', 'of bare Express', 'of the commits', 'target');
-  row('---', '--:', '--:', '--:', '--:', '--:', '--:', '---');
-  /** @type {(name: Name, base?: Name, target?: string) => void} */
-  const line = (name, base, target = '') => {
-    const figures = figuresOf(name);
-    const ratio = base && median(figures.map(({ rate }, round) => rate / figuresOf(base)[round].rate)).toFixed(2);
+  /** @type {(name: string, base: string | undefined) => string} median of the ratios within each round */
+  const ratio = (name, base) =>
+    base ? median(figuresOf(name).map(({ rate }, round) => rate / figuresOf(base)[round].rate)).toFixed(2) : '';
+  const others = versions.slice(0, -1);
+  row(
+    '',
+    'per second',
+    'p50',
+    'p99',
+    'CPU each',
+    'of bare Express',
+    'of the commits',
+    ...others.map((v) => `of ${v}`),
+    'target',
+  );
+  row('---', ...Array(6 + others.length).fill('--:'), '---');
+  /** @type {(name: string, version: string, bench?: { base: string, target?: string }) => void} */
+  const line = (name, version, { base, target = '' } = { base: '' }) => {
+    const own = label(name, version);
+    const figures = figuresOf(own);
     const cpu = median(figures.flatMap((each) => each.cpu ?? []));
     row(
-      names[name],
+      own,
       Math.round(median(figures.map(({ rate }) => rate))).toLocaleString('en'),
       `${median(figures.map(({ p50 }) => p50)).toFixed(1)} ms`,
       `${median(figures.map(({ p99 }) => p99)).toFixed(1)} ms`,
       Number.isNaN(cpu) ? '' : `${cpu.toFixed(2)} ms`,
-      (base === 'express' && ratio) || '',
-      (base === 'commits' && ratio) || '',
-      target,
+      base === express ? ratio(own, base) : '',
+      base === commits ? ratio(own, base) : '',
+      ...others.map((other) => (base && version === 'now' ? ratio(own, label(name, other)) : '')),
+      version === 'now' ? target : '',
     );
   };
-  line('express');
-  line('read', 'express', 'at least 0.5 of bare Express');
-  line('list', 'express', 'p99 under 20 ms');
-  line('longList', 'express', 'p99 under 20 ms');
-  line('expressPost');
-  line('commits');
-  line('create', 'commits', 'at least 0.33 of the commits');
-  line('inline', 'commits');
+  for (const name of bases) line(name, 'now');
+  for (const [name, bench] of Object.entries(benches)) for (const version of versions) line(name, version, bench);
+}
+
+/**
+ * Starts the server of a checkout with a full table.
+ *
+ * @param {string} checkout
+ * @param {string} folder
+ * @returns {Promise<Server>}
+ */
+async function startSeeded(checkout, folder) {
+  mkdirSync(folder);
+  const database = join(folder, 'gen3d.sqlite');
+  await (await startServer(checkout, folder)).close(); // creates the tables and the account
+  seed(database);
+  const server = await startServer(checkout, folder);
+  return { ...server, database, requests: await requestsOf(server.url) };
 }
 
 /**
  * `gen3d serve` without runners. Logs to a file, as a service does.
  *
+ * @param {string} checkout
  * @param {string} folder
  */
-function startServer(folder) {
+function startServer(checkout, folder) {
   const env = {
     ...envWithoutSettings(),
     GEN3D_DATA_DIR: folder,
@@ -125,7 +184,11 @@ function startServer(folder) {
     GEN3D_MAX_OPEN_JOBS: '10000000',
     GEN3D_LOG_FORMAT: 'json',
   };
-  return startListener([gen3dBin, 'serve', '--port', '0', '--workers', '0'], join(folder, 'server.log'), env);
+  return startListener(
+    [join(checkout, 'packages/cli/bin/gen3d.js'), 'serve', '--port', '0', '--workers', '0'],
+    join(folder, 'server.log'),
+    env,
+  );
 }
 
 /** @param {string} folder */
@@ -218,16 +281,23 @@ async function requestsOf(url) {
   return { read, list: list(20), longList: list(100) };
 }
 
-/** @type {typeof body | undefined} */
-let requestWithImage;
-/** A request with 100 kB that begin as a JPEG does. */
-function inlineImage() {
-  const bytes = [0xff, 0xd8, 0xff, 0xe0, ...Array.from({ length: 100_000 }, (_, n) => (n * 7919) % 251)];
-  requestWithImage ??= {
-    ...body,
-    input: { image_urls: [`data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`] },
-  };
-  return requestWithImage;
+/** A request with 16 kB that begin as a JPEG does. */
+const inlineImage = (() => {
+  const bytes = [0xff, 0xd8, 0xff, 0xe0, ...Array.from({ length: 16_000 }, (_, n) => (n * 7919) % 251)];
+  return { ...body, input: { image_urls: [`data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`] } };
+})();
+
+/**
+ * Creates jobs in an account without unfinished ones.
+ *
+ * @param {Server} server
+ * @param {typeof body} json
+ */
+function create(server, json) {
+  const db = new Sqlite(server.database);
+  db.exec("update jobs set status = 'CANCELED', finished_at = created_at where finished_at is null");
+  db.close();
+  return load(server, [post(json)]);
 }
 
 /**

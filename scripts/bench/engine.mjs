@@ -14,7 +14,7 @@ import { median, row } from './figures.mjs';
 /**
  *   npm run bench engine                                     the bundles of the repository, at three resolutions
  *   npm run bench engine -- --photos --resolution 256        each demo photo
- *   npm run bench engine -- --against CHECKOUT               compares with another checkout, which must be built
+ *   npm run bench engine -- --against COMMIT                 compares with another commit, or with the folder of a built checkout
  */
 export async function benchEngine() {
   const { values } = parseArgs({

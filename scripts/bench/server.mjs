@@ -20,7 +20,7 @@ const metricsCacheMs = 1_100;
  * Prints the section `Photo to GLB` of docs/benchmarks.md:
  *
  *   npm run bench                         each demo photo
- *   npm run bench -- --against CHECKOUT   compares with another checkout, which must be built
+ *   npm run bench -- --against COMMIT     compares with another commit, or with the folder of a built checkout
  *
  * @param {import('../processes.mjs').AtEnd} atEnd
  */
