@@ -1,5 +1,6 @@
 import type { DecodeTexture, ModelFormat } from '@gen3d/convert';
-import { useRef, useState } from 'preact/hooks';
+import { type ModelOptionTexts, parseModelOptions } from '@gen3d/convert/options';
+import { useState } from 'preact/hooks';
 import { saveBlob, zipped } from '../download.js';
 import { Problem } from './feedback.js';
 
@@ -23,36 +24,57 @@ const decodeTexture: DecodeTexture = async (bytes) => {
   return context.getImageData(0, 0, canvas.width, canvas.height);
 };
 
-/** Converts a model in the browser and saves it. @throws {Error} if it cannot be fetched or converted */
-async function saveAs(glb: string, stem: string, { format, extension }: (typeof formats)[number]): Promise<void> {
+/**
+ * Converts a model in the browser and saves it.
+ *
+ * @returns sentences about the saved model
+ * @throws {Error} if it cannot be fetched or converted, or an option is invalid
+ */
+async function saveAs(
+  glb: string,
+  stem: string,
+  { format, extension }: (typeof formats)[number],
+  texts: ModelOptionTexts,
+): Promise<readonly string[]> {
+  const options = parseModelOptions(texts, format);
   const response = await fetch(glb);
   if (!response.ok) throw new Error(`The model could not be downloaded: the server responded with ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const { convertModel } = await import('@gen3d/convert');
-  const { files } = await convertModel(bytes, format, { name: stem, decodeTexture });
+  const { files, notes } = await convertModel(bytes, format, { name: stem, decodeTexture, ...options });
   const content = files.length === 1 ? new Blob([files[0]!.bytes as Uint8Array<ArrayBuffer>]) : await zipped(files);
   saveBlob(content, `${stem}.${extension}`);
+  return notes;
 }
 
 /** Downloads of the model in other formats. `stem`: the file name without its extension. */
 export function OtherFormats({ glb, stem }: { glb: string; stem: string }) {
-  const details = useRef<HTMLDetailsElement>(null);
   const [converting, setConverting] = useState<ModelFormat>();
   const [problem, setProblem] = useState<string>();
+  const [notes, setNotes] = useState<readonly string[]>([]);
+  const [size, setSize] = useState('');
   const save = async (choice: (typeof formats)[number]) => {
     setConverting(choice.format);
     setProblem(undefined);
+    setNotes([]);
     try {
-      await saveAs(glb, stem, choice);
-      if (details.current) details.current.open = false;
+      setNotes(await saveAs(glb, stem, choice, { size: size.trim() || undefined }));
     } catch (error) {
       setProblem((error as Error).message);
     }
     setConverting(undefined);
   };
   return (
-    <details class="formats" ref={details}>
+    <details class="formats">
       <summary class="button">Other formats</summary>
+      <label>
+        Longest side
+        <input
+          value={size}
+          placeholder="As it is; 100mm for 3D printing. Or 80mm, 8cm, 0.3m, 3in"
+          onInput={({ currentTarget }) => setSize(currentTarget.value)}
+        />
+      </label>
       <ul>
         {formats.map((choice) => (
           <li key={choice.format}>
@@ -62,6 +84,11 @@ export function OtherFormats({ glb, stem }: { glb: string; stem: string }) {
           </li>
         ))}
       </ul>
+      <div role="status">
+        {notes.map((note) => (
+          <p key={note}>{note}</p>
+        ))}
+      </div>
       <Problem text={problem} />
     </details>
   );

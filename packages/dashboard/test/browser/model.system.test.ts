@@ -163,7 +163,7 @@ test('the page has the facts of the model, the time of each stage, and a permane
   expect(errors).toEqual([]);
 });
 
-test('the model is converted to STL with all of its triangles', async () => {
+test('the model is converted to STL with all of its triangles, in the given size', async () => {
   const { page, errors } = await openModel();
   const triangles = Number((await page.locator('dt:text-is("Triangles") + dd').textContent())?.replaceAll(',', ''));
   await page.getByText('Other formats').click();
@@ -172,6 +172,21 @@ test('the model is converted to STL with all of its triangles', async () => {
   await page.getByRole('button', { name: /^STL/ }).click();
   expect((await converted).suggestedFilename()).toBe('ball.stl');
   expect(readFileSync(await (await converted).path()).length).toBe(84 + 50 * triangles);
+  await page.getByText('the longest side is 100 mm').waitFor();
+  await page.getByLabel('Longest side').fill('8');
+  await page.getByRole('button', { name: /^STL/ }).click();
+  await page.getByText('"8" has no unit').waitFor();
+  await page.getByLabel('Longest side').fill('80mm');
+  const smaller = page.waitForEvent('download');
+  await page.getByRole('button', { name: /^STL/ }).click();
+  const stl = readFileSync(await (await smaller).path());
+  const extents = [0, 1, 2].map((axis) => {
+    const corner = (index: number) => 84 + 50 * Math.floor(index / 3) + 12 * (1 + (index % 3)) + 4 * axis;
+    const values = Array.from({ length: 3 * triangles }, (_, index) => stl.readFloatLE(corner(index)));
+    return Math.max(...values) - Math.min(...values);
+  });
+  expect(Math.max(...extents)).toBeCloseTo(80, 3);
+  await page.getByText(/× \d.* mm \(width × depth × height\)/).waitFor();
   expect(errors).toEqual([]);
 });
 
