@@ -76,9 +76,19 @@ for (const account of withDeadEndpoints) {
   const imageUrls = Array.from({ length: 50 }, (_, index) => `https://images.invalid/${index}.jpg`);
   submit({ account, imageUrls, perSecond: 1, type: 'reserved' });
 }
-for (const attack of [unfinishedGzip, unfinishedPlain, silent, slowHeaders, unreadResponses, largeFields, smallJobs]) {
-  void attack();
-}
+const attacks = [
+  unfinishedGzip,
+  unfinishedPlain,
+  silent,
+  slowHeaders,
+  unreadResponses,
+  largeFields,
+  smallJobs,
+  unfinishedSignIns,
+  searches,
+  createAndCancel,
+];
+for (const attack of attacks) void attack();
 process.send?.('started');
 
 /**
@@ -179,12 +189,13 @@ function reasonOf(error) {
  * @param {number} amount
  * @param {number} perSecond
  * @param {(socket: import('node:net').Socket) => void} use writes to a new connection
+ * @param {string} [localAddress]
  */
-async function keepOpen(caller, amount, perSecond, use) {
+async function keepOpen(caller, amount, perSecond, use, localAddress) {
   const open = new Set();
   while (!stopped.signal.aborted) {
     if (open.size < amount) {
-      const socket = connect(Number(port), hostname);
+      const socket = connect({ port: Number(port), host: hostname, localAddress });
       open.add(socket);
       count(caller, 'connections');
       socket.on('error', () => {});
@@ -314,5 +325,44 @@ async function postOnce(caller, body) {
     count(caller, response.status);
   } catch (error) {
     count(caller, reasonOf(error));
+  }
+}
+
+/** Starts as many requests without a key as the server accepts connections, all from one address. */
+function unfinishedSignIns() {
+  const head = `POST /dashboard/api/session HTTP/1.1\r\nhost: ${hostname}:${port}\r\nsec-fetch-site: same-origin\r\n`;
+  const use = (/** @type {import('node:net').Socket} */ socket) =>
+    void socket.write(`${head}content-length: 9\r\n\r\n{`);
+  return keepOpen('unfinished sign-ins', 2_048, 500, use, process.platform === 'darwin' ? undefined : '127.0.0.2');
+}
+
+/** Searches the list of the test key's jobs for what it does not contain. */
+async function searches() {
+  while (!stopped.signal.aborted) {
+    const next = sleep(100);
+    void fetch(`${url}/gen3d/jobs?search=zzzz`, { headers: headersOf(testKey) }).then(
+      async (response) => {
+        await response.arrayBuffer();
+        count('searches', response.status);
+      },
+      (error) => count('searches', reasonOf(error)),
+    );
+    await next;
+  }
+}
+
+/** Creates jobs with long URLs and cancels them, with the key of D1. */
+async function createAndCancel() {
+  const headers = headersOf(keys.D1);
+  const longUrl = `${imageUrl}?${'x'.repeat(8_000)}`;
+  const body = JSON.stringify({ type: 'image-to-3d', input: { image_urls: [longUrl] } });
+  while (!stopped.signal.aborted) {
+    const next = sleep(100);
+    const created = await retry('create and cancel', () => fetch(`${url}/v1/jobs`, { method: 'POST', headers, body }));
+    const { job_id: id } = JSON.parse(created?.text ?? '{}');
+    if (id)
+      await retry('create and cancel', () => fetch(`${url}/gen3d/jobs/${id}/cancel`, { method: 'POST', headers }));
+    if (created?.status === 202) accepted.D1.push(id);
+    await next;
   }
 }
