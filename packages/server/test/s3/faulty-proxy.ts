@@ -33,11 +33,11 @@ export class FaultyProxy {
 
   constructor(private readonly target: string) {}
 
-  /** Listens on an address of this machine. Returns the URL. */
-  async start(host = '127.0.0.1'): Promise<string> {
-    this.#server.listen(0, host);
+  /** Listens on loopback. Returns the URL. */
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1');
     await once(this.#server, 'listening');
-    return `http://${host}:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   stop(): void {
