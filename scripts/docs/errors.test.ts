@@ -7,6 +7,21 @@ import { ErrorCode, TaskErrorCode } from '../../packages/schema/src/errors.js';
 import * as sdk from '../../packages/sdk/src/index.js';
 import { root } from './markdown.js';
 
+/** The literals of a union without its `string`, which allows codes of newer servers. */
+type Known<Code> = Code extends string ? (string extends Code ? never : Code) : never;
+
+/** The codes that the SDK adds to those of the API. TypeScript rejects a missing one and an unknown one. */
+const ownCodes = {
+  forbidden: true,
+  rate_limited: true,
+  connection_failed: true,
+  timeout: true,
+  invalid_response: true,
+  job_failed: true,
+  wait_timeout: true,
+  webhook_unverified: true,
+} satisfies Record<Exclude<Known<sdk.Gen3dErrorCode>, ErrorCode>, true>;
+
 const page = lexer(readFileSync(join(root, 'docs/errors.md'), 'utf8'));
 
 /** The tables of a section, as rows of cells in Markdown. */
@@ -32,11 +47,9 @@ test('docs/errors.md has exactly the codes of failed jobs', () => {
 });
 
 test("docs/errors.md has exactly the codes and classes of the SDK's errors", () => {
-  const source = readFileSync(join(root, 'packages/sdk/src/errors.ts'), 'utf8');
-  const union = /type Gen3dErrorCode =([\s\S]*?)\(string & /.exec(source)?.[1] ?? '';
-  const own = [...union.matchAll(/'(\w+)'/g)].map(([, code = '']) => code);
-  expect(own).toContain('wait_timeout');
-  expect(unique(columnOf("The SDK's codes").flatMap(codesIn))).toEqual(unique([...ErrorCode.options, ...own]));
+  expect(unique(columnOf("The SDK's codes").flatMap(codesIn))).toEqual(
+    unique([...ErrorCode.options, ...Object.keys(ownCodes)]),
+  );
 
   const classes = Object.values(sdk).filter(
     (value) => typeof value === 'function' && value.prototype instanceof sdk.Gen3dError,
