@@ -48,8 +48,7 @@ describe('1 conventions', () => {
   test('there is no long polling: reading an unfinished job returns immediately', async () => {
     const { create, task } = await newCaller();
     const id = await create();
-    const started = performance.now();
-    expect((await task(id)).status).toBe('PENDING');
-    expect(performance.now() - started).toBeLessThan(5_000);
+    // If each read waited for a change, these would exceed the time limit of the test.
+    for (let read = 0; read < 50; read++) expect((await task(id)).status).toBe('PENDING');
   });
 });
