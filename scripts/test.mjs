@@ -13,6 +13,8 @@ import { requireNode } from './require-node.mjs';
 const quick = ['gen3d', 'isolated'];
 const system = ['system', 'postgres', 'node-sqlite'];
 
+const nameOf = (/** @type {{ name: string }} */ { name }) => relative(root, name);
+
 requireNode();
 const flags = process.argv.slice(2).filter((argument) => ['--system', '--all'].includes(argument));
 const vitestArguments = process.argv.slice(2).filter((argument) => !flags.includes(argument));
@@ -27,17 +29,23 @@ await main(async (atEnd) => {
   }
   /** @type {Report[]} */
   const reports = [];
+  /** @type {string[]} */
+  const failed = [];
   for (const projects of tiers) {
     const checks = projects === quick && vitestArguments.length === 0 ? check() : undefined;
     const { code, report } = await runVitest(projects, join(folder, `${projects[0]}.json`));
-    if (code !== 0) process.exitCode = 1;
+    const failedTests = failuresIn(report);
+    failed.push(...failedTests);
+    if (code !== 0 && failedTests.length === 0)
+      failed.push('an error outside of the tests: see Unhandled Errors above');
     for (const { script, code, both } of (await checks) ?? []) {
-      if (code !== 0) process.exitCode = 1;
+      if (code !== 0) failed.push(`npm run ${script}`);
       console.log(`${both}npm run ${script} ${code === 0 ? 'passed' : 'failed'}.`);
     }
     reports.push(report);
   }
-  console.log(summary(reports));
+  if (failed.length > 0) process.exitCode = 1;
+  console.log(summary(reports, failed));
 });
 
 /**
@@ -71,10 +79,22 @@ async function runVitest(projects, file) {
   return { code, report };
 }
 
-/** @param {readonly Report[]} reports */
-function summary(reports) {
+/** @param {Report} report */
+function failuresIn({ testResults }) {
+  return testResults.flatMap((file) => {
+    const tests = file.assertionResults.filter(({ status }) => status === 'failed');
+    // A file that failed to load, or whose `beforeAll` failed, has no failed test. It counts as one.
+    if (file.status === 'failed' && tests.length === 0) return [`${nameOf(file)}: ${file.message}`];
+    return tests.map(({ fullName }) => `${nameOf(file)}: ${fullName}`);
+  });
+}
+
+/**
+ * @param {readonly Report[]} reports
+ * @param {readonly string[]} failed
+ */
+function summary(reports, failed) {
   const files = reports.flatMap(({ testResults }) => testResults);
-  const nameOf = (/** @type {{ name: string }} */ { name }) => relative(root, name);
   const slowest = files
     .map((file) => ({ name: nameOf(file), seconds: (file.endTime - file.startTime) / 1000 }))
     .sort((a, b) => b.seconds - a.seconds)
@@ -85,14 +105,12 @@ function summary(reports) {
       .filter(({ status }) => status !== 'passed' && status !== 'failed')
       .map(({ fullName }) => `${nameOf(file)}: ${fullName}`),
   );
-  // vitest lists a file that failed to load without any failed test. Count it as one.
-  const unloaded = files.filter(({ status, assertionResults }) => status === 'failed' && assertionResults.length === 0);
-  const sum = (/** @type {'numPassedTests' | 'numFailedTests'} */ key) =>
-    reports.reduce((total, report) => total + report[key], 0);
+  const passed = reports.reduce((total, { numPassedTests }) => total + numPassedTests, 0);
   return [
     'The slowest files:',
     ...slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${name}`),
     ...(skipped.length === 0 ? [] : [`${skipped.length} skipped:`, ...skipped.map((test) => `  ${test}`)]),
-    `${sum('numPassedTests')} passed, ${sum('numFailedTests') + unloaded.length} failed`,
+    ...(failed.length === 0 ? [] : ['Failed:', ...failed.map((test) => `  ${test}`)]),
+    `${passed} passed, ${failed.length} failed`,
   ].join('\n');
 }

@@ -157,12 +157,13 @@ test('a runner that retires finishes both jobs and claims no other', async () =>
 });
 
 test('a job whose lease is lost is left to its new holder, and the other job is finished', async () => {
-  const { db, create, row, finished, start, inferring, hold } = await setUp({ leaseMs: 6_000 });
+  const leaseMs = 60_000;
+  const { db, create, row, finished, start, inferring, hold } = await setUp({ leaseMs });
   const [lost, kept] = [await create(), await create()];
   hold.while = () => true;
   start();
   await until(async () => inferring.size === 2);
-  const takenOver = { lease_token: 'of another runner', lease_expires_at: Date.now() + 600_000, runner: 'another' };
+  const takenOver = { lease_token: 'of another runner', lease_expires_at: Date.now() + leaseMs, runner: 'another' };
   await db.updateTable('jobs').set(takenOver).where('id', '=', lost).execute();
   hold.while = () => false;
   expect(await finished(kept)).toMatchObject({ status: 'SUCCEEDED' });
