@@ -2,6 +2,7 @@ import {
   describeFileType,
   type FileType,
   inlineImageTypes,
+  labelOfUrl,
   limits,
   parseImageDataUri,
   sniffedBytes,
@@ -32,10 +33,18 @@ export type ImageInput =
 /**
  * Converts a photo to an entry of `image_urls`.
  *
+ * @param maxBytes sends only the start of a larger image
  * @throws {InvalidRequestError} if it cannot be read, or is not a PNG, JPEG or WebP of at most 4 MiB and this platform
  *   cannot make it one
  */
-export async function toImageUrl(image: ImageInput): Promise<string> {
+export async function toImageUrl(image: ImageInput, maxBytes?: number): Promise<string> {
+  const source = await read(image);
+  if (typeof source === 'string') return source;
+  return `data:${source.type};base64,${base64(new Uint8Array(await source.slice(0, maxBytes).arrayBuffer()))}`;
+}
+
+/** A URL that can be sent as it is, or an image that can be part of a request. */
+async function read(image: ImageInput): Promise<string | Blob> {
   if (image instanceof URL) return image.protocol === 'file:' ? inlineFile(image) : remote(image.href);
   if (typeof image === 'string') {
     if (/^data:/i.test(image)) return dataUri(image);
@@ -48,6 +57,17 @@ export async function toImageUrl(image: ImageInput): Promise<string> {
   if (typeof image === 'object' && image !== null && Symbol.asyncIterator in image) return inline(await collect(image));
   throw invalid('image must be a path, an http(s) URL, a data URI, bytes, a Blob or a stream of bytes');
 }
+
+/** The name of an image's file. Undefined if it has none, and for a URL: the server names its job. */
+export function labelOf(image: ImageInput): string | undefined {
+  if (image instanceof Blob) return fileName(nameIn(image));
+  const location = typeof image === 'string' || image instanceof URL ? String(image) : '';
+  if (/^file:\/\//i.test(location)) return labelOfUrl(location) ?? undefined;
+  return /^(data:|[a-z][a-z0-9+.-]*:\/\/)/i.test(location) ? undefined : fileName(location);
+}
+
+const fileName = (path: string | undefined) => path?.split(/[/\\]/).pop();
+const nameIn = (image: Blob) => ('name' in image && typeof image.name === 'string' ? image.name : undefined);
 
 const invalid = (message: string, options?: ErrorOptions) =>
   new InvalidRequestError('invalid_request', message, options);
@@ -72,7 +92,7 @@ export interface PrepareImageOptions {
  * await gen3d.jobs.create({ image: photo });
  */
 export async function prepareImage(image: Blob, options: PrepareImageOptions = {}): Promise<Blob> {
-  const { name = nameOf(image), maxSide, decode } = options;
+  const { name = nameIn(image) ?? 'The image', maxSide, decode } = options;
   requireReadable(name, image.size);
   if (image.size === 0) throw invalid(`${name} is empty`);
   const type = sniffFileType(new Uint8Array(await image.slice(0, sniffedBytes).arrayBuffer()));
@@ -95,15 +115,10 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
 }
 
 /** Formats that browsers or sharp may be able to decode. Of the browsers, only Safari decodes HEIC. */
-const convertible: ReadonlySet<FileType> = new Set(['gif', 'avif', 'tiff', 'heic', 'bmp']);
+const convertible: ReadonlySet<FileType> = new Set(['gif', 'avif', 'tiff', 'heic']);
 
-const nameOf = (image: Blob) => ('name' in image && typeof image.name === 'string' ? image.name : 'The image');
-
-async function inline(image: Blob | Uint8Array, name?: string): Promise<string> {
-  const blob = image instanceof Blob ? image : new Blob([image as Uint8Array<ArrayBuffer>]);
-  const prepared = await prepareImage(blob, { name });
-  return `data:${prepared.type};base64,${base64(new Uint8Array(await prepared.arrayBuffer()))}`;
-}
+const inline = (image: Blob | Uint8Array, name?: string): Promise<Blob> =>
+  prepareImage(image instanceof Blob ? image : new Blob([image as Uint8Array<ArrayBuffer>]), { name });
 
 const accepted = 'Send a PNG, JPEG or WebP';
 
@@ -136,7 +151,7 @@ function dataUri(uri: string): string {
   return uri;
 }
 
-async function inlineFile(path: string | URL): Promise<string> {
+async function inlineFile(path: string | URL): Promise<Blob> {
   const name = String(path);
   const files = fileSystem();
   if (!files) {

@@ -1,21 +1,26 @@
 import type { CreateJobResponse, ImageTo3dRequest, JobStatus, ListJobsResponse, Task } from '@gen3d/schema';
-import { encodeLabel, jobType, labelHeader } from '@gen3d/schema/rules';
+import { encodeLabel, jobType, labelHeader, testKeyBodyBytes } from '@gen3d/schema/rules';
 import { abortable, type RequestOptions, withDeadline } from './deadline.js';
 import { InvalidRequestError, RequestTimeoutError } from './errors.js';
-import { type ImageInput, toImageUrl } from './image-input.js';
+import { type ImageInput, labelOf, toImageUrl } from './image-input.js';
 import { expectBody, having, isJobPage, isTask } from './response-bodies.js';
 import type { Transport } from './transport.js';
 import { type WaitOptions, waitForJob } from './wait.js';
+
+/** What fits in base64 into a body with the public test key, beside the other fields. */
+const testKeyImageBytes = (testKeyBodyBytes - 4_096) * 0.75;
 
 export interface CreateJobParams {
   readonly image: ImageInput;
   /** Repeating a key returns the original job instead of creating another one. Default: a new key for each call. */
   readonly idempotencyKey?: string | undefined;
-  /** A human-readable name, such as the photo's file name. The dashboard and `gen3d list` show it. Default: none. */
+  /** A human-readable name, which the dashboard and `gen3d list` show. Default: the photo's file name, if it has one. */
   readonly label?: string | undefined;
 }
 
 export interface ListJobsParams {
+  /** Only jobs whose label contains this text, in any case, or whose id starts with it. Only gen3d's own server has it. */
+  readonly search?: string | undefined;
   /** Only jobs with this status. Default: all. */
   readonly status?: JobStatus | undefined;
   /** The number of jobs per page, 1 to 100. Default 20. */
@@ -44,9 +49,9 @@ export class Jobs {
     const request = { method: 'post', url: this.#transport.url('jobs') };
     const timeoutError = (timeoutMs: number) => new RequestTimeoutError(request, timeoutMs);
     return withDeadline(options, timeoutError, async (signal) => {
-      const content = await abortable(createJobRequest(params), signal);
+      const content = await abortable(jobRequest(params, this.#transport.isTestKey), signal);
       const { body } = await this.#transport.call('post', 'jobs', { ...content, signal });
-      return expectBody(body, having<CreateJobResponse>({ job_id: 'string' }), 'created job');
+      return expectBody(body, isCreatedJob, 'created job');
     });
   }
 
@@ -61,9 +66,10 @@ export class Jobs {
    * @param options apply to each page
    */
   list({ cursor, ...query }: ListJobsParams = {}, options?: RequestOptions): JobList {
+    const path = query.search === undefined ? 'jobs' : '/gen3d/jobs';
     return new JobList(async (pageCursor) => {
       const searchParams = { ...query, cursor: pageCursor };
-      const { body } = await this.#transport.call('get', 'jobs', { ...options, searchParams });
+      const { body } = await this.#transport.call('get', path, { ...options, searchParams });
       return expectBody(body, isJobPage, 'list of jobs');
     }, cursor);
   }
@@ -78,13 +84,44 @@ export class Jobs {
     return waitForJob(id, (signal) => this.#read(id, { signal }), options);
   }
 
+  /**
+   * Cancels a job that is waiting, and returns it. It costs nothing. Only gen3d's own server has this.
+   *
+   * @throws {InvalidRequestError} not_cancelable, if its inference has started or it is finished
+   * @throws {NotFoundError} if the account has no such job
+   */
+  async cancel(id: string, options?: RequestOptions): Promise<Task> {
+    const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/cancel`, options);
+    return expectBody(body, isTask, 'task');
+  }
+
+  /**
+   * Creates a job with the photo and the label of one that failed or was canceled. Repeating the call returns the same
+   * new job. Only gen3d's own server has this.
+   *
+   * @throws {InvalidRequestError} not_retryable, if the server no longer has the photo, or the job did not fail
+   * @throws {InsufficientBalanceError} if the balance is below the minimum
+   * @throws {NotFoundError} if the account has no such job
+   */
+  async retry(id: string, options?: RequestOptions): Promise<CreateJobResponse> {
+    const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, options);
+    return expectBody(body, isCreatedJob, 'created job');
+  }
+
   async #read(id: string, options?: RequestOptions) {
-    // As a path segment, these would address another resource, even percent-encoded.
-    if (['', '.', '..'].includes(id)) throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
-    const { body, ...pauses } = await this.#transport.call('get', `jobs/${encodeURIComponent(id)}`, options);
+    const { body, ...pauses } = await this.#transport.call('get', `jobs/${segment(id)}`, options);
     return { task: expectBody(body, isTask, 'task'), ...pauses };
   }
 }
+
+/** A job's id as part of a path. */
+function segment(id: string): string {
+  // These would address another resource, even percent-encoded.
+  if (['', '.', '..'].includes(id)) throw new InvalidRequestError('invalid_request', `"${id}" is not a job id`);
+  return encodeURIComponent(id);
+}
+
+const isCreatedJob = having<CreateJobResponse>({ job_id: 'string' });
 
 /**
  * The body and the headers of `POST /v1/jobs`, for programs that send it in another way, such as through their own server.
@@ -94,12 +131,20 @@ export class Jobs {
  * const { json, headers } = await createJobRequest({ image: file, label: file.name });
  * await fetch('/my-server/models', { method: 'POST', body: JSON.stringify(json), headers });
  */
-export async function createJobRequest({
-  image,
-  idempotencyKey = newIdempotencyKey(),
-  label = '',
-}: CreateJobParams): Promise<{ json: ImageTo3dRequest; headers: Record<string, string> }> {
-  const input = { image_urls: [await toImageUrl(image)] };
+export const createJobRequest = (params: CreateJobParams): Promise<JobRequest> => jobRequest(params, false);
+
+interface JobRequest {
+  json: ImageTo3dRequest;
+  headers: Record<string, string>;
+}
+
+async function jobRequest(
+  { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '' }: CreateJobParams,
+  isTestKey: boolean,
+): Promise<JobRequest> {
+  // The result for the public test key does not depend on the image, so the start of a large one is enough.
+  const maxBytes = isTestKey ? testKeyImageBytes : undefined;
+  const input = { image_urls: [await toImageUrl(image, maxBytes)] };
   const encodedLabel = encodeLabel(label);
   return {
     json: { type: jobType, input, idempotency_key: idempotencyKey },

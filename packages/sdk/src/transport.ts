@@ -1,4 +1,4 @@
-import { type JobOutlook, readOutlook } from '@gen3d/schema/rules';
+import { type JobOutlook, publicTestKey, readOutlook } from '@gen3d/schema/rules';
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
 import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
@@ -63,6 +63,11 @@ export class Transport {
         jitter: (delay) => delay * (0.5 + Math.random()),
       },
     };
+  }
+
+  /** Whether the key is the public test key, whose jobs return a fixed sample. */
+  get isTestKey(): boolean {
+    return this.#options.apiKey === publicTestKey;
   }
 
   /** The URL of a path below /v1, or of a path that starts with a slash. */

@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 // The build output: the SDK does not depend on the server.
 import { createLog, loadConfig, type Server, serve } from '../../server/dist/index.js';
@@ -51,6 +52,13 @@ test('the test key turns a photo into a GLB and a JPEG thumbnail', async () => {
   expect(thumbnail.subarray(0, 2)).toEqual(Uint8Array.of(0xff, 0xd8));
 });
 
+test('the test key accepts a photo that is larger than its limit for a request', async () => {
+  const photo = new Uint8Array(1024 ** 2);
+  photo.set(jpeg);
+  const { status, model_urls } = await tester.generate(photo);
+  expect({ status, hasModel: model_urls !== undefined }).toEqual({ status: 'SUCCEEDED', hasModel: true });
+});
+
 describe('one job is created', () => {
   test('although all responses but the last are lost', async () => {
     const before = (await jobsOf(gen3d)).length;
@@ -98,6 +106,27 @@ test('a label is stored with the job, and request calls routes that have no meth
   expect(await list).toMatchObject({ jobs: [{ task_id: job_id }], counts: { hidden: 1 } });
   await expect(gen3d.request('get', '/gen3d/jobs/unknown')).rejects.toBeInstanceOf(NotFoundError);
   await expect(tester.request('post', '/gen3d/jobs/hide', hide)).rejects.toBeInstanceOf(AuthenticationError);
+});
+
+test('a job has the name of its photo’s file, by which list finds it', async () => {
+  const path = join(folder, 'Kanne aus Ton.jpg');
+  await writeFile(path, jpeg);
+  const images = [path, pathToFileURL(path), pathToFileURL(path).href, new File([jpeg], 'upload/Kanne aus Ton.jpg')];
+  for (const image of images) await gen3d.jobs.create({ image });
+  const { jobs } = await gen3d.jobs.list({ search: 'aus ton' }).page();
+  expect(jobs).toEqual(images.map(() => expect.objectContaining({ label: 'Kanne aus Ton.jpg' })));
+});
+
+test('a waiting job is canceled, and retried as one new job', async () => {
+  const { job_id } = await gen3d.jobs.create({ image: jpeg });
+  await expect(gen3d.jobs.retry(job_id)).rejects.toMatchObject({ code: 'not_retryable', status: 409 });
+  expect(await gen3d.jobs.cancel(job_id)).toMatchObject({ task_id: job_id, status: 'CANCELED' });
+  await expect(gen3d.jobs.cancel(job_id)).rejects.toMatchObject({ code: 'not_cancelable', status: 409 });
+  const retried = await gen3d.jobs.retry(job_id);
+  expect(retried.job_id).not.toBe(job_id);
+  expect(await gen3d.jobs.retry(job_id)).toEqual(retried);
+  await expect(gen3d.jobs.cancel(`${job_id}x`)).rejects.toBeInstanceOf(NotFoundError);
+  await expect(gen3d.jobs.cancel('..')).rejects.toThrow('".." is not a job id');
 });
 
 test('balance returns the balance of the account', async () => {

@@ -16,7 +16,7 @@ export function addCancel(program: Command): void {
 async function cancel(ids: readonly string[], { json, ...options }: ServerOptions & { json?: boolean }): Promise<void> {
   await withClient(options, (client, signal) =>
     forEachJob(client, ids, signal, async (job) => {
-      const canceled = await client.request('post', `/gen3d/jobs/${job.task_id}/cancel`, { signal });
+      const canceled = await client.jobs.cancel(job.task_id, { signal });
       if (json) printJson(canceled);
       else say(`Canceled ${nameOf(job)}`);
     }),

@@ -17,12 +17,10 @@ export function addRetry(program: Command): void {
 async function retry(ids: readonly string[], { json, ...options }: ServerOptions & { json?: boolean }): Promise<void> {
   await withClient(options, (client, signal) =>
     forEachJob(client, ids, signal, async (job) => {
-      // Repeating the request returns the same job.
-      const created = await client.request('post', `/gen3d/jobs/${job.task_id}/retry`, { signal, repeatable: true });
+      const created = await client.jobs.retry(job.task_id, { signal });
       if (json) return printJson(created);
-      const { job_id } = created as { job_id: string };
-      print(job_id);
-      say(paint('dim', `Trying ${nameOf(job)} again. To wait for the model: ${resumeCommand(job_id)}`));
+      print(created.job_id);
+      say(paint('dim', `Trying ${nameOf(job)} again. To wait for the model: ${resumeCommand(created.job_id)}`));
     }),
   );
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { quoted } from '@gen3d/schema';
+import { quoted, testKeyBodyBytes } from '@gen3d/schema';
 import type { Request, RequestHandler } from 'express';
 import type { Caller } from './auth.js';
 import { bodyBudgetBytes } from './body-budget.js';
@@ -11,8 +11,6 @@ import type { Services } from './services.js';
 const maxBytes = 8 * 1024 * 1024;
 /** Initial buffer for a body without a Content-Length. */
 const minBufferBytes = 4 * 1024;
-/** The public test key returns a fixed sample, so it needs no large image. */
-const maxSandboxBytes = 256 * 1024;
 
 const invalid = (problem: string) => new HttpError(400, 'invalid_request', `body: ${problem}`);
 
@@ -127,7 +125,7 @@ export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestH
     const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : undefined);
     if (response.destroyed) throw aborted();
     response.once('close', share.release);
-    const limit = sandbox ? { limit: maxSandboxBytes, whose: 'the public test key' } : { limit: maxBytes };
+    const limit = sandbox ? { limit: testKeyBodyBytes, whose: 'the public test key' } : { limit: maxBytes };
     await readJson(request, limit, share.growTo);
     next();
   };
