@@ -40,6 +40,11 @@ test('doctor --json has the same devices', async () => {
   expect(healthy).toBe(true);
 });
 
+test('the telemetry of onnxruntime is off in the process that inspects devices', async () => {
+  await doctor();
+  expect(process.env.ORT_DISABLE_TELEMETRY).toBe('1');
+});
+
 test('doctor reports a configured device that cannot be used as a problem', async () => {
   const absent = process.platform === 'win32' ? 'coreml' : 'dml';
   const { findings, healthy } = await doctor({ GEN3D_DEVICE: absent });

@@ -89,13 +89,20 @@ export function testFolder() {
 /** The run in progress. Runs take turns, because a command reads the environment and the streams of its process. */
 let running: Promise<unknown> = Promise.resolve();
 
-/** Runs a command line as its own process would: with these variables and no others, in this folder, without a terminal. */
+/**
+ * Runs a command line as its own process would: with these variables and no others, in this folder, without a terminal.
+ * A variable that a module sets while it is loaded, as the engine does, stays, because the module stays loaded as well.
+ */
 function inThisProcess(
   args: readonly string[],
   { cwd, env, input }: { cwd: string; env: Record<string, string | undefined>; input: RunOptions['input'] },
 ): Promise<Result> {
   const result = running.then(async () => {
-    const before = { cwd: process.cwd(), env: process.env, stdin: Object.getOwnPropertyDescriptor(process, 'stdin')! };
+    const before = {
+      cwd: process.cwd(),
+      env: { ...process.env },
+      stdin: Object.getOwnPropertyDescriptor(process, 'stdin')!,
+    };
     const output = { stdout: '', stderr: '' };
     const streams = (['stdout', 'stderr'] as const).map((name) => {
       const { write, isTTY } = process[name];
@@ -110,13 +117,15 @@ function inThisProcess(
     });
     const stdin = Readable.from(input === undefined ? [] : [Buffer.from(input)]);
     Object.defineProperty(process, 'stdin', { configurable: true, value: stdin });
-    process.env = { ...env };
+    for (const name of Object.keys(before.env)) delete process.env[name];
+    Object.assign(process.env, env);
     process.chdir(cwd);
     try {
       return { code: await runHere(args), ...output };
     } finally {
       process.chdir(before.cwd);
-      process.env = before.env;
+      for (const name of Object.keys(env)) delete process.env[name];
+      Object.assign(process.env, before.env);
       Object.defineProperty(process, 'stdin', before.stdin);
       for (const restore of streams) restore();
     }
