@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { PhotoWarning } from '@gen3d/schema/rules';
 import type { Camera } from './base/camera.js';
 import { EngineError, MissingBundleError } from './base/errors.js';
 import type { RgbaImage } from './base/image.js';
@@ -13,6 +14,7 @@ import { meshDefaults } from './mesh-defaults.js';
 import { type DecodedPhoto, decode } from './photo/decode.js';
 import { frame } from './photo/frame.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './photo/matte.js';
+import { photoWarnings } from './photo/photo-warnings.js';
 import type { Window } from './photo/resample.js';
 import { inflateReconstructor, openReconstructor, type Reconstructor } from './reconstructor.js';
 import { renderThumbnails } from './render/thumbnail.js';
@@ -51,6 +53,8 @@ export interface GenerateStats {
   readonly vertices: number;
   readonly triangles: number;
   readonly elevationRadians: number;
+  /** What makes the model worse than it could be; see `warningMessages`. */
+  readonly warnings: readonly PhotoWarning[];
 }
 
 export interface Generated {
@@ -141,6 +145,7 @@ export class Engine {
 
     const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
     const coverage = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
+    const warnings = photoWarnings(coverage, decoded.transparent);
     const { foregroundRatio } = this.#reconstructor;
     const cutout = await stage('frame', () => frame(decoded.image, coverage, { foregroundRatio, maxSize: 1024 }));
     const onEncoded = (share: number) =>
@@ -171,6 +176,7 @@ export class Engine {
           generator: `gen3d ${version}`,
           bundles: this.#reconstructor.credits,
           photo: photoViewInModel(field.camera, toModel, cutout.window, decoded.image),
+          warnings,
         },
       );
     });
@@ -185,6 +191,7 @@ export class Engine {
         vertices: model.positions.length / 3,
         triangles: model.indices.length / 3,
         elevationRadians,
+        warnings,
       },
     };
   }

@@ -52,6 +52,12 @@ const cropped = (name: string, left: number, top: number, width: number, height:
     .toBuffer();
 const demo = (name: string) => () => readFile(join(root, 'examples/photos', name));
 
+test('a GLB contains the warnings about its photo', async () => {
+  const { glb, stats } = await engine.generate(await cropped('teapot.jpg', 0, 0, 500, 800)());
+  const { extras } = (await new WebIO().readBinary(glb)).getRoot().getAsset();
+  expect([extras?.warnings, stats.warnings]).toEqual([['cut_off'], ['cut_off']]);
+});
+
 test.each([
   ['a wide photo', demo('teapot.jpg')],
   ['a tall photo of a thin object', demo('painted-chair.jpg')],

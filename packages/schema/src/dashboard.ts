@@ -27,6 +27,8 @@ export const GalleryJob = z.extend(Task, {
   queue_position: z.nullable(z.number()),
   /** The current stage of inference; see `stageNames`. Null if there is none, or it is not known. */
   stage: z.nullable(z.string()),
+  /** What makes the model worse than it could be: codes of `warningMessages`. */
+  warnings: z.array(z.string()),
   can_cancel: z.boolean(),
   /** Whether the server may still have the photo of a job that failed or was canceled. */
   can_retry: z.boolean(),

@@ -8,3 +8,4 @@ export { encodeLabel, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
 export * from './outlook.js';
+export * from './warnings.js';

@@ -61,6 +61,8 @@ test('an image becomes a GLB and a thumbnail at permanent URLs, and is charged b
   const server = await startServer({ ...withRunner, rates: { g6e: 0.002 }, instance: 'g6e' });
   const task = await finishedJob(server.call, await createJob(server.call, ball));
   expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100, error: null });
+  const inGallery = await server.call('GET', `/gen3d/jobs/${task.task_id}`);
+  expect(inGallery.body).toMatchObject({ warnings: ['low_resolution'] });
   expect((await bytesAt(task.model_urls!.glb)).toString('latin1', 0, 4)).toBe('glTF');
   expect((await bytesAt(task.thumbnail_url!)).toString('hex', 0, 3)).toBe('ffd8ff');
 

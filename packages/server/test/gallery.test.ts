@@ -175,7 +175,7 @@ describe('the list of jobs with labels', () => {
   test('shows the time of the work and of inference, and the reason of a failure', async () => {
     const caller = await newCaller();
     const id = await create(caller, 'cup.jpg');
-    await finish(id, 'SUCCEEDED', { stage_ms: '{"prepare":250,"bake":1500}' });
+    await finish(id, 'SUCCEEDED', { stage_ms: '{"prepare":250,"bake":1500}', warnings: '["cut_off"]' });
     await withDatabase((db) =>
       db
         .insertInto('ledger')
@@ -191,12 +191,13 @@ describe('the list of jobs with labels', () => {
         })
         .execute(),
     );
-    expect(await job(caller, id)).toMatchObject({ work_seconds: 1.75, inference_seconds: 1.4, queue_position: null });
+    expect(await job(caller, id)).toMatchObject({ work_seconds: 1.75, inference_seconds: 1.4, warnings: ['cut_off'] });
     const failed = await create(caller, 'fog.jpg');
     await finish(failed, 'FAILED', { error_code: 'no_foreground', error_message: 'There is no object' });
     expect(await job(caller, failed)).toMatchObject({
       error: { code: 'no_foreground', message: 'There is no object' },
       work_seconds: null,
+      warnings: [],
       can_cancel: false,
       can_retry: true,
     });

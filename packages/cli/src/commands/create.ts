@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describeWarnings } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -13,7 +14,7 @@ import type { Command } from 'commander';
 import pMap from 'p-map';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
-import { findJob } from '../jobs/account-jobs.js';
+import { findJob, type NamedTask } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModel } from '../jobs/model-file.js';
 import { addModelOptions, modelOptionWords } from '../jobs/model-options.js';
@@ -257,8 +258,11 @@ async function createModel(
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });
     const written = await downloadModel(client, task, path, { ...options, signal });
     item.runningJob = undefined;
-    const time = duration(Date.now() - startedAt) + (await queueAndWork(client, job_id, signal));
+    // Its times and warnings are a courtesy.
+    const job = await findJob(client, job_id, signal).catch(() => undefined);
+    const time = duration(Date.now() - startedAt) + queueAndWork(job);
     display.finish(item.name, `${tick()} ${item.name}  ${bytes(written.bytes)}, ${time}`);
+    for (const sentence of describeWarnings(job?.warnings ?? [])) say(`warning: ${item.name}: ${sentence}`);
     item.finishedJob = job_id;
     if (options.json) printJson(task);
     else printModel(path, written);
@@ -272,8 +276,7 @@ async function createModel(
 }
 
 /** How long a finished job waited, and how long the server worked on it. Empty if it did not wait for a second. */
-async function queueAndWork(client: Gen3d, id: string, signal: AbortSignal): Promise<string> {
-  const job = await findJob(client, id, signal).catch(() => undefined);
+function queueAndWork(job: NamedTask | undefined): string {
   if (!job?.work_seconds || !job.finished_at) return '';
   const workMs = 1000 * job.work_seconds;
   const queueMs = Date.parse(job.finished_at) - Date.parse(job.created_at) - workMs;

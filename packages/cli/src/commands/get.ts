@@ -1,4 +1,4 @@
-import { fileNameOf } from '@gen3d/schema/rules';
+import { describeWarnings, fileNameOf } from '@gen3d/schema/rules';
 import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
@@ -66,6 +66,7 @@ function describe(task: NamedTask): string {
     ['status', isTerminal(task.status) ? task.status : `${task.status} ${task.progress} %`],
     ...(error ? [['error', `${error.code}: ${error.message}`]] : []),
     ...(model_urls ? [['model', model_urls.glb]] : []),
+    ...describeWarnings(task.warnings ?? []).map((sentence) => ['warning', sentence]),
     ...(thumbnail_url ? [['thumbnail', thumbnail_url]] : []),
     ['created', created_at],
     ...(finished_at

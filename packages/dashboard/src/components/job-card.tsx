@@ -1,4 +1,5 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
+import { describeWarnings } from '@gen3d/schema/rules';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { dateTime, relativeTime } from '../format.js';
@@ -93,6 +94,7 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
   const photo = usePhoto(task_id, true, !thumbnail_url && preview === undefined);
   const photoUrl = preview ?? photo;
   const name = jobName(job);
+  const remark = error?.message ?? describeWarnings(job.warnings)[0];
   const content = (
     <>
       <div class={thumbnail_url ? 'card-image model-image' : 'card-image photo'}>
@@ -128,9 +130,9 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
       )}
       <div class="caption">
         <StatusBadge status={status} />
-        {error ? (
-          <span class="file" title={error.message}>
-            {error.message}
+        {remark ? (
+          <span class="file" title={remark}>
+            {remark}
           </span>
         ) : (
           <time dateTime={created_at} title={dateTime(created_at)}>

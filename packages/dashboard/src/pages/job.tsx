@@ -1,5 +1,5 @@
 import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
-import { fileNameOf, progress as milestones, phaseOf, stageName } from '@gen3d/schema/rules';
+import { describeWarnings, fileNameOf, progress as milestones, phaseOf, stageName } from '@gen3d/schema/rules';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
@@ -107,6 +107,11 @@ export function JobPage() {
               {!hasAdvice(task.error.message) && <p>{failureAdvice[task.error.code]}</p>}
             </div>
           )}
+          {describeWarnings(task.warnings).map((sentence) => (
+            <p key={sentence} class="hint">
+              {sentence}
+            </p>
+          ))}
           {glb && (
             <div class="row">
               <a class="button primary" href={glb} download={fileNameOf(task, '.glb')}>

@@ -1,3 +1,4 @@
+import type { PhotoWarning } from '@gen3d/schema/rules';
 import { Document, NodeIO, type Primitive, type Texture, TextureInfo } from '@gltf-transform/core';
 import { EngineError } from '../base/errors.js';
 import type { TexturedMesh } from '../base/mesh.js';
@@ -36,6 +37,8 @@ export interface GlbMetadata {
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
   readonly photo?: PhotoView;
+  /** What makes the model worse than it could be. */
+  readonly warnings?: readonly PhotoWarning[];
 }
 
 /** The index 65,535 is the primitive restart value, which glTF forbids. */
@@ -68,7 +71,11 @@ export async function writeGlb(mesh: TexturedMesh, texture: GlbTexture, metadata
   const document = new Document();
   Object.assign(document.getRoot().getAsset(), {
     generator: metadata.generator,
-    extras: { bundles: metadata.bundles, ...(metadata.photo && { photo: metadata.photo }) },
+    extras: {
+      bundles: metadata.bundles,
+      ...(metadata.photo && { photo: metadata.photo }),
+      ...(metadata.warnings?.length && { warnings: metadata.warnings }),
+    },
   });
   const baseColor = document.createTexture('baseColor').setImage(texture.bytes).setMimeType(texture.mimeType);
   const primitive = createPrimitive(document, mesh, indices).setMaterial(createMaterial(document, baseColor));

@@ -54,7 +54,8 @@ function prominence({ left, right, top, bottom, area }: Patch, { width, height }
   return area / (1 + x * x + y * y);
 }
 
-function gap(a: Patch, b: Patch): number {
+/** The distance of two patches' boxes. */
+export function gap(a: Patch, b: Patch): number {
   const dx = Math.max(0, a.left - b.right, b.left - a.right);
   const dy = Math.max(0, a.top - b.bottom, b.top - a.bottom);
   return Math.hypot(dx, dy);
@@ -83,7 +84,7 @@ function spread(from: Uint8Array, to: Uint8Array, start: number, step: number, l
 }
 
 /** A connected patch of a matte: its box (right and bottom exclusive), coverage in pixels, and maximum value. */
-interface Patch {
+export interface Patch {
   readonly left: number;
   readonly top: number;
   readonly right: number;
@@ -101,7 +102,7 @@ interface Patches {
 /**
  * Finds the 4-connected patches of the pixels at or above `threshold`. One flood fill per patch: linear in the pixels.
  */
-function findPatches({ width, height, data }: Matte, threshold: number): Patches {
+export function findPatches({ width, height, data }: Matte, threshold: number): Patches {
   const labels = new Int32Array(width * height).fill(-1);
   const patches: Patch[] = [];
   const stack = new Int32Array(width * height);

@@ -175,6 +175,8 @@ interface JobTable {
   stage_ms: string | null;
   /** Name of the bundle that made the model; null until the job has succeeded. */
   bundle: string | null;
+  /** Codes of `warningMessages`, as a JSON array. Null until the job has succeeded. */
+  warnings: string | null;
   /** 1 if the current attempt took the job over from a runner whose lease expired. */
   taken_over: number;
   /** Trace id of the request that created the job: 32 hexadecimal digits. */

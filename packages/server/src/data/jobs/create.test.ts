@@ -41,6 +41,7 @@ describe('the balance', () => {
     inferenceMs: 2_000,
     stageTimes: {},
     bundle: 'gen3d-base',
+    warnings: [],
     instance: 'cpu',
     rateUsdPerSecond: 1,
   };

@@ -20,7 +20,7 @@ const statusesOf: Record<JobGroup, readonly JobStatus[]> = {
 const maxCount = 1_000;
 const flagsOf = { visible: [0], hidden: [1], all: [0, 1] } as const;
 
-const columns = [...taskColumns, 'type', 'label', 'label_folded', 'hidden', 'stage_ms'] as const;
+const columns = [...taskColumns, 'type', 'label', 'label_folded', 'hidden', 'stage_ms', 'warnings'] as const;
 export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & { inference_ms: number | null };
 
 export interface GalleryQuery {
@@ -188,6 +188,7 @@ export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOut
     work_seconds: stages && seconds(sum(stages.map(({ ms }) => ms))),
     queue_position: outlook.position ?? null,
     stage: outlook.stage ?? null,
+    warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
     can_cancel: row.status === 'PENDING' || row.status === 'QUEUED',
     can_retry: canRetry(row),
   };

@@ -113,6 +113,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   reserved_microusd: 0,
   stage_ms: null,
   bundle: null,
+  warnings: null,
   taken_over: 0,
   trace_id: null,
   label: null,

@@ -27,6 +27,7 @@ const success = {
   inferenceMs: 2_500,
   stageTimes: { prepare: 12, matte: 1_300, store: 4 },
   bundle: 'gen3d-base',
+  warnings: [],
   instance: 'cpu',
   rateUsdPerSecond: 0.002,
 };

@@ -62,6 +62,7 @@ type Change = Partial<
     | 'prepared'
     | 'stage_ms'
     | 'bundle'
+    | 'warnings'
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
@@ -153,6 +154,8 @@ export interface Success {
   stageTimes: StageTimes;
   /** Name of the bundle that made the model. */
   bundle: string;
+  /** Codes of `warningMessages`. */
+  warnings: readonly string[];
   instance: string;
   rateUsdPerSecond: number;
 }
@@ -176,6 +179,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       thumbnail_key: thumbnailKey,
       stage_ms: JSON.stringify(success.stageTimes),
       bundle: success.bundle,
+      warnings: JSON.stringify(success.warnings),
       ...finished(now),
     };
     await write(trx, job, change, now);

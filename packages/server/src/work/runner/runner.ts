@@ -208,8 +208,8 @@ export class Runner {
     const stageTimes = { prepare, ...engineStages, store: millisecondsSince(stored) };
     try {
       const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
-      const { bundle } = stats;
-      const success = { ...keys, inferenceMs, stageTimes, bundle, instance: instance(), rateUsdPerSecond };
+      const { bundle, warnings } = stats;
+      const success = { ...keys, inferenceMs, stageTimes, bundle, warnings, instance: instance(), rateUsdPerSecond };
       await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
       // While the database is unavailable, the job may have succeeded. The hourly sweep settles its files.

@@ -1,0 +1,15 @@
+/**
+ * What a photo lacks for a good model, although a model could be made, as sentences for people: what was seen, then what
+ * to do. Jobs, and the `asset.extras.warnings` of a GLB, have the codes. Later versions may add others.
+ */
+export const warningMessages = {
+  cut_off: 'The object touches the edges of the photo, and what the photo does not show is missing. Leave a margin.',
+  several_objects: 'The photo shows several objects, which became one model. Photograph one at a time.',
+  low_resolution: 'The object is less than 128 pixels in size. Send a larger photo, or one from closer by.',
+} as const;
+
+export type PhotoWarning = keyof typeof warningMessages;
+
+/** The sentences for the codes that this version knows. */
+export const describeWarnings = (codes: readonly string[]): string[] =>
+  codes.flatMap((code) => (Object.hasOwn(warningMessages, code) ? [warningMessages[code as PhotoWarning]] : []));
