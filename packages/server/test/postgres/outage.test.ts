@@ -1,28 +1,35 @@
 // PostgreSQL becomes unavailable and returns while a server runs. Slow because each test starts a PostgreSQL.
-import { CreateJobResponse, ErrorBody, Task } from '@gen3d/schema';
+import { EnginePool } from '@gen3d/engine';
+import { ErrorBody } from '@gen3d/schema';
 import pino from 'pino';
-import { expect, onTestFinished, test } from 'vitest';
-import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { startServer, temporaryFolder, until } from '../kit.js';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { newUlid } from '../../src/base/ids.js';
+import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
+import { migrate } from '../../src/data/db/open.js';
+import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
+import type { FromChild } from '../../src/work/processes/messages.js';
+import { Runner } from '../../src/work/runner/runner.js';
+import { ballPhoto } from '../ball-photo.js';
+import { newAccount, newJob, silent, startServer, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
 import { startCluster } from './cluster.js';
 
 /** Starts a server on its own PostgreSQL, and records its log. */
-async function setUp(settings: Record<string, unknown>) {
+async function setUp() {
   const cluster = await startCluster();
   onTestFinished(() => cluster.remove());
   const database = new URL(cluster.url);
   database.password = 's3cret';
   const logged: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line) => void logged.push(line) });
-  const server = await startServer({ ...settings, dataDir: temporaryFolder(), database: database.href }, { log });
-  return { cluster, server, database: database.href, logged };
+  const server = await startServer({ dataDir: temporaryFolder(), database: database.href }, { log });
+  return { cluster, server, logged };
 }
 
 test.each(['fast', 'crash'] as const)(
   'while PostgreSQL is unavailable (%s) the API answers 503 in the standard shape, and works again afterwards',
   async (how) => {
-    const { cluster, server, logged } = await setUp({});
+    const { cluster, server, logged } = await setUp();
     const paths = ['/v1/balance', '/v1/jobs'] as const;
     for (const path of paths) expect((await server.call('GET', path)).status).toBe(200);
     await cluster.stop(how);
@@ -66,7 +73,7 @@ test.each(['fast', 'crash'] as const)(
 );
 
 test('a PostgreSQL that does not respond makes /healthz 503 long before the query times out', async () => {
-  const { cluster, server } = await setUp({});
+  const { cluster, server } = await setUp();
   expect((await server.call('GET', '/healthz', undefined, null)).status).toBe(200);
   await cluster.freeze();
   const start = performance.now();
@@ -77,7 +84,7 @@ test('a PostgreSQL that does not respond makes /healthz 503 long before the quer
 });
 
 test('a PostgreSQL that does not respond does not delay the shutdown', async () => {
-  const { cluster, server } = await setUp({});
+  const { cluster, server } = await setUp();
   expect((await server.call('GET', '/v1/balance')).status).toBe(200);
   await cluster.freeze();
   // Each of these waits for its response for 30 s.
@@ -90,45 +97,57 @@ test('a PostgreSQL that does not respond does not delay the shutdown', async () 
 });
 
 test('a job whose inference ends while PostgreSQL is unavailable is finished afterwards, in its first attempt, and charged once', async () => {
-  const settings = {
-    workers: 1,
-    resolution: 128,
-    leaseSeconds: 60,
-    rates: { g6e: 0.002 },
-    instance: 'g6e',
-  };
-  const { cluster, server, database } = await setUp(settings);
-  const db = openDatabase(database);
+  const cluster = await startCluster();
+  onTestFinished(() => cluster.remove());
+  const db = openDatabase(cluster.url);
   onTestFinished(() => db.destroy());
-  const create = async () => {
-    const body = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
-    return CreateJobResponse.parse((await server.call('POST', '/v1/jobs', body)).body).job_id;
-  };
-  const read = async (id: string) => Task.parse((await server.call('GET', `/v1/jobs/${id}`)).body);
-  const finished = (id: string) =>
-    until(async () => {
-      const now = await read(id);
-      return now.finished_at !== null && now;
-    }, 100_000);
-  const charges = (id: string) => db.selectFrom('ledger').selectAll().where('job_id', '=', id).execute();
+  await migrate(db);
+  const engine = await EnginePool.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [] });
+  onTestFinished(() => engine.close());
+  const messages: FromChild[] = [];
+  const received = (type: FromChild['type']) => until(async () => messages.some((message) => message.type === type));
+  let stopped = false;
+  const generate = engine.generate.bind(engine);
+  vi.spyOn(engine, 'generate').mockImplementation(async (photo, options) => {
+    await until(async () => stopped);
+    return generate(photo, options);
+  });
+  const inputs = new FolderInputStore(temporaryFolder());
+  const assets = new FolderAssetStore(temporaryFolder());
+  const runner = new Runner({
+    name: 'runner',
+    db,
+    engine,
+    slots: 1,
+    meshOptions: { resolution: 32, textureSize: 256 },
+    inputs,
+    assets,
+    leaseMs: 60_000,
+    stageTimeoutMs: 60_000,
+    instance: () => 'g6e',
+    rate: async () => 0.002,
+    shouldRestart: () => false,
+    notify: (message) => messages.push(message),
+    log: silent,
+  });
+  const id = newUlid();
+  await inputs.replace(id, ballPhoto());
+  await newJob(db, await newAccount(db), { id });
+  const running = runner.run();
+  onTestFinished(async () => {
+    runner.drain(0);
+    await running;
+  });
 
-  // Measures an inference on this machine.
-  const before = await create();
-  await finished(before);
-  const usualMs = (await charges(before))[0]!.inference_ms!;
-
-  const id = await create();
-  await until(async () => (await read(id)).status === 'IN_PROGRESS', 50_000);
+  await received('inferring');
   await cluster.stop();
-  // The inference ends while PostgreSQL is unavailable.
-  await new Promise((resolve) => setTimeout(resolve, 2 * usualMs));
-  const availableAt = Date.now();
+  stopped = true;
+  await received('inferred');
+  expect(messages).not.toContainEqual(expect.objectContaining({ type: 'finished' }));
   await cluster.start();
-  const task = await finished(id);
-  expect(task.status).toBe('SUCCEEDED');
-  expect((await fetch(task.model_urls!.glb)).status).toBe(200);
-  expect(Date.parse(task.finished_at!)).toBeGreaterThanOrEqual(availableAt);
-  const { attempt } = await db.selectFrom('jobs').select('attempt').where('id', '=', id).executeTakeFirstOrThrow();
-  expect(attempt).toBe(1);
-  expect(await charges(id)).toHaveLength(1);
+  await received('finished');
+  const job = await db.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
+  expect(job).toMatchObject({ status: 'SUCCEEDED', attempt: 1 });
+  expect(await assets.read(job.model_key!)).toBeDefined();
+  expect(await db.selectFrom('ledger').selectAll().where('job_id', '=', id).execute()).toHaveLength(1);
 });
