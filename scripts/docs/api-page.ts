@@ -238,10 +238,14 @@ function range({ minimum, maximum, minLength, maxLength, default: byDefault }: S
   return words.length > 0 ? ` (${words.join(', ')})` : '';
 }
 
-/** The body of an response, and for a refusal the codes that it may carry. */
+/** The body of a response, and for a refusal the codes that it may carry. */
 function bodyOf(response: Response | undefined): string {
   const schema = response?.content?.['application/json']?.schema;
-  if (!schema) return 'none';
+  return schema ? refinedType(schema) : 'none';
+}
+
+function refinedType(schema: Schema): string {
+  if (schema.anyOf) return schema.anyOf.map(refinedType).join(' or ');
   const [base, narrowed] = schema.allOf ?? [schema];
   const type = base ? typeOf(base) : '';
   const error = narrowed?.properties?.error?.properties?.code;

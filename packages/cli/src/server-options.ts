@@ -20,6 +20,7 @@ const placeholders: Partial<Record<Key, string>> = {
   device: 'device',
   rateLimit: 'rate:burst',
   maxOpenJobs: 'number',
+  maxJobsPerDay: 'number',
   preparations: 'number',
   database: 'url',
   logFormat: 'format',

@@ -151,6 +151,7 @@ export type StageTime = z.infer<typeof StageTime>;
 
 /** Fields of a job that the task object does not have. */
 export const JobDetails = z.object({
+  /** While the job is open or can be tried again. */
   image_url: z.nullable(z.string()),
   attempts: z.number(),
   cost_usd: z.nullable(z.number()),

@@ -7,6 +7,7 @@ export const ErrorCode = z.enum([
   'insufficient_balance',
   'not_found',
   'not_configured',
+  'quota_exceeded',
   'internal_error',
 ]);
 export type ErrorCode = z.infer<typeof ErrorCode>;

@@ -318,8 +318,8 @@ export function openApiDocument(): JsonObject {
           refusal(api.forbiddenBody),
         ),
         TooManyRequests: response(
-          `More than ${limits.requestsPerSecond} requests per second, or a burst of more than ${limits.requestBurst}, across the whole API. On creating a job, also: the account has the maximum number of unfinished jobs.`,
-          refusal(api.tooManyRequestsBody),
+          `More than ${limits.requestsPerSecond} requests per second, or a burst of more than ${limits.requestBurst}, across the whole API. On creating a job, also: the account has the maximum number of unfinished jobs, or has reached a quota, which the message names.`,
+          { anyOf: [refusal(api.tooManyRequestsBody), withCode('ErrorBody', 'quota_exceeded')] },
           'retry-after',
         ),
         InternalError: errorResponse('An error on the server. Retry with backoff.', 'internal_error'),

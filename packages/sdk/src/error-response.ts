@@ -29,6 +29,7 @@ export async function errorFrom(response: Response, url: string, isFile: boolean
   if (status === 429) {
     const { retryAfterMs: pauseMs } = details;
     const when = !pauseMs ? 'later' : `in ${Math.ceil(pauseMs / 1_000)} s`;
+    if (isErrorBody(body)) return new RateLimitError(body.error.code, body.error.message, details);
     return new RateLimitError('rate_limited', `Too many requests or unfinished jobs. Try again ${when}`, details);
   }
   if (isFile || !isErrorBody(body)) {

@@ -99,6 +99,14 @@ describe('retrieve', () => {
     await expect(client().jobs.retrieve(jobId)).rejects.toThrow(/unfinished jobs\. Try again in 3600 s$/);
   });
 
+  test('rejects with the message of a quota, without waiting for hours', async () => {
+    const error = { code: 'quota_exceeded', message: 'This account has created 100,000 jobs today' };
+    const quota = () => HttpResponse.json({ error }, { status: 429, headers: { 'retry-after': '3600' } });
+    const requests = serve('get', job, quota);
+    expect(await errorOf(client().jobs.retrieve(jobId))).toMatchObject({ name: 'RateLimitError', ...error });
+    expect(requests).toHaveLength(1);
+  });
+
   test('rejects with a RateLimitError after repeated 429s', async () => {
     serve('get', job, retryAfter(429, '0'));
     const error = await errorOf(client().jobs.retrieve(jobId));

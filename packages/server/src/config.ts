@@ -153,6 +153,11 @@ const Config = z.strictObject({
   maxOpenJobs: number('whole number', 1)
     .default(1_000)
     .describe('Maximum number of unfinished jobs per account; beyond it, creating a job is refused with 429'),
+  maxJobsPerDay: number('whole number', 1)
+    .default(100_000)
+    .describe(
+      'Maximum number of jobs that an account creates per day (UTC); beyond it, creating a job is refused with 429',
+    ),
   allowPrivateNetwork: flag
     .default(false)
     .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),

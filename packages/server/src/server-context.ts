@@ -6,7 +6,9 @@ import { chooseBundles } from './chosen-bundles.js';
 import type { Config } from './config.js';
 import { DashboardTokens } from './data/accounts/dashboard-tokens.js';
 import { KeyUse } from './data/accounts/key-use.js';
+import { countJobsWithoutModel } from './data/accounts/quotas.js';
 import type { Wakeup } from './data/db/database.js';
+import { GroupCommit } from './data/db/group-commit.js';
 import type { Store } from './data/installation/open-stores.js';
 import { firstInQueue } from './data/jobs/claim.js';
 import { jobEstimate } from './data/jobs/reservations.js';
@@ -113,7 +115,15 @@ export function createContext(
     dashboardTokens: new DashboardTokens(db, serverKey),
     listenerSecret: (accountId) => listenerSecret(serverKey, accountId),
     rates: () => state.rates,
-    jobEstimate: jobEstimate(db, () => state.rates),
+    jobStores: {
+      db,
+      inputs: files.inputs,
+      commits: new GroupCommit(db),
+      maxOpenJobs: config.maxOpenJobs,
+      maxJobsPerDay: config.maxJobsPerDay,
+      estimate: jobEstimate(db, () => state.rates),
+      withoutModel: countJobsWithoutModel(db),
+    },
     isReady: () => state.ready,
     checkAssets: files.ping,
     onJobCreated: () => {

@@ -101,6 +101,8 @@ export async function newAccount(db: Db, name = 'test'): Promise<string> {
   return id;
 }
 
+const unlimited = { maxOpenJobs: Number.MAX_SAFE_INTEGER, maxJobsPerDay: Number.MAX_SAFE_INTEGER };
+
 /** Inserts a PENDING, prepared job, which a runner can claim. */
 export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> = {}): Promise<string> {
   const id = fields.id ?? newUlid();
@@ -114,7 +116,7 @@ export async function newJob(db: Db, accountId: string, fields: Partial<NewJob> 
     created_at: 0,
     ...fields,
   };
-  await db.transaction().execute((trx) => enqueueJob(trx, job, Number.MAX_SAFE_INTEGER));
+  await db.transaction().execute((trx) => enqueueJob(trx, job, unlimited));
   return id;
 }
 

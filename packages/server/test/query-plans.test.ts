@@ -106,7 +106,7 @@ test('the next job and the next turn are found by indexes, however many jobs wai
     image_url: null,
     created_at: 0,
   };
-  expect(await enqueueJob(db, job, 1_000)).toMatchObject({ turn: 2 });
+  expect(await enqueueJob(db, job, { maxOpenJobs: 1_000, maxJobsPerDay: 1_000 })).toMatchObject({ turn: 2 });
   const insertPlan = await planOf(db, queries.at(-1)!);
   for (const index of ['jobs_open_of_account', 'accounts_turn', 'jobs_to_prepare', 'jobs_to_infer']) {
     expect(insertPlan).toContain(index);

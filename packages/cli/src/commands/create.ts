@@ -57,7 +57,7 @@ interface Item {
 const concurrency = 8;
 /** The pause before retrying after a 429 without `Retry-After`. */
 const defaultPauseMs = 5_000;
-const limitReached = 'waiting: the server accepts no more jobs at the moment';
+const limitReached = (reason: string) => `waiting: the server accepts no more jobs at the moment. ${reason}`;
 
 export function addCreate(program: Command): void {
   const command = program
@@ -118,8 +118,8 @@ function nameOf(image: string): string {
 async function createOnly(client: Gen3d, items: readonly Item[], { json, open }: CreateOptions, signal: AbortSignal) {
   let lastJob: string | undefined;
   let saidLimitReached = false;
-  const onLimit = () => {
-    if (!saidLimitReached) say(limitReached);
+  const onLimit = (reason: string) => {
+    if (!saidLimitReached) say(limitReached(reason));
     saidLimitReached = true;
   };
   const work = async (item: Item, stop: AbortSignal) => {
@@ -188,7 +188,7 @@ async function createJob(
   client: Gen3d,
   item: Item,
   signal: AbortSignal,
-  onLimit: () => void,
+  onLimit: (reason: string) => void,
 ): Promise<CreateJobResponse> {
   const photo = photoInput(item.image, signal);
   // Handled below, in the order of the photos.
@@ -202,7 +202,7 @@ async function createJob(
         return await client.jobs.create({ image, label: labelOf(item.image) }, { signal });
       } catch (error) {
         if (!(error instanceof RateLimitError)) throw error;
-        onLimit();
+        onLimit(error.message);
         await sleep(error.retryAfterMs ?? defaultPauseMs, undefined, { signal });
       } finally {
         item.awaitingResponse = signal.aborted;
@@ -252,7 +252,7 @@ async function createModel(
   const startedAt = Date.now();
   const path = item.path ?? modelPath(item.image);
   display.update(item.name, 'sending');
-  const { job_id } = await createJob(client, item, signal, () => display.update(item.name, limitReached));
+  const { job_id } = await createJob(client, item, signal, (reason) => display.update(item.name, limitReached(reason)));
   item.runningJob = job_id;
   try {
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });

@@ -7,7 +7,7 @@ import { insertJob } from '../../src/data/jobs/job-store.js';
 import { openAdmin } from '../../src/index.js';
 import { type ApiResponse, newInstallation, newJob, onPostgres, startServer, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
-import { photoJob } from './kit.js';
+import { photoJob, refused } from './kit.js';
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
@@ -123,6 +123,22 @@ describe('8 open jobs', () => {
     // A repeated request returns its job, and jobs of the test key are never open.
     expect(await create('last')).toMatchObject({ status: 202, body: last.body });
     expect(await create('beyond', 'gen3d_test_public')).toMatchObject({ status: 202 });
+  });
+});
+
+describe('8 quotas', () => {
+  test('an account creates 100,000 jobs a day; beyond that 429 quota_exceeded until midnight, except for a repeat', async () => {
+    expect((await startServer()).config.maxJobsPerDay).toBe(100_000);
+    const server = await startServer({ maxJobsPerDay: '2' });
+    const create = (idempotency_key: string, key = server.apiKey) =>
+      server.call('POST', '/v1/jobs', photoJob({ idempotency_key }), key);
+    const [first] = [await create('1'), await create('2')];
+    const response = await create('3');
+    expect(refused(response, 429, 'quota_exceeded')).toMatch(/2 jobs today.*after midnight UTC/);
+    const seconds = Number(response.headers.get('retry-after'));
+    expect(new Date(Date.now() + seconds * 1_000 + 1_000).getUTCHours()).toBe(0);
+    expect(await create('1')).toMatchObject({ status: 202, body: first.body });
+    expect(await create('3', publicTestKey)).toMatchObject({ status: 202 });
   });
 });
 

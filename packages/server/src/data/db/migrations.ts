@@ -30,6 +30,8 @@ const tables = [
     sandbox integer not null default 0,
     balance_microusd bigint not null default 0,
     turn bigint not null default 0,
+    jobs_day bigint not null default 0,
+    jobs_of_day bigint not null default 0,
     created_at bigint not null
   )`,
   `create table api_keys (

@@ -15,6 +15,9 @@ export interface Tables {
     balance_microusd: number;
     /** The highest turn of its jobs whose inference has started; see jobs/turn.ts. */
     turn: Generated<number>;
+    /** The last day on which it created a job, and the number of its jobs then; see accounts/quotas.ts. */
+    jobs_day: Generated<number>;
+    jobs_of_day: Generated<number>;
     created_at: number;
   };
   api_keys: {
@@ -146,7 +149,10 @@ interface JobTable {
   idempotency_key: string | null;
   /** The job whose photo this one tries again: the first of them. Of its retries, at most one has not failed. */
   retry_of: string | null;
-  /** The remote image's URL, or null if the image is stored under the job's id (see inputs/input-store.ts). */
+  /**
+   * The remote image's URL, while the job is open or can be tried again. Null if the image came with the request and is
+   * stored under the job's id (see inputs/input-store.ts).
+   */
   image_url: string | null;
   status: JobStatus;
   progress: number;

@@ -1,10 +1,14 @@
 import { readdirSync } from 'node:fs';
 import fc from 'fast-check';
+import { sql } from 'kysely';
 import { describe, expect, inject, test } from 'vitest';
 import { newAccount, temporaryDatabase, temporaryFolder } from '../../../test/kit.js';
 import { toMicroUsd } from '../../base/money.js';
+import { dayMs } from '../../base/time.js';
 import { balanceOf } from '../accounts/ledger.js';
+import { countJobsWithoutModel, QuotaError, quotas } from '../accounts/quotas.js';
 import { GroupCommit } from '../db/group-commit.js';
+import type { Db } from '../db/open.js';
 import { FolderInputStore } from '../inputs/folder-store.js';
 import { claim, claimForPreparation } from './claim.js';
 import { createJob, InsufficientBalanceError, TooManyOpenJobsError } from './create.js';
@@ -15,8 +19,8 @@ const image = 'data:image/png;base64,iVBORw0KGgo=';
 const request = { type: 'image-to-3d', input: { image_urls: [image] } };
 
 /** Several API servers of one database, each with its own group commit. */
-async function setUp(maxOpenJobs: number, servers = 1, reserved = 0) {
-  const db = await temporaryDatabase();
+async function setUp(maxOpenJobs: number, servers = 1, reserved = 0, maxJobsPerDay = 1_000, existing?: Db) {
+  const db = existing ?? (await temporaryDatabase());
   const folder = temporaryFolder();
   const estimate = async () => reserved;
   const inputs = new FolderInputStore(folder);
@@ -25,11 +29,13 @@ async function setUp(maxOpenJobs: number, servers = 1, reserved = 0) {
     inputs,
     commits: new GroupCommit(db),
     maxOpenJobs,
+    maxJobsPerDay,
     estimate,
+    withoutModel: countJobsWithoutModel(db),
   }));
   let next = 0;
-  const create = (account: string, key?: string) =>
-    createJob(stores[next++ % servers]!, account, { ...request, ...(key && { idempotency_key: key }) }, 0);
+  const create = (account: string, key?: string, now = 0) =>
+    createJob(stores[next++ % servers]!, account, { ...request, ...(key && { idempotency_key: key }) }, now);
   return { db, folder, inputs, create };
 }
 
@@ -161,4 +167,44 @@ describe('the limit of open jobs', () => {
     expect(await create(account, 'order-1')).toEqual({ id: first.id, created: false });
     await expect(create(account, 'order-2')).rejects.toThrow(TooManyOpenJobsError);
   });
+});
+
+describe('the quota of jobs per day', () => {
+  test('holds for concurrent requests, starts again at midnight UTC, and never refuses a repeat', async () => {
+    const { db, folder, create } = await setUp(1_000, 3, 0, 10);
+    const [account, other] = [await newAccount(db), await newAccount(db)];
+    const lastMoment = dayMs - 1;
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 30 }, (_, index) => create(account, String(index), lastMoment)),
+    );
+    const jobs = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    expect(jobs).toHaveLength(10);
+    expect(readdirSync(folder)).toHaveLength(10);
+    const refusal = await create(account, 'one more', lastMoment).catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(QuotaError);
+    expect(refusal).toMatchObject({ message: expect.stringContaining('10 jobs today') });
+    const { key } = await db
+      .selectFrom('jobs')
+      .select('idempotency_key as key')
+      .where('id', '=', jobs[0]!.id)
+      .executeTakeFirstOrThrow();
+    expect(await create(account, key!, lastMoment)).toEqual({ id: jobs[0]!.id, created: false });
+    expect(await create(other, 'first', lastMoment)).toMatchObject({ created: true });
+    expect(await create(account, 'next day', dayMs)).toMatchObject({ created: true });
+  });
+});
+
+test('an account with 100,000 failed and canceled jobs creates no more', async () => {
+  const { db, create } = await setUp(1_000);
+  const [account, other] = [await newAccount(db), await newAccount(db)];
+  await create(account);
+  await sql`
+    insert into jobs (id, account_id, type, status, progress, created_at, finished_at)
+    with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(quotas.jobsWithoutModel)})
+    select cast(n as text), ${account}, 'image-to-3d', case when n % 2 = 0 then 'FAILED' else 'CANCELED' end, 0, 0, 0
+    from numbers`.execute(db);
+  // The count is kept for a while, so another server refuses it first.
+  const { create: elsewhere } = await setUp(1_000, 1, 0, 1_000, db);
+  await expect(elsewhere(account)).rejects.toThrow('100,000 failed or canceled jobs');
+  await elsewhere(other);
 });

@@ -1,6 +1,13 @@
 import { type CreateJobRequest, isImageTo3d, labelOfUrl, limits, parseImageDataUri, progress } from '@gen3d/schema';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd } from '../../base/money.js';
+import {
+  type countJobsWithoutModel,
+  jobsOfToday,
+  quotas,
+  tooManyToday,
+  tooManyWithoutModel,
+} from '../accounts/quotas.js';
 import type { GroupCommit } from '../db/group-commit.js';
 import type { Db } from '../db/open.js';
 import type { Time } from '../db/time.js';
@@ -50,8 +57,10 @@ export interface JobStores {
   inputs: InputStore;
   commits: GroupCommit;
   maxOpenJobs: number;
+  maxJobsPerDay: number;
   /** The expected charge of a job; see reservations.ts. */
   estimate: () => Promise<MicroUsd>;
+  withoutModel: ReturnType<typeof countJobsWithoutModel>;
 }
 
 export interface AcceptedJob {
@@ -101,9 +110,10 @@ interface NewJobDetails extends JobExtras, JobOrigin {
  * crash.
  * @throws {InsufficientBalanceError}
  * @throws {TooManyOpenJobsError}
+ * @throws {QuotaError}
  */
 export async function acceptJob(
-  { db, inputs, commits, maxOpenJobs, estimate }: JobStores,
+  { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
   { type, key = null, retryOf = null, storeImage, traceId = null, label }: NewJobDetails,
   now: Time,
@@ -115,6 +125,7 @@ export async function acceptJob(
   const { balance_microusd: balance, ...account } = await db
     .selectFrom('accounts')
     .select(['balance_microusd', openJobs(db, accountId, maxOpenJobs).as('open'), earlier().as('earlier')])
+    .select(jobsOfToday(now).as('today'))
     .$if(reserved > 0, (query) => query.select(availableBalance(db, accountId).as('available')))
     .where('id', '=', accountId)
     .executeTakeFirstOrThrow();
@@ -122,8 +133,10 @@ export async function acceptJob(
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   if (account.earlier !== null) return { id: account.earlier, created: false };
   if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
-  // Checked again with the insert, which decides. This check keeps images of refused jobs from being written.
+  // Checked again in the transaction, which decides. These checks keep images of refused jobs from being written.
   if (account.open >= maxOpenJobs) throw tooMany();
+  if (account.today >= maxJobsPerDay) throw tooManyToday(maxJobsPerDay);
+  if ((await withoutModel(accountId)) >= quotas.jobsWithoutModel) throw tooManyWithoutModel();
 
   const id = newUlid();
   // Stored before the row: a job without its image could never run, but an image without a job is swept.
@@ -145,7 +158,7 @@ export async function acceptJob(
         reserved_microusd: reserved,
         ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),
       };
-      const job = await enqueueJob(trx, row, maxOpenJobs);
+      const job = await enqueueJob(trx, row, { maxOpenJobs, maxJobsPerDay });
       if (job) await recordTaskUpdated(trx, job, now);
       return job;
     }, accountId)

@@ -1,12 +1,13 @@
 import { type JobStatus, limits } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
+import { countJob } from '../accounts/quotas.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';
-import { lockTurns, nextTurn, openJobs } from './turn.js';
+import { nextTurn, openJobs } from './turn.js';
 
 /** One job of an account. Undefined if the id is unknown or the job belongs to another account. */
 export function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
@@ -136,10 +137,17 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobToInsert
 
 /**
  * Inserts a job with its account's next turn in the queue. Returns undefined if the account already has a job of the same
- * origin or `maxOpenJobs` unfinished ones, or has reserved too much of its balance. Must run in a transaction; the account's row stays locked until that ends.
+ * origin or `maxOpenJobs` unfinished ones, or has reserved too much of its balance. Must run in a transaction; the
+ * account's row stays locked until that ends.
+ * @throws {QuotaError} if the account has created `maxJobsPerDay` jobs today
  */
-export async function enqueueJob(trx: Queryable, job: NewJob, maxOpenJobs: number): Promise<JobToInsert | undefined> {
-  await lockTurns(trx, job.account_id);
+export async function enqueueJob(
+  trx: Queryable,
+  job: NewJob,
+  { maxOpenJobs, maxJobsPerDay }: { maxOpenJobs: number; maxJobsPerDay: number },
+): Promise<JobToInsert | undefined> {
+  // Also lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one.
+  await countJob(trx, job.account_id, maxJobsPerDay, job.created_at);
   const { turn: _, ...row } = { ...defaults, ...job };
   const columns = Object.keys(row) as (keyof typeof row)[];
   const inserted = await trx

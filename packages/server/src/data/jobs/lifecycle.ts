@@ -9,7 +9,7 @@ import { after, isUnleased, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { recordTaskUpdated } from '../webhooks/outbox.js';
 import { type JobFailure, outOfAttempts } from './failures.js';
-import { photoToForget } from './retry.js';
+import { forgetImage } from './retry.js';
 import type { StageTimes } from './stage-times.js';
 import { startTurn } from './turn.js';
 
@@ -63,6 +63,7 @@ type Change = Partial<
     | 'stage_ms'
     | 'bundle'
     | 'warnings'
+    | 'image_url'
   > & { finished_at: Time; lease_expires_at: Time | null }
 >;
 
@@ -78,11 +79,21 @@ async function write(trx: Queryable, job: JobRow, change: Change, now: Time): Pr
 
 const finished = (now: Time) => ({ finished_at: now, ...unleased });
 
-const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }, now: Time): Change => ({
-  status: 'FAILED',
+/** Ends a job without a model. Returns the id of the job whose photo is no longer kept, if any. */
+async function endWithout(
+  trx: Queryable,
+  job: JobRow,
+  change: { status: 'FAILED' | 'CANCELED' } & Change,
+  now: Time,
+): Promise<string | undefined> {
+  await write(trx, job, { ...change, ...finished(now) }, now);
+  return forgetImage(trx, job, change.status);
+}
+
+const failedWith = ({ code, message }: { code: TaskErrorCode; message: string }) => ({
+  status: 'FAILED' as const,
   error_code: code,
   error_message: message,
-  ...finished(now),
 });
 
 /**
@@ -180,6 +191,8 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       stage_ms: JSON.stringify(success.stageTimes),
       bundle: success.bundle,
       warnings: JSON.stringify(success.warnings),
+      // Only a retry needs it, and it may contain a secret.
+      image_url: null,
       ...finished(now),
     };
     await write(trx, job, change, now);
@@ -195,8 +208,7 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
 export async function fail(db: Db, lease: Lease, failure: JobFailure, now: Time): Promise<string | undefined> {
   return transaction(db, async (trx) => {
     const job = await leased(trx, lease);
-    await write(trx, job, failedWith(failure, now), now);
-    return photoToForget(trx, job.account_id, 'FAILED');
+    return endWithout(trx, job, failedWith(failure), now);
   });
 }
 
@@ -213,7 +225,7 @@ export async function breakOff(db: Db, lease: Lease, pauseMs: number, now: Time)
       const change = { ...unleased, lease_expires_at: after(now, pauseMs), lease_ms: pauseMs };
       await trx.updateTable('jobs').set(change).where('id', '=', job.id).execute();
     } else {
-      await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
+      await endWithout(trx, job, failedWith(outOfAttempts(job.attempt)), now);
     }
     return again;
   });
@@ -232,7 +244,9 @@ export async function reap(db: Db, now: Time): Promise<number> {
       // Skipped rows are being handled by another server.
       .$call(forUpdateSkipLocked(trx))
       .execute();
-    for (const job of jobs) await write(trx, job, failedWith(outOfAttempts(job.attempt), now), now);
+    // In a fixed order of accounts, whose rows are locked, to avoid deadlocks.
+    for (const job of jobs.toSorted((a, b) => (a.account_id < b.account_id ? -1 : 1)))
+      await endWithout(trx, job, failedWith(outOfAttempts(job.attempt)), now);
     return jobs.length;
   });
 }
@@ -240,25 +254,20 @@ export async function reap(db: Db, now: Time): Promise<number> {
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
 /** Cancels a job whose inference has not started. A preparer working on it loses its lease. */
-export const cancel = (db: Db, jobId: string, now: Time): Promise<CancelOutcome> =>
-  transaction(db, (trx) => cancelIn(trx, jobId, now));
+export const cancel = async (db: Db, jobId: string, now: Time): Promise<CancelOutcome> =>
+  (await transaction(db, (trx) => cancelIn(trx, jobId, now))).outcome;
 
-/** Like `cancel`, for a job of this account. `forgotten` is the id of the job whose photo is no longer kept, if any. */
-export function cancelOwn(
-  db: Db,
-  accountId: string,
-  jobId: string,
-  now: Time,
-): Promise<{ outcome: CancelOutcome; forgotten?: string | undefined }> {
-  return transaction(db, async (trx) => {
-    const outcome = await cancelIn(trx, jobId, now, accountId);
-    return outcome === 'canceled'
-      ? { outcome, forgotten: await photoToForget(trx, accountId, 'CANCELED') }
-      : { outcome };
-  });
+interface Cancellation {
+  outcome: CancelOutcome;
+  /** The id of the job whose photo is no longer kept, if any. */
+  forgotten?: string | undefined;
 }
 
-async function cancelIn(trx: Queryable, jobId: string, now: Time, accountId?: string): Promise<CancelOutcome> {
+/** Like `cancel`, for a job of this account. */
+export const cancelOwn = (db: Db, accountId: string, jobId: string, now: Time): Promise<Cancellation> =>
+  transaction(db, (trx) => cancelIn(trx, jobId, now, accountId));
+
+async function cancelIn(trx: Queryable, jobId: string, now: Time, accountId?: string): Promise<Cancellation> {
   const job = await trx
     .selectFrom('jobs')
     .selectAll()
@@ -266,8 +275,7 @@ async function cancelIn(trx: Queryable, jobId: string, now: Time, accountId?: st
     .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
     .$call(forUpdate(trx))
     .executeTakeFirst();
-  if (!job) return 'unknown';
-  if (!canMove(job.status, 'CANCELED')) return 'too_late';
-  await write(trx, job, { status: 'CANCELED', ...finished(now) }, now);
-  return 'canceled';
+  if (!job) return { outcome: 'unknown' };
+  if (!canMove(job.status, 'CANCELED')) return { outcome: 'too_late' };
+  return { outcome: 'canceled', forgotten: await endWithout(trx, job, { status: 'CANCELED' }, now) };
 }

@@ -32,6 +32,20 @@ test('the record of a job of the public test key is deleted after a day', async 
   expect(left.map(({ id }) => id)).toEqual([kept, young]);
 });
 
+test('of the jobs of the public test key, only the newest are kept', async () => {
+  const db = await temporaryDatabase();
+  const { id: sandbox } = await sandboxAccount(db, 0);
+  const done = (time: number) =>
+    ({ id: idAt(time), created_at: time, status: 'SUCCEEDED', finished_at: time }) as const;
+  const kept = await newJob(db, await newAccount(db), { ...done(0), id: idAt(0, 'A') });
+  const ids: string[] = [];
+  for (const time of [1, 2, 3, 4]) ids.push(await newJob(db, sandbox, done(time)));
+  expect(await deleteOldJobs(db, 10, 3)).toBe(1);
+  expect(await deleteOldJobs(db, 10, 3)).toBe(0);
+  const left = await db.selectFrom('jobs').select('id').orderBy('id').execute();
+  expect(left.map(({ id }) => id)).toEqual([kept, ...ids.slice(1)]);
+});
+
 test('a job whose id comes from a clock decades behind is kept for 90 days after it finished', async () => {
   const db = await temporaryDatabase();
   const id = await newJob(db, await newAccount(db), { id: idAt(0), status: 'SUCCEEDED', finished_at: 1_000 * dayMs });

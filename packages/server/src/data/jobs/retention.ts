@@ -1,6 +1,7 @@
 import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
+import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/in-batches.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
@@ -9,13 +10,24 @@ import type { Db } from '../db/open.js';
 export const sandboxRetentionDays = 1;
 
 /**
- * Deletes the records of jobs past their retention time. It is shorter for the sandbox, where anyone can create jobs. Their
- * files stay, because asset URLs are permanent. Returns the number of deleted records.
+ * Deletes the records of jobs past their retention time. It is shorter for the sandbox, where anyone can create jobs, and
+ * ends early for all but its newest jobs. Files stay, because asset URLs are permanent. Returns the number of deleted
+ * records.
  */
-export async function deleteOldJobs(db: Db, now: number): Promise<number> {
+export async function deleteOldJobs(db: Db, now: number, maxSandboxJobs: number = quotas.sandboxJobs): Promise<number> {
   const { id } = (await db.selectFrom('accounts').select('id').where('sandbox', '=', 1).executeTakeFirst()) ?? {};
-  const ofSandbox = id === undefined ? 0 : await deleteBefore(db, now - sandboxRetentionDays * dayMs, id);
-  return ofSandbox + (await deleteBefore(db, now - limits.taskRetentionDays * dayMs));
+  let deleted = await deleteBefore(db, now - limits.taskRetentionDays * dayMs);
+  if (id === undefined) return deleted;
+  const oldestKept = await db
+    .selectFrom('jobs')
+    .select('created_at')
+    .where('account_id', '=', id)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(maxSandboxJobs - 1)
+    .executeTakeFirst();
+  deleted += await deleteBefore(db, Math.max(now - sandboxRetentionDays * dayMs, oldestKept?.created_at ?? 0), id);
+  return deleted;
 }
 
 function deleteBefore(db: Db, time: number, accountId?: string): Promise<number> {

@@ -1,9 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import { dayMs } from '../../base/time.js';
-import { needsInput, photoToForget } from './retry.js';
-
-const maxKept = 50;
+import { quotas } from '../accounts/quotas.js';
+import type { Db } from '../db/open.js';
+import { cancelOwn, maxAttempts, reap } from './lifecycle.js';
+import { needsInput } from './retry.js';
 
 test('the photo of a job is needed until it has succeeded, and for 7 days after it failed or was canceled', async () => {
   const db = await temporaryDatabase();
@@ -19,16 +20,39 @@ test('the photo of a job is needed until it has succeeded, and for 7 days after 
   expect(await needsInput(db, 'unknown')).toBe(false);
 });
 
-test('the photos of only the newest 50 failed jobs of an account are kept', async () => {
-  const db = await temporaryDatabase();
-  const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
-  const failed = { status: 'FAILED', finished_at: Date.now() } as const;
-  const oldest = await newJob(db, account, failed);
-  for (let i = 1; i < maxKept; i++) await newJob(db, account, failed);
-  await newJob(db, other, failed);
-  expect(await needsInput(db, oldest)).toBe(true);
-  expect(await photoToForget(db, account, 'FAILED')).toBeUndefined();
-  await newJob(db, account, failed);
-  expect(await needsInput(db, oldest)).toBe(false);
-  expect(await photoToForget(db, account, 'FAILED')).toBe(oldest);
+describe('of the failed and canceled jobs of an account', () => {
+  const urlsOf = async (db: Db) => {
+    const rows = await db.selectFrom('jobs').select(['id', 'image_url']).where('image_url', 'is not', null).execute();
+    return new Set(rows.map(({ id }) => id));
+  };
+
+  test('only the newest 50 keep their photo and URL, in whatever order they end', async () => {
+    const db = await temporaryDatabase();
+    const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
+    const cancel = async (id: string) => (await cancelOwn(db, account, id, Date.now())).forgotten;
+    const late = await newJob(db, account);
+    const ids: string[] = [];
+    for (let i = 0; i < quotas.photosForRetries; i++) ids.push(await newJob(db, account));
+    await newJob(db, other, { status: 'CANCELED', finished_at: Date.now() });
+    for (const id of ids) expect(await cancel(id)).toBeUndefined();
+    const oldest = ids[0]!;
+    expect(await needsInput(db, oldest)).toBe(true);
+    const newest = await newJob(db, account);
+    expect(await cancel(newest)).toBe(oldest);
+    expect(await needsInput(db, oldest)).toBe(false);
+    // It ends last, but was created first.
+    expect(await cancel(late)).toBe(late);
+    const urls = await urlsOf(db);
+    expect([...ids.slice(1), newest].every((id) => urls.has(id))).toBe(true);
+    expect(urls.has(oldest) || urls.has(late)).toBe(false);
+  });
+
+  test('jobs that run out of attempts count as well', async () => {
+    const db = await temporaryDatabase();
+    const account = await newAccount(db);
+    const count = quotas.photosForRetries + 3;
+    for (let i = 0; i < count; i++) await newJob(db, account, { attempt: maxAttempts });
+    expect(await reap(db, Date.now())).toBe(count);
+    expect((await urlsOf(db)).size).toBe(quotas.photosForRetries);
+  });
 });

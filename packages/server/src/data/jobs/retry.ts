@@ -1,5 +1,6 @@
 import { type JobStatus, jobType } from '@gen3d/schema';
 import { dayMs } from '../../base/time.js';
+import { quotas } from '../accounts/quotas.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
@@ -9,8 +10,6 @@ import { lockTurns } from './turn.js';
 
 // The photos of jobs without a model are kept for a while, for retries.
 const keptMs = 7 * dayMs;
-/** Per account and status, because failed jobs cost nothing and could fill the disk. */
-const maxKept = 50;
 
 const retriedStatuses: readonly JobStatus[] = ['FAILED', 'CANCELED'];
 
@@ -29,22 +28,27 @@ export async function needsInput(db: Queryable, jobId: string): Promise<boolean>
   if (!job) return false;
   if (job.finished_at === null) return true;
   if (!retriedStatuses.includes(job.status)) return false;
-  const oldest = await newestOf(db, job.account_id, job.status, maxKept);
+  const oldest = await newestOf(db, job.account_id, job.status, quotas.photosForRetries);
   return oldest === undefined || jobId >= oldest;
 }
 
 /**
- * The job whose photo to delete after another job of the account got this status, if there are too many. Must run in the
- * transaction that ends the other job, because otherwise two concurrent transactions would find the
- * same job, and keep the photo of another.
+ * Deletes the URL of the job that can no longer be retried after `id` got this status, if there are too many. Returns its
+ * id, because its photo can be deleted, too. Must run in the transaction that ends the job: otherwise two concurrent
+ * transactions would find the same job, and keep the photo of another.
  */
-export async function photoToForget(
+export async function forgetImage(
   trx: Queryable,
-  accountId: string,
+  { id, account_id }: Pick<JobRow, 'id' | 'account_id'>,
   status: 'FAILED' | 'CANCELED',
 ): Promise<string | undefined> {
-  await lockTurns(trx, accountId);
-  return newestOf(trx, accountId, status, maxKept + 1);
+  await lockTurns(trx, account_id);
+  const beyond = await newestOf(trx, account_id, status, quotas.photosForRetries + 1);
+  if (beyond === undefined) return undefined;
+  // A job that ends after many newer ones is not among the newest.
+  const forgotten = id < beyond ? id : beyond;
+  await trx.updateTable('jobs').set({ image_url: null }).where('id', '=', forgotten).execute();
+  return forgotten;
 }
 
 /** The id of the account's nth newest job with a status. */

@@ -13,7 +13,7 @@ import type { JobRow } from '../db/tables.js';
 // back. The turn must be stored beyond the end of the job. Otherwise two accounts that each submit a job when their last
 // one is done would keep the current turn from ever advancing, and starve every batch.
 
-/** Lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one. */
+/** Lets one transaction at a time enqueue or end jobs of an account. */
 export async function lockTurns(trx: Queryable, accountId: string): Promise<void> {
   // Otherwise, one transaction runs at a time anyway.
   if (!kindOf(trx).isShared) return;

@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
 import { toUsd } from '../../base/money.js';
+import { QuotaError } from '../../data/accounts/quotas.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
 import { InsufficientBalanceError, TooManyOpenJobsError } from '../../data/jobs/create.js';
 import { HttpError, sendJson } from './responses.js';
@@ -17,7 +18,8 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
       response.set('retry-after', String(limits.pollMs.max / 1_000));
       return void sendJson(response, 429, tooManyRequestsBody);
     }
-    const refusal = error instanceof HttpError ? error : malformedRequest(error);
+    const refusal =
+      error instanceof HttpError ? error : error instanceof QuotaError ? quotaExceeded(error) : malformedRequest(error);
     if (refusal) return void send(response, refusal);
     const { requestId, traceId } = response.locals;
     // An unavailable database has its own log line, and the request is logged with its 503.
@@ -33,6 +35,9 @@ function insufficientBalance({ balance, message }: InsufficientBalanceError): In
     min_balance_usd: limits.minBalanceUsd,
   };
 }
+
+const quotaExceeded = ({ message, retryAfterSeconds }: QuotaError): HttpError =>
+  new HttpError(429, 'quota_exceeded', message, { 'retry-after': String(retryAfterSeconds) });
 
 /** For errors that Express throws because of the request, such as a path that cannot be decoded. */
 function malformedRequest(error: unknown): HttpError | undefined {

@@ -2,7 +2,6 @@ import { isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
 import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
-import { GroupCommit } from '../../data/db/group-commit.js';
 import { currentTime } from '../../data/db/time.js';
 import {
   countGallery,
@@ -54,8 +53,7 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { config, db, inputs, cursors, slots, assetsUrl, expectedEnds, jobEstimate, onJobCreated } = services;
-  const commits = new GroupCommit(db);
+  const { db, inputs, cursors, slots, assetsUrl, expectedEnds, jobStores, onJobCreated } = services;
   const router = Router();
 
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
@@ -130,10 +128,9 @@ export function galleryRoutes(services: Services): Router {
     .route('/:id/retry')
     .post(refuseSandbox, async (request, response) => {
       const { traceId } = response.locals;
-      const stores = { db, inputs, commits, maxOpenJobs: config.maxOpenJobs, estimate: jobEstimate };
       const { accountId } = callerOf(response);
       const retried = await slots.retries.run(accountId, response, () =>
-        retryJob(stores, accountId, request.params.id, currentTime(db), traceId),
+        retryJob(jobStores, accountId, request.params.id, currentTime(db), traceId),
       );
       if (retried === 'unknown') throw notFound();
       if (retried === 'not_retryable') {

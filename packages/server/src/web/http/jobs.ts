@@ -9,7 +9,6 @@ import {
 } from '@gen3d/schema';
 import { outlookHeaders } from '@gen3d/schema/rules';
 import { Router } from 'express';
-import { GroupCommit } from '../../data/db/group-commit.js';
 import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
@@ -34,8 +33,7 @@ function readLabel(header: string | undefined): string | undefined {
 
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { config, db, inputs, cursors, assetsUrl, sandbox, expectedEnds, jobEstimate, onJobCreated } = services;
-  const commits = new GroupCommit(db);
+  const { db, cursors, assetsUrl, sandbox, expectedEnds, jobStores, onJobCreated } = services;
   const router = Router();
 
   router
@@ -50,13 +48,8 @@ export function jobRoutes(services: Services): Router {
         jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
       } else {
         const { traceId } = response.locals;
-        const job = await createJob(
-          { db, inputs, commits, maxOpenJobs: config.maxOpenJobs, estimate: jobEstimate },
-          caller.accountId,
-          parsed.data,
-          currentTime(db),
-          { traceId, label },
-        );
+        const extras = { traceId, label };
+        const job = await createJob(jobStores, caller.accountId, parsed.data, currentTime(db), extras);
         if (job.created) onJobCreated();
         jobId = job.id;
       }

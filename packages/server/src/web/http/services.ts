@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
-import type { MicroUsd } from '../../base/money.js';
 import type { Config } from '../../config.js';
 import type { ApiKeys } from '../../data/accounts/api-keys.js';
 import type { DashboardTokens } from '../../data/accounts/dashboard-tokens.js';
 import type { KeyUse } from '../../data/accounts/key-use.js';
 import type { Db } from '../../data/db/open.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
-import type { Sample } from '../../data/jobs/create.js';
+import type { JobStores, Sample } from '../../data/jobs/create.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { BodyBudget } from './body-budget.js';
@@ -38,8 +37,7 @@ export interface Services {
   assetsUrl: () => string;
   /** USD per second of inference by serving instance. */
   rates: () => Readonly<Record<string, number>>;
-  /** The expected charge of a job. */
-  jobEstimate: () => Promise<MicroUsd>;
+  jobStores: JobStores;
   /** The account of the public test key. Undefined if the key is disabled. */
   sandbox: { accountId: string; sample: Sample } | undefined;
   bundleManager: BundleManager;

@@ -1,0 +1,94 @@
+import { sql } from 'kysely';
+import { cached } from '../../base/cached.js';
+import { dayMs } from '../../base/time.js';
+import type { Queryable } from '../db/open.js';
+import type { Time } from '../db/time.js';
+
+/**
+ * How many rows of each kind an account may keep. Every list that its requests make longer has a bound here or in the
+ * settings, far above what honest users need, so that no account can fill the disk at no cost.
+ */
+export const quotas = {
+  /** Failed and canceled jobs, which cost nothing. Beyond it, the account creates no jobs. */
+  jobsWithoutModel: 100_000,
+  /** Jobs of the public test key. Beyond it, the oldest are deleted, because a refusal would affect everyone. */
+  sandboxJobs: 100_000,
+  /** Photos and URLs for retries: of failed jobs, and as many of canceled ones. */
+  photosForRetries: 50,
+  /** Keys that work, and as many revoked ones. */
+  apiKeys: 100,
+  /** Sessions of the dashboard. Another one ends the oldest. */
+  sessions: 100,
+  /** Each one stores another copy of every event. */
+  listeners: 10,
+  /** Events that wait for the endpoint, as many dead letters, and as many events of each listener. */
+  events: 10_000,
+} as const;
+
+/** The account has reached one of its quotas. The message is for its owner. */
+export class QuotaError extends Error {
+  override readonly name = 'QuotaError';
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The number of the day, in UTC, as an expression that SQLite and PostgreSQL share. */
+const dayOf = (now: Time) => sql<number>`cast(${now} as bigint) / ${sql.lit(dayMs)}`;
+
+/** The number of jobs that the account has created today: since midnight in UTC. */
+export const jobsOfToday = (now: Time) => sql<number>`case when jobs_day = ${dayOf(now)} then jobs_of_day else 0 end`;
+
+/**
+ * Counts a new job of the account, and locks the account's row until the transaction ends. Requests that another one then
+ * overtakes count, too.
+ * @throws {QuotaError} if the account has created `max` jobs today
+ */
+export async function countJob(trx: Queryable, accountId: string, max: number, now: Time): Promise<void> {
+  const { numUpdatedRows } = await trx
+    .updateTable('accounts')
+    .set({ jobs_day: dayOf(now), jobs_of_day: sql`${jobsOfToday(now)} + 1` })
+    .where('id', '=', accountId)
+    .where(jobsOfToday(now), '<', max)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) throw tooManyToday(max);
+}
+
+export function tooManyToday(max: number): QuotaError {
+  const message = `This account has created ${max.toLocaleString('en')} jobs today, which is its limit. Try again after midnight UTC`;
+  return new QuotaError(message, Math.ceil((dayMs - (Date.now() % dayMs)) / 1_000));
+}
+
+const keptMs = 10_000;
+
+/**
+ * Counts an account's failed and canceled jobs, up to the quota. The count of an account at its quota takes a few
+ * milliseconds, and is kept for 10 s.
+ */
+export function countJobsWithoutModel(db: Queryable): (accountId: string) => Promise<number> {
+  const counts = new Map<string, () => Promise<number>>();
+  const count = async (accountId: string) => {
+    const jobs = db
+      .selectFrom('jobs')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('status', 'in', ['FAILED', 'CANCELED'])
+      .limit(quotas.jobsWithoutModel);
+    const rows = db.selectNoFrom(sql<number>`(select count(*) from ${jobs} as jobs_without_model)`.as('count'));
+    return (await rows.executeTakeFirstOrThrow()).count;
+  };
+  return (accountId) => {
+    const countOfAccount = counts.get(accountId) ?? cached(() => count(accountId), { keptMs });
+    counts.set(accountId, countOfAccount);
+    return countOfAccount();
+  };
+}
+
+export function tooManyWithoutModel(): QuotaError {
+  const max = quotas.jobsWithoutModel.toLocaleString('en');
+  const message = `This account has ${max} failed or canceled jobs, which is its limit. Their records are deleted after 90 days`;
+  return new QuotaError(message, 60 * 60);
+}
