@@ -28,9 +28,5 @@ test('a waiting job shows its position, and a running one its stage', () => {
   show({ ...task, status: 'IN_PROGRESS', progress: 60 }, { stage: 'bake' });
   // A server without these headers.
   show({ ...task, status: 'IN_PROGRESS', progress: 60 }, {});
-  expect(states).toEqual([
-    'queued, number 3 in the queue, 25 %',
-    'painting the texture, 60 %',
-    'creating the model, 60 %',
-  ]);
+  expect(states).toEqual(['queued, 2 ahead of it, 25 %', 'painting the texture, 60 %', 'creating the model, 60 %']);
 });

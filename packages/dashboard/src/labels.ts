@@ -1,4 +1,5 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
+import type { JobOutlook } from '@gen3d/schema/rules';
 
 /** The two statuses before inference have the same label: the difference matters only to the server. */
 export const statusLabels: Record<Task['status'], string> = {
@@ -27,3 +28,8 @@ export const retryMayHelp = ({ error }: Task): boolean =>
 /** The job's label. A job without one is named by the end of its id. */
 export const jobName = ({ label, task_id }: Pick<GalleryJob, 'label' | 'task_id'>): string =>
   label ?? `Model ${task_id.slice(-6)}`;
+
+export const outlookOf = ({ queue_position, stage }: GalleryJob): JobOutlook => ({
+  position: queue_position ?? undefined,
+  stage: stage ?? undefined,
+});

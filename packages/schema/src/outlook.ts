@@ -5,9 +5,9 @@ import { type jobStatuses, progress as milestones } from './lifecycle.js';
 /** The outlook of an unfinished job. The server omits unknown values. */
 export interface JobOutlook {
   /** Position in the queue of all accounts: 1 is the job whose inference starts next. */
-  readonly position?: number;
+  readonly position?: number | undefined;
   /** The current stage of inference; see `stageNames`. */
-  readonly stage?: string;
+  readonly stage?: string | undefined;
 }
 
 const positionHeader = 'x-gen3d-queue-position';
@@ -38,9 +38,13 @@ interface Phase {
 }
 
 /** Describes what an unfinished job is doing. docs/contract.md section 2.1 defines the progress values. */
-export function phaseOf({ status, progress }: Phase, stage?: string | null): string {
-  if (status === 'PENDING') return progress < milestones.preparing ? 'waiting for preparation' : stageNames.prepare;
-  if (status === 'QUEUED') return stageNames.queue;
+export function phaseOf({ status, progress }: Phase, { stage, position }: JobOutlook = {}): string {
+  if (status === 'PENDING' && progress >= milestones.preparing) return stageNames.prepare;
+  // To people, the queues for preparation and for inference are one.
+  if (status === 'PENDING' || status === 'QUEUED') {
+    if (position === undefined) return stageNames.queue;
+    return `${stageNames.queue}, ${position === 1 ? 'next in turn' : `${position - 1} ahead of it`}`;
+  }
   // A newer server may have more statuses.
   if (status !== 'IN_PROGRESS') return status.toLowerCase();
   return stage ? stageName(stage) : progress < milestones.inferred ? 'creating the model' : 'finishing';

@@ -13,13 +13,14 @@ test.each(['-1', '1.5', 'soon', '', '99999999999'])('a client ignores the invali
 });
 
 test.each([
-  ['PENDING', 0, undefined, 'waiting for preparation'],
-  ['PENDING', 5, undefined, 'preparing the photo'],
-  ['QUEUED', 25, undefined, 'queued'],
-  ['IN_PROGRESS', 40, 'bake', 'painting the texture'],
-  ['IN_PROGRESS', 40, 'a stage of a newer server', 'a stage of a newer server'],
-  ['IN_PROGRESS', 40, null, 'creating the model'],
-  ['IN_PROGRESS', 90, undefined, 'finishing'],
-] as const)('a job that is %s at %d %% in the stage %s is described as "%s"', (status, progress, stage, text) => {
-  expect(phaseOf({ status, progress }, stage)).toBe(text);
+  ['PENDING', 0, {}, 'queued'],
+  ['PENDING', 0, { position: 1 }, 'queued, next in turn'],
+  ['PENDING', 5, { position: 1 }, 'preparing the photo'],
+  ['QUEUED', 25, { position: 4 }, 'queued, 3 ahead of it'],
+  ['IN_PROGRESS', 40, { stage: 'bake' }, 'painting the texture'],
+  ['IN_PROGRESS', 40, { stage: 'a stage of a newer server' }, 'a stage of a newer server'],
+  ['IN_PROGRESS', 40, {}, 'creating the model'],
+  ['IN_PROGRESS', 90, {}, 'finishing'],
+] as const)('a job that is %s at %d %% with the outlook %j is described as "%s"', (status, progress, outlook, text) => {
+  expect(phaseOf({ status, progress }, outlook)).toBe(text);
 });

@@ -310,7 +310,8 @@ async function forEach(
         const affectsAll = [Interrupted, AuthenticationError, ConnectionError].some((type) => error instanceof type);
         if (affectsAll || items.length === 1) {
           stopAll.abort(error);
-          throw error;
+          if (!(error instanceof JobFailedError)) throw error;
+          throw new Failed(exitCode.failed, `${item.name}: ${failureOf(error).message}`, { cause: error });
         }
         failures += 1;
         report(`${cross()} ${item.name}  ${failureOf(error).message}`, item);

@@ -5,7 +5,7 @@ import type { Ora } from 'ora';
 import { bytes, duration } from './format.js';
 import { hasColor, isInteractive, say } from './terminal.js';
 
-/** Shows the progress of several photos: redrawn lines on a terminal, otherwise one line per change. */
+/** Shows the progress of several photos: redrawn lines on a terminal, otherwise only the last line of each. */
 export interface ProgressDisplay {
   update(name: string, state: string): void;
   /** Prints the photo's last line, which stays. */
@@ -14,13 +14,7 @@ export interface ProgressDisplay {
 }
 
 export async function showProgress(total: number): Promise<ProgressDisplay> {
-  if (!isInteractive()) {
-    return {
-      update: (name, state) => say(`${name}: ${state}`),
-      finish: (_, line) => say(line),
-      stop() {},
-    };
-  }
+  if (!isInteractive()) return { update() {}, finish: (_, line) => say(line), stop() {} };
   return new RedrawnProgress(await startSpinner(), total);
 }
 
@@ -80,8 +74,7 @@ export const showState =
   (display: ProgressDisplay, name: string) =>
   (task: Task, outlook: JobOutlook): void => {
     if (isTerminal(task.status)) return;
-    const inQueue = outlook.position === undefined ? '' : `, number ${outlook.position} in the queue`;
-    display.update(name, `${phaseOf(task, outlook.stage)}${inQueue}, ${Math.round(task.progress)} %`);
+    display.update(name, `${phaseOf(task, outlook)}, ${Math.round(task.progress)} %`);
   };
 
 /** Shows the progress of a download: a bar on a terminal, otherwise one line per file. */

@@ -1,9 +1,9 @@
 import type { GalleryJob, Task } from '@gen3d/schema/dashboard';
-import { describeWarnings } from '@gen3d/schema/rules';
+import { describeWarnings, phaseOf } from '@gen3d/schema/rules';
 import type { TargetedEvent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { dateTime, relativeTime } from '../format.js';
-import { jobName, retryMayHelp, statusLabels } from '../labels.js';
+import { capitalized, dateTime, relativeTime } from '../format.js';
+import { jobName, outlookOf, retryMayHelp, statusLabels } from '../labels.js';
 import { keptPhoto } from '../photos/kept-photos.js';
 import type { Upload } from '../photos/uploads.js';
 import { useSession } from '../session.js';
@@ -136,7 +136,7 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
           </span>
         ) : (
           <time dateTime={created_at} title={dateTime(created_at)}>
-            {queue_position === null ? relativeTime(created_at) : `Number ${queue_position} in the queue`}
+            {queue_position === null ? relativeTime(created_at) : capitalized(phaseOf(job, outlookOf(job)))}
           </time>
         )}
       </div>

@@ -1,5 +1,5 @@
 import { GalleryJob, JobDetails, type StageTime } from '@gen3d/schema/dashboard';
-import { describeWarnings, fileNameOf, progress as milestones, phaseOf, stageName } from '@gen3d/schema/rules';
+import { describeWarnings, fileNameOf, phaseOf, stageName } from '@gen3d/schema/rules';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
@@ -14,7 +14,7 @@ import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
 import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
 import { cancelJob, retryJob, setHidden } from '../job-requests.js';
-import { failureAdvice, jobName, retryMayHelp } from '../labels.js';
+import { failureAdvice, jobName, outlookOf, retryMayHelp } from '../labels.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -170,20 +170,13 @@ export function JobPage() {
   );
 }
 
-/** The state of an unfinished job, such as `Number 3 in the queue`. */
-function stateOf(job: GalleryJob): string {
-  const { queue_position, progress, stage } = job;
-  if (queue_position === null || progress === milestones.preparing) return capitalized(phaseOf(job, stage));
-  return queue_position === 1 ? 'Next in the queue' : `Number ${queue_position} in the queue`;
-}
-
 /** An unfinished job: its photo, and the phase it is in. */
 function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefined }) {
   return (
     <div class="model waiting">
       {photo && <img src={photo} alt="As uploaded" />}
       <div class="overlay">
-        <p role="status">{stateOf(job)}</p>
+        <p role="status">{capitalized(phaseOf(job, outlookOf(job)))}</p>
         <progress max={100} value={job.progress} aria-label="Progress" />
       </div>
     </div>

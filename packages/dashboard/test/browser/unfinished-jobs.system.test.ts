@@ -31,7 +31,7 @@ test('a waiting job is canceled on its card or its page, and tried again', async
 test('a waiting job’s page has its position, and that of a failed job its photo and a way to send another', async () => {
   const { server, page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
   await page.locator('.card a', { hasText: 'red ball.png' }).click();
-  await page.getByText('Number 2 in the queue').waitFor();
+  await page.getByText('Queued, 1 ahead of it').waitFor();
   await expectAccessible(page);
 
   await fail(server, 'inference_failed', { label: 'red ball.png' });
