@@ -55,6 +55,11 @@ export interface GenerateStats {
   readonly elevationRadians: number;
   /** What makes the model worse than it could be; see `warningMessages`. */
   readonly warnings: readonly PhotoWarning[];
+  /**
+   * Intersection over union of the photo's outline and the field's in the camera that was used, 0..1; undefined for
+   * networks whose result has the photo's camera. Below 0.9, the outline was not carved.
+   */
+  readonly outlineOverlap: number | undefined;
 }
 
 export interface Generated {
@@ -192,6 +197,7 @@ export class Engine {
         triangles: model.indices.length / 3,
         elevationRadians,
         warnings,
+        outlineOverlap: field.overlap,
       },
     };
   }

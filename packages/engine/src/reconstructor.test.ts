@@ -110,15 +110,15 @@ test.each(bundles)('every graph of the kind $kind runs, with the same outputs ea
 });
 
 /** The field that a bundle of a ball makes of the photo of a disc. */
-async function ballField(options: BallOptions) {
+async function ballField(options: BallOptions, cutout = disc(0.85)) {
   const bundle = await loadBundle(await writeBallBundle(folder, 'ball', options));
   const reconstructor = await openReconstructor(bundleOfKind(bundle, 'reconstruction'));
   onTestFinished(() => reconstructor.release());
-  return reconstructor.reconstruct(disc(0.85));
+  return reconstructor.reconstruct(cutout);
 }
 
-test('the camera is the one of the manifest', async () => {
-  const { camera } = await ballField({ kind: 'planes' });
+test('the camera is the one of the manifest if the outline fits', async () => {
+  const { camera } = await ballField({ kind: 'planes', radius: 0.561 });
   expect(camera.distance).toBe(1.9);
   expect(camera.halfTangent).toBeCloseTo(Math.tan(Math.PI / 9));
 });
@@ -127,4 +127,20 @@ test('without a camera in the manifest, the engine finds one whose view of the b
   // The ball's outline is a circle of 0.85 of the frame, and its radius 0.5.
   const { camera } = await ballField({ kind: 'planes', manifest: { camera: undefined } });
   expect(camera.distance).toBeCloseTo(0.5 / Math.sin(Math.atan(0.85 * Math.tan(Math.PI / 9))), 1);
+});
+
+test('an outline that has nothing to do with the field removes nothing from it', async () => {
+  const bar = paintCutout(64, (u, v) => [200, 40, 90, Math.abs(u) < 0.85 && Math.abs(v) < 0.1 ? 255 : 0]);
+  const field = await ballField({ kind: 'planes' }, bar);
+  expect(field.overlap).toBeLessThan(0.5);
+  const { min, max } = field.bounds;
+  const n = 40;
+  const points = Float32Array.from({ length: 3 * n ** 3 }, (_, i) => {
+    const axis = (i % 3) as 0 | 1 | 2;
+    const step = Math.floor(Math.floor(i / 3) / n ** axis) % n;
+    return min[axis] + ((step + 0.5) / n) * (max[axis] - min[axis]);
+  });
+  const inside = (await densityAt(field, points)).filter((density) => density > field.threshold).length;
+  const box = (max[0] - min[0]) * (max[1] - min[1]) * (max[2] - min[2]);
+  expect((inside / n ** 3) * box).toBeCloseTo((4 / 3) * Math.PI * 0.5 ** 3, 1.5);
 });

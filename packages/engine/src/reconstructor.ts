@@ -25,6 +25,9 @@ export interface Reconstructor {
   release(): Promise<void>;
 }
 
+/** With less overlap of the outlines, the camera is not the photo's, and carving would remove parts of the object. */
+const minOverlap = 0.9;
+
 const kinds: Record<ReconstructionManifest['decoder']['kind'], DecoderKind> = {
   columns: columnsKind,
   points: boxedKind,
@@ -57,7 +60,11 @@ export async function openReconstructor(
   open?: OpenSession,
   guideBundle?: Bundle<ReconstructionManifest>,
 ): Promise<Reconstructor> {
-  const { name, licence, input, origin, camera } = bundle.manifest;
+  const { name, licence, input, origin, camera, upright = !camera } = bundle.manifest;
+  const published = camera && {
+    distance: camera.distance,
+    halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360),
+  };
   const { inSteps, carved, anyYaw, open: openNetworks } = kindOf(bundle);
   const networks = await openNetworks(bundle, open);
   const guide = guideBundle && (await openReconstructor(guideBundle, open));
@@ -76,14 +83,9 @@ export async function openReconstructor(
       const encoded = await networks.encode(cutout, options);
       if ('camera' in encoded) return encoded;
       const guided = await guide?.reconstruct(cutout);
-      const placed = camera
-        ? {
-            ...encoded,
-            camera: { distance: camera.distance, halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360) },
-          }
-        : await fitCamera(encoded, cutout, { anyYaw, guide: guided, signal });
+      const placed = await fitCamera(encoded, cutout, { published, upright, anyYaw, guide: guided, signal });
       const colored = withColorsOf(guided, placed);
-      return carved ? carve(colored, cutout) : colored;
+      return carved && (placed.overlap ?? 0) >= minOverlap ? carve(colored, cutout) : colored;
     },
     async release() {
       await networks.release();

@@ -155,6 +155,10 @@ export const ReconstructionManifest = z.strictObject({
     })
     .optional()
     .describe("absent: estimated for each photo from the object's outline; required for columns"),
+  upright: z
+    .boolean()
+    .optional()
+    .describe('whether objects stand upright in the box, however the photo was taken; absent: only without a camera'),
 });
 export type ReconstructionManifest = z.infer<typeof ReconstructionManifest>;
 /** A decoder that is sampled inside a box. */

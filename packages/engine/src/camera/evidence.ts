@@ -3,7 +3,7 @@ import type { Cutout } from '../base/image.js';
 import type { TriangleMesh } from '../base/mesh.js';
 import type { DensityField, Elevation } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
-import { matteChannel } from '../photo/frame.js';
+import { colorChannels, matteChannel } from '../photo/frame.js';
 import { type Raster, rasterize } from '../render/rasterize.js';
 import { photoView, type View } from '../render/view.js';
 import { clean } from '../surface/clean.js';
@@ -21,6 +21,8 @@ const guideResolution = 56;
 export interface Evidence {
   /** 1 inside the matte. */
   readonly outline: Uint8Array;
+  /** [3·mapSize·mapSize] colors of the photo, sRGB in 0..1. */
+  readonly colors: Float32Array;
   /** The visible surface that another reconstructor computed. */
   readonly front: FrontMap | undefined;
   /** Its estimate of the camera's angle above the object. */
@@ -31,9 +33,47 @@ export interface Evidence {
 export async function gatherEvidence(cutout: Cutout, guide: DensityField | undefined): Promise<Evidence> {
   return {
     outline: Uint8Array.from(matteChannel(cutout, mapSize), (coverage) => (coverage > 0.5 ? 1 : 0)),
+    colors: colorChannels(cutout, mapSize),
     front: guide && (await guideFront(guide)),
     elevation: guide?.elevation,
   };
+}
+
+/** Intersection over union of a view's outline, where its depths are finite, and the photo's. */
+export function outlineAgreement(depth: Float32Array, outline: Uint8Array): number {
+  let [both, either] = [0, 0];
+  for (let i = 0; i < outline.length; i++) {
+    const seen = depth[i]! < Infinity;
+    if (seen && outline[i]!) both++;
+    if (seen || outline[i]!) either++;
+  }
+  return both / either;
+}
+
+/**
+ * Mean difference, 0..1, between the photo's colors and those of a surface in a view, where both have some.
+ *
+ * @param colors [3·V] of the mesh's vertices, sRGB in 0..1
+ */
+export function colorDifference(
+  { indices }: TriangleMesh,
+  colors: Float32Array,
+  { triangle, barycentrics }: Raster,
+  evidence: Evidence,
+): number {
+  let [sum, count] = [0, 0];
+  for (let pixel = 0; pixel < triangle.length; pixel++) {
+    const first = 3 * triangle[pixel]!;
+    if (first < 0 || !evidence.outline[pixel]) continue;
+    const [a, b, c] = [3 * indices[first]!, 3 * indices[first + 1]!, 3 * indices[first + 2]!];
+    const [shareB, shareC] = [barycentrics[2 * pixel]!, barycentrics[2 * pixel + 1]!];
+    for (let i = 0; i < 3; i++) {
+      const color = (1 - shareB - shareC) * colors[a + i]! + shareB * colors[b + i]! + shareC * colors[c + i]!;
+      sum += Math.abs(color - evidence.colors[3 * pixel + i]!);
+    }
+    count += 3;
+  }
+  return count > 0 ? sum / count : 1;
 }
 
 async function guideFront(guide: DensityField): Promise<FrontMap> {

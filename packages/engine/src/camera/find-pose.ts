@@ -5,7 +5,7 @@ import type { Elevation } from '../field/density-field.js';
 import { rasterize } from '../render/rasterize.js';
 import { orbitRotation, type View } from '../render/view.js';
 import { vertexNormals } from '../surface/normals.js';
-import { type Evidence, type FrontMap, frontMap, mapSize } from './evidence.js';
+import { colorDifference, type Evidence, type FrontMap, frontMap, mapSize, outlineAgreement } from './evidence.js';
 
 const degree = Math.PI / 180;
 
@@ -33,6 +33,14 @@ export interface PoseLimits {
   readonly anyYaw: boolean;
   /** The pitch in radians, if it is known. */
   readonly pitch: number | undefined;
+  /** The camera that the publisher states, level and in front of the object: the result, unless another fits better. */
+  readonly published: Camera | undefined;
+}
+
+/** An object's surface in its own frame: a closed mesh of a few thousand triangles, Y up. */
+export interface Shape extends TriangleMesh {
+  /** [3·V] of the vertices, sRGB in 0..1. */
+  readonly colors: Float32Array | undefined;
 }
 
 type Placement = Pick<Pose, 'camera' | 'shift'>;
@@ -58,10 +66,8 @@ const unlikeliness = { elevation: 0.006, behind: 0.004 };
 /**
  * Finds the camera from which the shape looks as it does in the photo: a grid of directions, of which the best are
  * refined. Distance and aim first follow from the box of the outline, and are refined at the end. Takes 0.2 s.
- *
- * @param shape a closed mesh of a few thousand triangles, Y up
  */
-export function findPose(shape: TriangleMesh, evidence: Evidence, { anyYaw, pitch: known }: PoseLimits): Pose {
+export function findPose(shape: Shape, evidence: Evidence, { anyYaw, pitch: known, published }: PoseLimits): Pose {
   const normals = vertexNormals(shape);
   const corners = extremePoints(shape.positions);
   const wanted = frameOf(evidence.outline);
@@ -72,7 +78,9 @@ export function findPose(shape: TriangleMesh, evidence: Evidence, { anyYaw, pitc
     const { camera, shift } = placement ?? frameTo(wanted, corners, rotation);
     const view = viewOf(rotation, shift, camera);
     const raster = rasterize(shape, view);
-    const rating = rateView(frontMap(shape, normals, raster, view, camera), evidence);
+    let rating = outlineAgreement(raster.depth, evidence.outline);
+    if (shape.colors) rating -= weights.color * colorDifference(shape, shape.colors, raster, evidence);
+    if (evidence.front) rating += rateFront(frontMap(shape, normals, raster, view, camera), evidence.front);
     const deviation = (pitch * degree - expected.radians) / expected.spreadRadians;
     const cost = unlikeliness.elevation * deviation ** 2 + (unlikeliness.behind * (1 - Math.cos(yaw * degree))) / 2;
     return { yaw, pitch, pose: { rotation, shift, camera, pitch: pitch * degree }, score: rating - cost };
@@ -113,12 +121,17 @@ export function findPose(shape: TriangleMesh, evidence: Evidence, { anyYaw, pitc
   const pitches = known === undefined ? range(coarse.minPitch, coarse.maxPitch, coarse.pitchStep) : [known / degree];
   const candidates = yaws.flatMap((yaw) => pitches.map((pitch) => candidateAt({ yaw, pitch })));
   const refined = bestApart(candidates).map((start) => turned(start, [7.5, 4]));
-  return refined
+  const best = refined
     .sort((a, b) => b.score - a.score)
     .slice(0, 2)
     .map((start) => placed(turned(start, [4, 2])))
-    .reduce(better).pose;
+    .reduce(better);
+  const level = published && candidateAt({ yaw: 0, pitch: 0 }, { camera: published, shift: [0, 0] });
+  return level && level.score > best.score - clearlyBetter ? level.pose : best.pose;
 }
+
+/** A fitted camera replaces the published one if its score is higher by more than this, which noise may be. */
+const clearlyBetter = 0.015;
 
 /** Degrees, and percent of the frame and of the distance. */
 const fineSteps = [4, 2, 1, 0.5];
@@ -162,7 +175,7 @@ function degreesBetween(a: Candidate, b: Candidate): number {
   return Math.acos(Math.min(1, p[6] * q[6] + p[7] * q[7] + p[8] * q[8])) / degree;
 }
 
-function viewOf(rotation: View['rotation'], [right, up]: Pose['shift'], { distance }: Camera): View {
+function viewOf(rotation: View['rotation'], [right, up]: Pose['shift'], { distance, halfTangent }: Camera): View {
   const along = (axis: 0 | 1 | 2) =>
     distance * rotation[6 + axis]! - right * rotation[axis]! - up * rotation[3 + axis]!;
   return {
@@ -263,25 +276,12 @@ function range(from: number, to: number, step: number): number[] {
  * 82 % of the photos with these cues and for 75 % without; the median is 4 degrees. The photo's shading as another cue
  * changed nothing, because objects have their own patterns.
  */
-const weights = { normals: 0.3, height: 0.6 };
+const weights = { normals: 0.3, height: 0.6, color: 1 };
 
-/** How well a view of the shape agrees with the photo, by the outline and the guide's surface. Higher is better. */
-function rateView(front: FrontMap, evidence: Evidence): number {
-  const outline = outlineAgreement(front, evidence.outline);
-  if (!evidence.front) return outline;
-  const { cosine, difference } = compareFronts(front, evidence.front);
-  return outline + weights.normals * cosine - weights.height * difference;
-}
-
-/** Intersection over union. */
-function outlineAgreement({ height }: FrontMap, outline: Uint8Array): number {
-  let [both, either] = [0, 0];
-  for (let i = 0; i < outline.length; i++) {
-    const seen = !Number.isNaN(height[i]!);
-    if (seen && outline[i]!) both++;
-    if (seen || outline[i]!) either++;
-  }
-  return both / either;
+/** How well the visible surface agrees with the guide's. Higher is better. */
+function rateFront(front: FrontMap, guide: FrontMap): number {
+  const { cosine, difference } = compareFronts(front, guide);
+  return weights.normals * cosine - weights.height * difference;
 }
 
 /** A difference of heights counts at most this much, in half widths of the frame. */

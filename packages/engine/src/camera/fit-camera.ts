@@ -1,11 +1,14 @@
 import { type Box, boxAround, extentOf } from '../base/box.js';
+import type { Camera } from '../base/camera.js';
 import type { Cutout } from '../base/image.js';
 import type { CameralessField, DensityField } from '../field/density-field.js';
 import { sampleGrid } from '../field/sample-grid.js';
+import { depthMap } from '../render/rasterize.js';
+import { photoView } from '../render/view.js';
 import { clean } from '../surface/clean.js';
 import { marchingCubes } from '../surface/marching-cubes.js';
 import { simplifyForDrawing } from '../surface/simplify.js';
-import { gatherEvidence } from './evidence.js';
+import { gatherEvidence, mapSize, outlineAgreement } from './evidence.js';
 import { findPose, type Pose, rotate } from './find-pose.js';
 
 /** Cells along the longest side of the surface that is compared with the photo, and its triangles. */
@@ -16,6 +19,10 @@ const drawnTriangles = 4000;
 const marginCells = 3;
 
 export interface FitOptions {
+  /** The camera that the publisher states, level and in front of the object. It is kept unless another fits better. */
+  readonly published?: Camera | undefined;
+  /** Whether the field is upright, however the photo was taken. Otherwise it may lean as the photo shows the object. */
+  readonly upright: boolean;
   /** Whether the camera may be anywhere around the object, or only in front of it. */
   readonly anyYaw: boolean;
   /** Another reconstructor's field of the same cutout. */
@@ -23,9 +30,11 @@ export interface FitOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A field that may lean did not, if the photo's camera is at least this far above it. */
+const clearlyAbove = (7.5 * Math.PI) / 180;
+
 /**
- * Finds the camera of the photo for a field without one: the angles, distance and aim for which the field's surface
- * looks most like the photo.
+ * Finds the camera of the photo: the angles, distance and aim for which the field's surface looks most like the photo.
  *
  * @returns the same field in the space of that camera. A field without a surface gets a camera that shows its box
  * @throws the signal's reason, once aborted
@@ -33,26 +42,42 @@ export interface FitOptions {
 export async function fitCamera(
   field: CameralessField,
   cutout: Cutout,
-  { anyYaw, guide, signal }: FitOptions,
+  { published, upright, anyYaw, guide, signal }: FitOptions,
 ): Promise<DensityField> {
   const grid = await sampleGrid(field, resolution, signal);
   const surface = clean(marchingCubes(grid, field.threshold));
   if (surface.indices.length === 0) {
-    return { ...field, camera: { distance: 3 * extentOf(field.bounds), halfTangent: 0.36 } };
+    const camera = published ?? { distance: 3 * extentOf(field.bounds), halfTangent: 0.36 };
+    return { ...field, camera, overlap: 0 };
   }
   const drawn = await simplifyForDrawing(surface, drawnTriangles);
-  const pose = findPose(drawn, await gatherEvidence(cutout, guide), { anyYaw, pitch: field.elevation?.radians });
-  return inCameraSpace(field, pose, boxAround(toCamera(surface.positions, pose), marginCells * grid.cell));
+  const evidence = await gatherEvidence(cutout, guide);
+  const shape = { ...drawn, colors: await colorsOf(field, drawn.positions) };
+  const pose = findPose(shape, evidence, { anyYaw, pitch: upright ? field.elevation?.radians : undefined, published });
+  const positions = toCamera(surface.positions, pose);
+  const overlap = outlineAgreement(
+    depthMap({ ...surface, positions }, photoView(pose.camera, mapSize)).depth,
+    evidence.outline,
+  );
+  const isPitched = upright || (!field.elevation && pose.pitch > clearlyAbove);
+  const elevation = isPitched ? { radians: pose.pitch, spreadRadians: 0 } : field.elevation;
+  if (pose.camera === published) return { ...field, camera: published, elevation, overlap };
+  return { ...inCameraSpace(field, pose, boxAround(positions, marginCells * grid.cell)), elevation, overlap };
+}
+
+async function colorsOf(field: CameralessField, positions: Float32Array): Promise<Float32Array | undefined> {
+  if (!field.evaluateColors) return undefined;
+  const colors = new Float32Array(positions.length);
+  await field.evaluateColors(positions, colors);
+  return colors;
 }
 
 /** The field, rotated and moved to match the photo in the camera's view. */
 function inCameraSpace(field: CameralessField, pose: Pose, bounds: Box): DensityField {
-  const { camera, pitch } = pose;
   const evaluateColors = field.evaluateColors?.bind(field);
   return {
     ...field,
-    camera,
-    elevation: { radians: pitch, spreadRadians: 0 },
+    camera: pose.camera,
     bounds,
     evaluate: (points, density) => field.evaluate(toObject(points, pose), density),
     ...(evaluateColors && { evaluateColors: (points, colors) => evaluateColors(toObject(points, pose), colors) }),

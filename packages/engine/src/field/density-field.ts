@@ -23,6 +23,10 @@ export interface DensityField {
   readonly camera: Camera;
   readonly elevation: Elevation | undefined;
   /**
+   * Intersection over union of the photo's outline and the field's in this camera, 0..1, where the two were compared.
+   */
+  readonly overlap?: number | undefined;
+  /**
    * Whether the smoothed surface is projected back onto the field. True for a field that is smooth between the samples.
    * If it was interpolated from coarse steps, projection would restore the steps that smoothing removed.
    */
@@ -44,5 +48,5 @@ export interface DensityField {
   evaluateColors?(points: Float32Array, colors: Float32Array): Promise<void>;
 }
 
-/** A field without a camera: its space is upright, and the side that the photo shows faces +Z. */
+/** A field without a camera: Y is up, and the side that the photo shows faces +Z. */
 export type CameralessField = Omit<DensityField, 'camera'>;

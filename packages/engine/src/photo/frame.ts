@@ -75,6 +75,15 @@ export function toInput({ image }: Cutout, input: ReconstructionManifest['input'
 export const matteChannel = ({ image }: Cutout, size: number): Float32Array =>
   resample(alphaChannel(image), { left: 0, top: 0, side: image.width }, size, 'zero');
 
+/** The colors of a framed cutout, [3·size·size], sRGB in 0..1. */
+export function colorChannels({ image: { width, height, data } }: Cutout, size: number): Float32Array {
+  const colors = new Float32Array(3 * width * height);
+  for (let i = 0; i < width * height; i++) {
+    for (let c = 0; c < 3; c++) colors[3 * i + c] = data[4 * i + c]! / 255;
+  }
+  return resample({ width, height, channels: 3, data: colors }, { left: 0, top: 0, side: width }, size, 'edge');
+}
+
 function alphaChannel({ width, height, data }: RgbaImage): FloatImage {
   const alpha = new Float32Array(width * height);
   for (let i = 0; i < alpha.length; i++) alpha[i] = data[4 * i + 3]! / 255;

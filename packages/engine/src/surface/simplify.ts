@@ -43,7 +43,8 @@ export async function simplify(mesh: TriangleMesh, maxTriangles: number, toleran
 export async function simplifyForDrawing({ positions, indices }: TriangleMesh, triangles: number) {
   await MeshoptSimplifier.ready;
   const maxShareOfExtent = 1;
-  const [simplified] = MeshoptSimplifier.simplify(indices, positions, 3, 3 * triangles, maxShareOfExtent);
+  const target = Math.min(3 * triangles, indices.length);
+  const [simplified] = MeshoptSimplifier.simplify(indices, positions, 3, target, maxShareOfExtent);
   return compact(positions, simplified);
 }
 

@@ -218,7 +218,8 @@ export class Runner {
     }
     pace.record();
     notify({ type: 'finished', jobId: job.id, status: 'SUCCEEDED', inferenceMs, stageTimes });
-    log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs }, 'job succeeded');
+    const outlineOverlap = stats.outlineOverlap?.toFixed(2);
+    log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs, outlineOverlap }, 'job succeeded');
     // After `notify`, to keep a slow store from delaying clients.
     await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));
     await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
