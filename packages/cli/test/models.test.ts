@@ -117,7 +117,7 @@ describe('create --wait', () => {
   test('exits with 1 for a photo without an object', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'empty.png', '--wait', '--json']);
     expect(JSON.parse(stdout)).toMatchObject({ status: 'FAILED', error: { code: 'no_foreground' } });
-    expect(stderr).toMatch(/error: Job \S+ failed with \w+: /);
+    expect(stderr).toMatch(/error: empty\.png: Job \S+ failed with no_foreground: /);
     expect(code).toBe(1);
   });
 });
