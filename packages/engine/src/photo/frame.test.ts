@@ -82,7 +82,13 @@ test('a large object is scaled down to the largest frame, a small one up to 512 
   const small = photographDisc(300, 300, [150, 150, 40]);
   expect(frame(small.image, small.matte, options).image.width).toBe(512);
   const between = photographDisc(800, 800, [400, 400, 300]);
-  expect(frame(between.image, between.matte, options).image.width).toBe(Math.ceil(600 / 0.86));
+  expect(frame(between.image, between.matte, options).image.width).toBe(Math.ceil(604 / 0.86));
+});
+
+test('the soft edge of the matte belongs to the object that fills the frame', () => {
+  const { image, matte } = photographDisc(900, 900, [450, 450, 200], 40);
+  // The edge reaches 20 pixels beyond the radius.
+  expect(frame(image, matte, options).window.side).toBeCloseTo(440 / 0.86, 0);
 });
 
 test('the half-transparent edge loses the color of the background', () => {
@@ -114,7 +120,7 @@ test('a cutout over transparent black keeps its own colors at the edge', () => {
 });
 
 test('texture inside the object does not change', () => {
-  const { image, matte } = photographDisc(600, 600, [300, 300, 258]);
+  const { image, matte } = photographDisc(600, 600, [300, 300, 256]);
   const stripes = image.data.map((value, i) =>
     i % 4 === 1 && matte.data[i >> 2]! === 255 && (i >> 2) % 16 < 8 ? 200 : value,
   );

@@ -19,8 +19,8 @@ export interface FramedCutout extends Cutout {
 /** Fewer pixels give a silhouette with visible steps. Scaling up here is smoother than at any later stage. */
 const minSize = 512;
 
-/** A pixel of at least this coverage belongs to the object's box. */
-const boxThreshold = 101;
+/** An object without a pixel of at least this coverage is not visible. */
+const visibleCoverage = 101;
 
 /**
  * Cuts the object out of the photo, into the middle of a square `1 / foregroundRatio` times as wide as the object.
@@ -91,7 +91,8 @@ function alphaChannel({ width, height, data }: RgbaImage): FloatImage {
 }
 
 function windowAround(matte: Matte, foregroundRatio: number): Window {
-  const bounds = boundsOf(matte, boxThreshold);
+  // The soft edge belongs to the box, as in the code that TripoSR and TripoSG were published with.
+  const bounds = boundsOf(matte, visibleCoverage) && boundsOf(matte, 1);
   if (!bounds) throw new EngineError('no_foreground', 'No object stands out from the background of this image.');
   const { left, top, right, bottom } = bounds;
   const side = Math.max(right - left, bottom - top) / foregroundRatio;
