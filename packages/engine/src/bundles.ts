@@ -14,6 +14,7 @@ export {
   loadBundle,
   parseJson,
   parseManifest,
+  rememberVerified,
   sha256Of,
   sizeOf,
   verifyBundle,

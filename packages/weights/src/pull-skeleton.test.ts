@@ -1,4 +1,5 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -47,7 +48,7 @@ const pull = (checkpoint: CheckpointOptions = {}, options: Partial<PullOptions> 
 test('a checkpoint becomes a bundle whose graphs refer to the unchanged published file', async () => {
   const bundle = await pull();
   await verifyBundle(bundle);
-  const files = ['NOTICE.md', 'ball.safetensors', 'decoder.onnx', 'encoder.onnx', 'manifest.json'];
+  const files = ['NOTICE.md', 'ball.safetensors', 'decoder.onnx', 'encoder.onnx', 'manifest.json', 'verified.json'];
   expect((await readdir(bundle.directory)).sort()).toEqual(files);
   expect(await readFile(join(bundle.directory, 'ball.safetensors'))).toEqual(await readFile(ball.checkpoint));
   expect(bundle.manifest.origin).toMatchObject({ published: true, precision: 'fp32' });
@@ -61,6 +62,22 @@ test('an installed bundle is not fetched again, but converted again to another p
   await pull();
   expect(requests).toHaveLength(1);
   expect((await pull({ precision: 'fp16' })).manifest.title).toBe('A ball (fp16)');
+});
+
+test('an installed file that was replaced by one of the same size is found when the bundle is loaded', async () => {
+  const { directory } = await pull();
+  const file = join(directory, 'ball.safetensors');
+  const bytes = await readFile(file);
+  // A change of the time alone, as by a copy of the folder, is verified and remembered.
+  await utimes(file, new Date(1), new Date(1));
+  await findBundle('ball', [pulled]);
+  expect(JSON.parse(await readFile(join(directory, 'verified.json'), 'utf8'))).toMatchObject({ 'ball.safetensors': 1 });
+  await writeFile(file, bytes.fill(1, 2000));
+  await expect(findBundle('ball', [pulled])).rejects.toThrow(
+    /ball\.safetensors is not the file its manifest describes/,
+  );
+  await pull();
+  await findBundle('ball', [pulled]);
 });
 
 test('fp16 halves the large weights, and does not keep the checkpoint', async () => {
@@ -106,6 +123,15 @@ describe('a file on this machine', () => {
     await writeFile(other, safetensors(ball.weights.slice(1)));
     await expect(pull({ from: other })).rejects.toThrow(/other\.safetensors is not the published file: it has /);
     await expect(pull({ from: join(folder, 'missing') })).rejects.toThrow(/missing cannot be read: ENOENT/);
+    await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
+  });
+
+  test('is refused if it changes after it was checked', async () => {
+    const copy = join(folder, 'copy.safetensors');
+    copyFileSync(ball.checkpoint, copy);
+    const { size } = await stat(copy);
+    const onStart = () => writeFileSync(copy, Buffer.alloc(size, 1));
+    await expect(pull({ from: copy }, { onStart })).rejects.toThrow(`${copy} changed while it was copied. Pull again`);
     await expect(findBundle('ball', [pulled])).rejects.toThrow(/No bundle called ball/);
   });
 
@@ -159,6 +185,7 @@ describe('a file on this machine', () => {
       'encoder.onnx',
       'manifest.json',
       'weights.bin',
+      'verified.json',
     ]);
     expect(await sceneCodes()).toEqual(ball.weights.find(({ name }) => name === 'planes')!.data);
   });

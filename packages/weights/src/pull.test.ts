@@ -89,6 +89,7 @@ test('a bundle is fetched, checked and installed, without leftovers', async () =
     'decoder.onnx',
     'encoder.onnx',
     'manifest.json',
+    'verified.json',
   ]);
 });
 

@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { constants, copyFile, mkdir, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device } from '@gen3d/engine';
-import { type Bundle, BundleError, bundleFolders, loadBundle, verifyBundle } from '@gen3d/engine/bundles';
+import {
+  type Bundle,
+  BundleError,
+  bundleFolders,
+  loadBundle,
+  rememberVerified,
+  sha256Of,
+  verifyBundle,
+} from '@gen3d/engine/bundles';
 import { renameOver, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason } from './download.js';
@@ -83,6 +91,7 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
       const { unused } = await completeDraft(source, draft, options);
       await options.check(await loadBundle(draft));
       for (const name of unused) await rm(join(draft, name));
+      await rememberVerified(await loadBundle(draft));
       await install(draft, target);
     } catch (error) {
       // A download is resumed by the next pull, but a file of the user is copied again.
@@ -157,7 +166,7 @@ async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher,
     const base = before;
     const onProgress = (received: number) => options.onProgress?.({ file: name, received: base + received, total });
     const original = recipe?.copyFrom.get(name);
-    if (original !== undefined) await copy(original, path);
+    if (original !== undefined) await copy(original, path, sha256);
     else await download({ ...requestFor(name), path, size, sha256, dispatcher, signal, onProgress, pauseMs });
     before += size;
     onProgress(size);
@@ -167,12 +176,13 @@ async function fetchFiles(source: Source, draft: string, dispatcher: Dispatcher,
   for (const name of await readdir(draft)) if (!wanted.has(name)) await rm(join(draft, name), { recursive: true });
 }
 
-async function copy(from: string, to: string): Promise<void> {
+async function copy(from: string, to: string, sha256: string): Promise<void> {
   // Some file systems copy nothing until one of the two files changes.
   await copyFile(from, to, constants.COPYFILE_FICLONE).catch(async (cause: unknown) => {
     await rm(to, { force: true });
     throw new BundleError(`${from} cannot be copied to ${to}: ${reason(cause)}`, { cause });
   });
+  if ((await sha256Of(to)) !== sha256) throw new BundleError(`${from} changed while it was copied. Pull again`);
 }
 
 /** Adds the files that are not fetched. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { z } from 'zod';
 import { BundleError, MissingBundleError } from '../base/errors.js';
 import { bundleFolders, installHint } from './bundle-folders.js';
-import { type BundleKind, BundleName, Manifest } from './manifest.js';
+import { type BundleFile, type BundleKind, BundleName, Manifest } from './manifest.js';
 
 /** The name of the reconstructor without weights, which needs no folder. */
 export const builtInBundle = 'inflate';
@@ -20,12 +20,16 @@ export interface Bundle<M extends Manifest = Manifest> {
 /**
  * Reads a bundle's manifest and checks that its files exist and have the right sizes.
  *
- * Fast, because it reads no weights. `verifyBundle` reads them.
+ * Fast, because it reads no weights, unless a file of an installed bundle has changed since it was verified.
+ * `verifyBundle` always reads them.
  * @throws {BundleError} naming the field or the file that is wrong
  */
 export async function loadBundle(directory: string): Promise<Bundle> {
   const manifest = await readManifest(join(directory, 'manifest.json'));
-  for (const { name, size } of manifest.files) {
+  const verified = await readVerified(directory);
+  const changed: BundleFile[] = [];
+  for (const file of manifest.files) {
+    const { name, size } = file;
     const path = join(directory, name);
     const found = await stat(path).catch((cause: unknown) => {
       throw new BundleError(`${path} is missing: the bundle ${manifest.name} is incomplete. Fetch it again`, { cause });
@@ -35,8 +39,31 @@ export async function loadBundle(directory: string): Promise<Bundle> {
         `${path} has ${found.size} bytes, its manifest says ${size}: the bundle ${manifest.name} is damaged. Fetch it again`,
       );
     }
+    if (verified && verified[name] !== found.mtimeMs) changed.push(file);
   }
-  return { directory, manifest };
+  const bundle = { directory, manifest };
+  if (changed.length > 0) {
+    await verifyFiles(directory, changed);
+    // In a folder that cannot be written, the next start verifies again.
+    await rememberVerified(bundle).catch(() => {});
+  }
+  return bundle;
+}
+
+/** In the folder of an installed bundle: when each file had last changed, in milliseconds, when it was verified. */
+const verifiedFile = 'verified.json';
+
+/** Records that the files of a bundle were verified. From then on, `loadBundle` verifies those that change. */
+export async function rememberVerified({ directory, manifest }: Bundle): Promise<void> {
+  const times: Record<string, number> = {};
+  for (const { name } of manifest.files) times[name] = (await stat(join(directory, name))).mtimeMs;
+  await writeFile(join(directory, verifiedFile), JSON.stringify(times), { flush: true });
+}
+
+async function readVerified(directory: string): Promise<Record<string, unknown> | undefined> {
+  const path = join(directory, verifiedFile);
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : parseJson(z.record(z.string(), z.unknown()), text, path, 'a list of times');
 }
 
 /** Narrows a bundle to a kind. @throws {BundleError} if it is of another kind */
@@ -87,9 +114,11 @@ export const isPath = (name: string): boolean => /[/\\]|^\./.test(name);
  *
  * @throws {BundleError} naming the first file that differs
  */
-export async function verifyBundle(bundle: Bundle): Promise<void> {
-  for (const { name, sha256 } of bundle.manifest.files) {
-    const path = join(bundle.directory, name);
+export const verifyBundle = ({ directory, manifest }: Bundle): Promise<void> => verifyFiles(directory, manifest.files);
+
+async function verifyFiles(directory: string, files: readonly BundleFile[]): Promise<void> {
+  for (const { name, sha256 } of files) {
+    const path = join(directory, name);
     const actual = await sha256Of(path).catch((cause: unknown) => {
       throw new BundleError(`${path} cannot be read`, { cause });
     });
