@@ -184,8 +184,8 @@ describe('a file on this machine', () => {
       'decoder.onnx',
       'encoder.onnx',
       'manifest.json',
-      'weights.bin',
       'verified.json',
+      'weights.bin',
     ]);
     expect(await sceneCodes()).toEqual(ball.weights.find(({ name }) => name === 'planes')!.data);
   });
