@@ -110,6 +110,16 @@ export type DailySpend = z.infer<typeof DailySpend>;
 export const SpendHistory = z.object({ days: z.array(DailySpend) });
 export type SpendHistory = z.infer<typeof SpendHistory>;
 
+const Quota = z.object({ used: z.number(), max: z.number() });
+/** What the account uses of what it may store. `jobs_without_model`: those that failed or were canceled. */
+export const QuotaList = z.object({
+  jobs_today: Quota,
+  open_jobs: Quota,
+  jobs_without_model: Quota,
+  api_keys: Quota,
+});
+export type QuotaList = z.infer<typeof QuotaList>;
+
 /** An event and how far its delivery is. */
 export const EventEntry = z.object({
   event_id: z.string(),

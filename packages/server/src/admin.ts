@@ -6,6 +6,7 @@ import { createAccount, creditAccount, findAccount, listAccounts } from './data/
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
+import { QuotaError } from './data/accounts/quotas.js';
 import type { Queryable } from './data/db/open.js';
 import type { OutboxRow } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
@@ -129,7 +130,10 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
 
     async createKey(accountId, name) {
       const { id } = await requireAccount(db, accountId);
-      const { keyId, apiKey } = await keys.create(db, id, currentTime(db), { name: name ?? null });
+      const created = keys.create(db, id, currentTime(db), { name: name ?? null });
+      const { keyId, apiKey } = await created.catch((error: unknown) => {
+        throw error instanceof QuotaError ? new AdminError(error.message) : error;
+      });
       return { key_id: keyId, account_id: id, api_key: apiKey };
     },
 

@@ -9,6 +9,7 @@ import {
   LedgerPage,
   OperatorAccountList,
   Overview,
+  QuotaList,
   Session,
   SpendHistory,
 } from '@gen3d/schema/dashboard';
@@ -409,6 +410,22 @@ describe('a key', () => {
     expect(JSON.stringify(keys)).not.toContain(created.api_key);
     expect((await call('DELETE', `/keys/${created.key_id}`)).status).toBe(204);
     expect((await server().call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(403);
+  });
+
+  test('beyond 100 is refused, however many are created at once, and the dashboard shows how many there are', async () => {
+    const caller = await newCaller();
+    const { call } = await signIn({ api_key: caller.apiKey });
+    const created = await Promise.all(Array.from({ length: 120 }, () => call('POST', '/keys', { name: 'x' })));
+    const refusals = created.filter(({ status }) => status !== 201);
+    expect(refusals).toHaveLength(21);
+    for (const each of refusals) expect([each.status, codeOf(each)]).toEqual([429, 'quota_exceeded']);
+    await caller.create();
+    expect(QuotaList.parse((await call('GET', '/quotas')).body)).toEqual({
+      jobs_today: { used: 1, max: 100_000 },
+      open_jobs: { used: 1, max: 1_000 },
+      jobs_without_model: { used: 0, max: 100_000 },
+      api_keys: { used: 100, max: 100 },
+    });
   });
 
   test.each([

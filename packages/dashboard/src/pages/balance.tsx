@@ -1,4 +1,11 @@
-import { Balance, type DailySpend, type LedgerEntry, LedgerPage, SpendHistory } from '@gen3d/schema/dashboard';
+import {
+  Balance,
+  type DailySpend,
+  type LedgerEntry,
+  LedgerPage,
+  QuotaList,
+  SpendHistory,
+} from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { Problem } from '../components/feedback.js';
 import { type Column, Table } from '../components/table.js';
@@ -17,11 +24,12 @@ const columns: readonly Column[] = [
 
 /** The account's balance and ledger. If every rate is 0, its usage: the seconds of work instead of amounts. */
 export function BalancePage() {
-  const { api, charges } = useSession();
+  const { api, charges, account } = useSession();
   const title = charges ? 'Balance' : 'Usage';
   useTitle(title);
   const [balance, setBalance] = useState<Balance>();
   const [days, setDays] = useState<DailySpend[]>([]);
+  const [quotas, setQuotas] = useState<QuotaList>();
   const [entries, setEntries] = useState<LedgerEntry[]>();
   const [cursor, setCursor] = useState<string>();
   const [problem, setProblem] = useState<string>();
@@ -39,12 +47,14 @@ export function BalancePage() {
   const loadProblem = usePolling(async () => {
     // Polls only until everything is loaded, because a new first page would discard the pages after it.
     if (entries) return false;
-    const [newBalance, history, page] = await Promise.all([
+    const [newBalance, newQuotas, history, page] = await Promise.all([
       api.get('/balance', Balance),
+      api.get('/quotas', QuotaList),
       api.get('/ledger/days', SpendHistory),
       api.get('/ledger', LedgerPage),
     ]);
     setBalance(newBalance);
+    setQuotas(newQuotas);
     setDays(history.days);
     setEntries(page.entries);
     setCursor(page.next_cursor);
@@ -64,6 +74,7 @@ export function BalancePage() {
       )}
       {balance && charges && <BalanceTiles balance={balance} />}
       {days.length > 0 && !charges && <UsageTiles days={days} />}
+      {quotas && !account.sandbox && <Quotas quotas={quotas} />}
       {days.length > 0 && <DayChart days={days} charges={charges} />}
       {shownEntries && (
         <section>
@@ -107,6 +118,23 @@ export function BalancePage() {
       )}
     </>
   );
+}
+
+const grouped = new Intl.NumberFormat('en-US');
+
+const quotaNames: Record<keyof QuotaList, string> = {
+  jobs_today: 'jobs today (UTC)',
+  open_jobs: 'unfinished jobs',
+  jobs_without_model: 'failed and canceled jobs',
+  api_keys: 'API keys',
+};
+
+function Quotas({ quotas }: { quotas: QuotaList }) {
+  const parts = Object.entries(quotaNames).map(([key, name]) => {
+    const { used, max } = quotas[key as keyof QuotaList];
+    return `${grouped.format(used)} of ${grouped.format(max)} ${name}`;
+  });
+  return <p class="hint">In use: {parts.join(', ')}</p>;
 }
 
 function BalanceTiles({ balance: { balance_usd, min_balance_usd, rates } }: { balance: Balance }) {

@@ -12,7 +12,7 @@ import { needsInput } from '../data/jobs/retry.js';
 import { sweepRunners } from '../data/runners/registry.js';
 import { deleteOldDeadLetters, expireEvents, limitEvents } from '../data/webhooks/dead-letters.js';
 import { deleteOldDeliveries } from '../data/webhooks/delivery-log.js';
-import { deleteOldListeners } from '../data/webhooks/listeners.js';
+import { deleteOldListeners, limitListenerEvents } from '../data/webhooks/listeners.js';
 
 const reapEveryMs = 1_000;
 const limitEveryMs = 60 * 1_000;
@@ -23,7 +23,7 @@ const strayMs = 60 * 60 * 1_000;
 const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
- * Every second fails the jobs that are out of attempts, every minute bounds the outbox, and every hour deletes what has
+ * Every second fails the jobs that are out of attempts, every minute bounds the events, and every hour deletes what has
  * expired. Returns a function that stops it.
  */
 export function startHousekeeping(
@@ -67,7 +67,10 @@ export function startHousekeeping(
       const count = await reap(db, currentTime(db));
       if (count > 0) log.warn({ count }, 'failed jobs that are out of attempts');
     }, reapEveryMs),
-    regularly(() => limitEvents(db, currentTime(db)), limitEveryMs),
+    regularly(async () => {
+      await limitEvents(db, currentTime(db));
+      await limitListenerEvents(db);
+    }, limitEveryMs),
     regularly(clean, cleanEveryMs),
   ];
   return () => {

@@ -1,11 +1,13 @@
 import { timingSafeEqual } from 'node:crypto';
 import { apiKeyPrefix } from '@gen3d/schema';
+import { sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/open.js';
 import type { Time } from '../db/time.js';
+import { QuotaError, quotas } from './quotas.js';
 
 /**
  * API keys, stored as an HMAC under the server key: a copy of the database alone neither reveals a key nor allows checking
@@ -22,7 +24,10 @@ export class ApiKeys {
     return hmac(this.#hmacKey, apiKey);
   }
 
-  /** Makes a key for an account. The key itself is available only now. `name` is for people. */
+  /**
+   * Makes a key for an account. The key itself is available only now. `name` is for people.
+   * @throws {QuotaError}
+   */
   async create(
     db: Queryable,
     accountId: string,
@@ -33,19 +38,31 @@ export class ApiKeys {
     }: { name?: string | null; apiKey?: string | undefined } = {},
   ): Promise<{ keyId: string; apiKey: string }> {
     const keyId = newUlid();
-    await db
+    const row = {
+      id: keyId,
+      account_id: accountId,
+      name,
+      hash: this.#hash(apiKey).toString('hex'),
+      ending: apiKey.slice(-4),
+      created_at: now,
+    };
+    const columns = Object.keys(row) as (keyof typeof row)[];
+    const { numInsertedOrUpdatedRows } = await db
       .insertInto('api_keys')
-      .values({
-        id: keyId,
-        account_id: accountId,
-        name,
-        hash: this.#hash(apiKey).toString('hex'),
-        ending: apiKey.slice(-4),
-        created_at: now,
-        last_used_at: null,
-        revoked_at: null,
-      })
-      .execute();
+      .columns(columns)
+      .expression(
+        db
+          .selectNoFrom(columns.map((column) => sql`${row[column]}`.as(column)))
+          .where(keysInUse(db, accountId), '<', quotas.apiKeys),
+      )
+      .executeTakeFirstOrThrow();
+    if (numInsertedOrUpdatedRows === 0n) {
+      throw new QuotaError(
+        `This account has ${quotas.apiKeys} API keys, which is its limit. Revoke one that it does not need`,
+        60 * 60,
+      );
+    }
+    await forgetRevokedKeys(db, accountId);
     return { keyId, apiKey };
   }
 
@@ -61,6 +78,31 @@ export class ApiKeys {
     // The index lookup is not constant-time, but it sees only an HMAC, so its timing reveals nothing about the key.
     return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row : undefined;
   }
+}
+
+/** The number of the account's keys that have not been revoked. */
+export const keysInUse = (db: Queryable, accountId: string) =>
+  sql<number>`(${db
+    .selectFrom('api_keys')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)})`;
+
+/** Deletes the oldest revoked keys of an account if there are too many. */
+async function forgetRevokedKeys(db: Queryable, accountId: string): Promise<void> {
+  const rows = await db
+    .selectFrom('api_keys')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is not', null)
+    .orderBy('id', 'desc')
+    .limit(maxRowsRead)
+    .offset(quotas.apiKeys)
+    .execute();
+  if (rows.length === 0) return;
+  const ids = rows.map(({ id }) => id);
+  await db.deleteFrom('dashboard_tokens').where('key_id', 'in', ids).execute();
+  await db.deleteFrom('api_keys').where('id', 'in', ids).execute();
 }
 
 /** The keys of all accounts, or the newest of one, in the order of their creation, with times in ISO 8601. */

@@ -1,8 +1,10 @@
 import { randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
+import { maxRowsRead } from '../db/bounds.js';
 import type { Db } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
+import { quotas } from './quotas.js';
 
 /** How long a sign-in link is valid. It works once. */
 export const linkMs = 60 * 60 * 1_000;
@@ -58,9 +60,27 @@ export class DashboardTokens {
     return used !== undefined;
   }
 
-  /** A session of the operator, or of an API key until that is revoked. */
-  issueSession(keyId: string | null): Promise<string> {
-    return this.#issue('session', keyId, sessionMs);
+  /** A session of the operator, or of an API key until that is revoked. Ends the oldest if there are too many. */
+  async issueSession(keyId: string | null): Promise<string> {
+    const token = await this.#issue('session', keyId, sessionMs);
+    const account = this.#db.selectFrom('api_keys').select('account_id').where('id', '=', keyId);
+    const beyond = await this.#db
+      .selectFrom('dashboard_tokens')
+      .select('hash')
+      .where('kind', '=', 'session')
+      .where('hash', '!=', this.#hash(token))
+      .where((eb) =>
+        keyId === null
+          ? eb('key_id', 'is', null)
+          : eb('key_id', 'in', eb.selectFrom('api_keys').select('id').where('account_id', '=', account)),
+      )
+      .orderBy('created_at', 'desc')
+      .limit(maxRowsRead)
+      .offset(quotas.sessions - 1)
+      .execute();
+    const hashes = beyond.map(({ hash }) => hash);
+    if (hashes.length > 0) await this.#db.deleteFrom('dashboard_tokens').where('hash', 'in', hashes).execute();
+    return token;
   }
 
   async identify(token: string): Promise<Identity | undefined> {

@@ -1,7 +1,10 @@
 import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import { sql } from 'kysely';
+import { keysInUse } from '../accounts/api-keys.js';
+import { jobsOfToday } from '../accounts/quotas.js';
 import type { Queryable } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
+import { openJobs } from './turn.js';
 
 // Each query reads an index that contains exactly the rows it counts.
 
@@ -39,6 +42,19 @@ export async function oldestOpenJob(db: Queryable): Promise<number | undefined> 
     .limit(1)
     .executeTakeFirst();
   return row?.created_at;
+}
+
+/** The account's jobs of today, its unfinished jobs up to a limit, and its keys that have not been revoked. */
+export function quotaUse(db: Queryable, accountId: string, maxOpenJobs: number) {
+  return db
+    .selectFrom('accounts')
+    .select([
+      jobsOfToday(currentTime(db)).as('today'),
+      openJobs(db, accountId, maxOpenJobs).as('open'),
+      keysInUse(db, accountId).as('keys'),
+    ])
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow();
 }
 
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));

@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
 import { dayMs } from '../../base/time.js';
+import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/in-batches.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
@@ -32,8 +33,6 @@ export async function replayDeadLetters(
   return Number(numUpdatedRows);
 }
 
-/** Per account, how many events may wait for delivery, and how many dead letters are kept. */
-const maxEvents = 10_000;
 /** An event that is still waiting this long after an attempt was due will not be delivered. */
 const maxOverdueMs = 3 * dayMs;
 
@@ -46,7 +45,7 @@ async function eachEndpoint(db: Db, change: (accountId: string) => Promise<unkno
  * Makes the oldest events of receivers that take fewer than are recorded dead letters, and deletes the oldest dead letters
  * beyond the limit. Otherwise a silent receiver, to which one delivery at a time is made, fills the database.
  */
-export async function limitEvents(db: Db, now: Time, max = maxEvents): Promise<void> {
+export async function limitEvents(db: Db, now: Time, max: number = quotas.events): Promise<void> {
   await eachEndpoint(db, async (accountId) => {
     const lastBeyond = (isDead: boolean) =>
       db

@@ -2,7 +2,13 @@ import { expect, test } from 'vitest';
 import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
 import type { Db } from '../db/open.js';
 import { cancel } from '../jobs/lifecycle.js';
-import { deleteOldListeners, listenerLifetimeMs, listenerSecret, pollEvents } from './listeners.js';
+import {
+  deleteOldListeners,
+  limitListenerEvents,
+  listenerLifetimeMs,
+  listenerSecret,
+  pollEvents,
+} from './listeners.js';
 
 const one = 'listener-0000001';
 const two = 'listener-0000002';
@@ -69,6 +75,26 @@ test('an account has at most 10 listeners at a time', async () => {
   for (let i = 0; i < 10; i++) await pollEvents(db, account, `listener-number-${i}`, [], 1);
   await expect(pollEvents(db, account, one, [], 2)).rejects.toThrow('The account has 10 listeners');
   await pollEvents(db, account, one, [], 2 + listenerLifetimeMs);
+});
+
+test('the events of a listener that does not acknowledge them are limited to the newest', async () => {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  for (const listener of [one, two]) await pollEvents(db, account, listener, [], 1);
+  const jobs: string[] = [];
+  for (let i = 0; i < 5; i++) jobs.push(await newJob(db, account));
+  for (const job of jobs) await cancel(db, job, 2);
+  const { events } = await pollEvents(db, account, two, [], 3);
+  await pollEvents(
+    db,
+    account,
+    two,
+    events.slice(2).map(({ event_id }) => event_id),
+    3,
+  );
+  await limitListenerEvents(db, 3);
+  expect((await statesOf(db, account, one, [], 4)).map(([job]) => job)).toEqual(jobs.slice(2));
+  expect((await statesOf(db, account, two, [], 4)).map(([job]) => job)).toEqual(jobs.slice(0, 2));
 });
 
 test('old events and expired listeners are deleted after an hour', async () => {

@@ -1,8 +1,9 @@
 import { webhookSecretPrefix } from '@gen3d/schema';
-import type { Insertable } from 'kysely';
+import type { Insertable, Transaction } from 'kysely';
 import { hmac, subkey } from '../../base/server-key.js';
+import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/in-batches.js';
-import { forUpdateSkipLocked } from '../db/locks.js';
+import { advisoryLock, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { EventRow, Tables } from '../db/tables.js';
 import { after, type Time } from '../db/time.js';
@@ -10,8 +11,6 @@ import { transaction } from '../db/transaction.js';
 
 /** After this long without a poll, a listener has expired, and no further events are recorded for it. */
 export const listenerLifetimeMs = 60_000;
-/** Per account. Each one stores another copy of every event. */
-const maxListeners = 10;
 const maxEventsPerPoll = 100;
 const keptMs = 60 * 60 * 1_000;
 const secretLength = 40;
@@ -80,7 +79,7 @@ export async function pollEvents(
 }
 
 /** Renews or registers a listener. Returns the time since when its events are recorded. */
-async function keepListener(trx: Queryable, accountId: string, id: string, now: Time): Promise<number> {
+async function keepListener(trx: Transaction<Tables>, accountId: string, id: string, now: Time): Promise<number> {
   const alive = await trx
     .updateTable('webhook_listeners')
     .set({ polled_at: now })
@@ -90,13 +89,15 @@ async function keepListener(trx: Queryable, accountId: string, id: string, now: 
     .returning('since')
     .executeTakeFirst();
   if (alive) return alive.since;
+  // Otherwise, several that start at the same time would not see each other.
+  await advisoryLock(trx, 'listeners');
   const { count } = await trx
     .selectFrom('webhook_listeners')
     .select((eb) => eb.fn.countAll<number>().as('count'))
     .where('account_id', '=', accountId)
     .where('polled_at', '>', after(now, -listenerLifetimeMs))
     .executeTakeFirstOrThrow();
-  if (count >= maxListeners) throw new TooManyListenersError(`The account has ${maxListeners} listeners`);
+  if (count >= quotas.listeners) throw new TooManyListenersError(`The account has ${quotas.listeners} listeners`);
   const { since } = await trx
     .insertInto('webhook_listeners')
     .values({ account_id: accountId, id, since: now, polled_at: now })
@@ -113,6 +114,22 @@ async function keepListener(trx: Queryable, accountId: string, id: string, now: 
 export function listenerSecret(serverKey: Buffer, accountId: string): string {
   const key = subkey(serverKey, 'listener-secrets');
   return webhookSecretPrefix + hmac(key, accountId).toString('base64url').slice(0, secretLength);
+}
+
+/** Deletes the oldest events of listeners that have too many, for example because they no longer poll. */
+export async function limitListenerEvents(db: Db, max: number = quotas.events): Promise<void> {
+  const listeners = await db.selectFrom('webhook_listeners').select(['account_id', 'id']).execute();
+  for (const { account_id, id } of listeners) {
+    const events = db.selectFrom('listener_events').where('account_id', '=', account_id).where('listener_id', '=', id);
+    const beyond = await events.select('seq').orderBy('seq', 'desc').limit(1).offset(max).executeTakeFirst();
+    if (!beyond) continue;
+    await db
+      .deleteFrom('listener_events')
+      .where('account_id', '=', account_id)
+      .where('listener_id', '=', id)
+      .where('seq', '<=', beyond.seq)
+      .execute();
+  }
 }
 
 /** Deletes old events, and listeners that expired long ago. */

@@ -14,6 +14,7 @@ import { ledgerRoutes } from './ledger-routes.js';
 import { operatorPasswordRoutes } from './operator-password-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { pageRoutes } from './pages.js';
+import { quotaRoutes } from './quota-routes.js';
 import { sameOriginOnly } from './same-origin.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
@@ -42,6 +43,7 @@ export function dashboard(services: Services): Router {
   api.use('/job-details', jobDetailRoutes(services));
   api.use('/balance', balanceRoutes(services));
   api.use('/ledger', ledgerRoutes(services));
+  api.use('/quotas', quotaRoutes(services));
   api.use('/keys', keyRoutes(services));
   api.use('/webhook-endpoint', webhookEndpointRoutes(services));
   api.use('/events', eventRoutes(services));

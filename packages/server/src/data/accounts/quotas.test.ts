@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { newAccount, temporaryDatabase } from '../../../test/kit.js';
+import { ApiKeys, listKeys, revokeKey } from './api-keys.js';
+import { DashboardTokens } from './dashboard-tokens.js';
+import { QuotaError, quotas } from './quotas.js';
+
+const serverKey = Buffer.alloc(32, 1);
+
+test('an account has at most 100 API keys that work, and keeps as many revoked ones', async () => {
+  const db = await temporaryDatabase();
+  const keys = new ApiKeys(serverKey);
+  const tokens = new DashboardTokens(db, serverKey);
+  const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
+  const created: string[] = [];
+  for (let i = 0; i < quotas.apiKeys; i++) created.push((await keys.create(db, account, i)).keyId);
+  await expect(keys.create(db, account, 1_000)).rejects.toThrow(QuotaError);
+  await keys.create(db, other, 1_000);
+
+  // The oldest key has a session, whose row refers to it.
+  const session = await tokens.issueSession(created[0]!);
+  for (const id of created) await revokeKey(db, id, 1_000);
+  for (let i = 0; i < quotas.apiKeys; i++) {
+    const { keyId } = await keys.create(db, account, 2_000 + i);
+    await revokeKey(db, keyId, 3_000);
+  }
+  const last = await keys.create(db, account, 4_000);
+  const left = await listKeys(db, account);
+  expect(left).toHaveLength(quotas.apiKeys + 1);
+  expect(left.at(-1)).toMatchObject({ key_id: last.keyId, revoked_at: null });
+  expect(left.some(({ key_id }) => created.includes(key_id))).toBe(false);
+  expect(await tokens.identify(session)).toBeUndefined();
+});
+
+test('the 101st session of an account ends its oldest, also one of another key, and none of others', async () => {
+  const db = await temporaryDatabase();
+  const keys = new ApiKeys(serverKey);
+  const tokens = new DashboardTokens(db, serverKey);
+  const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
+  const keyOf = async (id: string) => (await keys.create(db, id, 0)).keyId;
+  const [key, secondKey, otherKey] = [await keyOf(account), await keyOf(account), await keyOf(other)];
+  const oldest = await tokens.issueSession(secondKey);
+  const others = [await tokens.issueSession(otherKey), await tokens.issueSession(null), await tokens.issueLink()];
+  // Older than those that follow, on whatever clock.
+  await db.updateTable('dashboard_tokens').set({ created_at: 0 }).execute();
+  const sessions: string[] = [];
+  for (let i = 1; i < quotas.sessions; i++) sessions.push(await tokens.issueSession(key));
+  expect(await tokens.identify(oldest)).toMatchObject({ accountId: account });
+  sessions.push(await tokens.issueSession(key));
+  expect(await tokens.identify(oldest)).toBeUndefined();
+  for (const each of sessions) expect(await tokens.identify(each)).toMatchObject({ accountId: account });
+  expect(await tokens.identify(others[0]!)).toMatchObject({ accountId: other });
+  expect(await tokens.identify(others[1]!)).toEqual({ role: 'operator' });
+  expect(await tokens.redeemLink(others[2]!)).toBe(true);
+});
