@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import sharp from 'sharp';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { BundleError, EngineError } from '../base/errors.js';
 import { writeBallBundle, writeMatteBundle } from '../bundle/bundle.fixture.js';
 import { Engine } from '../engine.js';
@@ -121,35 +121,47 @@ test('the time that a photo waits for the device is reported, and no stage inclu
   }
 });
 
-test('a photo never blocks the thread of its caller', async () => {
-  const pool = await openPool({ bundle: 'inflate' });
-  const before = performance.eventLoopUtilization();
-  await pool.generate(await cutout());
-  // On the caller's thread, the engine's steps would use nearly all of the time.
-  expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5);
-});
+describe('a pool of one thread', () => {
+  let pool: EnginePool;
+  beforeAll(async () => {
+    pool = await EnginePool.open(optionsOf('inflate'));
+  });
+  afterAll(() => pool.close());
 
-test('an error about a photo reaches the caller, and the next photo succeeds', async () => {
-  const pool = await openPool();
-  const error = await pool.generate(await blank(), small).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(EngineError);
-  expect(error).toMatchObject({ code: 'no_foreground', message: expect.stringContaining(' ') });
-  expect((await pool.generate(await cutout(), small)).glb.length).toBeGreaterThan(0);
-});
+  test('a photo never blocks the thread of its caller', async () => {
+    const before = performance.eventLoopUtilization();
+    await pool.generate(await cutout());
+    // On the caller's thread, the engine's steps would use nearly all of the time.
+    expect(performance.eventLoopUtilization(before).utilization).toBeLessThan(0.5);
+  });
 
-test('an aborted photo ends at its next step, and the next photo succeeds', async () => {
-  const pool = await openPool();
-  const abort = new AbortController();
-  const seen: number[] = [];
-  const onProgress = (fraction: number) => {
-    seen.push(fraction);
-    abort.abort();
-  };
-  const image = await decode(await cutout());
-  await expect(pool.generate(image, { ...small, onProgress, signal: abort.signal })).rejects.toThrow('abort');
-  expect(Math.max(...seen)).toBeLessThan(1);
-  await expect(pool.generate(image, { ...small, signal: abort.signal })).rejects.toThrow('abort');
-  expect((await pool.generate(image, small)).glb.length).toBeGreaterThan(0);
+  test('an error about a photo reaches the caller, and the next photo succeeds', async () => {
+    const error = await pool.generate(await blank(), small).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(EngineError);
+    expect(error).toMatchObject({ code: 'no_foreground', message: expect.stringContaining(' ') });
+    expect((await pool.generate(await cutout(), small)).glb.length).toBeGreaterThan(0);
+  });
+
+  test('an aborted photo ends at its next step, and the next photo succeeds', async () => {
+    const abort = new AbortController();
+    const seen: number[] = [];
+    const onProgress = (fraction: number) => {
+      seen.push(fraction);
+      abort.abort();
+    };
+    const image = await decode(await cutout());
+    await expect(pool.generate(image, { ...small, onProgress, signal: abort.signal })).rejects.toThrow('abort');
+    expect(Math.max(...seen)).toBeLessThan(1);
+    await expect(pool.generate(image, { ...small, signal: abort.signal })).rejects.toThrow('abort');
+    expect((await pool.generate(image, small)).glb.length).toBeGreaterThan(0);
+  });
+
+  test('models have the resolution, triangles and texture size of the options', async () => {
+    const { glb } = await pool.generate(await cutout(), { resolution: 64, maxTriangles: 1_000, textureSize: 256 });
+    const { mesh, baseColor } = await readGlb(Buffer.from(glb));
+    expect(mesh.indices.length / 3).toBeLessThanOrEqual(1_000);
+    expect(baseColor.width).toBe(256);
+  });
 });
 
 test('if a thread crashes, only its photo fails, and the thread is replaced', async () => {
@@ -180,12 +192,4 @@ test('a bundle that does not exist, or that cannot be loaded, is a BundleError w
   const opening = EnginePool.open(optionsOf('misnamed'));
   await expect(opening).rejects.toThrow(BundleError);
   await expect(opening).rejects.toThrow(/encoder\.onnx has no output "codes"/);
-});
-
-test('models have the resolution, triangles and texture size of the options', async () => {
-  const pool = await openPool({ bundle: 'inflate' });
-  const { glb } = await pool.generate(await cutout(), { resolution: 64, maxTriangles: 1_000, textureSize: 256 });
-  const { mesh, baseColor } = await readGlb(Buffer.from(glb));
-  expect(mesh.indices.length / 3).toBeLessThanOrEqual(1_000);
-  expect(baseColor.width).toBe(256);
 });

@@ -20,13 +20,12 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../src/config.js';
 import { openAdmin } from '../../src/index.js';
-import { newInstallation, onPostgres } from '../kit.js';
+import { newInstallation } from '../kit.js';
 import { type GeneratedRequest, generatedRequest, known } from './generated-requests.js';
 import { firstApiKey, spawnServer } from './server-process.js';
 
 const seed = inject('seed');
-/** Fewer on PostgreSQL, where only those that reach the database are of interest. */
-const total = (inject('soak') ? 20_000 : 3_000) / (onPostgres ? 5 : 1);
+const total = inject('soak') ? 20_000 : 3_000;
 /** Concurrent requests. */
 const concurrentRequests = 20;
 
