@@ -7,6 +7,7 @@ import { addCancel } from './commands/cancel.js';
 import { addCompletion } from './commands/completion.js';
 import { addConvert } from './commands/convert.js';
 import { addCreate } from './commands/create.js';
+import { addDelete } from './commands/delete.js';
 import { addDoctor } from './commands/doctor/doctor.js';
 import { addDownload } from './commands/download.js';
 import { addGet } from './commands/get.js';
@@ -85,6 +86,7 @@ export function program(): Command {
   addWatch(gen3d);
   addCancel(gen3d);
   addRetry(gen3d);
+  addDelete(gen3d);
   gen3d.commandsGroup('Account:');
   addBalance(gen3d);
   addWebhook(gen3d);

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { beforeAll, expect, test } from 'vitest';
-import { discPng, testFolder } from './run.js';
+import { hasScript, onTerminal } from './pseudo-terminal.js';
+import { bin, discPng, outputMatching, result, testFolder } from './run.js';
 
-const { gen3d, path, serve } = testFolder();
+const { gen3d, path, serve, start } = testFolder();
 
 beforeAll(async () => {
   // Without a runner, jobs stay PENDING.
@@ -92,4 +93,35 @@ test('cancel ends waiting jobs, and retry creates a job with the same photo and 
   expect(await json('get', stdout.trim())).toMatchObject({ label: 'hat.png', status: 'PENDING' });
   const waiting = await gen3d(['retry', stdout.trim()]);
   expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a job that failed') });
+});
+
+test('delete removes jobs at once in a pipe, and `rm` is another name for it', async () => {
+  const ids = await create('old.png', 'older.png', 'oldest.png');
+  expect(await gen3d(['delete', ids[0]!, ids[1]!])).toEqual({
+    code: 0,
+    stdout: '',
+    stderr: 'Deleted old.png\nDeleted older.png\n',
+  });
+  expect(await json('rm', ids[2]!)).toEqual({ job_id: ids[2] });
+  for (const id of ids) expect((await gen3d(['get', id])).stderr).toContain(`Job ${id} does not exist`);
+});
+
+test.skipIf(!hasScript)('on a terminal, delete asks first, and --yes does not', async () => {
+  const [id = ''] = await create('doubt.png');
+  const onTty = (...args: string[]) => start(onTerminal([process.execPath, bin, ...args]), {}, 'script');
+  for (const key of ['n\r', '\x04', '\x03']) {
+    const child = onTty('delete', id);
+    const ended = result(child);
+    await outputMatching(child, /Delete doubt\.png for good\? \[y\/N\] /);
+    child.stdin.write(key);
+    expect((await ended).code).toBe(key === '\x03' ? 130 : 1);
+  }
+  expect(await json('get', id)).toMatchObject({ status: 'PENDING' });
+  const confirmed = onTty('delete', id);
+  const ended = result(confirmed);
+  await outputMatching(confirmed, /\[y\/N\] /);
+  confirmed.stdin.write('y\r');
+  expect(await ended).toMatchObject({ code: 0, stdout: expect.stringContaining('Deleted doubt.png') });
+  const [other = ''] = await create('sure.png');
+  expect(await result(onTty('delete', other, '--yes'))).toMatchObject({ code: 0 });
 });

@@ -1,7 +1,7 @@
 import { CreateJobResponse } from '@gen3d/schema/dashboard';
 import { limits } from '@gen3d/schema/rules';
 import { type Api, parseResponse } from './api.js';
-import { copyKeptPhoto } from './photos/kept-photos.js';
+import { copyKeptPhoto, forgetPhoto } from './photos/kept-photos.js';
 
 /** Ids that one request may contain. */
 const maxIds = limits.pageSize.max;
@@ -16,6 +16,16 @@ export async function setHidden(api: Api, ids: readonly string[], hidden: boolea
 
 /** Cancels a job whose inference has not started. @throws {ApiError} */
 export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('POST', `/gallery/${id}/cancel`);
+
+/** What the user confirms before `deleteJob`. */
+export const deleteConsequence =
+  'The model, the photo and the name are removed for good. Links to the model stop working.';
+
+/** Deletes a job that is not in inference, and this browser's copy of its photo. @throws {ApiError} */
+export async function deleteJob(api: Api, id: string): Promise<void> {
+  await api.send('DELETE', `/gallery/${id}`);
+  await forgetPhoto(id);
+}
 
 /** Creates a job for the photo of a failed one, which it replaces in the gallery. Resolves to its id. @throws {ApiError} */
 export async function retryJob(api: Api, id: string): Promise<string> {

@@ -34,34 +34,41 @@ const loaded = (ids: string, cursor?: string) => ({
 });
 const idsOf = ({ jobs }: { jobs: readonly GalleryJob[] }) => jobs.map(({ task_id }) => task_id).join('');
 
+const updatesOf = (...jobs: GalleryJob[]) => new Map(jobs.map((job) => [job.task_id, job]));
+
 describe('a first page that was read again', () => {
   test('keeps the pages below it, and where they end', () => {
-    const state = merged(loaded('DCBA', 'after A'), page('DC', 'after C'), [], 'q', undefined);
+    const state = merged(loaded('DCBA', 'after A'), page('DC', 'after C'), new Map(), 'q', undefined);
     expect([idsOf(state), state.cursor, state.counts]).toEqual(['DCBA', 'after A', counts]);
   });
 
   test('puts a new job first, without repeating the one that it moves to the next page', () => {
-    const state = merged(loaded('DCBA', 'after A'), page('ED', 'after D'), [], 'q', undefined);
+    const state = merged(loaded('DCBA', 'after A'), page('ED', 'after D'), new Map(), 'q', undefined);
     expect([idsOf(state), state.cursor]).toEqual(['EDCBA', 'after A']);
   });
 
   test('replaces everything if it is the only page, if nothing was loaded, or if it shares no job with what was', () => {
-    expect(idsOf(merged(loaded('DCBA', 'after A'), page('DC'), [], 'q', undefined))).toBe('DC');
-    expect(idsOf(merged(undefined, page('DC', 'after C'), [], 'q', undefined))).toBe('DC');
-    const state = merged(loaded('BA', 'after A'), page('DC', 'after C'), [], 'q', undefined);
+    expect(idsOf(merged(loaded('DCBA', 'after A'), page('DC'), new Map(), 'q', undefined))).toBe('DC');
+    expect(idsOf(merged(undefined, page('DC', 'after C'), new Map(), 'q', undefined))).toBe('DC');
+    const state = merged(loaded('BA', 'after A'), page('DC', 'after C'), new Map(), 'q', undefined);
     expect([idsOf(state), state.cursor]).toEqual(['DC', 'after C']);
   });
 
   test('takes over updates of jobs below it, and drops those that have left the group', () => {
-    const updates = [job('B', { status: 'SUCCEEDED' }), job('A', { progress: 60, status: 'IN_PROGRESS' })];
+    const updates = updatesOf(job('B', { status: 'SUCCEEDED' }), job('A', { progress: 60, status: 'IN_PROGRESS' }));
     const all = merged(loaded('DCBA', 'after A'), page('DC', 'after C'), updates, 'q', undefined);
     expect(all.jobs.map(({ status }) => status)).toEqual(['QUEUED', 'QUEUED', 'SUCCEEDED', 'IN_PROGRESS']);
     const open = merged(loaded('DCBA', 'after A'), page('DC', 'after C'), updates, 'q', 'in_progress');
     expect(idsOf(open)).toBe('DCA');
   });
 
+  test('drops deleted jobs below it', () => {
+    const updates = new Map([['B', undefined]]);
+    expect(idsOf(merged(loaded('DCBA', 'after A'), page('DC', 'after C'), updates, 'q', undefined))).toBe('DCA');
+  });
+
   test('continues after itself if no job is left below it', () => {
-    const updates = [job('A', { status: 'FAILED' })];
+    const updates = updatesOf(job('A', { status: 'FAILED' }));
     const state = merged(loaded('BA', 'after A'), page('B', 'after B'), updates, 'q', 'in_progress');
     expect([idsOf(state), state.cursor]).toEqual(['B', 'after B']);
   });

@@ -1,6 +1,6 @@
 import { GalleryJob, GalleryPage, type JobGroup } from '@gen3d/schema/dashboard';
 import { useCallback, useRef, useState } from 'preact/hooks';
-import type { Api } from './api.js';
+import { type Api, ApiError } from './api.js';
 import { usePolling } from './polling.js';
 
 const pageSize = 24;
@@ -21,11 +21,11 @@ export function groupOf({ status }: GalleryJob): JobGroup {
   return status === 'FAILED' || status === 'CANCELED' ? 'failed' : 'in_progress';
 }
 
-/** The first page as just read, and below it the jobs of earlier pages, with `updates` to these. */
+/** The first page as just read, and below it the jobs of earlier pages, with `updates` to these: undefined for a deleted job. */
 export function merged(
   previous: GalleryState | undefined,
   { jobs, next_cursor, counts }: GalleryPage,
-  updates: readonly GalleryJob[],
+  updates: ReadonlyMap<string, GalleryJob | undefined>,
   query: string,
   group: JobGroup | undefined,
 ): GalleryState {
@@ -33,11 +33,10 @@ export function merged(
   const end = previous?.jobs.findIndex(({ task_id }) => task_id === lastId) ?? -1;
   if (!previous || next_cursor === undefined || end === -1) return { query, jobs, cursor: next_cursor, counts };
   const onFirstPage = new Set(jobs.map(({ task_id }) => task_id));
-  const updated = new Map(updates.map((job) => [job.task_id, job]));
   const below = previous.jobs
     .slice(end + 1)
     .filter(({ task_id }) => !onFirstPage.has(task_id))
-    .map((job) => updated.get(job.task_id) ?? job)
+    .flatMap((job) => (updates.has(job.task_id) ? (updates.get(job.task_id) ?? []) : [job]))
     .filter((job) => group === undefined || groupOf(job) === group);
   return { query, jobs: [...jobs, ...below], cursor: below.length > 0 ? previous.cursor : next_cursor, counts };
 }
@@ -56,6 +55,11 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) 
   const [version, setVersion] = useState(0);
   const current = state?.query === query ? state : undefined;
 
+  const find = (id: string) =>
+    api.get(`/gallery/${id}`, GalleryJob).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    });
   usePolling(async () => {
     try {
       const page = await api.get(`/gallery?${query}`, GalleryPage);
@@ -64,8 +68,10 @@ export function useGallery(api: Api, filters: URLSearchParams, isBusy: boolean) 
       const openBelow = (current?.jobs ?? [])
         .filter((job) => isOpen(job) && !onFirstPage.has(job.task_id))
         .slice(0, maxOpenBelowFirstPage);
-      const updates = await Promise.all(openBelow.map(({ task_id }) => api.get(`/gallery/${task_id}`, GalleryJob)));
-      setState((previous) => merged(previous?.query === query ? previous : undefined, page, updates, query, group));
+      const updates = await Promise.all(openBelow.map(async ({ task_id }) => [task_id, await find(task_id)] as const));
+      setState((previous) => {
+        return merged(previous?.query === query ? previous : undefined, page, new Map(updates), query, group);
+      });
       setProblem(undefined);
       return (page.counts?.in_progress ?? 0) > 0 || isBusy;
     } catch (error) {

@@ -108,6 +108,17 @@ export class Jobs {
     return expectBody(body, isCreatedJob, 'created job');
   }
 
+  /**
+   * Deletes a job with its model, photo and label. Its URLs then return 410. A waiting job is not started. Repeating the
+   * call does nothing. Only gen3d's own server has this.
+   *
+   * @throws {InvalidRequestError} not_deletable, while the job is in inference
+   * @throws {NotFoundError} if the account has no such job
+   */
+  async delete(id: string, options?: RequestOptions): Promise<void> {
+    await this.#transport.call('delete', `/gen3d/jobs/${segment(id)}`, options);
+  }
+
   async #read(id: string, options?: RequestOptions) {
     const { body, ...pauses } = await this.#transport.call('get', `jobs/${segment(id)}`, options);
     return { task: expectBody(body, isTask, 'task'), ...pauses };

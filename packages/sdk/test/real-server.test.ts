@@ -117,7 +117,7 @@ test('a job has the name of its photo’s file, by which list finds it', async (
   expect(jobs).toEqual(images.map(() => expect.objectContaining({ label: 'Kanne aus Ton.jpg' })));
 });
 
-test('a waiting job is canceled, and retried as one new job', async () => {
+test('a waiting job is canceled, retried as one new job, and deleted', async () => {
   const { job_id } = await gen3d.jobs.create({ image: jpeg });
   await expect(gen3d.jobs.retry(job_id)).rejects.toMatchObject({ code: 'not_retryable', status: 409 });
   expect(await gen3d.jobs.cancel(job_id)).toMatchObject({ task_id: job_id, status: 'CANCELED' });
@@ -126,6 +126,10 @@ test('a waiting job is canceled, and retried as one new job', async () => {
   expect(retried.job_id).not.toBe(job_id);
   expect(await gen3d.jobs.retry(job_id)).toEqual(retried);
   await expect(gen3d.jobs.cancel(`${job_id}x`)).rejects.toBeInstanceOf(NotFoundError);
+  await gen3d.jobs.delete(retried.job_id);
+  await gen3d.jobs.delete(retried.job_id);
+  await expect(gen3d.jobs.retrieve(retried.job_id)).rejects.toBeInstanceOf(NotFoundError);
+  await expect(gen3d.jobs.delete(`${job_id}x`)).rejects.toBeInstanceOf(NotFoundError);
   await expect(gen3d.jobs.cancel('..')).rejects.toThrow('".." is not a job id');
 });
 

@@ -108,6 +108,7 @@ export function createContext(
     bundleManager,
     assetsUrl,
     inputs: files.inputs,
+    files,
     keyUse: new KeyUse(db, log),
     bodyBudget: new BodyBudget(),
     slots: createSlots(),

@@ -21,6 +21,7 @@ const { min, max } = limits.pageSize;
 export function addList(program: Command): void {
   program
     .command('list')
+    .alias('ls')
     .summary('list or search jobs, newest first')
     .description('List one page of your jobs, newest first.')
     .option('--search <text>', 'only jobs whose name contains this text')
@@ -31,7 +32,7 @@ export function addList(program: Command): void {
         .default(undefined, 'newest'),
     )
     .option('--all', 'include jobs that are hidden from the gallery')
-    .option('--limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
+    .option('-n, --limit <number>', `the number of jobs, ${min} to ${max}`, pageSize, limits.pageSize.default)
     .option('--cursor <cursor>', 'the cursor from a previous page, to show the next one')
     .option('--json', "print { jobs, next_cursor } with the API's task objects, their names and times")
     .action((_: unknown, command: Command) => list(command.optsWithGlobals()));

@@ -36,14 +36,14 @@ export const inheritedOptions = ({ parent }: Command): readonly Option[] =>
 
 const rootOf = (command: Command): Command => (command.parent ? rootOf(command.parent) : command);
 
-function commandHelp(command: Command, helper: Help): string {
-  const flags = rootOf(command)
-    .options.filter(takesValue)
-    .map((option) => option.flags);
-  return `${Help.prototype.formatHelp.call(helper, command, helper)}\nOptions of every command: ${flags.join(', ')}\n`;
-}
+const commandHelp = (command: Command, helper: Help): string =>
+  `${Help.prototype.formatHelp.call(helper, command, helper)}\n${commonOptions(rootOf(command))}\n`;
 
-/** All commands and options, with the names of their groups in a column. */
+/** Without `--help` and `--version`, which users know. */
+const commonOptions = ({ options }: Command): string =>
+  `Options of every command: ${options.flatMap(({ required, flags }) => (required ? [flags] : [])).join(', ')}`;
+
+/** All commands, with the names of their groups in a column. */
 function overview(program: Command, helper: Help): string {
   const commands = helper.visibleCommands(program).filter((command) => command.name() !== 'help');
   const rows: [string, string, string][] = commands.map((command, index) => {
@@ -51,18 +51,13 @@ function overview(program: Command, helper: Help): string {
     const isFirst = group !== commands[index - 1]?.helpGroup();
     return [isFirst ? group : '', command.name(), helper.subcommandDescription(command)];
   });
-  for (const [index, { long, description }] of helper.visibleOptions(program).filter(takesValue).entries()) {
-    rows.push([index === 0 ? 'Options:' : '', long ?? '', description]);
-  }
   const groupWidth = Math.max(...rows.map(([group]) => group.length));
   const nameWidth = Math.max(...rows.map(([, name]) => name.length));
   return [
     program.description(),
     'Usage: gen3d COMMAND [options]; `gen3d COMMAND --help` explains a command.',
     ...rows.map(([group, name, text]) => `${group.padEnd(groupWidth)} ${name.padEnd(nameWidth)}  ${text}`),
+    commonOptions(program),
     '',
   ].join('\n');
 }
-
-/** Not `--help` and `--version`, which users know. */
-const takesValue = ({ required }: Option) => required;

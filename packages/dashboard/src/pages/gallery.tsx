@@ -1,11 +1,12 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { ConfirmButton } from '../components/confirm-button.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
 import { JobCard, UploadCard } from '../components/job-card.js';
 import { downloadModels } from '../download.js';
-import { cancelJob, retryJob, setHidden } from '../job-requests.js';
+import { cancelJob, deleteConsequence, deleteJob, retryJob, setHidden } from '../job-requests.js';
 import { jobName } from '../labels.js';
 import { useTitle } from '../layout.js';
 import { useUploads } from '../photos/uploads.js';
@@ -100,6 +101,13 @@ export function GalleryPage() {
       setSelectedIds(undefined);
     }, message);
   };
+  const deleteSelected = () => {
+    const message = selectedJobs.length === 1 ? '1 job deleted.' : `${selectedJobs.length} jobs deleted.`;
+    void act(async () => {
+      for (const { task_id } of selectedJobs) await deleteJob(api, task_id);
+      setSelectedIds(undefined);
+    }, message);
+  };
   const cancel = (job: GalleryJob) => void act(() => cancelJob(api, job.task_id), `${jobName(job)} was canceled.`);
   const tryAgain = (job: GalleryJob) => void act(() => retryJob(api, job.task_id), `${jobName(job)} was sent again.`);
 
@@ -163,6 +171,7 @@ export function GalleryPage() {
           onSelectAll={() => setSelectedIds(listedIds)}
           onDownload={() => void act(() => downloadModels(selectedJobs), '')}
           onHide={account.sandbox ? undefined : hideSelected}
+          onDelete={account.sandbox ? undefined : deleteSelected}
         />
       )}
       <Problem text={gallery.problem ?? problem} />
@@ -256,8 +265,9 @@ function SelectionBar(props: {
   onDownload: () => void;
   /** Undefined if jobs of the account cannot be hidden. */
   onHide: ((hidden: boolean) => void) | undefined;
+  onDelete: (() => void) | undefined;
 }) {
-  const { jobs, areHidden, isBusy, onSelectAll, onDownload, onHide } = props;
+  const { jobs, areHidden, isBusy, onSelectAll, onDownload, onHide, onDelete } = props;
   const models = jobs.filter(({ model_urls }) => model_urls).length;
   return (
     <section class="panel row selection" aria-label="Selection">
@@ -272,6 +282,15 @@ function SelectionBar(props: {
         <button type="button" class="small" disabled={jobs.length === 0 || isBusy} onClick={() => onHide(!areHidden)}>
           {areHidden ? 'Show again' : 'Hide'}
         </button>
+      )}
+      {onDelete && jobs.length > 0 && !isBusy && (
+        <ConfirmButton
+          label="Delete"
+          small
+          question={jobs.length === 1 ? 'Delete this job?' : `Delete ${jobs.length} jobs?`}
+          consequence={deleteConsequence}
+          onConfirm={onDelete}
+        />
       )}
     </section>
   );

@@ -13,7 +13,7 @@ import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
 import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
-import { cancelJob, retryJob, setHidden } from '../job-requests.js';
+import { cancelJob, deleteConsequence, deleteJob, retryJob, setHidden } from '../job-requests.js';
 import { failureAdvice, jobName, outlookOf, retryMayHelp } from '../labels.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
@@ -183,12 +183,16 @@ function WaitingView({ job, photo }: { job: GalleryJob; photo: string | undefine
   );
 }
 
-/** Cancels, repeats or hides a job. `act` runs a request, confirms it with a message, and reads the job again. */
+/** Cancels, repeats, deletes or hides a job. `act` runs a request, confirms it with a message, and reads the job again. */
 function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unknown>, message: string) => void }) {
   const { api, account } = useSession();
   const { route } = useLocation();
   const { job, act } = props;
   const { task_id, hidden, can_cancel, can_retry } = job;
+  const remove = async () => {
+    await deleteJob(api, task_id);
+    route(galleryUrl);
+  };
   const tryAgain = async () => route(`/dashboard/jobs/${await retryJob(api, task_id)}`);
   return (
     <div class="row">
@@ -203,6 +207,14 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
           question="Cancel this job?"
           consequence="This photo does not become a model. A canceled job costs nothing."
           onConfirm={() => act(() => cancelJob(api, task_id), 'The job was canceled.')}
+        />
+      )}
+      {!account.sandbox && job.status !== 'IN_PROGRESS' && (
+        <ConfirmButton
+          label="Delete"
+          question={`Delete ${jobName(job)}?`}
+          consequence={deleteConsequence}
+          onConfirm={() => act(remove, '')}
         />
       )}
       {account.sandbox ? undefined : hidden ? (

@@ -48,6 +48,11 @@ export async function copyKeptPhoto(fromJobId: string, toJobId: string): Promise
   if (photo) await inStore('readwrite', (store) => store.put(photo, toJobId)).catch(() => {});
 }
 
+/** Removes the copy of a deleted job's photo. */
+export async function forgetPhoto(jobId: string): Promise<void> {
+  await inStore('readwrite', (store) => store.delete(jobId)).catch(() => {});
+}
+
 /** Removes all copies, so that signing out leaves nothing for the next user of this browser. */
 export async function forgetPhotos(): Promise<void> {
   await inStore('readwrite', (store) => store.clear()).catch(() => {});

@@ -50,6 +50,28 @@ test('the selected jobs are hidden, and shown again', async () => {
   expect(errors).toEqual([]);
 });
 
+test('jobs are deleted after a question: one on its page, and several that are selected', async () => {
+  const { page, errors, names } = await galleryWith(['blue vase.png', 'red ball.png', 'Anvil.png']);
+  await page.locator('.card a', { hasText: 'blue vase.png' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  const question = page.getByRole('dialog', { name: 'Delete blue vase.png?' });
+  await question.waitFor();
+  await expectAccessible(page);
+  await question.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await question.getByRole('button', { name: 'Delete' }).click();
+  await expect.poll(names).toEqual(['Anvil.png', 'red ball.png']);
+
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByRole('button', { name: 'Select all shown' }).click();
+  await page.getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('dialog', { name: 'Delete 2 jobs?' }).getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('2 jobs deleted.').waitFor();
+  await expect.poll(names).toEqual([]);
+  // The page asks once more for open jobs that have left the list.
+  expect(errors.filter((error) => !error.includes('status of 404'))).toEqual([]);
+});
+
 test('the bar of the selection stays visible while the gallery scrolls', async () => {
   const { page } = await galleryWith(Array.from({ length: 8 }, (_, i) => `ball ${i}.png`));
   await page.getByRole('button', { name: 'Select', exact: true }).click();

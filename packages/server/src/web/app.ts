@@ -1,6 +1,7 @@
 import express, { type Express } from 'express';
 import helmet from 'helmet';
 import { routineLevel } from '../base/log.js';
+import { isGone } from '../data/jobs/deletion.js';
 import { dashboard } from './dashboard/dashboard.js';
 import { docs, openApi } from './docs.js';
 import { assetRoutes, movedAssetRoutes } from './http/assets.js';
@@ -52,7 +53,8 @@ export function createApp(services: Services): Express {
   app.get('/openapi.json', openApi());
   app.use('/docs', docs());
   const { assetsFolder, assetsUrl } = services;
-  app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl) : assetRoutes(assetsFolder));
+  const gone = (jobId: string) => isGone(db, jobId);
+  app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl, gone) : assetRoutes(assetsFolder, gone));
   app.use(dashboard(services));
 
   app.use(noStore);

@@ -4,6 +4,7 @@ import type { Db } from '../data/db/open.js';
 import { after, currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
+import { finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
 import { outcomeOfJob } from '../data/jobs/job-store.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs } from '../data/jobs/retention.js';
@@ -16,6 +17,7 @@ import { deleteOldListeners, limitListenerEvents } from '../data/webhooks/listen
 
 const reapEveryMs = 1_000;
 const limitEveryMs = 60 * 1_000;
+const finishEveryMs = 60 * 1_000;
 const cleanEveryMs = 60 * 60 * 1_000;
 /** Minimum age of files to sweep: the database may not refer to a newer file yet. */
 const strayMs = 60 * 60 * 1_000;
@@ -23,8 +25,8 @@ const strayMs = 60 * 60 * 1_000;
 const keptRunnerMs = 60 * 60 * 1_000;
 
 /**
- * Every second fails the jobs that are out of attempts, every minute bounds the events, and every hour deletes what has
- * expired. Returns a function that stops it.
+ * Every second fails the jobs that are out of attempts, every minute bounds the events and removes files of deleted jobs,
+ * and every hour deletes what has expired. Returns a function that stops it.
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
@@ -42,6 +44,7 @@ export function startHousekeeping(
       },
       overdueEvents: () => expireEvents(db, now),
       deadLetters: () => deleteOldDeadLetters(db, now),
+      deletions: () => forgetDeletions(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
       listeners: () => deleteOldListeners(db, now),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
@@ -71,6 +74,7 @@ export function startHousekeeping(
       await limitEvents(db, currentTime(db));
       await limitListenerEvents(db);
     }, limitEveryMs),
+    regularly(() => finishDeletions(db, { inputs, assets }), finishEveryMs),
     regularly(clean, cleanEveryMs),
   ];
   return () => {

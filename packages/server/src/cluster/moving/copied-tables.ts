@@ -19,6 +19,7 @@ export const copiedTables = {
   api_keys: 'id',
   ledger: 'id',
   jobs: 'id',
+  deleted_jobs: 'job_id',
   rates: 'instance',
   webhook_endpoints: 'account_id',
   outbox: 'seq',

@@ -80,6 +80,14 @@ export class S3AssetStore implements AssetStore {
     await ignoreUnavailable(this.#remove(keys));
   }
 
+  async erase(jobId: string): Promise<void> {
+    for (const start of [`${assetsPrefix}${jobId}/`, `${unsettledPrefix}${jobId}.`]) {
+      for await (const { key } of this.#bucket.list(start, requestTimeoutMs)) {
+        await this.#bucket.remove(key, requestTimeoutMs);
+      }
+    }
+  }
+
   async sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void> {
     // Errors are not ignored here: a store that forbids deletion would fill up unnoticed.
     const strict = {

@@ -54,11 +54,16 @@ export class S3InputStore implements InputStore {
 
   async remove(jobId: string): Promise<void> {
     try {
-      for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs))
-        await this.#bucket.remove(key, requestTimeoutMs);
+      await this.erase(jobId);
     } catch (error) {
       // The store is unavailable; the sweep removes the image later.
       if (!isStorageUnavailable(error)) throw error;
+    }
+  }
+
+  async erase(jobId: string): Promise<void> {
+    for await (const { key } of this.#bucket.list(this.#prefixOf(jobId), requestTimeoutMs)) {
+      await this.#bucket.remove(key, requestTimeoutMs);
     }
   }
 

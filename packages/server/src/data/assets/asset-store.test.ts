@@ -42,6 +42,22 @@ describe.each([
   { name: 'a folder', emptyStore: emptyFolder },
   { name: 'S3', emptyStore: emptyBucket },
 ])('in $name', ({ emptyStore }) => {
+  test('erasing a job removes all its attempts and no other job’s, and a later attempt is discarded', async () => {
+    const { store, has, unsettled } = emptyStore();
+    const [job, other] = [newUlid(), newUlid()];
+    const kept = await store.put(job, model, thumbnail, Buffer.from('webp'));
+    await store.keep(kept);
+    const attempts = [kept, await store.put(job, model, thumbnail)];
+    const another = await store.put(other, model, thumbnail);
+    await store.erase(job);
+    await store.erase(job);
+    attempts.push(await store.put(job, model, thumbnail));
+    await store.sweep(later(), async (id) => ({ finished: true, modelKey: id === job ? null : another.modelKey }));
+    expect(await Promise.all(attempts.map(({ modelKey }) => has(modelKey)))).toEqual([false, false, false]);
+    expect(await has(another.modelKey)).toBe(true);
+    expect(await unsettled()).toEqual([]);
+  });
+
   describe('an attempt', () => {
     test('that lost the job removes its own files, and none of the winning attempt', async () => {
       const { store, has, unsettled } = emptyStore();

@@ -42,6 +42,9 @@ export interface AssetStore {
   /** Removes the files of an attempt that lost its lease. */
   discard(keys: AssetKeys): Promise<void>;
 
+  /** Removes the files of all attempts at a job. Idempotent. @throws if the store is unavailable */
+  erase(jobId: string): Promise<void>;
+
   /**
    * Settles unsettled attempts older than `olderThan` (milliseconds since 1970) whose job is finished: keeps the files
    * recorded with the job, and removes all others. A job whose record was deleted keeps its files.

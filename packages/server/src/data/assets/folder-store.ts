@@ -92,6 +92,14 @@ export class FolderAssetStore implements AssetStore {
     await this.#remove(folderOf(keys));
   }
 
+  async erase(jobId: string): Promise<void> {
+    for (const marker of await this.#markers()) {
+      if (marker.startsWith(`${jobId}.`)) await rm(join(this.folder, unsettled, marker), { force: true });
+    }
+    await rm(join(this.folder, jobId), { recursive: true, force: true });
+    await syncFolder(this.folder);
+  }
+
   async sweep(olderThan: number, outcomeOf: (jobId: string) => Promise<Outcome | undefined>): Promise<void> {
     for (const marker of await this.#markers()) {
       const found = await stat(join(this.folder, unsettled, marker)).catch(() => undefined); // settled meanwhile

@@ -124,6 +124,13 @@ const tables = [
     listener_id text not null,
     event_id text not null, event text not null,${eventColumns}
   )`,
+  `create table deleted_jobs (
+    job_id text primary key,
+    account_id text not null references accounts (id),
+    deleted_at bigint not null,
+    pending integer not null,
+    had_model integer not null
+  )`,
   'create table operator_password (id integer primary key check (id = 1), hash text not null)',
   `create table dashboard_tokens (
     hash text primary key,
@@ -163,6 +170,8 @@ const indexes = [
   'create index outbox_waiting on outbox (account_id, due_at, seq) where dead_at is null',
   'create index outbox_of_job on outbox (job_id, seq)',
   'create index outbox_of_account on outbox (account_id, seq)',
+  'create index deleted_jobs_pending on deleted_jobs (job_id) where pending = 1',
+  'create index deleted_jobs_without_model on deleted_jobs (deleted_at) where had_model = 0',
   'create index outbox_dead on outbox (dead_at) where dead_at is not null',
   'create index webhook_deliveries_of_account on webhook_deliveries (account_id, id)',
   'create index listener_events_of_listener on listener_events (account_id, listener_id, seq)',

@@ -47,6 +47,15 @@ export interface Tables {
     created_at: number;
   };
   jobs: JobTable;
+  /** Jobs that were deleted; see jobs/deletion.ts. */
+  deleted_jobs: {
+    job_id: string;
+    account_id: string;
+    deleted_at: number;
+    /** 1 until its files are removed. */
+    pending: number;
+    had_model: number;
+  };
   runners: RunnerRow;
   /** The rates in the settings of the server that started last, if any. See accounts/rates.ts. */
   rates: {

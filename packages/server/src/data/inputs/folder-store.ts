@@ -1,5 +1,6 @@
 import { open, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
+import { syncFolder } from '@gen3d/engine/files';
 import { copyDurably, writeDurably } from '../../base/durable-file.js';
 import { type ImageStream, type InputStore, UnreadableImageError } from './input-store.js';
 
@@ -39,6 +40,14 @@ export class FolderInputStore implements InputStore {
 
   async remove(jobId: string): Promise<void> {
     await rm(join(this.folder, jobId), { force: true });
+  }
+
+  async erase(jobId: string): Promise<void> {
+    await this.remove(jobId);
+    for (const name of await readdir(this.folder)) {
+      if (name.startsWith(`.${jobId}.`)) await rm(join(this.folder, name), { force: true });
+    }
+    await syncFolder(this.folder);
   }
 
   /** The ids of the jobs with an image. */

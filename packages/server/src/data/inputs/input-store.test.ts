@@ -45,6 +45,15 @@ describe.each([
     await expect(inputs.read('job')).rejects.toMatchObject({ name: UnreadableImageError.name, isMissing: true });
   });
 
+  test('erasing a job’s image leaves those of others', async () => {
+    const { inputs, stored } = emptyStore();
+    await inputs.put('job', image);
+    await inputs.put('job2', image);
+    await inputs.erase('job');
+    await inputs.erase('job');
+    expect(await stored()).toEqual(['job2']);
+  });
+
   test('an open image arrives in parts, as its receiver takes them', async () => {
     const { inputs } = emptyStore();
     const large = randomBytes(4 * 1024 ** 2);

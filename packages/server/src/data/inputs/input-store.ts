@@ -35,6 +35,9 @@ export interface InputStore {
   /** Removes a job's image, if any. */
   remove(jobId: string): Promise<void>;
 
+  /** Like `remove`, but also removes drafts, and does not leave anything to the sweep. @throws if the store is unavailable */
+  erase(jobId: string): Promise<void>;
+
   /** Removes images older than `olderThan` (milliseconds since 1970) for which `isNeeded` is false, left by a crash. */
   sweep(olderThan: number, isNeeded: (jobId: string) => Promise<boolean>): Promise<void>;
 }

@@ -36,13 +36,15 @@ export function findJobWithCharge(db: Queryable, accountId: string, id: string):
     .executeTakeFirst();
 }
 
-/** Whether the job has finished, and with which model; undefined for an unknown id. */
+/** Whether the job has finished, and with which model: none, if it was deleted. Undefined for an unknown id. */
 export async function outcomeOfJob(
   db: Queryable,
   id: string,
 ): Promise<{ finished: boolean; modelKey: string | null } | undefined> {
   const row = await db.selectFrom('jobs').select(['finished_at', 'model_key']).where('id', '=', id).executeTakeFirst();
-  return row && { finished: row.finished_at !== null, modelKey: row.model_key };
+  if (row) return { finished: row.finished_at !== null, modelKey: row.model_key };
+  const deleted = db.selectFrom('deleted_jobs').select('job_id').where('job_id', '=', id);
+  return (await deleted.executeTakeFirst()) && { finished: true, modelKey: null };
 }
 
 export interface Page {

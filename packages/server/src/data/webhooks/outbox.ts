@@ -170,14 +170,15 @@ export async function accountsWithFailures(db: Db): Promise<string[]> {
   return rows.map(({ account_id }) => account_id);
 }
 
-/** Deletes an event after its delivery succeeded. */
-export async function settle(db: Queryable, { seq, lease_token }: OutboxRow): Promise<void> {
-  await db.deleteFrom('outbox').where('seq', '=', seq).where('lease_token', '=', lease_token).execute();
+/** Deletes an event after its delivery succeeded. Returns whether it still existed. */
+export async function settle(db: Queryable, { seq, lease_token }: OutboxRow): Promise<boolean> {
+  const event = db.deleteFrom('outbox').where('seq', '=', seq).where('lease_token', '=', lease_token);
+  return (await event.executeTakeFirstOrThrow()).numDeletedRows > 0n;
 }
 
 /**
  * Records a failed delivery. It is due again at `retryAt`, or becomes a dead letter if that is undefined. An event that a
- * DELETE of the endpoint dropped meanwhile stays dropped.
+ * DELETE of the endpoint or of its job dropped meanwhile stays dropped. Returns whether it still existed.
  */
 export async function postpone(
   db: Queryable,
@@ -185,8 +186,8 @@ export async function postpone(
   failure: string,
   retryAt: Time | undefined,
   now: Time,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('outbox')
     .set({
       attempts: attempts + 1,
@@ -197,7 +198,8 @@ export async function postpone(
     })
     .where('seq', '=', seq)
     .where('lease_token', '=', lease_token)
-    .execute();
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }
 
 /** Drops all waiting events of an account. Dead letters stay for the operator. */

@@ -39,14 +39,29 @@ const assetsOnly: RequestHandler = (request, _response, next) => {
   next();
 };
 
+/** Whether a job had a model and was deleted. */
+type IsGone = (jobId: string) => Promise<boolean>;
+
+/** 410 for the files of deleted jobs. */
+const goneIfDeleted =
+  (isGone: IsGone): RequestHandler =>
+  async (request, _response, next) => {
+    const [, jobId = ''] = request.path.split('/');
+    if (assetPath.test(request.path) && (await isGone(jobId))) {
+      throw new HttpError(410, 'not_found', 'This model was deleted');
+    }
+    next();
+  };
+
 /** Serves finished models without a key or a listing. The content of a URL never changes. */
-export function assetRoutes(folder: string): Router {
+export function assetRoutes(folder: string, isGone: IsGone): Router {
   const router = Router();
   router.use(
     embeddable,
     openCors,
     assetsOnly,
     express.static(folder, { dotfiles: 'ignore', index: false, redirect: false, immutable: true, maxAge: '365d' }),
+    goneIfDeleted(isGone),
     notFound,
     unsatisfiableRange,
   );
@@ -55,9 +70,9 @@ export function assetRoutes(folder: string): Router {
 
 /**
  * Redirects the URLs of finished models from before they moved to another location, since those URLs are permanent, too.
- * Does not check that the file exists there.
+ * Does not check that the file exists there, but deleted models are not redirected.
  */
-export function movedAssetRoutes(assetsUrl: () => string): Router {
+export function movedAssetRoutes(assetsUrl: () => string, isGone: IsGone): Router {
   const router = Router();
   const redirect: RequestHandler = (request, response, next) => {
     if (!/^(GET|HEAD)$/.test(request.method) || !assetPath.test(request.path)) return next();
@@ -67,6 +82,6 @@ export function movedAssetRoutes(assetsUrl: () => string): Router {
     // Limited, because the models may move again.
     response.set('cache-control', 'public, max-age=3600').redirect(302, target.href);
   };
-  router.use(embeddable, openCors, redirect, notFound);
+  router.use(embeddable, openCors, goneIfDeleted(isGone), redirect, notFound);
   return router;
 }

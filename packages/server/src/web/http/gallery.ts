@@ -3,6 +3,7 @@ import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dash
 import { Router } from 'express';
 import { z } from 'zod';
 import { currentTime } from '../../data/db/time.js';
+import { deleteJob, eraseFiles } from '../../data/jobs/deletion.js';
 import {
   countGallery,
   findGalleryJob,
@@ -53,7 +54,7 @@ const notFound = () => new HttpError(404, 'not_found', 'No such job');
  * for API keys, and at `/dashboard/api/gallery` for sessions.
  */
 export function galleryRoutes(services: Services): Router {
-  const { db, inputs, cursors, slots, assetsUrl, expectedEnds, jobStores, onJobCreated } = services;
+  const { db, log, files, inputs, cursors, slots, assetsUrl, expectedEnds, jobStores, onJobCreated } = services;
   const router = Router();
 
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
@@ -107,7 +108,23 @@ export function galleryRoutes(services: Services): Router {
     .get(async (request, response) => {
       sendJson(response, 200, await find(callerOf(response).accountId, request.params.id));
     })
-    .all(onlyMethods('GET'));
+    .delete(refuseSandbox, async (request, response) => {
+      const { id } = request.params;
+      const outcome = await deleteJob(db, id, currentTime(db), callerOf(response).accountId);
+      if (outcome === 'unknown') throw notFound();
+      if (outcome === 'in_progress') {
+        throw new HttpError(
+          409,
+          'not_deletable',
+          'The job is in inference. It can be deleted as soon as it is finished',
+        );
+      }
+      await eraseFiles(db, files, id).catch((err: unknown) => {
+        log.warn({ err, jobId: id }, 'deleted a job, but not its files yet; housekeeping removes them');
+      });
+      response.status(204).end();
+    })
+    .all(onlyMethods('GET', 'DELETE'));
 
   router
     .route('/:id/cancel')

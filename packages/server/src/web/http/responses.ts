@@ -11,6 +11,7 @@ type DashboardErrorCode =
   | 'too_many_tries'
   | 'operator_only'
   | 'not_cancelable'
+  | 'not_deletable'
   | 'not_retryable'
   | 'too_many_listeners';
 

@@ -6,6 +6,7 @@ import type { KeyUse } from '../../data/accounts/key-use.js';
 import type { Db } from '../../data/db/open.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import type { JobStores, Sample } from '../../data/jobs/create.js';
+import type { JobFiles } from '../../data/jobs/deletion.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import type { BundleManager } from '../../work/bundles/bundle-manager.js';
 import type { BodyBudget } from './body-budget.js';
@@ -26,6 +27,7 @@ export interface Services {
   /** The secret of an account's listeners. */
   listenerSecret: (accountId: string) => string;
   inputs: InputStore;
+  files: JobFiles;
   bodyBudget: BodyBudget;
   slots: ReturnType<typeof createSlots>;
   metrics: Metrics;

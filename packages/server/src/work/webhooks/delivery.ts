@@ -154,9 +154,9 @@ export class Delivery {
     const now = currentTime(db);
     const retry = failure === null ? undefined : retryAt(retryDelays, attempt, now);
     await transaction(db, async (trx) => {
-      if (failure === null) await settle(trx, row);
-      else await postpone(trx, row, failure, retry, now);
-      await logDelivery(trx, row, exchange);
+      const exists = await (failure === null ? settle(trx, row) : postpone(trx, row, failure, retry, now));
+      // Nothing about a job is recorded after it was deleted.
+      if (exists) await logDelivery(trx, row, exchange);
     });
     if (failure === null) {
       log.debug(fields, 'webhook delivered');

@@ -1,0 +1,113 @@
+import { sql } from 'kysely';
+import { dayMs } from '../../base/time.js';
+import type { AssetStore } from '../assets/asset-store.js';
+import { inBatches } from '../db/in-batches.js';
+import { forUpdate } from '../db/locks.js';
+import type { Db, Queryable } from '../db/open.js';
+import type { Time } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import type { InputStore } from '../inputs/input-store.js';
+
+// A job is deleted in two steps. One transaction removes its rows, and records the deletion as pending. Then its files are
+// removed, and the deletion is no longer pending. After a crash in between, housekeeping repeats the second step.
+
+/** The stores of a job's files. */
+export interface JobFiles {
+  inputs: InputStore;
+  assets: AssetStore;
+}
+
+/** `in_progress`: a runner works on the job. `unknown`: the account has no such job. */
+export type DeleteOutcome = 'deleted' | 'in_progress' | 'unknown';
+
+/**
+ * Deletes a job's rows: the job, its label and URL, its events and their deliveries. Repeated calls also return `deleted`.
+ * The ledger keeps the charge, which names nobody. A job whose record has expired is found by its charge.
+ *
+ * @param accountId the account that asks. Undefined for the operator
+ */
+export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Promise<DeleteOutcome> {
+  return transaction(db, async (trx) => {
+    const job = await trx
+      .selectFrom('jobs')
+      .select(['account_id', 'status', 'model_key'])
+      .where('id', '=', id)
+      .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+      .$call(forUpdate(trx))
+      .executeTakeFirst();
+    if (job?.status === 'IN_PROGRESS') return 'in_progress';
+    const owner = job?.account_id ?? (await ownerOfExpired(trx, id, accountId));
+    if (owner === undefined) return 'unknown';
+    await trx.deleteFrom('outbox').where('job_id', '=', id).execute();
+    for (const table of ['webhook_deliveries', 'listener_events'] as const) {
+      await trx.deleteFrom(table).where('account_id', '=', owner).where('job_id', '=', id).execute();
+    }
+    await trx.deleteFrom('jobs').where('id', '=', id).execute();
+    const hadModel = job && job.model_key === null ? 0 : 1;
+    await trx
+      .insertInto('deleted_jobs')
+      .values({ job_id: id, account_id: owner, deleted_at: now, pending: 1, had_model: hadModel })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    return 'deleted';
+  });
+}
+
+/** The account of a job without a record: one that was deleted, or whose charge remains. */
+async function ownerOfExpired(trx: Queryable, id: string, accountId?: string): Promise<string | undefined> {
+  const deleted = trx.selectFrom('deleted_jobs').select('account_id').where('job_id', '=', id);
+  const charged = trx.selectFrom('ledger').select('account_id').where('job_id', '=', id).where('kind', '=', 'charge');
+  const owner = (await deleted.executeTakeFirst()) ?? (await charged.executeTakeFirst());
+  return owner && (accountId ?? owner.account_id) === owner.account_id ? owner.account_id : undefined;
+}
+
+/** Removes the files of a deleted job. Idempotent. @throws if a store is unavailable; housekeeping tries again */
+export async function eraseFiles(db: Queryable, { inputs, assets }: JobFiles, id: string): Promise<void> {
+  await inputs.erase(id);
+  await assets.erase(id);
+  await db.updateTable('deleted_jobs').set({ pending: 0 }).where('job_id', '=', id).execute();
+}
+
+const erasedAtOnce = 100;
+
+/** Removes the files of jobs that were deleted by the operator, or shortly before a crash or an outage. */
+export async function finishDeletions(db: Queryable, files: JobFiles): Promise<void> {
+  for (;;) {
+    const rows = await db
+      .selectFrom('deleted_jobs')
+      .select('job_id')
+      // A literal, to match the partial index.
+      .where(sql<boolean>`pending = 1`)
+      .limit(erasedAtOnce)
+      .execute();
+    for (const { job_id } of rows) await eraseFiles(db, files, job_id);
+    if (rows.length < erasedAtOnce) return;
+  }
+}
+
+/** Whether a job had a model and was deleted, so that its URLs are gone for good. */
+export async function isGone(db: Queryable, id: string): Promise<boolean> {
+  const deleted = db.selectFrom('deleted_jobs').select('had_model').where('job_id', '=', id);
+  return (await deleted.executeTakeFirst())?.had_model === 1;
+}
+
+/** Long after an attempt that was suspended could still store a file. */
+const keptMs = 7 * dayMs;
+
+/** Forgets the deletions of jobs that had no model. Those of the others are kept as long as their URLs may be used. */
+export async function forgetDeletions(db: Queryable, now: number): Promise<void> {
+  await inBatches((limit) =>
+    db
+      .deleteFrom('deleted_jobs')
+      .where('job_id', 'in', (eb) =>
+        eb
+          .selectFrom('deleted_jobs')
+          .select('job_id')
+          .where(sql<boolean>`had_model = 0`)
+          .where('pending', '=', 0)
+          .where('deleted_at', '<', now - keptMs)
+          .limit(limit),
+      )
+      .executeTakeFirstOrThrow(),
+  );
+}

@@ -1,0 +1,220 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { publicTestKey } from '@gen3d/schema';
+import { sql } from 'kysely';
+import { expect, test } from 'vitest';
+import { newUlid } from '../src/base/ids.js';
+import { dayMs } from '../src/base/time.js';
+import { charge } from '../src/data/accounts/ledger.js';
+import { FolderAssetStore } from '../src/data/assets/folder-store.js';
+import type { Db } from '../src/data/db/open.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
+import { deleteJob, forgetDeletions } from '../src/data/jobs/deletion.js';
+import { deleteOldJobs } from '../src/data/jobs/retention.js';
+import { openAdmin } from '../src/index.js';
+import { ballPhoto } from './ball-photo.js';
+import { codeOf } from './dashboard-kit.js';
+import { createJob, imageJob, newInstallation, startServer, type TestServer, until } from './kit.js';
+import { openDatabase } from './open-database.js';
+
+const secret = 'face-of-a-customer';
+
+async function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db: Db) => Promise<T>): Promise<T> {
+  const db = openDatabase(openDataDir(config).database);
+  try {
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** A job of the first account with a photo, a label, events and a logged delivery. */
+async function jobOn(server: TestServer): Promise<string> {
+  const id = await createJob(server.call, imageJob(ballPhoto()));
+  await withDatabase(server, async (db) => {
+    const { account_id } = await db
+      .updateTable('jobs')
+      .set({ label: `${secret}.jpg`, label_folded: secret, image_url: `https://example.com/${secret}.jpg` })
+      .where('id', '=', id)
+      .returning('account_id')
+      .executeTakeFirstOrThrow();
+    const event = {
+      account_id,
+      event_id: `event-${id}`,
+      event: 'task.updated' as const,
+      job_id: id,
+      status: 'PENDING' as const,
+    };
+    const content = { progress: 0, error_code: null, error_message: secret, model_key: null, thumbnail_key: null };
+    await db
+      .insertInto('outbox')
+      .values({
+        ...event,
+        ...content,
+        created_at: 0,
+        attempts: 0,
+        due_at: 0,
+        dead_at: 0,
+        lease_token: null,
+        lease_expires_at: null,
+        last_failure: secret,
+        trace_id: null,
+      })
+      .execute();
+    await db
+      .insertInto('listener_events')
+      .values({ ...event, ...content, listener_id: 'listener', created_at: 0 })
+      .execute();
+    await db
+      .insertInto('webhook_deliveries')
+      .values({
+        id,
+        account_id,
+        event_id: event.event_id,
+        event: event.event,
+        job_id: id,
+        status: event.status,
+        progress: 0,
+        event_created_at: 0,
+        url: 'https://example.com',
+        request_headers: '{}',
+        request_body: `{"label":"${secret}"}`,
+        response_status: 200,
+        response_body: secret,
+        failure: null,
+        started_at: 0,
+        took_ms: 1,
+      })
+      .execute();
+  });
+  return id;
+}
+
+/** Stores a model for the job, as a runner does, and charges for it. Returns the path of its URL. */
+async function succeed(server: TestServer, id: string): Promise<string> {
+  const assets = new FolderAssetStore(join(server.config.dataDir, 'assets'));
+  const keys = await assets.put(id, Buffer.from(secret), Buffer.from(secret), Buffer.from(secret));
+  await assets.keep(keys);
+  await withDatabase(server, async (db) => {
+    const { account_id } = await db
+      .updateTable('jobs')
+      .set({ status: 'SUCCEEDED', finished_at: Date.now(), model_key: keys.modelKey, thumbnail_key: keys.thumbnailKey })
+      .where('id', '=', id)
+      .returning('account_id')
+      .executeTakeFirstOrThrow();
+    await charge(db, { accountId: account_id, jobId: id, price: 0, instance: 'cpu', inferenceMs: 1_000 }, Date.now());
+  });
+  return `/assets/${keys.modelKey}`;
+}
+
+const remove = (server: TestServer, id: string, key?: string) =>
+  server.call('DELETE', `/gen3d/jobs/${id}`, undefined, key);
+
+/** The tables in which a value contains the text. */
+const tablesWith = (server: TestServer, text: string) =>
+  withDatabase(server, async (db) => {
+    const found: string[] = [];
+    for (const { name } of await db.introspection.getTables()) {
+      const { rows } = await sql`select * from ${sql.table(name)}`.execute(db);
+      if (JSON.stringify(rows).includes(text)) found.push(name);
+    }
+    return found;
+  });
+
+/** The files of the data directory whose path or content contains the text, except those of the database. */
+const filesWith = ({ config }: TestServer, text: string) =>
+  readdirSync(config.dataDir, { recursive: true, withFileTypes: true })
+    .filter((file) => {
+      const path = join(file.parentPath, file.name);
+      if (file.name.startsWith('gen3d.sqlite')) return false;
+      return path.includes(text) || (file.isFile() && readFileSync(path).includes(text));
+    })
+    .map(({ name }) => name);
+
+test('a deleted job leaves its charge, and nothing else: no row, no file, and 410 at its URLs', async () => {
+  const server = await startServer();
+  const id = await jobOn(server);
+  const url = await succeed(server, id);
+  writeFileSync(join(server.config.dataDir, 'inputs', `.${id}.draft`), secret);
+  expect((await server.call('GET', url)).status).toBe(200);
+  expect(await tablesWith(server, secret)).not.toEqual([]);
+
+  expect((await remove(server, id)).status).toBe(204);
+  expect(await tablesWith(server, secret)).toEqual([]);
+  expect(await tablesWith(server, id)).toEqual(['deleted_jobs', 'ledger']);
+  expect([...filesWith(server, secret), ...filesWith(server, id)]).toEqual([]);
+  expect((await server.call('GET', `/v1/jobs/${id}`)).status).toBe(404);
+  for (const file of [url, url.replace('model.glb', 'thumbnail.webp')]) {
+    expect((await server.call('GET', file)).status).toBe(410);
+  }
+  expect((await server.call('GET', url.replace(id, newUlid()))).status).toBe(404);
+  expect((await remove(server, id)).status).toBe(204);
+});
+
+test('a waiting job is deleted with its photo, and a running one is refused until it is finished', async () => {
+  const server = await startServer();
+  const [waiting, running] = [await jobOn(server), await jobOn(server)];
+  await withDatabase(server, (db) =>
+    db.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', running).execute(),
+  );
+  expect((await remove(server, waiting)).status).toBe(204);
+  expect(filesWith(server, waiting)).toEqual([]);
+  const refused = await remove(server, running);
+  expect([refused.status, codeOf(refused)]).toEqual([409, 'not_deletable']);
+  expect(filesWith(server, running)).toEqual([running]);
+  await succeed(server, running);
+  expect((await remove(server, running)).status).toBe(204);
+});
+
+test('nobody deletes the jobs of others, with or without a record, or those of the public test key', async () => {
+  const server = await startServer();
+  const [id, expired] = [await jobOn(server), await jobOn(server)];
+  await succeed(server, expired);
+  await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', expired).execute());
+  const admin = await openAdmin(server.config);
+  const { account_id } = await admin.createAccount('another', 10);
+  const { api_key } = await admin.createKey(account_id);
+  await admin.close();
+  for (const job of [id, expired]) expect(codeOf(await remove(server, job, api_key))).toBe('not_found');
+  expect((await remove(server, id, publicTestKey)).status).toBe(403);
+  expect((await server.call('GET', `/v1/jobs/${id}`)).status).toBe(200);
+});
+
+test('after a crash between the rows and the files, the next start removes the files', async () => {
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
+  const id = await jobOn(server);
+  const url = await succeed(server, id);
+  await server.close({ graceMs: 0 });
+  expect(await withDatabase(server, (db) => deleteJob(db, id, Date.now()))).toBe('deleted');
+  expect(filesWith(server, id)).not.toEqual([]);
+  const next = await startServer({ ...installation });
+  await until(async () => filesWith(next, id).length === 0);
+  expect((await next.call('GET', url)).status).toBe(410);
+  expect(existsSync(join(server.config.dataDir, 'assets', id))).toBe(false);
+});
+
+test('a model whose job’s record has expired is deleted by its account', async () => {
+  const server = await startServer();
+  const id = await jobOn(server);
+  const url = await succeed(server, id);
+  await withDatabase(server, async (db) => {
+    await db.deleteFrom('jobs').where('id', '=', id).execute();
+    await deleteOldJobs(db, Date.now());
+  });
+  expect((await remove(server, id)).status).toBe(204);
+  expect((await server.call('GET', url)).status).toBe(410);
+});
+
+test('deletions are remembered as long as the job had a model, and otherwise for a week', async () => {
+  const server = await startServer();
+  const [without, having] = [await jobOn(server), await jobOn(server)];
+  await succeed(server, having);
+  for (const id of [without, having]) await remove(server, id);
+  const remembered = async (after: number) => {
+    await withDatabase(server, (db) => forgetDeletions(db, Date.now() + after));
+    return (await Promise.all([without, having].map((id) => remove(server, id)))).map(({ status }) => status);
+  };
+  expect(await remembered(6 * dayMs)).toEqual([204, 204]);
+  expect(await remembered(8 * dayMs)).toEqual([404, 204]);
+});
