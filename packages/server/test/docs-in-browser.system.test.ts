@@ -3,8 +3,7 @@ import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { launchChromium } from '../../../scripts/chromium.mjs';
-import { documentationPages as pages } from './documentation-pages.js';
-import { startServer, type TestServer } from './kit.js';
+import { documentationPages as pages, startServer, type TestServer } from './kit.js';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 

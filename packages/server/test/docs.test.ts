@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { documentationPages as pages } from './documentation-pages.js';
-import { startServer, type TestServer } from './kit.js';
+import { documentationPages as pages, startServer, type TestServer } from './kit.js';
 
 let server: TestServer;
 const atEnd: Array<() => void | Promise<void>> = [];

@@ -275,3 +275,14 @@ export async function until<T>(check: () => Promise<T | undefined | false>, time
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+/** The pages of the documentation that the server delivers. */
+export const documentationPages = [
+  '/docs',
+  '/docs/contract',
+  '/docs/errors',
+  '/docs/webhooks',
+  '/docs/sdk',
+  '/docs/cli',
+  '/docs/configuration',
+];

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { photoJob, refused, sharedServer } from './kit.js';
 
-const { newCaller } = sharedServer();
+const { server, newCaller } = sharedServer();
 
 describe('1 conventions', () => {
   test('responses with a body are JSON, as their content type says', async () => {
@@ -50,5 +51,13 @@ describe('1 conventions', () => {
     const id = await create();
     // If each read waited for a change, these would exceed the time limit of the test.
     for (let read = 0; read < 50; read++) expect((await task(id)).status).toBe('PENDING');
+  });
+
+  test('/openapi.json is docs/openapi.json, needs no key, and allows every origin', async () => {
+    const { status, headers, body } = await server().call('GET', '/openapi.json', undefined, null);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect(headers.get('access-control-allow-origin')).toBe('*');
+    expect(body).toEqual(JSON.parse(readFileSync(new URL('../../../../docs/openapi.json', import.meta.url), 'utf8')));
   });
 });

@@ -13,12 +13,19 @@ import { asDataUri, ballPhoto, transparentPhoto } from '../ball-photo.js';
 import { freePort } from '../free-port.js';
 import { newInstallation, onPostgres, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';
-import { expectOneEndEach, readOutcome, summaryOf, totalCharges } from './outcome.js';
+import {
+  expectOneEndEach,
+  isWholeGlb,
+  isWholeJpeg,
+  readOutcome,
+  type State,
+  stepsBack,
+  summaryOf,
+  totalCharges,
+} from './outcome.js';
 import { makePrivateCa } from './private-ca.js';
 import { openReceiver } from './receiver.js';
 import { childrenOf, killPid, type ServerProcess, spawnServer } from './server-process.js';
-import { type State, stepsBack } from './steps-back.js';
-import { isWholeGlb, isWholeJpeg } from './whole-files.js';
 
 const seed = inject('seed');
 /** A kill does less to PostgreSQL than to SQLite, whose transactions end with the process. */

@@ -1,11 +1,41 @@
-import { isTerminal, type TaskUpdatedEvent } from '@gen3d/schema';
+import { isTerminal, type Task, type TaskUpdatedEvent } from '@gen3d/schema';
 import type { Selectable } from 'kysely';
 import { expect } from 'vitest';
 import type { Db } from '../../src/data/db/open.js';
 import type { JobRow, Tables } from '../../src/data/db/tables.js';
 import { maxAttempts } from '../../src/data/jobs/lifecycle.js';
 import type { Delivered } from './receiver.js';
-import { stepsBack } from './steps-back.js';
+
+export type State = Pick<Task, 'status' | 'progress'>;
+
+const order: Record<Task['status'], number> = {
+  PENDING: 0,
+  QUEUED: 1,
+  IN_PROGRESS: 2,
+  SUCCEEDED: 3,
+  FAILED: 3,
+  CANCELED: 3,
+};
+const isStepBack = (before: State, after: State) =>
+  order[after.status] < order[before.status] ||
+  after.progress < before.progress ||
+  (isTerminal(before.status) && after.status !== before.status);
+
+/** Describes each state that is behind the one before it. */
+export const stepsBack = (states: readonly State[]): string[] =>
+  states.flatMap((after, i) => {
+    const before = states[i - 1];
+    if (!before || !isStepBack(before, after)) return [];
+    return [`${before.status} ${before.progress} -> ${after.status} ${after.progress}`];
+  });
+
+/** Whether a file is complete, judged by its format. */
+export const isWholeGlb = (bytes: Buffer): boolean =>
+  bytes.toString('latin1', 0, 4) === 'glTF' && bytes.readUInt32LE(8) === bytes.length;
+
+/** Whether a file is complete, judged by its format. */
+export const isWholeJpeg = (bytes: Buffer): boolean =>
+  bytes.toString('hex', 0, 2) === 'ffd8' && bytes.toString('hex', bytes.length - 2) === 'ffd9';
 
 /** How all jobs ended, by the database and by the delivered events. */
 export interface Outcome {

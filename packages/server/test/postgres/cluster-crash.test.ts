@@ -9,12 +9,18 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { expectOneEndEach, readOutcome, summaryOf, totalCharges } from '../faults/outcome.js';
+import {
+  expectOneEndEach,
+  isWholeJpeg,
+  readOutcome,
+  type State,
+  stepsBack,
+  summaryOf,
+  totalCharges,
+} from '../faults/outcome.js';
 import { makePrivateCa } from '../faults/private-ca.js';
 import { openReceiver } from '../faults/receiver.js';
 import { killPid, spawnServer, spawnWorker, type WorkerProcess } from '../faults/server-process.js';
-import { type State, stepsBack } from '../faults/steps-back.js';
-import { isWholeJpeg } from '../faults/whole-files.js';
 import { freePort } from '../free-port.js';
 import { assetFiles, temporaryFolder, until } from '../kit.js';
 import { openDatabase } from '../open-database.js';

@@ -13,7 +13,7 @@ import { FolderInputStore } from '../../data/inputs/folder-store.js';
 import { type DataDir, dataDirOf } from '../../data/installation/data-dir.js';
 import type { Edges } from '../../data/installation/edges.js';
 import { withoutPassword } from '../postgres/connections.js';
-import { requireNoForeignTables } from '../postgres/foreign-tables.js';
+import { requireNoForeignTables } from '../postgres/unusable-database.js';
 import { type CopiedTable, copiedTableNames } from './copied-tables.js';
 import { copyAssets, copyInputs, type FileCounts, noFiles } from './copy-files.js';
 import { copyTable } from './copy-table.js';

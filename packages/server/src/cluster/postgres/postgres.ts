@@ -2,12 +2,11 @@ import { type Expression, PostgresAdapter, PostgresDialect, sql } from 'kysely';
 import { ConfigError } from '../../base/errors.js';
 import type { DatabaseKind, Db, RowLock } from '../../data/db/database.js';
 import { connectionPool, isPostgresUrl, isUnencrypted, withoutPassword } from './connections.js';
-import { requireNoForeignTables } from './foreign-tables.js';
 import { Listener, Notifier } from './notifications.js';
-import { insufficientPrivilege, isInsufficientPrivilege } from './rights.js';
 import { sharedKey } from './server-key.js';
 import { SharedBucket } from './shared-bucket.js';
 import { sharedTables, withSharedTables } from './shared-tables.js';
+import { insufficientPrivilege, isInsufficientPrivilege, requireNoForeignTables } from './unusable-database.js';
 
 /** The time of the statement rather than of each row, so that indexes can be used. */
 const databaseTime = sql<number>`(extract(epoch from statement_timestamp()) * 1000)::bigint`;

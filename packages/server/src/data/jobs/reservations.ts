@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { type MicroUsd, priceOf } from '../../base/money.js';
-import { quantile } from '../../base/quantile.js';
+import { quantile } from '../../base/recent-jobs.js';
 import { recentInferenceMs } from '../accounts/ledger.js';
 import type { Rates } from '../accounts/rates.js';
 import type { Queryable } from '../db/open.js';

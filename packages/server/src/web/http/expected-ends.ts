@@ -1,8 +1,7 @@
 import { type JobStatus, limits } from '@gen3d/schema';
 import type { JobOutlook } from '@gen3d/schema/rules';
 import { cached } from '../../base/cached.js';
-import { quantile } from '../../base/quantile.js';
-import { withLatest } from '../../base/recent-jobs.js';
+import { quantile, withLatest } from '../../base/recent-jobs.js';
 import type { JobMessage } from '../../work/processes/messages.js';
 
 /** How many waiting jobs the estimates look at. Jobs behind them are far from their end. */

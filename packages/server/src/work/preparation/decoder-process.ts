@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { configureForOneImage, normalizeImage } from '@gen3d/engine/images';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
-import { leaveSignalsToParent } from '../processes/signals.js';
+import { leaveSignalsToParent } from '../processes/child-process.js';
 import { cpuExceededStatus, type DecodeLimits, type DecoderFunctions, memoryExceededStatus } from './messages.js';
 
 const checkMs = 50;
