@@ -224,6 +224,22 @@ export type OperatorAccount = z.infer<typeof OperatorAccount>;
 export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount) });
 export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
 
+/** What an operator did. */
+export const AuditEntry = z.object({
+  entry_id: z.string(),
+  /** For example, `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  who: z.string(),
+  /** For example, `account credit`. */
+  action: z.string(),
+  /** The id of the account, key, job or event, or the name of the bundle. */
+  subject: z.nullable(z.string()),
+  detail: z.nullable(z.string()),
+  created_at: z.string(),
+});
+export type AuditEntry = z.infer<typeof AuditEntry>;
+export const AuditPage = z.object({ entries: z.array(AuditEntry), next_cursor: NextCursor });
+export type AuditPage = z.infer<typeof AuditPage>;
+
 const BundleKind = z.enum(['reconstruction', 'matte']);
 
 /** A bundle in one of the folders that the server searches. */

@@ -1,9 +1,12 @@
+import type { AuditEntry } from '@gen3d/schema/dashboard';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
+import { commandUser } from './base/os-user.js';
 import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
 import { createAccount, creditAccount, findAccount, listAccounts } from './data/accounts/accounts.js';
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
+import { type Action, audit, listAudit } from './data/accounts/audit-log.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { QuotaError } from './data/accounts/quotas.js';
@@ -65,6 +68,8 @@ export interface Admin {
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
   /** Path and fragment of a link that signs in one browser as the operator. It works once, within an hour. */
   signInLink(): Promise<string>;
+  /** What operators did, newest last. Of very many entries, only the newest. */
+  listAudit(): Promise<AuditEntry[]>;
   close(): Promise<void>;
 }
 
@@ -102,10 +107,16 @@ function requireAmount(usd: number): number {
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
   const { db, keys, serverKey } = await openStore(edges, config, { onlyNew: true });
+  const who = commandUser('admin');
+  const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
   return {
     async createAccount(name, balanceUsd = 0) {
       const balance = requireAmount(balanceUsd);
-      const { id } = await transaction(db, (trx) => createAccount(trx, { name, balance }, currentTime(db)));
+      const id = await transaction(db, async (trx) => {
+        const account = await createAccount(trx, { name, balance }, currentTime(db));
+        await record(trx, { action: 'account create', subject: account.id, detail: `${balanceUsd} USD` });
+        return account.id;
+      });
       return { account_id: id, name, balance_usd: toUsd(balance) };
     },
 
@@ -123,15 +134,22 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
       const { id, name } = await requireAccount(db, accountId);
       const amount = requireAmount(usd);
       if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
-      const balance = await creditAccount(db, id, amount);
-      if (balance === undefined) throw deleted(id);
+      const balance = await transaction(db, async (trx) => {
+        const after = await creditAccount(trx, id, amount);
+        if (after === undefined) throw deleted(id);
+        await record(trx, { action: 'account credit', subject: id, detail: `${usd} USD` });
+        return after;
+      });
       return { account_id: id, name, balance_usd: toUsd(balance) };
     },
 
     async createKey(accountId, name) {
       const { id } = await requireAccount(db, accountId);
-      const created = keys.create(db, id, currentTime(db), { name: name ?? null });
-      const { keyId, apiKey } = await created.catch((error: unknown) => {
+      const { keyId, apiKey } = await transaction(db, async (trx) => {
+        const key = await keys.create(trx, id, currentTime(db), { name: name ?? null });
+        await record(trx, { action: 'key create', subject: key.keyId, detail: `account ${id}` });
+        return key;
+      }).catch((error: unknown) => {
         throw error instanceof QuotaError ? new AdminError(error.message) : error;
       });
       return { key_id: keyId, account_id: id, api_key: apiKey };
@@ -144,30 +162,54 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
 
     async revokeKey(keyId) {
       const id = await identifyKey(db, keyId);
-      await revokeKey(db, id, currentTime(db));
+      await transaction(db, async (trx) => {
+        await revokeKey(trx, id, currentTime(db));
+        await record(trx, { action: 'key revoke', subject: id });
+      });
       return id;
     },
 
     async cancelJob(jobId) {
       const id = await identifyJob(db, jobId);
-      const outcome = await cancel(db, id, currentTime(db));
-      if (outcome !== 'canceled') throw new AdminError(`Job ${id} is in inference or finished; it cannot be canceled`);
+      await transaction(db, async (trx) => {
+        const outcome = await cancel(trx, id, currentTime(db));
+        if (outcome !== 'canceled') {
+          throw new AdminError(`Job ${id} is in inference or finished; it cannot be canceled`);
+        }
+        await record(trx, { action: 'job cancel', subject: id });
+      });
       return id;
     },
 
     listDeadLetters: async () => (await listDeadLetters(db)).map(deadLetter),
 
     async replayDeadLetters(which) {
-      const now = currentTime(db);
-      if ('since' in which) return replayDeadLetters(db, { since: which.since.getTime() }, now);
-      const count = await replayDeadLetters(db, which, now);
-      if (count === 0) {
-        throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
-      }
-      return count;
+      return transaction(db, async (trx) => {
+        const now = currentTime(db);
+        if ('since' in which) {
+          const since = `since ${isoTime(which.since.getTime())}`;
+          await record(trx, { action: 'dead-letter replay', detail: since });
+          return replayDeadLetters(trx, { since: which.since.getTime() }, now);
+        }
+        const count = await replayDeadLetters(trx, which, now);
+        if (count === 0) {
+          throw new AdminError(`${which.eventId} is not a dead letter of an account with a webhook endpoint`);
+        }
+        await record(trx, { action: 'dead-letter replay', subject: which.eventId });
+        return count;
+      });
     },
 
-    signInLink: async () => signInPath(await new DashboardTokens(db, serverKey).issueLink()),
+    signInLink: async () => signInPath(await new DashboardTokens(db, serverKey).issueLink(who)),
+
+    async listAudit() {
+      const { entries } = await listAudit(db);
+      return entries.reverse().map(({ id, created_at, ...entry }) => ({
+        entry_id: id,
+        ...entry,
+        created_at: isoTime(created_at),
+      }));
+    },
 
     close: () => db.destroy(),
   };

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createLog } from './base/log.js';
+import { commandUser } from './base/os-user.js';
 import type { Config } from './config.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
 import { type Bootstrap, bootstrap } from './data/accounts/bootstrap.js';
@@ -94,7 +95,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
       port: http.port,
       ...(first ? { bootstrap: first } : {}),
       device,
-      signInLink: async () => state.url + signInPath(await services.dashboardTokens.issueLink()),
+      signInLink: async () => state.url + signInPath(await services.dashboardTokens.issueLink(commandUser('serve'))),
       close: (how) => parts.stop(how),
     };
   } catch (error) {

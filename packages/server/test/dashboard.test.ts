@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { CreateJobResponse, ListJobsResponse, publicTestKey } from '@gen3d/schema';
 import {
+  AuditPage,
   CreatedKey,
   DeliveryList,
   EventList,
@@ -221,7 +222,7 @@ const changes = [
 ] as const;
 /** Every route that only reads data of an account. */
 const reads = ['/jobs', '/balance', '/ledger', '/ledger/days', '/keys', '/webhook-endpoint', '/events'] as const;
-const operatorReads = ['/operator/overview', '/operator/accounts'] as const;
+const operatorReads = ['/operator/overview', '/operator/accounts', '/operator/audit'] as const;
 
 describe('a page of another site', () => {
   test.each(changes)('cannot %s %s, even with a valid cookie', async (method, path) => {
@@ -557,6 +558,47 @@ describe('the operator', () => {
     expect((await call('POST', '/operator/accounts/unknown/credit', { usd: 1 })).status).toBe(404);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
+  });
+
+  test('finds each of its actions once in the audit log, in pages, and those of members not', async () => {
+    const { call } = await newOperator();
+    const { accountId, apiKey } = await newCaller();
+    const named = { 'x-gen3d-account': accountId };
+    const at = { 'x-forwarded-for': '192.0.2.7' };
+    const { body } = await call('POST', '/operator/accounts', { name: 'ann', balance_usd: 2 }, at);
+    const { account_id } = body as { account_id: string };
+    await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 3.5 }, at);
+    await call('POST', '/operator/accounts/unknown/credit', { usd: 1 }, at);
+    const key = CreatedKey.parse((await call('POST', '/keys', { name: 'shop' }, { ...named, ...at })).body);
+    await call('DELETE', `/keys/${key.key_id}`, undefined, { ...named, ...at });
+    await (await signIn({ api_key: apiKey })).call('POST', '/keys', { name: 'own' }, at);
+    await call('POST', '/operator/bundles/use', { name: 'unknown' }, at);
+    await call('POST', '/operator/bundles/pull', { name: 'unknown' }, at);
+    await call('DELETE', '/operator/bundles/pull', undefined, at);
+    await call('PUT', '/operator-password', { password: 'correct horse battery' }, at);
+    await call('DELETE', '/operator-password', undefined, at);
+
+    const actions: unknown[] = [];
+    for (let cursor = ''; ; ) {
+      const page = AuditPage.parse((await call('GET', `/operator/audit${cursor}`)).body);
+      expect(page.entries.length).toBeLessThanOrEqual(50);
+      const here = page.entries.filter(({ who }) => who === 'operator at 192.0.2.7');
+      actions.push(...here.map(({ action, subject, detail }) => [action, subject, detail]));
+      expect(JSON.stringify(page)).not.toContain(key.api_key);
+      if (page.next_cursor === undefined) break;
+      cursor = `?cursor=${page.next_cursor}`;
+    }
+    expect(actions.reverse()).toEqual([
+      ['account create', account_id, '2 USD'],
+      ['account credit', account_id, '3.5 USD'],
+      ['key create', key.key_id, `account ${accountId}`],
+      ['key revoke', key.key_id, null],
+      ['bundle use', 'unknown', null],
+      ['bundle pull', 'unknown', null],
+      ['bundle cancel', null, null],
+      ['password set', null, null],
+      ['password remove', null, null],
+    ]);
   });
 
   test('sees the state of the server', async () => {

@@ -2,6 +2,7 @@ import { formLimits, type OperatorAccount, OperatorAccountList, Overview, type R
 import { limits } from '@gen3d/schema/rules';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { AuditLog } from '../components/audit-log.js';
 import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
@@ -27,6 +28,7 @@ export function OperatorPage() {
   const [accounts, setAccounts] = useState<OperatorAccount[]>([]);
   const { problem, success, run } = useAction();
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
+  const [changes, setChanges] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
 
   const load = useCallback(async () => {
@@ -46,6 +48,7 @@ export function OperatorPage() {
   const change = (request: () => Promise<unknown>, message: string) =>
     run(async () => {
       await request();
+      setChanges((count) => count + 1);
       await Promise.all([load(), refresh()]);
     }, message);
 
@@ -190,6 +193,7 @@ export function OperatorPage() {
         <Runners runners={overview.runners} serverVersion={overview.version} />
       </section>
       <Bundles />
+      <AuditLog revision={changes} />
       <section>
         <h2>Server</h2>
         <dl>

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { limitAudit } from '../data/accounts/audit-log.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/open.js';
 import { after, currentTime } from '../data/db/time.js';
@@ -47,6 +48,7 @@ export function startHousekeeping(
       deletions: () => forgetDeletions(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
       listeners: () => deleteOldListeners(db, now),
+      audit: () => limitAudit(db),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
       inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId)),
       assets: () => assets.sweep(strayBefore, (jobId) => outcomeOfJob(db, jobId)),

@@ -55,6 +55,7 @@ export function addAdmin(program: Command): void {
   addKeys(admin.command('key').summary('manage API keys'));
   addJobs(admin.command('job').summary('manage jobs of all accounts'));
   addDeadLetters(admin.command('dead-letter').summary('manage failed webhook deliveries'));
+  addAudit(admin);
   addBackup(admin);
   addMigrateTo(admin);
   admin
@@ -216,6 +217,27 @@ function addDeadLetters(deadLetter: Command): void {
         else say(`Queued ${count(replayed, 'delivery', 'deliveries')}`);
       });
     });
+}
+
+function addAudit(admin: Command): void {
+  admin
+    .command('audit')
+    .summary('list what operators did')
+    .description('List what operators did, here and on the dashboard, newest last.')
+    .action((_: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const entries = await admin.listAudit();
+        if (json) return printJson(entries);
+        const rows = entries.map(({ created_at, action, subject, detail, who }) => [
+          created_at,
+          action,
+          subject ?? '',
+          detail ?? '',
+          who,
+        ]);
+        printRows(rows, 'Operators have done nothing yet');
+      }),
+    );
 }
 
 function usd(text: string): number {

@@ -26,6 +26,7 @@ export const copiedTables = {
   webhook_deliveries: 'id',
   operator_password: 'id',
   dashboard_tokens: 'hash',
+  audit_log: 'id',
 } as const satisfies Record<CopiedTable, string>;
 
 export const copiedTableNames = Object.keys(copiedTables) as CopiedTable[];

@@ -2,8 +2,10 @@ import { randomToken } from '../../base/ids.js';
 import { hmac, subkey } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
-import type { Db } from '../db/open.js';
+import type { Db, Queryable } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
+import { transaction } from '../db/transaction.js';
+import { audit } from './audit-log.js';
 import { quotas } from './quotas.js';
 
 /** How long a sign-in link is valid. It works once. */
@@ -34,18 +36,21 @@ export class DashboardTokens {
     return hmac(this.#hmacKey, token).toString('hex');
   }
 
-  async #issue(kind: 'link' | 'session', keyId: string | null, lifetimeMs: number): Promise<string> {
+  async #issue(db: Queryable, kind: 'link' | 'session', keyId: string | null, lifetimeMs: number): Promise<string> {
     const token = randomToken(43);
-    const now = currentTime(this.#db);
-    await this.#db.deleteFrom('dashboard_tokens').where('expires_at', '<=', now).execute();
+    const now = currentTime(db);
+    await db.deleteFrom('dashboard_tokens').where('expires_at', '<=', now).execute();
     const row = { hash: this.#hash(token), kind, key_id: keyId, created_at: now, expires_at: after(now, lifetimeMs) };
-    await this.#db.insertInto('dashboard_tokens').values(row).execute();
+    await db.insertInto('dashboard_tokens').values(row).execute();
     return token;
   }
 
   /** A token that signs one browser in as the operator, once, within an hour. */
-  issueLink(): Promise<string> {
-    return this.#issue('link', null, linkMs);
+  issueLink(who: string): Promise<string> {
+    return transaction(this.#db, async (trx) => {
+      await audit(trx, { who, action: 'sign-in-link create' }, currentTime(trx));
+      return this.#issue(trx, 'link', null, linkMs);
+    });
   }
 
   /** Invalidates a link. Returns false if it is unknown, used or expired. */
@@ -62,7 +67,7 @@ export class DashboardTokens {
 
   /** A session of the operator, or of an API key until that is revoked. Ends the oldest if there are too many. */
   async issueSession(keyId: string | null): Promise<string> {
-    const token = await this.#issue('session', keyId, sessionMs);
+    const token = await this.#issue(this.#db, 'session', keyId, sessionMs);
     const account = this.#db.selectFrom('api_keys').select('account_id').where('id', '=', keyId);
     const beyond = await this.#db
       .selectFrom('dashboard_tokens')
@@ -103,8 +108,8 @@ export class DashboardTokens {
   }
 
   /** Ends all other sessions of the operator, and all unused links. */
-  async endOtherOperators(token: string): Promise<void> {
-    await this.#db
+  async endOtherOperators(trx: Queryable, token: string): Promise<void> {
+    await trx
       .deleteFrom('dashboard_tokens')
       .where('key_id', 'is', null)
       .where('hash', '!=', this.#hash(token))

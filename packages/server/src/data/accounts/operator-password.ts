@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Db } from '../db/open.js';
+import type { Db, Queryable } from '../db/open.js';
 
 interface Cost {
   /** Binary logarithm of scrypt's N. */
@@ -58,17 +58,17 @@ export class OperatorPassword {
     return (await this.#stored()) !== undefined;
   }
 
-  async set(password: string): Promise<void> {
-    const hash = await hashPassword(password);
-    await this.#db
+  /** Takes the result of `hashPassword`. */
+  async set(trx: Queryable, hash: string): Promise<void> {
+    await trx
       .insertInto('operator_password')
       .values({ id: 1, hash })
       .onConflict((conflict) => conflict.column('id').doUpdateSet({ hash }))
       .execute();
   }
 
-  async remove(): Promise<void> {
-    await this.#db.deleteFrom('operator_password').execute();
+  async remove(trx: Queryable): Promise<void> {
+    await trx.deleteFrom('operator_password').execute();
   }
 
   /** Also false if no password is set. */

@@ -39,7 +39,7 @@ test('the 101st session of an account ends its oldest, also one of another key, 
   const keyOf = async (id: string) => (await keys.create(db, id, 0)).keyId;
   const [key, secondKey, otherKey] = [await keyOf(account), await keyOf(account), await keyOf(other)];
   const oldest = await tokens.issueSession(secondKey);
-  const others = [await tokens.issueSession(otherKey), await tokens.issueSession(null), await tokens.issueLink()];
+  const others = [await tokens.issueSession(otherKey), await tokens.issueSession(null), await tokens.issueLink('test')];
   // Older than those that follow, on whatever clock.
   await db.updateTable('dashboard_tokens').set({ created_at: 0 }).execute();
   const sessions: string[] = [];

@@ -1,11 +1,13 @@
+import { isStorable, notStorable } from '@gen3d/schema';
 import { Router } from 'express';
 import { z } from 'zod';
 import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { auditRequest } from './audit.js';
 
-const Named = z.object({ name: z.string().min(1).max(200) });
+const Named = z.object({ name: z.string().min(1).max(200).refine(isStorable, notStorable) });
 
 function nameIn(body: unknown): string {
   const parsed = Named.safeParse(body);
@@ -19,9 +21,12 @@ async function orRefusal(action: Promise<void>): Promise<void> {
   });
 }
 
-/** `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. */
+/**
+ * `/dashboard/api/operator/bundles`: the bundles of this machine. Its responses are `BundleOverview`. Bundles are files,
+ * which no transaction includes, so each action is recorded before it is tried.
+ */
 export function bundleRoutes(services: Services): Router {
-  const { bundleManager } = services;
+  const { bundleManager, db } = services;
   const router = Router();
   router
     .route('/')
@@ -30,10 +35,13 @@ export function bundleRoutes(services: Services): Router {
   router
     .route('/pull')
     .post(jsonBody(services), async (request, response) => {
-      await orRefusal(bundleManager.pull(nameIn(request.body)));
+      const name = nameIn(request.body);
+      await auditRequest(response, db, { action: 'bundle pull', subject: name });
+      await orRefusal(bundleManager.pull(name));
       sendJson(response, 202, await bundleManager.overview());
     })
     .delete(async (_request, response) => {
+      await auditRequest(response, db, { action: 'bundle cancel' });
       bundleManager.cancelPull();
       sendJson(response, 200, await bundleManager.overview());
     })
@@ -41,7 +49,9 @@ export function bundleRoutes(services: Services): Router {
   router
     .route('/use')
     .post(jsonBody(services), async (request, response) => {
-      await orRefusal(bundleManager.use(nameIn(request.body)));
+      const name = nameIn(request.body);
+      await auditRequest(response, db, { action: 'bundle use', subject: name });
+      await orRefusal(bundleManager.use(name));
       sendJson(response, 200, await bundleManager.overview());
     })
     .all(onlyMethods('POST'));

@@ -6,6 +6,7 @@ import { requestLimit } from '../http/rate-limit.js';
 import { noStore, routeNotFound } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
+import { auditRoutes } from './audit-routes.js';
 import { bundleRoutes } from './bundle-routes.js';
 import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
@@ -35,6 +36,7 @@ export function dashboard(services: Services): Router {
     if (await limit(response, identity.role === 'member' ? identity.accountId : identity.role)) next();
   });
   api.use('/operator/bundles', requireOperator, bundleRoutes(services));
+  api.use('/operator/audit', requireOperator, auditRoutes(services));
   api.use('/operator', requireOperator, operatorRoutes(services));
   api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
   api.use(actForAccount(services));

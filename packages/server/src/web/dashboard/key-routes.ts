@@ -4,10 +4,12 @@ import { Router } from 'express';
 import { z } from 'zod';
 import { listKeys, revokeKey } from '../../data/accounts/api-keys.js';
 import { currentTime } from '../../data/db/time.js';
+import { transaction } from '../../data/db/transaction.js';
 import { callerOf, refuseSandbox } from '../http/auth.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { auditRequest } from './audit.js';
 
 const { nameLength } = formLimits;
 /** Name of a key or an account. */
@@ -37,7 +39,12 @@ export function keyRoutes(services: Services): Router {
       const parsed = NewKey.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { name } = parsed.data;
-      const { keyId, apiKey } = await keys.create(db, callerOf(response).accountId, currentTime(db), { name });
+      const { accountId } = callerOf(response);
+      const { keyId, apiKey } = await transaction(db, async (trx) => {
+        const key = await keys.create(trx, accountId, currentTime(db), { name });
+        await auditRequest(response, trx, { action: 'key create', subject: key.keyId, detail: `account ${accountId}` });
+        return key;
+      });
       sendJson(response, 201, { key_id: keyId, name, api_key: apiKey } satisfies CreatedKey);
     })
     .all(onlyMethods('GET', 'POST'));
@@ -45,7 +52,12 @@ export function keyRoutes(services: Services): Router {
   router
     .route('/:id')
     .delete(async (request, response) => {
-      const revoked = await revokeKey(db, request.params.id, currentTime(db), callerOf(response).accountId);
+      const { id } = request.params;
+      const revoked = await transaction(db, async (trx) => {
+        const known = await revokeKey(trx, id, currentTime(db), callerOf(response).accountId);
+        if (known) await auditRequest(response, trx, { action: 'key revoke', subject: id });
+        return known;
+      });
       if (!revoked) throw new HttpError(404, 'not_found', 'No such key');
       response.status(204).end();
     })

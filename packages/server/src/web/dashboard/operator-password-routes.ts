@@ -1,10 +1,12 @@
 import { formLimits } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
-import { OperatorPassword } from '../../data/accounts/operator-password.js';
+import { hashPassword, OperatorPassword } from '../../data/accounts/operator-password.js';
+import { transaction } from '../../data/db/transaction.js';
 import { jsonBody } from '../http/json-body.js';
 import { invalidRequest, onlyMethods } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { auditRequest } from './audit.js';
 import { sessionTokenOf } from './session-cookie.js';
 
 const { min, max } = formLimits.passwordLength;
@@ -25,13 +27,20 @@ export function operatorPasswordRoutes(services: Services): Router {
     .put(jsonBody(services), async (request, response) => {
       const parsed = NewPassword.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
-      await password.set(parsed.data.password);
-      await tokens.endOtherOperators(sessionTokenOf(request) ?? '');
+      const hash = await hashPassword(parsed.data.password);
+      await transaction(db, async (trx) => {
+        await password.set(trx, hash);
+        await tokens.endOtherOperators(trx, sessionTokenOf(request) ?? '');
+        await auditRequest(response, trx, { action: 'password set' });
+      });
       response.status(204).end();
     })
     .delete(async (request, response) => {
-      await password.remove();
-      await tokens.endOtherOperators(sessionTokenOf(request) ?? '');
+      await transaction(db, async (trx) => {
+        await password.remove(trx);
+        await tokens.endOtherOperators(trx, sessionTokenOf(request) ?? '');
+        await auditRequest(response, trx, { action: 'password remove' });
+      });
       response.status(204).end();
     })
     .all(onlyMethods('PUT', 'DELETE'));

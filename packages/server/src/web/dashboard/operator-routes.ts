@@ -18,6 +18,7 @@ import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { auditRequest } from './audit.js';
 import { Name } from './key-routes.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
@@ -96,7 +97,15 @@ export function operatorRoutes(services: Services): Router {
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { name, balance_usd } = parsed.data;
       const balance = toMicroUsd(balance_usd);
-      const { id } = await transaction(db, (trx) => createAccount(trx, { name, balance }, currentTime(db)));
+      const id = await transaction(db, async (trx) => {
+        const account = await createAccount(trx, { name, balance }, currentTime(db));
+        await auditRequest(response, trx, {
+          action: 'account create',
+          subject: account.id,
+          detail: `${balance_usd} USD`,
+        });
+        return account.id;
+      });
       sendJson(response, 201, { account_id: id, name, balance_usd });
     })
     .all(onlyMethods('GET', 'POST'));
@@ -107,7 +116,13 @@ export function operatorRoutes(services: Services): Router {
       const parsed = Credit.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { id } = request.params;
-      const balance = await creditAccount(db, id, toMicroUsd(parsed.data.usd));
+      const { usd } = parsed.data;
+      const balance = await transaction(db, async (trx) => {
+        const after = await creditAccount(trx, id, toMicroUsd(usd));
+        const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
+        if (after !== undefined) await auditRequest(response, trx, credit);
+        return after;
+      });
       if (balance === undefined) throw new HttpError(404, 'not_found', 'No such account');
       sendJson(response, 200, { account_id: id, balance_usd: toUsd(balance) });
     })

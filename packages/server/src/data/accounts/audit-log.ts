@@ -1,0 +1,74 @@
+import { newUlid } from '../../base/ids.js';
+import { maxRowsRead } from '../db/bounds.js';
+import type { Db, Queryable } from '../db/open.js';
+import type { Tables } from '../db/tables.js';
+import type { Time } from '../db/time.js';
+
+/** What an operator did, in the words of the command that does it, if there is one. */
+export type AuditedAction =
+  | 'account create'
+  | 'account credit'
+  | 'account delete'
+  | 'account rename'
+  | 'key create'
+  | 'key revoke'
+  | 'job cancel'
+  | 'job delete'
+  | 'dead-letter replay'
+  | 'sign-in-link create'
+  | 'password set'
+  | 'password remove'
+  | 'bundle pull'
+  | 'bundle cancel'
+  | 'bundle use';
+
+/**
+ * An operator's action. Contains ids and amounts, but no secrets, and no names or other texts of an account, which must
+ * not outlive it.
+ */
+export interface Action {
+  /** For example, `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  who: string;
+  action: AuditedAction;
+  /** The id of the account, key, job or event, or the name of the bundle. */
+  subject?: string;
+  detail?: string;
+}
+
+/** Records an operator's action. Must run in the transaction of the action, so neither exists without the other. */
+export async function audit(trx: Queryable, { subject, detail, ...action }: Action, now: Time): Promise<void> {
+  await trx
+    .insertInto('audit_log')
+    .values({ id: newUlid(), ...action, subject: subject ?? null, detail: detail ?? null, created_at: now })
+    .execute();
+}
+
+/** A page of the operators' actions, newest first, and whether there are older ones. */
+export async function listAudit(
+  db: Queryable,
+  { before, limit = maxRowsRead }: { before?: string | undefined; limit?: number } = {},
+): Promise<{ entries: Tables['audit_log'][]; more: boolean }> {
+  let query = db
+    .selectFrom('audit_log')
+    .selectAll()
+    .orderBy('id', 'desc')
+    .limit(limit + 1);
+  if (before !== undefined) query = query.where('id', '<', before);
+  const rows = await query.execute();
+  return { entries: rows.slice(0, limit), more: rows.length > limit };
+}
+
+/** About 20 MB. */
+const maxEntries = 100_000;
+
+/** Deletes the oldest entries if there are too many. */
+export async function limitAudit(db: Db, max = maxEntries): Promise<void> {
+  const newestBeyond = await db
+    .selectFrom('audit_log')
+    .select('id')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(max)
+    .executeTakeFirst();
+  if (newestBeyond) await db.deleteFrom('audit_log').where('id', '<=', newestBeyond.id).execute();
+}

@@ -1,0 +1,32 @@
+import type { AuditPage } from '@gen3d/schema/dashboard';
+import { Router } from 'express';
+import { isoTime } from '../../base/time.js';
+import { listAudit } from '../../data/accounts/audit-log.js';
+import { onlyMethods, sendJson } from '../http/responses.js';
+import type { Services } from '../http/services.js';
+
+const pageSize = 50;
+/** Cursors are issued to an account, which the operator has none of. */
+const cursorOwner = 'operator';
+
+/** `/dashboard/api/operator/audit`: what operators did, newest first. */
+export function auditRoutes({ db, cursors }: Services): Router {
+  const router = Router();
+  router
+    .route('/')
+    .get(async (request, response) => {
+      const before = cursors.read(cursorOwner, request.query.cursor)?.id;
+      const { entries, more } = await listAudit(db, { before, limit: pageSize });
+      const last = entries.at(-1);
+      sendJson(response, 200, {
+        entries: entries.map(({ id, created_at, ...entry }) => ({
+          entry_id: id,
+          ...entry,
+          created_at: isoTime(created_at),
+        })),
+        ...(more && last ? { next_cursor: cursors.issue(cursorOwner, last.id) } : {}),
+      } satisfies AuditPage);
+    })
+    .all(onlyMethods('GET'));
+  return router;
+}
