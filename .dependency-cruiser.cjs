@@ -145,7 +145,8 @@ module.exports = {
     },
     ...oneWay(`${server}/data`, [
       'db',
-      ['inputs', 'assets', 'accounts', 'webhooks', 'runners'],
+      ['inputs', 'assets', 'accounts', 'runners'],
+      'webhooks',
       'jobs',
       'installation',
     ]),
