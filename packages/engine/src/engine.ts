@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { PhotoWarning } from '@gen3d/schema/rules';
+import type { PhotoWarning, SamplerSettings } from '@gen3d/schema/rules';
 import type { Camera } from './base/camera.js';
 import { EngineError, MissingBundleError } from './base/errors.js';
 import type { RgbaImage } from './base/image.js';
@@ -41,6 +41,8 @@ export interface GenerateOptions {
   readonly maxTriangles?: number | undefined;
   /** Pixels a side of the base color texture. Default: `meshDefaults`. */
   readonly textureSize?: number | undefined;
+  /** Default: the bundle's. Only for bundles of the kind `steps`. */
+  readonly sampler?: SamplerSettings | undefined;
 }
 
 export type Stage = 'matte' | 'frame' | 'encode' | 'field' | 'surface' | 'unwrap' | 'bake' | 'write' | 'thumbnail';
@@ -148,6 +150,14 @@ export class Engine {
       return result;
     };
 
+    const { credits, sampler: defaults } = this.#reconstructor;
+    if (options.sampler && !defaults) {
+      throw new EngineError(
+        'inference_failed',
+        `The network ${credits[0].name} makes a model in one step, so it has no seed and no number of steps. Send the photo without them.`,
+      );
+    }
+    const sampler = defaults && { ...defaults, ...options.sampler };
     const decoded = photo instanceof Uint8Array ? await decode(photo) : photo;
     const coverage = await stage('matte', () => matte(decoded, (image) => this.#predictMatte(image)));
     const warnings = photoWarnings(coverage, decoded.transparent);
@@ -156,7 +166,7 @@ export class Engine {
     const onEncoded = (share: number) =>
       onProgress?.(done('frame') + share * (done('encode') - done('frame')), 'encode');
     const field = await stage('encode', () =>
-      this.#reconstructor.reconstruct(cutout, { signal, onProgress: onEncoded }),
+      this.#reconstructor.reconstruct(cutout, { signal, sampler, onProgress: onEncoded }),
     );
     const { stepped, smooth } = meshDefaults.resolution;
     const resolution = options.resolution ?? (field.projects ? smooth : stepped);
@@ -179,7 +189,8 @@ export class Engine {
         { bytes, mimeType: 'image/jpeg' },
         {
           generator: `gen3d ${version}`,
-          bundles: this.#reconstructor.credits,
+          bundles: credits,
+          sampler,
           photo: photoViewInModel(field.camera, toModel, cutout.window, decoded.image),
           warnings,
         },
@@ -191,7 +202,7 @@ export class Engine {
       thumbnail: jpeg,
       transparentThumbnail: webp,
       stats: {
-        bundle: this.#reconstructor.credits[0].name,
+        bundle: credits[0].name,
         stageMs,
         vertices: model.positions.length / 3,
         triangles: model.indices.length / 3,

@@ -1,3 +1,4 @@
+import type { SamplerSettings } from '@gen3d/schema/rules';
 import type { Cutout } from './base/image.js';
 import { type Bundle, builtInBundle } from './bundle/load-bundle.js';
 import type { ReconstructionManifest } from './bundle/manifest.js';
@@ -20,6 +21,8 @@ export interface Reconstructor {
   readonly foregroundRatio: number;
   /** See `DecoderKind`. */
   readonly inSteps: boolean;
+  /** The manifest's settings of a kind that takes steps. */
+  readonly sampler?: Required<SamplerSettings> | undefined;
   /** @throws the signal's reason, once aborted */
   reconstruct(cutout: Cutout, options?: EncodeOptions): Promise<DensityField>;
   release(): Promise<void>;
@@ -66,6 +69,7 @@ export async function openReconstructor(
     halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360),
   };
   const { inSteps, carved, anyYaw, open: openNetworks } = kindOf(bundle);
+  const { decoder } = bundle.manifest;
   const networks = await openNetworks(bundle, open);
   const guide = guideBundle && (await openReconstructor(guideBundle, open));
   const credit = {
@@ -77,6 +81,7 @@ export async function openReconstructor(
     credits: [credit, ...(guide?.credits ?? [])],
     foregroundRatio: input.foregroundRatio,
     inSteps,
+    sampler: decoder.kind === 'steps' ? { seed: decoder.sampler.seed, steps: decoder.sampler.steps } : undefined,
     async reconstruct(cutout, options = {}) {
       const { signal } = options;
       signal?.throwIfAborted();

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import * as api from './index.js';
 import { maxLabelLength } from './label.js';
+import { samplerLimits } from './sampler.js';
 
 /** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -142,6 +143,12 @@ const paths: JsonObject = {
           name: 'X-Gen3d-Label',
           in: 'header',
           description: `A name for the job, as percent-encoded UTF-8: at most ${maxLabelLength} characters. Only routes outside this API return it.`,
+          schema: { type: 'string' },
+        },
+        {
+          name: 'X-Gen3d-Sampler',
+          in: 'header',
+          description: `For networks that make a model in steps: \`seed=0\` to \`${samplerLimits.seed.max}\`, \`steps=1\` to \`${samplerLimits.steps.max}\`, or both, joined by \`&\`.`,
           schema: { type: 'string' },
         },
       ],

@@ -8,4 +8,5 @@ export { encodeLabel, labelHeader, labelOfUrl } from './label.js';
 export * from './lifecycle.js';
 export { limits } from './limits.js';
 export * from './outlook.js';
+export * from './sampler.js';
 export * from './warnings.js';

@@ -22,7 +22,7 @@ export interface Gen3dOptions {
   readonly fetch?: Fetch | undefined;
 }
 
-export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey' | 'label'> {
+export interface GenerateOptions extends WaitOptions, Pick<CreateJobParams, 'idempotencyKey' | 'label' | 'sampler'> {
   /** The total limit for creating the job and waiting for it. Default: no limit. */
   readonly timeoutMs?: number | undefined;
 }
@@ -97,7 +97,7 @@ export class Gen3d {
    * @throws {JobFailedError} if the job ends without a model. Also throws the errors of `create` and `wait`
    */
   generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
-    const { idempotencyKey, label, onProgress, ...limits } = options;
+    const { idempotencyKey, label, sampler, onProgress, ...limits } = options;
     let id: string | undefined;
     let lastTask: Task | undefined;
     const timeoutError = (timeoutMs: number) =>
@@ -105,7 +105,7 @@ export class Gen3d {
         ? new RequestTimeoutError({ method: 'post', url: this.#transport.url('jobs') }, timeoutMs)
         : new WaitTimeoutError(id, lastTask, timeoutMs);
     return withDeadline(limits, timeoutError, async (signal) => {
-      const { job_id } = await this.jobs.create({ image, idempotencyKey, label }, { signal });
+      const { job_id } = await this.jobs.create({ image, idempotencyKey, label, sampler }, { signal });
       id = job_id;
       return this.jobs.wait(id, {
         signal,

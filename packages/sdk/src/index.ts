@@ -10,7 +10,14 @@ export type {
   WebhookEndpoint,
   WebhookEvent,
 } from '@gen3d/schema';
-export { isTerminal, type JobOutlook, jobStatuses, limits, publicTestKey } from '@gen3d/schema/rules';
+export {
+  isTerminal,
+  type JobOutlook,
+  jobStatuses,
+  limits,
+  publicTestKey,
+  type SamplerSettings,
+} from '@gen3d/schema/rules';
 export {
   type DownloadOptions,
   defaultBaseUrl,

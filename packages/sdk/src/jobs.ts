@@ -1,5 +1,13 @@
 import type { CreateJobResponse, ImageTo3dRequest, JobStatus, ListJobsResponse, Task } from '@gen3d/schema';
-import { encodeLabel, jobType, labelHeader, testKeyBodyBytes } from '@gen3d/schema/rules';
+import {
+  encodeLabel,
+  encodeSampler,
+  jobType,
+  labelHeader,
+  type SamplerSettings,
+  samplerHeader,
+  testKeyBodyBytes,
+} from '@gen3d/schema/rules';
 import { abortable, type RequestOptions, withDeadline } from './deadline.js';
 import { InvalidRequestError, RequestTimeoutError } from './errors.js';
 import { type ImageInput, labelOf, toImageUrl } from './image-input.js';
@@ -16,6 +24,11 @@ export interface CreateJobParams {
   readonly idempotencyKey?: string | undefined;
   /** A human-readable name, which the dashboard and `gen3d list` show. Default: the photo's file name, if it has one. */
   readonly label?: string | undefined;
+  /**
+   * For networks that make a model in steps, such as TripoSG: another seed makes another model, and more steps take
+   * longer. Other networks fail the job. Only gen3d's own server has this. Default: the network's.
+   */
+  readonly sampler?: SamplerSettings | undefined;
 }
 
 export interface ListJobsParams {
@@ -150,17 +163,27 @@ interface JobRequest {
 }
 
 async function jobRequest(
-  { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '' }: CreateJobParams,
+  { image, idempotencyKey = newIdempotencyKey(), label = labelOf(image) ?? '', sampler = {} }: CreateJobParams,
   isTestKey: boolean,
 ): Promise<JobRequest> {
+  const headers = { [labelHeader]: encodeLabel(label), [samplerHeader]: samplerValue(sampler) };
   // The result for the public test key does not depend on the image, so the start of a large one is enough.
   const maxBytes = isTestKey ? testKeyImageBytes : undefined;
   const input = { image_urls: [await toImageUrl(image, maxBytes)] };
-  const encodedLabel = encodeLabel(label);
   return {
     json: { type: jobType, input, idempotency_key: idempotencyKey },
-    headers: encodedLabel === undefined ? {} : { [labelHeader]: encodedLabel },
+    headers: Object.fromEntries(
+      Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined),
+    ),
   };
+}
+
+function samplerValue(settings: SamplerSettings): string | undefined {
+  try {
+    return encodeSampler(settings);
+  } catch (error) {
+    throw new InvalidRequestError('invalid_request', (error as RangeError).message);
+  }
 }
 
 /** A new key for `idempotencyKey`, to keep for a call that may have to be repeated. */

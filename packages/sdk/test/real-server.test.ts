@@ -95,6 +95,12 @@ test('list returns every job once, newest first, across pages', async () => {
   expect(ids).toEqual([...new Set(ids)].sort().reverse());
 });
 
+test('sampler settings are checked before anything is sent', async () => {
+  const created = gen3d.jobs.create({ image: jpeg, sampler: { steps: 0 } });
+  await expect(created).rejects.toThrow('steps must be an integer from 1 to 100, not "0"');
+  expect(await gen3d.jobs.create({ image: jpeg, sampler: { seed: 7, steps: 50 } })).toHaveProperty('job_id');
+});
+
 test('a label is stored with the job, and request calls routes that have no method', async () => {
   const label = 'Täßchen \uD800 100 %.jpg';
   const { job_id } = await gen3d.jobs.create({ image: jpeg, label });

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeWarnings } from '@gen3d/schema/rules';
+import { describeWarnings, readSetting, type SamplerSettings } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -10,7 +10,7 @@ import {
   JobFailedError,
   RateLimitError,
 } from '@gen3d/sdk';
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import pMap from 'p-map';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
@@ -35,7 +35,7 @@ import {
   tick,
 } from '../terminal/terminal.js';
 
-type CreateOptions = ServerOptions & ResultOptions;
+type CreateOptions = ServerOptions & ResultOptions & SamplerSettings;
 
 /** A photo of the command and the state of its job. */
 interface Item {
@@ -45,6 +45,8 @@ interface Item {
   readonly path: string | undefined;
   /** Shared by all photos. */
   readonly order: Order;
+  /** Shared by all photos. */
+  readonly sampler: SamplerSettings;
   /** The id of the job while it runs. */
   runningJob?: string | undefined;
   /** The id of the job once its model is written. */
@@ -69,6 +71,8 @@ export function addCreate(program: Command): void {
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
     .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')
     .option('-o, --output <path>', `with --wait: the ${extensions()} to write, or a folder; - for stdout`)
+    .option('--seed <n>', 'for networks that make a model in steps: another seed makes another model', setting('seed'))
+    .option('--steps <n>', 'for these networks: more steps take longer in proportion', setting('steps'))
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
     .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file');
@@ -76,6 +80,13 @@ export function addCreate(program: Command): void {
     create(images, command.optsWithGlobals()),
   );
 }
+
+/** Reads an option of the sampler. */
+const setting = (name: keyof SamplerSettings) => (text: string) => {
+  const value = readSetting(name, text);
+  if (typeof value === 'string') throw new InvalidArgumentError(`${value}.`);
+  return value;
+};
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
   const words = modelOptionWords(options);
@@ -85,7 +96,11 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
   const order = new Order();
-  const items = images.map((image, index): Item => ({ image, name: nameOf(image), path: paths[index], order }));
+  const { seed, steps } = options;
+  const sampler = { ...(seed !== undefined && { seed }), ...(steps !== undefined && { steps }) };
+  const items = images.map(
+    (image, index): Item => ({ image, name: nameOf(image), path: paths[index], order, sampler }),
+  );
   await withClient(options, (client, signal) =>
     options.wait ? createAndWait(client, items, options, signal) : createOnly(client, items, options, signal),
   );
@@ -199,7 +214,7 @@ async function createJob(
       signal.throwIfAborted();
       item.awaitingResponse = true;
       try {
-        return await client.jobs.create({ image, label: labelOf(item.image) }, { signal });
+        return await client.jobs.create({ image, label: labelOf(item.image), sampler: item.sampler }, { signal });
       } catch (error) {
         if (!(error instanceof RateLimitError)) throw error;
         onLimit(error.message);

@@ -1,3 +1,4 @@
+import type { SamplerSettings } from '@gen3d/schema/rules';
 import type { Cutout } from '../base/image.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { ReconstructionManifest } from '../bundle/manifest.js';
@@ -51,6 +52,8 @@ export interface EncodeOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called with the increasing share of the steps done, 0..1, by kinds that take steps. */
   readonly onProgress?: ((share: number) => void) | undefined;
+  /** Instead of the manifest's, for kinds that take steps. */
+  readonly sampler?: Required<SamplerSettings> | undefined;
 }
 
 /** A check of a bundle on a device. */

@@ -37,13 +37,14 @@ export async function openSteps(
     const shape = [1, input.channels, input.size, input.size];
     const encoded = await encoder.run({ [input.tensor]: { shape, data: toInput(cutout, input) } });
     const imageTokens = filled(encoder, decoder.imageTokens, encoded.get(decoder.imageTokens)!);
-    const noise = normalNoise(decoder.sampler.seed, decoder.tokens * decoder.channels);
+    const sampler = { ...decoder.sampler, ...options?.sampler };
+    const noise = normalNoise(sampler.seed, decoder.tokens * decoder.channels);
     // The latents go through the host between two steps: 0.5 MB for TripoSG, which is little compared with the work of
     // a step. onnxruntime could keep them on some devices, but releasing such a tensor can abort the process
     // (microsoft/onnxruntime#32346).
     const latents = await sampleLatents(
       noise,
-      decoder.sampler,
+      sampler,
       async (latents, samplerStep) => {
         const outputs = await step.run(
           stepInputs(decoder, { shape: latentsShape, data: latents }, imageTokens, samplerStep),

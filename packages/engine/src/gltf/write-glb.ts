@@ -1,4 +1,4 @@
-import type { PhotoWarning } from '@gen3d/schema/rules';
+import type { PhotoWarning, SamplerSettings } from '@gen3d/schema/rules';
 import { Document, NodeIO, type Primitive, type Texture, TextureInfo } from '@gltf-transform/core';
 import { EngineError } from '../base/errors.js';
 import type { TexturedMesh } from '../base/mesh.js';
@@ -36,6 +36,8 @@ export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 1.2.3`. */
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
+  /** With these, the same network makes the same model of the same photo on the same device. */
+  readonly sampler?: SamplerSettings | undefined;
   readonly photo?: PhotoView;
   /** What makes the model worse than it could be. */
   readonly warnings?: readonly PhotoWarning[];
@@ -73,6 +75,7 @@ export async function writeGlb(mesh: TexturedMesh, texture: GlbTexture, metadata
     generator: metadata.generator,
     extras: {
       bundles: metadata.bundles,
+      ...(metadata.sampler && { sampler: metadata.sampler }),
       ...(metadata.photo && { photo: metadata.photo }),
       ...(metadata.warnings?.length && { warnings: metadata.warnings }),
     },

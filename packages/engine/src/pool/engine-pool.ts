@@ -194,10 +194,11 @@ class Pipeline {
 
   /** Like `EnginePool.generate`, but accepts only one photo at a time. */
   async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions): Promise<PoolGenerated> {
-    const { onProgress, signal, resolution, maxTriangles, textureSize } = options;
+    const { onProgress, signal, resolution, maxTriangles, textureSize, sampler } = options;
     signal?.throwIfAborted();
     this.#onProgress = onProgress;
-    return this.#thread.call('generate', { photo, options: { resolution, maxTriangles, textureSize } }, { signal });
+    const passed = { resolution, maxTriangles, textureSize, sampler };
+    return this.#thread.call('generate', { photo, options: passed }, { signal });
   }
 
   async close(): Promise<void> {

@@ -45,7 +45,7 @@ export interface PipelineThread {
   open(engine: { options: ThreadOptions; chosen: ChosenDevice; network: MessagePort }): void;
   generate(request: {
     photo: Uint8Array | DecodedPhoto;
-    options: Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize'>;
+    options: Pick<GenerateOptions, 'resolution' | 'maxTriangles' | 'textureSize' | 'sampler'>;
   }): PoolGenerated;
 }
 

@@ -62,7 +62,15 @@ export function createApp(services: Services): Express {
     cors({
       methods: ['GET', 'POST', 'PUT', 'DELETE'],
       // `*` stands for every header except Authorization, so that a page's tracing headers do not block its requests.
-      requestHeaders: ['Authorization', 'Content-Type', 'X-Api-Key', 'X-Gen3d-Label', 'X-Request-Id', '*'],
+      requestHeaders: [
+        'Authorization',
+        'Content-Type',
+        'X-Api-Key',
+        'X-Gen3d-Label',
+        'X-Gen3d-Sampler',
+        'X-Request-Id',
+        '*',
+      ],
       responseHeaders: [
         'Allow',
         'Retry-After',

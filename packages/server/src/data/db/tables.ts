@@ -201,6 +201,8 @@ interface JobTable {
   bundle: string | null;
   /** Codes of `warningMessages`, as a JSON array. Null until the job has succeeded. */
   warnings: string | null;
+  /** `SamplerSettings` as JSON. Null if the request had none. */
+  sampler: string | null;
   /** 1 if the current attempt took the job over from a runner whose lease expired. */
   taken_over: number;
   /** Trace id of the request that created the job: 32 hexadecimal digits. */

@@ -16,7 +16,7 @@ export interface Claim {
 
 type ClaimedRow = Pick<
   JobRow,
-  'id' | 'account_id' | 'type' | 'image_url' | 'label' | 'attempt' | 'taken_over' | 'trace_id' | 'stage_ms'
+  'id' | 'account_id' | 'type' | 'image_url' | 'label' | 'sampler' | 'attempt' | 'taken_over' | 'trace_id' | 'stage_ms'
 > & {
   /** Time since the job was created, on the database's clock. */
   waitedMs: number;
@@ -69,7 +69,18 @@ async function claimFirst(
     // Processes that claim concurrently each get a different job, without waiting.
     .where('id', '=', jobs.select('id').limit(1).$call(forUpdateSkipLocked(db)))
     .$if(onlyFirstAttempts, (query) => query.where('attempt', '=', 0))
-    .returning(['id', 'account_id', 'type', 'image_url', 'label', 'attempt', 'taken_over', 'trace_id', 'stage_ms'])
+    .returning([
+      'id',
+      'account_id',
+      'type',
+      'image_url',
+      'label',
+      'sampler',
+      'attempt',
+      'taken_over',
+      'trace_id',
+      'stage_ms',
+    ])
     .returning(sql<number>`cast(${now} as bigint) - created_at`.as('waitedMs'))
     .executeTakeFirst();
   if (!row) return undefined;

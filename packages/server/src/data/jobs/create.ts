@@ -1,4 +1,5 @@
 import { type CreateJobRequest, isImageTo3d, labelOfUrl, limits, parseImageDataUri, progress } from '@gen3d/schema';
+import type { SamplerSettings } from '@gen3d/schema/rules';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd } from '../../base/money.js';
 import {
@@ -84,6 +85,7 @@ export interface JobExtras {
   traceId?: string | null | undefined;
   /** See `cleanLabel`. Default: the last part of the image's URL, if it has one. */
   label?: string | null | undefined;
+  sampler?: SamplerSettings | undefined;
 }
 
 /** Accepts a job and returns its id. For a repeated idempotency key, returns the id of the first job. See `acceptJob`. */
@@ -115,7 +117,7 @@ interface NewJobDetails extends JobExtras, JobOrigin {
 export async function acceptJob(
   { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
-  { type, key = null, retryOf = null, storeImage, traceId = null, label }: NewJobDetails,
+  { type, key = null, retryOf = null, storeImage, traceId = null, label, sampler }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
   const earlier = () => findByOrigin(db, accountId, { key, retryOf });
@@ -156,6 +158,7 @@ export async function acceptJob(
         trace_id: traceId,
         prepared: image.isPrepared ? 1 : 0,
         reserved_microusd: reserved,
+        sampler: sampler ? JSON.stringify(sampler) : null,
         ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),
       };
       const job = await enqueueJob(trx, row, { maxOpenJobs, maxJobsPerDay });

@@ -117,6 +117,7 @@ const defaults: Omit<JobRow, RequiredColumn> = {
   stage_ms: null,
   bundle: null,
   warnings: null,
+  sampler: null,
   taken_over: 0,
   trace_id: null,
   label: null,

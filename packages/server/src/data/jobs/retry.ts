@@ -1,4 +1,5 @@
 import { type JobStatus, jobType } from '@gen3d/schema';
+import type { SamplerSettings } from '@gen3d/schema/rules';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import type { Queryable } from '../db/open.js';
@@ -66,7 +67,7 @@ async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: 
 }
 
 /**
- * Creates a job with the photo and label of one that failed or was canceled. Repeated calls return the same job, until that
+ * Creates a job with the photo, label and settings of one that failed or was canceled. Repeated calls return the same job, until that
  * has failed or was canceled too. `unknown`: the account has no such job. `not_retryable`: it has another status, or its
  * photo is no longer stored.
  * @throws like `acceptJob`
@@ -80,15 +81,16 @@ export async function retryJob(
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
-    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label', 'retry_of'])
+    .select(['id', 'type', 'status', 'finished_at', 'image_url', 'prepared', 'label', 'sampler', 'retry_of'])
     .where('id', '=', jobId)
     .where('account_id', '=', accountId)
     .executeTakeFirst();
   if (!job) return 'unknown';
   if (!canRetry(job)) return 'not_retryable';
   const { id, type, label, retry_of: retryOf } = job;
+  const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
   const storeImage = (newId: string) => copyImage(stores.inputs, job, newId);
-  const details = { type, retryOf: retryOf ?? id, storeImage, label, traceId };
+  const details = { type, retryOf: retryOf ?? id, storeImage, label, sampler, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;

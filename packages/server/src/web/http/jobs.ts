@@ -7,7 +7,7 @@ import {
   labelHeader,
   parseCreateJobRequest,
 } from '@gen3d/schema';
-import { outlookHeaders } from '@gen3d/schema/rules';
+import { outlookHeaders, readSampler, type SamplerSettings, samplerHeader } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
@@ -31,6 +31,13 @@ function readLabel(header: string | undefined): string | undefined {
   }
 }
 
+function samplerSettings(header: string | undefined): SamplerSettings | undefined {
+  if (header === undefined) return undefined;
+  const settings = readSampler(header);
+  if (typeof settings === 'string') throw new HttpError(400, 'invalid_request', `${samplerHeader}: ${settings}`);
+  return settings;
+}
+
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
   const { db, cursors, assetsUrl, sandbox, expectedEnds, jobStores, onJobCreated } = services;
@@ -42,13 +49,14 @@ export function jobRoutes(services: Services): Router {
       const parsed = parseCreateJobRequest(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const label = readLabel(request.get(labelHeader));
+      const sampler = samplerSettings(request.get(samplerHeader));
       const caller = callerOf(response);
       let jobId: string;
       if (caller.sandbox && sandbox) {
         jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
       } else {
         const { traceId } = response.locals;
-        const extras = { traceId, label };
+        const extras = { traceId, label, sampler };
         const job = await createJob(jobStores, caller.accountId, parsed.data, currentTime(db), extras);
         if (job.created) onJobCreated();
         jobId = job.id;

@@ -8,6 +8,7 @@ import {
   type Stage,
 } from '@gen3d/engine';
 import { progress } from '@gen3d/schema';
+import type { SamplerSettings } from '@gen3d/schema/rules';
 import type { Logger } from 'pino';
 import { isStorageUnavailable } from '../../base/errors.js';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
@@ -192,8 +193,9 @@ export class Runner {
       pace.pass(fraction);
       notifyStage(running);
     };
+    const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
     const { stats, engineMs, deviceMs, ...files } = await engine
-      .generate(photo, { ...meshOptions, onProgress, signal: abort.signal })
+      .generate(photo, { ...meshOptions, sampler, onProgress, signal: abort.signal })
       .catch(throwAsFailure)
       .finally(() => notify({ type: 'inferred', jobId: job.id }));
     this.#engineMs += engineMs;
