@@ -4,7 +4,7 @@ import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import { commandUser } from './base/os-user.js';
 import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
-import { createAccount, creditAccount, findAccount, listAccounts } from './data/accounts/accounts.js';
+import { createAccount, creditAccount, deleteAccount, findAccount, listAccounts } from './data/accounts/accounts.js';
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
 import { type Action, audit, listAudit } from './data/accounts/audit-log.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
@@ -16,6 +16,7 @@ import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';
 import type { Edges } from './data/installation/edges.js';
 import { openStore } from './data/installation/open-stores.js';
+import { deleteJob } from './data/jobs/deletion.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
 
@@ -63,6 +64,10 @@ export interface Admin {
   revokeKey(keyId: string): Promise<string>;
   /** Cancels a job that is not in inference or finished. Returns its id. */
   cancelJob(jobId: string): Promise<string>;
+  /** Deletes a job that is not in inference. A server removes its files within a minute. Returns its id. */
+  deleteJob(jobId: string): Promise<string>;
+  /** Deletes an account with its jobs. A server removes them and their files within minutes. Returns its id. */
+  deleteAccount(accountId: string): Promise<string>;
   listDeadLetters(): Promise<AdminDeadLetter[]>;
   /** Delivers one dead letter again, or all since a point in time. Returns how many. */
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
@@ -177,6 +182,29 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
           throw new AdminError(`Job ${id} is in inference or finished; it cannot be canceled`);
         }
         await record(trx, { action: 'job cancel', subject: id });
+      });
+      return id;
+    },
+
+    async deleteJob(jobId) {
+      // The record of a whole id may have expired.
+      const id = /^\w{26}$/.test(jobId) ? jobId.toUpperCase() : await identifyJob(db, jobId);
+      await transaction(db, async (trx) => {
+        const outcome = await deleteJob(trx, id, currentTime(db));
+        if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
+        if (outcome === 'in_progress') {
+          throw new AdminError(`Job ${id} is in inference. Delete it as soon as it is finished`);
+        }
+        await record(trx, { action: 'job delete', subject: id });
+      });
+      return id;
+    },
+
+    async deleteAccount(accountId) {
+      const id = await identifyAccount(db, accountId);
+      await transaction(db, async (trx) => {
+        if (!(await deleteAccount(trx, id, currentTime(db)))) throw deleted(id);
+        await record(trx, { action: 'account delete', subject: id });
       });
       return id;
     },

@@ -158,6 +158,9 @@ const Config = z.strictObject({
     .describe(
       'Maximum number of jobs that an account creates per day (UTC); beyond it, creating a job is refused with 429',
     ),
+  keepModelsDays: number('whole number', 1)
+    .optional()
+    .describe('Number of days after which a finished job is deleted with its model; default: never'),
   allowPrivateNetwork: flag
     .default(false)
     .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),

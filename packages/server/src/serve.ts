@@ -82,7 +82,7 @@ export async function serve(edges: Edges, config: Config, options: ServeOptions 
     const { device } = await parts.start(startWork(context));
     if (config.workers > 0) await warnOfMissingMatte(config, log);
     await parts.start(followChosenBundles(config, reloadConfig, supervisor, log));
-    await parts.start({ stop: startHousekeeping({ db: store.db, ...store.files }, log) });
+    await parts.start({ stop: startHousekeeping({ db: store.db, ...store.files }, config, log) });
     await parts.start(accept(context, http));
     if (state.bucketUrl !== undefined && sandbox) void warnOfHiddenModels(context, sandbox);
 

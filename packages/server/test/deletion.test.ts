@@ -2,19 +2,30 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { publicTestKey } from '@gen3d/schema';
 import { sql } from 'kysely';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../src/base/ids.js';
 import { dayMs } from '../src/base/time.js';
 import { charge } from '../src/data/accounts/ledger.js';
 import { FolderAssetStore } from '../src/data/assets/folder-store.js';
 import type { Db } from '../src/data/db/open.js';
+import { FolderInputStore } from '../src/data/inputs/folder-store.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
-import { deleteJob, forgetDeletions } from '../src/data/jobs/deletion.js';
+import { deleteJob, deleteOldModels, finishDeletions, forgetDeletions } from '../src/data/jobs/deletion.js';
 import { deleteOldJobs } from '../src/data/jobs/retention.js';
+import { retentionTime } from '../src/data/jobs/retention-clock.js';
 import { openAdmin } from '../src/index.js';
 import { ballPhoto } from './ball-photo.js';
 import { codeOf } from './dashboard-kit.js';
-import { createJob, imageJob, newInstallation, startServer, type TestServer, until } from './kit.js';
+import {
+  createJob,
+  imageJob,
+  newInstallation,
+  silent,
+  startServer,
+  type TestServer,
+  until,
+  withEndpoint,
+} from './kit.js';
 import { openDatabase } from './open-database.js';
 
 const secret = 'face-of-a-customer';
@@ -29,8 +40,9 @@ async function withDatabase<T>({ config }: Pick<TestServer, 'config'>, work: (db
 }
 
 /** A job of the first account with a photo, a label, events and a logged delivery. */
-async function jobOn(server: TestServer): Promise<string> {
-  const id = await createJob(server.call, imageJob(ballPhoto()));
+async function jobOn(server: TestServer, key = server.apiKey): Promise<string> {
+  const call = (method: string, path: string, body?: unknown) => server.call(method, path, body, key);
+  const id = await createJob(call, imageJob(ballPhoto()));
   await withDatabase(server, async (db) => {
     const { account_id } = await db
       .updateTable('jobs')
@@ -106,6 +118,11 @@ async function succeed(server: TestServer, id: string): Promise<string> {
   });
   return `/assets/${keys.modelKey}`;
 }
+
+const filesOf = ({ config }: TestServer) => ({
+  assets: new FolderAssetStore(join(config.dataDir, 'assets')),
+  inputs: new FolderInputStore(join(config.dataDir, 'inputs')),
+});
 
 const remove = (server: TestServer, id: string, key?: string) =>
   server.call('DELETE', `/gen3d/jobs/${id}`, undefined, key);
@@ -217,4 +234,67 @@ test('deletions are remembered as long as the job had a model, and otherwise for
   };
   expect(await remembered(6 * dayMs)).toEqual([204, 204]);
   expect(await remembered(8 * dayMs)).toEqual([404, 204]);
+});
+
+test('a deleted account leaves its amounts, and nothing else: no name, key, job or file', async () => {
+  const installation = await newInstallation();
+  const server = await startServer({ ...installation });
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const { account_id } = await admin.createAccount(secret, 5);
+  const { api_key } = await admin.createKey(account_id, secret);
+  await withDatabase(server, (db) => withEndpoint(db, account_id));
+  const ids = [await jobOn(server, api_key), await jobOn(server, api_key), await jobOn(server, api_key)];
+  const url = await succeed(server, ids[0]!);
+  await succeed(server, ids[1]!);
+  await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', ids[1]!).execute());
+  const others = await jobOn(server);
+
+  expect(await admin.deleteAccount(secret)).toBe(account_id);
+  expect((await server.call('GET', '/v1/balance', undefined, api_key)).status).toBe(403);
+  await expect(admin.deleteAccount(account_id)).rejects.toThrow('No account has the id');
+  await server.close({ graceMs: 0 });
+  const next = await startServer({ ...installation });
+  await until(async () => ids.every((id) => filesWith(next, id).length === 0));
+  await remove(next, others, server.apiKey);
+  expect(await tablesWith(next, secret)).toEqual([]);
+  expect(filesWith(next, secret)).toEqual([]);
+  const left = ['accounts', 'audit_log', 'deleted_jobs', 'ledger'];
+  await until(async () => JSON.stringify(await tablesWith(next, account_id)) === JSON.stringify(left));
+  expect((await next.call('GET', url)).status).toBe(410);
+  expect(await admin.listAccounts()).not.toContainEqual(expect.objectContaining({ account_id }));
+});
+
+test('the operator deletes a job, also one whose record has expired, and the log of actions says so', async () => {
+  const server = await startServer();
+  const admin = await openAdmin(server.config);
+  onTestFinished(() => admin.close());
+  const [id, expired] = [await jobOn(server), await jobOn(server)];
+  await succeed(server, expired);
+  await withDatabase(server, (db) => db.deleteFrom('jobs').where('id', '=', expired).execute());
+  for (const job of [id, expired.toLowerCase()]) await admin.deleteJob(job);
+  await expect(admin.deleteJob(newUlid())).rejects.toThrow('No job has the id');
+  const subjects = (await admin.listAudit()).flatMap(({ action, subject }) =>
+    action === 'job delete' ? [subject] : [],
+  );
+  expect(subjects).toEqual([id, expired]);
+  await withDatabase(server, (db) => finishDeletions(db, filesOf(server)));
+  expect([...filesWith(server, id), ...filesWith(server, expired)]).toEqual([]);
+});
+
+test('models are deleted after the number of days that the operator has set, however many calls it takes', async () => {
+  const server = await startServer();
+  const ids: string[] = [];
+  for (let i = 0; i < 3; i++) ids.push(await jobOn(server));
+  for (const id of ids) await succeed(server, id);
+  await withDatabase(server, async (db) => {
+    await retentionTime(db, silent);
+    await deleteOldModels(db, Date.now() + 9 * dayMs, 10);
+    await finishDeletions(db, filesOf(server));
+    expect(ids.map((id) => filesWith(server, id).length > 0)).toEqual([true, true, true]);
+    await deleteOldModels(db, Date.now() + 11 * dayMs, 10);
+    await deleteOldModels(db, Date.now() + 11 * dayMs, 10);
+    await finishDeletions(db, filesOf(server));
+  });
+  expect(ids.flatMap((id) => filesWith(server, id))).toEqual([]);
 });

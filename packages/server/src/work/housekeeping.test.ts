@@ -20,7 +20,7 @@ test('a step that fails is logged, and the following steps run', async () => {
   utimesSync(marker, 1, 1);
   const logged: { step?: string }[] = [];
   const log = pino({ level: 'error' }, { write: (line) => void logged.push(JSON.parse(line)) });
-  onTestFinished(startHousekeeping({ db, inputs, assets }, log));
+  onTestFinished(startHousekeeping({ db, inputs, assets }, {}, log));
   await until(async () => readdirSync(dirname(marker)).length === 0);
   expect(logged).toMatchObject([{ step: 'inputs', msg: 'housekeeping failed' }]);
 });

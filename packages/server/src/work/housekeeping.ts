@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
+import type { Config } from '../config.js';
 import { limitAudit } from '../data/accounts/audit-log.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
 import type { Db } from '../data/db/open.js';
 import { after, currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';
-import { finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
+import { deleteOldModels, eraseDeletedAccounts, finishDeletions, forgetDeletions } from '../data/jobs/deletion.js';
 import { outcomeOfJob } from '../data/jobs/job-store.js';
 import { reap } from '../data/jobs/lifecycle.js';
 import { deleteOldJobs } from '../data/jobs/retention.js';
@@ -31,6 +32,7 @@ const keptRunnerMs = 60 * 60 * 1_000;
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
+  { keepModelsDays }: Pick<Config, 'keepModelsDays'>,
   log: Logger,
 ): () => void {
   const clean = async () => {
@@ -45,6 +47,9 @@ export function startHousekeeping(
       },
       overdueEvents: () => expireEvents(db, now),
       deadLetters: () => deleteOldDeadLetters(db, now),
+      models: async () => {
+        if (keepModelsDays !== undefined) await deleteOldModels(db, now, keepModelsDays);
+      },
       deletions: () => forgetDeletions(db, now),
       deliveries: () => deleteOldDeliveries(db, now),
       listeners: () => deleteOldListeners(db, now),
@@ -76,7 +81,10 @@ export function startHousekeeping(
       await limitEvents(db, currentTime(db));
       await limitListenerEvents(db);
     }, limitEveryMs),
-    regularly(() => finishDeletions(db, { inputs, assets }), finishEveryMs),
+    regularly(async () => {
+      await eraseDeletedAccounts(db, currentTime(db));
+      await finishDeletions(db, { inputs, assets });
+    }, finishEveryMs),
     regularly(clean, cleanEveryMs),
   ];
   return () => {

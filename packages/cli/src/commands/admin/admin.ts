@@ -122,6 +122,21 @@ function addAccounts(account: Command): void {
         else print(`${credited.balance_usd} USD`);
       }),
     );
+  account
+    .command('delete')
+    .summary('delete an account with its jobs, models and keys')
+    .description(
+      'Delete an account with its jobs, models, photos and keys, for good. A running server removes the files within minutes. ' +
+        'The ledger keeps the amounts.',
+    )
+    .argument('<account>', "the account's name, its id, or a unique prefix of the id")
+    .action((id: string, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const account_id = await admin.deleteAccount(id);
+        if (json) printJson({ account_id });
+        else say(`Deleted account ${account_id}`);
+      }),
+    );
 }
 
 function addKeys(key: Command): void {
@@ -179,6 +194,18 @@ function addJobs(job: Command): void {
         const job_id = await admin.cancelJob(id);
         if (json) printJson({ job_id });
         else say(`Canceled job ${job_id}`);
+      }),
+    );
+  job
+    .command('delete')
+    .summary('delete a job with its model and photo')
+    .description('Delete a job with its model and photo, for good. A running server removes the files within a minute.')
+    .argument('<job-id>', "the job's id, or a unique prefix of it")
+    .action((id: string, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const job_id = await admin.deleteJob(id);
+        if (json) printJson({ job_id });
+        else say(`Deleted job ${job_id}`);
       }),
     );
 }

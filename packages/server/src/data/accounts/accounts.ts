@@ -34,11 +34,44 @@ export async function creditAccount(db: Db, id: string, amount: MicroUsd): Promi
 
 /** All accounts, in the order of their creation, but the sandbox last. */
 export async function listAccounts(db: Queryable): Promise<Account[]> {
-  return db.selectFrom('accounts').selectAll().orderBy('sandbox').orderBy('id').execute();
+  return db
+    .selectFrom('accounts')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .orderBy('sandbox')
+    .orderBy('id')
+    .execute();
 }
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {
-  return db.selectFrom('accounts').selectAll().where('id', '=', id).executeTakeFirst();
+  return db.selectFrom('accounts').selectAll().where('id', '=', id).where('deleted_at', 'is', null).executeTakeFirst();
+}
+
+/**
+ * Deletes an account with its name, keys, sessions, endpoint and events. Its jobs are deleted later, by
+ * `eraseDeletedAccounts`. The ledger and the balance stay. Returns whether there was such an account.
+ */
+export async function deleteAccount(trx: Queryable, id: string, now: Time): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('accounts')
+    .set({ name: '', deleted_at: now, erasing: 1 })
+    .where('id', '=', id)
+    .where('sandbox', '=', 0)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows === 0n) return false;
+  const keys = trx.selectFrom('api_keys').select('id').where('account_id', '=', id);
+  await trx.deleteFrom('dashboard_tokens').where('key_id', 'in', keys).execute();
+  const tables = [
+    'api_keys',
+    'webhook_endpoints',
+    'webhook_listeners',
+    'listener_events',
+    'outbox',
+    'webhook_deliveries',
+  ] as const;
+  for (const table of tables) await trx.deleteFrom(table).where('account_id', '=', id).execute();
+  return true;
 }
 
 /** The account of the public test key, created on first use. Its jobs are free; its balance is only for display. */

@@ -33,6 +33,7 @@ export async function identifyAccount(db: Queryable, given: string): Promise<str
     .selectFrom('accounts')
     .select(['id', 'name as about'])
     .where('sandbox', '=', 0)
+    .where('deleted_at', 'is', null)
     .orderBy('id')
     .limit(maxCandidates + 1);
   const named = await accounts.where('name', '=', given).execute();

@@ -53,6 +53,8 @@ export async function countJob(trx: Queryable, accountId: string, max: number, n
     .set({ jobs_day: dayOf(now), jobs_of_day: sql`${jobsOfToday(now)} + 1` })
     .where('id', '=', accountId)
     .where(jobsOfToday(now), '<', max)
+    // Deleted since its key was checked.
+    .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow();
   if (numUpdatedRows === 0n) throw tooManyToday(max);
 }

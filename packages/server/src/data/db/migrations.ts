@@ -32,7 +32,9 @@ const tables = [
     turn bigint not null default 0,
     jobs_day bigint not null default 0,
     jobs_of_day bigint not null default 0,
-    created_at bigint not null
+    created_at bigint not null,
+    deleted_at bigint,
+    erasing integer not null default 0
   )`,
   `create table api_keys (
     id text primary key,
@@ -144,13 +146,17 @@ const tables = [
     subject text, detail text,
     created_at bigint not null
   )`,
-  'create table clean_up (id integer primary key check (id = 1), last_at bigint not null, doubted_at bigint)',
+  `create table clean_up (
+    id integer primary key check (id = 1), last_at bigint not null, doubted_at bigint,
+    models_deleted_to text not null default ''
+  )`,
 ];
 
 const indexes = [
   // Prevents two servers that start at the same time from creating two sandboxes.
   'create unique index accounts_one_sandbox on accounts (sandbox) where sandbox = 1',
   'create index accounts_turn on accounts (turn)',
+  'create index accounts_erasing on accounts (id) where erasing = 1',
   'create index accounts_below_zero on accounts (id) where balance_microusd < 0',
   "create unique index ledger_one_charge_per_job on ledger (job_id) where kind = 'charge'",
   'create index api_keys_of_account on api_keys (account_id, id)',

@@ -19,6 +19,10 @@ export interface Tables {
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
     created_at: number;
+    /** Its row remains for the ledger, without a name. */
+    deleted_at: number | null;
+    /** 1 from its deletion until its jobs are deleted, too. */
+    erasing: Generated<number>;
   };
   api_keys: {
     id: string;
@@ -134,6 +138,8 @@ export interface Tables {
     last_at: number;
     /** When the clock was first found to have jumped since `last_at`; null if it has not. */
     doubted_at: number | null;
+    /** Id of the last charge whose job was deleted for its age; see jobs/deletion.ts. */
+    models_deleted_to: Generated<string>;
   };
 }
 

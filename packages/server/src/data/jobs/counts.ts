@@ -73,6 +73,7 @@ export function accountsWithOpenJobs(db: Queryable) {
         .where('status', 'in', openStatuses)
         .as('open_jobs'),
     )
+    .where('deleted_at', 'is', null)
     .orderBy('sandbox')
     .orderBy('id')
     .execute();

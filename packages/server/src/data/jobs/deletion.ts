@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
 import { inBatches } from '../db/in-batches.js';
@@ -82,6 +83,58 @@ export async function finishDeletions(db: Queryable, files: JobFiles): Promise<v
       .execute();
     for (const { job_id } of rows) await eraseFiles(db, files, job_id);
     if (rows.length < erasedAtOnce) return;
+  }
+}
+
+const jobsDeletedAtOnce = 100;
+
+/** Deletes the jobs of deleted accounts, also those whose records have expired. A job in inference is left for later. */
+export async function eraseDeletedAccounts(db: Db, now: Time): Promise<void> {
+  const accounts = await db.selectFrom('accounts').select('id').where(sql<boolean>`erasing = 1`).execute();
+  for (const { id } of accounts) {
+    const jobs = db
+      .selectFrom('jobs')
+      .select('id')
+      .where('account_id', '=', id)
+      .where('status', '!=', 'IN_PROGRESS')
+      .limit(jobsDeletedAtOnce);
+    const expired = db
+      .selectFrom('ledger')
+      .select('job_id as id')
+      .where('account_id', '=', id)
+      .where('job_id', 'is not', null)
+      .where('job_id', 'not in', db.selectFrom('deleted_jobs').select('job_id').where('account_id', '=', id))
+      .limit(jobsDeletedAtOnce);
+    for (const query of [jobs, expired]) {
+      for (let rows = await query.execute(); rows.length > 0; rows = await query.execute()) {
+        for (const row of rows) await deleteJob(db, row.id!, now);
+      }
+    }
+    const running = await db.selectFrom('jobs').select('id').where('account_id', '=', id).limit(1).executeTakeFirst();
+    if (!running) await db.updateTable('accounts').set({ erasing: 0 }).where('id', '=', id).execute();
+  }
+}
+
+/** Deletes the jobs whose model is older than `days`. Continues where the last call ended, in the order of the charges. */
+export async function deleteOldModels(db: Db, now: number, days: number): Promise<void> {
+  const before = encodeTime(Math.max(0, now - days * dayMs));
+  for (;;) {
+    const { models_deleted_to: after } = await db
+      .selectFrom('clean_up')
+      .select('models_deleted_to')
+      .executeTakeFirstOrThrow();
+    const charges = await db
+      .selectFrom('ledger')
+      .select(['id', 'job_id'])
+      .where('id', '>', after)
+      .where('id', '<', before)
+      .orderBy('id')
+      .limit(jobsDeletedAtOnce)
+      .execute();
+    const last = charges.at(-1);
+    if (!last) return;
+    for (const { job_id } of charges) if (job_id !== null) await deleteJob(db, job_id, now);
+    await db.updateTable('clean_up').set({ models_deleted_to: last.id }).execute();
   }
 }
 
