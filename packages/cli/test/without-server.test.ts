@@ -5,6 +5,7 @@ import { mkdir, open, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { endpointHealthHeaders } from '../../schema/src/rules.js';
 import { bin, discPng, result, testFolder } from './run.js';
 
 const { gen3d, path, start } = testFolder();
@@ -249,6 +250,25 @@ describe('Ctrl-C while a photo is being sent', () => {
     );
     expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
   });
+});
+
+test('webhook get says that deliveries are paused, since when they fail, and what to do', async () => {
+  const health = { failing_since: '2026-01-01T00:00:00.000Z', paused_until: '2026-01-03T00:00:00.000Z' };
+  const endpoint = { url: 'https://example.com/hook', secret: 'whsec_x' };
+  const api = createServer((_, response) => {
+    response.writeHead(200, endpointHealthHeaders(health)).end(JSON.stringify(endpoint));
+  });
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve));
+  const { port } = api.address() as AddressInfo;
+  const env = { GEN3D_BASE_URL: `http://127.0.0.1:${port}`, GEN3D_API_KEY: 'gen3d_key' };
+  const text = await result(start(['webhook', 'get'], env));
+  const { stdout: json } = await result(start(['webhook', 'get', '--json'], env));
+  api.close();
+  expect(text.stderr).toContain(
+    `paused until ${health.paused_until}: every delivery since ${health.failing_since} has failed`,
+  );
+  expect(text.stderr).toContain('gen3d webhook test');
+  expect(JSON.parse(json)).toEqual({ ...endpoint, ...health });
 });
 
 test.skipIf(process.platform !== 'linux')('a full disk on stdout exits with 1 and a message', async () => {

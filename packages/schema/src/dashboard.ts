@@ -138,8 +138,12 @@ export const EventEntry = z.object({
   next_attempt_at: z.nullable(z.string()),
 });
 export type EventEntry = z.infer<typeof EventEntry>;
-/** `configured`: whether the account has an endpoint. */
-export const EventList = z.object({ configured: z.boolean(), events: z.array(EventEntry) });
+/** `configured`: whether the account has an endpoint. `health`: see `EndpointHealth`. */
+export const EventList = z.object({
+  configured: z.boolean(),
+  health: z.object({ failing_since: z.optional(z.string()), paused_until: z.optional(z.string()) }),
+  events: z.array(EventEntry),
+});
 export type EventList = z.infer<typeof EventList>;
 
 /** One attempt to deliver an event. */

@@ -68,6 +68,14 @@ const headers = {
     description: 'The current stage of inference, such as `surface`, if it is known.',
     schema: { type: 'string' },
   },
+  'x-gen3d-failing-since': {
+    description: 'Every delivery since then has failed. Absent if the last one succeeded.',
+    schema: { type: 'string', format: 'date-time' },
+  },
+  'x-gen3d-paused-until': {
+    description: 'No delivery is made before then, because all have failed for at least a day.',
+    schema: { type: 'string', format: 'date-time' },
+  },
 } as const;
 
 const withHeaders = (...used: readonly (keyof typeof headers)[]): JsonObject =>
@@ -231,7 +239,7 @@ const paths: JsonObject = {
       id: 'getWebhookEndpoint',
       summary: 'The endpoint and its current secret',
       responses: {
-        '200': response('The endpoint.', ref('WebhookEndpoint')),
+        '200': response('The endpoint.', ref('WebhookEndpoint'), 'x-gen3d-failing-since', 'x-gen3d-paused-until'),
         '404': errorResponse('No endpoint is configured.', 'not_configured'),
       },
     }),

@@ -1,6 +1,7 @@
 // The part of the contract that does not need zod, to keep the SDK small in browsers.
 
 export * from './credentials.js';
+export * from './endpoint-health.js';
 export * from './file-name.js';
 export * from './file-type.js';
 export * from './image-data-uri.js';

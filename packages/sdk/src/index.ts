@@ -11,6 +11,7 @@ export type {
   WebhookEvent,
 } from '@gen3d/schema';
 export {
+  type EndpointHealth,
   isTerminal,
   type JobOutlook,
   jobStatuses,

@@ -1,4 +1,10 @@
-import { type JobOutlook, publicTestKey, readOutlook } from '@gen3d/schema/rules';
+import {
+  type EndpointHealth,
+  type JobOutlook,
+  publicTestKey,
+  readEndpointHealth,
+  readOutlook,
+} from '@gen3d/schema/rules';
 import type { Options } from 'ky';
 import ky, { HTTPError, TimeoutError } from 'ky';
 import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './deadline.js';
@@ -30,6 +36,7 @@ export interface ApiResponse {
   readonly retryAfterMs: number | undefined;
   readonly preciseRetryAfterMs: number | undefined;
   readonly outlook: JobOutlook;
+  readonly health: EndpointHealth;
 }
 
 export const methods = ['get', 'post', 'put', 'delete'] as const;
@@ -87,6 +94,7 @@ export class Transport {
       retryAfterMs: retryAfterMs(response.headers, Date.now()),
       preciseRetryAfterMs: preciseRetryAfterMs(response.headers),
       outlook: readOutlook(response.headers),
+      health: readEndpointHealth(response.headers),
     };
     if (response.status === 204) return { body: undefined, ...headers };
     try {

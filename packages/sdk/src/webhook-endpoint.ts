@@ -4,6 +4,7 @@ import type {
   TestWebhookResponse,
   WebhookEndpoint,
 } from '@gen3d/schema';
+import type { EndpointHealth } from '@gen3d/schema/rules';
 import type { RequestOptions } from './deadline.js';
 import { expectBody, having } from './response-bodies.js';
 import type { Transport } from './transport.js';
@@ -24,10 +25,16 @@ export class WebhookEndpointSettings {
     return expectBody(body, having<PutWebhookEndpointResponse>({ url: 'string' }), 'webhook endpoint');
   }
 
-  /** The URL and the current secret. @throws {NotConfiguredError} if the account has no endpoint */
-  async get(options?: RequestOptions): Promise<WebhookEndpoint> {
-    const { body } = await this.#transport.call('get', path, options);
-    return expectBody(body, having<WebhookEndpoint>({ url: 'string', secret: 'string' }), 'webhook endpoint');
+  /**
+   * The URL and the current secret. If the last delivery failed, also since when all have failed, and until when they are
+   * paused.
+   *
+   * @throws {NotConfiguredError} if the account has no endpoint
+   */
+  async get(options?: RequestOptions): Promise<WebhookEndpoint & EndpointHealth> {
+    const { body, health } = await this.#transport.call('get', path, options);
+    const isEndpoint = having<WebhookEndpoint>({ url: 'string', secret: 'string' });
+    return { ...expectBody(body, isEndpoint, 'webhook endpoint'), ...health };
   }
 
   /** Deletes the endpoint. Deliveries stop immediately. */

@@ -97,6 +97,20 @@ describe('download', () => {
   });
 });
 
+test('the webhook endpoint has its pause, which is in the headers', async () => {
+  const endpoint = { url: 'https://me.test/', secret: 'whsec_1' };
+  const headers = {
+    'X-Gen3d-Failing-Since': '2026-01-01T00:00:00.000Z',
+    'X-Gen3d-Paused-Until': '2026-01-03T00:00:00.000Z',
+  };
+  server.use(http.get(`${origin}/v1/webhook-endpoint`, () => HttpResponse.json(endpoint, { headers })));
+  expect(await client().webhookEndpoint.get()).toEqual({
+    ...endpoint,
+    failing_since: '2026-01-01T00:00:00.000Z',
+    paused_until: '2026-01-03T00:00:00.000Z',
+  });
+});
+
 test('deleting the webhook endpoint accepts an empty 204', async () => {
   server.use(http.delete(`${origin}/v1/webhook-endpoint`, () => new HttpResponse(null, { status: 204 })));
   expect(await client().webhookEndpoint.delete()).toBeUndefined();

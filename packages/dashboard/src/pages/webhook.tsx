@@ -1,10 +1,12 @@
 import { type EventEntry, EventList, WebhookEndpoint } from '@gen3d/schema/dashboard';
+import { describeHealth } from '@gen3d/schema/rules';
 import { useState } from 'preact/hooks';
 import { ConfirmButton } from '../components/confirm-button.js';
 import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type Snippet, Snippets } from '../components/snippets.js';
+import { dateTime } from '../format.js';
 import { useTitle } from '../layout.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
@@ -53,6 +55,7 @@ export function WebhookPage() {
   const [endpoint, setEndpoint] = useState<WebhookEndpoint | null>();
   const [editedUrl, setEditedUrl] = useState<string>();
   const [events, setEvents] = useState<EventEntry[]>();
+  const [health, setHealth] = useState<EventList['health']>({});
   const [onlyUndelivered, setOnlyUndelivered] = useState(false);
   const [revealed, setRevealed] = useState(false);
   const { problem, success, run } = useAction();
@@ -62,6 +65,7 @@ export function WebhookPage() {
     if (account.sandbox) return false;
     const list = await api.get(`/events?undelivered=${onlyUndelivered}`, EventList);
     setEndpoint(list.configured ? await api.get('/webhook-endpoint', WebhookEndpoint) : null);
+    setHealth(list.health);
     setEvents(list.events);
     return list.events.some(isUndelivered);
   }, `${account.account_id} ${onlyUndelivered} ${actionCount}`);
@@ -164,6 +168,7 @@ export function WebhookPage() {
         )}
       </form>
       <Problem text={problem ?? loadProblem} />
+      <Problem text={describeHealth(health, dateTime)} />
       <Success text={success} />
       <section>
         <h2>Receive events</h2>

@@ -75,6 +75,8 @@ export function createApp(services: Services): Express {
         'Allow',
         'Retry-After',
         'Retry-After-Ms',
+        'X-Gen3d-Failing-Since',
+        'X-Gen3d-Paused-Until',
         'X-Gen3d-Queue-Position',
         'X-Gen3d-Stage',
         'X-Request-Id',

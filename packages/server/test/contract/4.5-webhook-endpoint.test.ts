@@ -1,9 +1,13 @@
 import { WebhookEndpoint } from '@gen3d/schema';
-import { describe, expect, test } from 'vitest';
-import { startServer } from '../kit.js';
+import { readEndpointHealth } from '@gen3d/schema/rules';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { isoTime } from '../../src/base/time.js';
+import { openDataDir } from '../../src/data/installation/data-dir.js';
+import { type ApiResponse, startServer } from '../kit.js';
+import { openDatabase } from '../open-database.js';
 import { type Caller, refused, sharedServer } from './kit.js';
 
-const { newCaller } = sharedServer();
+const { server, newCaller } = sharedServer();
 const path = '/v1/webhook-endpoint';
 const url = 'https://example.com/hook';
 const secretText = expect.stringMatching(/^whsec_[\w-]{32,}$/);
@@ -81,6 +85,24 @@ describe('4.6 GET /v1/webhook-endpoint', () => {
     const { status, body } = await call('GET', path);
     expect(status).toBe(200);
     expect(body).toEqual({ url, secret });
+  });
+
+  test('has headers that say since when it fails and until when it is paused, and the same body', async () => {
+    const { call, secret } = await configured();
+    const times = { failing_since: Date.now() - 1_000, paused_until: Date.now() + 1_000_000 };
+    const db = openDatabase(openDataDir(server().config).database);
+    onTestFinished(() => db.destroy());
+    const healthOf = ({ headers }: ApiResponse) => readEndpointHealth(headers);
+    expect(healthOf(await call('GET', path))).toEqual({});
+    await db.updateTable('webhook_endpoints').set(times).where('url', '=', url).execute();
+    const response = await call('GET', path);
+    expect(response.body).toEqual({ url, secret });
+    const [failing_since, paused_until] = [times.failing_since, times.paused_until].map(isoTime);
+    expect(healthOf(response)).toEqual({ failing_since, paused_until });
+    await call('POST', `${path}/test`);
+    expect(healthOf(await call('GET', path))).toEqual({ failing_since });
+    await call('PUT', path, { url });
+    expect(healthOf(await call('GET', path))).toEqual({});
   });
 
   test('without an endpoint is 404 not_configured', async () => {

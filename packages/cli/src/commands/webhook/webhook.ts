@@ -1,3 +1,4 @@
+import { describeHealth } from '@gen3d/schema/rules';
 import { InvalidRequestError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
@@ -50,8 +51,10 @@ const set = (url: string, { json, ...options }: Options) =>
 const get = ({ json, ...options }: Options) =>
   withClient(options, async (client, signal) => {
     const endpoint = await client.webhookEndpoint.get({ signal });
-    if (json) printJson(endpoint);
-    else print(describe(endpoint));
+    if (json) return printJson(endpoint);
+    print(describe(endpoint));
+    const problem = describeHealth(endpoint, (iso) => iso);
+    if (problem) say(`${problem}: ${nextCommand('webhook test')}`);
   });
 
 const remove = (options: Options) =>

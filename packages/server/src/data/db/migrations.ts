@@ -91,6 +91,7 @@ const tables = [
     account_id text primary key references accounts (id),
     url text not null,
     sealed_secret text not null,
+    failing_since bigint, paused_until bigint,
     created_at bigint not null
   )`,
   `create table outbox (

@@ -71,6 +71,10 @@ export interface Tables {
     url: string;
     /** Encrypted under the server key; see webhooks/secret-box.ts. */
     sealed_secret: string;
+    /** All deliveries since then have failed; null after a success. */
+    failing_since: number | null;
+    /** No delivery is made before then; see webhooks/pauses.ts. */
+    paused_until: number | null;
     created_at: number;
   };
   outbox: OutboxTable;

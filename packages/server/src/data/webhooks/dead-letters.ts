@@ -84,7 +84,7 @@ export async function expireEvents(db: Db, now: number): Promise<void> {
   await eachEndpoint(db, (accountId) =>
     db
       .updateTable('outbox')
-      .set({ dead_at: now, last_failure: 'the receiver was too slow for three days' })
+      .set({ dead_at: now, last_failure: 'the receiver did not take it for three days' })
       .where('account_id', '=', accountId)
       .where('dead_at', 'is', null)
       .where('due_at', '<', now - maxOverdueMs)

@@ -1,5 +1,6 @@
-import { webhookSecretPrefix } from '@gen3d/schema';
+import { type EndpointHealth, webhookSecretPrefix } from '@gen3d/schema';
 import { randomToken } from '../../base/ids.js';
+import { isoTime } from '../../base/time.js';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
@@ -24,13 +25,19 @@ export class Endpoints {
     this.#box = box;
   }
 
-  async find(accountId: string): Promise<Endpoint | undefined> {
+  async find(accountId: string): Promise<(Endpoint & { health: EndpointHealth }) | undefined> {
     const row = await this.#db
       .selectFrom('webhook_endpoints')
-      .select(['url', 'sealed_secret'])
+      .select(['url', 'sealed_secret', 'failing_since', 'paused_until'])
       .where('account_id', '=', accountId)
       .executeTakeFirst();
-    return row && { url: row.url, secret: this.#box.open(row.sealed_secret, accountId) };
+    if (!row) return undefined;
+    const { url, sealed_secret, failing_since, paused_until } = row;
+    const health = {
+      ...(failing_since !== null && { failing_since: isoTime(failing_since) }),
+      ...(paused_until !== null && paused_until > Date.now() && { paused_until: isoTime(paused_until) }),
+    };
+    return { url, secret: this.#box.open(sealed_secret, accountId), health };
   }
 
   /** The endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
@@ -45,7 +52,7 @@ export class Endpoints {
     return row && { url: row.url, secret: this.#box.open(row.sealed_secret, account_id) };
   }
 
-  /** Sets the URL. Returns a secret only if the account had no endpoint. */
+  /** Sets the URL, and ends a pause. Returns a secret only if the account had no endpoint. */
   async put(accountId: string, url: string, now: Time): Promise<{ url: string; secret?: string }> {
     const secret = newSecret();
     return transaction(this.#db, async (trx) => {
@@ -55,7 +62,8 @@ export class Endpoints {
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirstOrThrow();
       if (numInsertedOrUpdatedRows === 1n) return { url, secret };
-      await trx.updateTable('webhook_endpoints').set({ url }).where('account_id', '=', accountId).execute();
+      const change = { url, failing_since: null, paused_until: null };
+      await trx.updateTable('webhook_endpoints').set(change).where('account_id', '=', accountId).execute();
       return { url };
     });
   }

@@ -6,6 +6,7 @@ import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { copyToListeners } from './listeners.js';
+import { isPaused, resume } from './pauses.js';
 
 type JobState = Pick<
   JobRow,
@@ -78,10 +79,11 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
   await copyToListeners(trx, event, now);
 }
 
-/** Queues a ping. Returns false if the account has no endpoint. */
+/** Queues a ping, and ends the endpoint's pause. Returns false if the account has no endpoint. */
 export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
     if (!(await hasEndpoint(trx, accountId))) return false;
+    await resume(trx, accountId);
     const event = { ...noJob, event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
     await trx
       .insertInto('outbox')
@@ -105,7 +107,7 @@ export interface DeliveryTimes {
 const isFree = ({ now, leaseMs }: DeliveryTimes) => sql`dead_at is null and ${isUnleased(now, sql.lit(leaseMs))}`;
 
 /**
- * The next due delivery of each account, longest waiting first. A job's event waits until every earlier event of that job
+ * The next due delivery of each account whose endpoint is not paused, longest waiting first. A job's event waits until every earlier event of that job
  * has had its first attempt. First attempts thus arrive in order, and retries do not delay later events.
  *
  * Walks from account to account in the index, so the backlog of an unreachable endpoint is not read.
@@ -133,7 +135,7 @@ export async function nextDue(db: Db, times: DeliveryTimes): Promise<Pick<Outbox
     )
     select seq, account_id from outbox where seq in (
       select coalesce(${nextOf(sql`due_at <= ${now}`)}, ${nextOf(sql`due_at > ${after(now, maxDelayMs)}`)})
-      from waiting
+      from waiting where not ${isPaused('waiting.account_id', now)}
     )
     order by due_at, seq`.execute(db);
   return rows;

@@ -16,10 +16,14 @@ export function eventRoutes({ db, endpoints, slots }: Services): Router {
     .route('/')
     .get(async (request, response) => {
       const { accountId } = callerOf(response);
-      const configured = (await endpoints.find(accountId)) !== undefined;
+      const endpoint = await endpoints.find(accountId);
       const undelivered = request.query.undelivered === 'true';
       const events = await slots.lists.run(accountId, response, () => listEvents(db, accountId, { undelivered }));
-      sendJson(response, 200, { configured, events } satisfies EventList);
+      sendJson(response, 200, {
+        configured: endpoint !== undefined,
+        health: endpoint?.health ?? {},
+        events,
+      } satisfies EventList);
     })
     .all(onlyMethods('GET'));
 

@@ -5,6 +5,7 @@ import {
   type TestWebhookResponse,
   type WebhookEndpoint,
 } from '@gen3d/schema';
+import { endpointHealthHeaders } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { isPublicAddress, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
@@ -40,7 +41,9 @@ export function webhookEndpointRoutes(services: Services): Router {
     .get(async (_request, response) => {
       const endpoint = await endpoints.find(callerOf(response).accountId);
       if (!endpoint) throw notConfigured(404);
-      sendJson(response, 200, endpoint satisfies WebhookEndpoint);
+      const { url, secret, health } = endpoint;
+      response.set(endpointHealthHeaders(health));
+      sendJson(response, 200, { url, secret } satisfies WebhookEndpoint);
     })
     .delete(async (_request, response) => {
       await endpoints.remove(callerOf(response).accountId);

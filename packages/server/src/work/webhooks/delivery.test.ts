@@ -24,7 +24,8 @@ import {
   replayDeadLetters,
 } from '../../data/webhooks/dead-letters.js';
 import { Endpoints } from '../../data/webhooks/endpoints.js';
-import { claimDeliveries, nextDue, recordPing } from '../../data/webhooks/outbox.js';
+import { claimDeliveries, nextDue, recordPing, recordTaskUpdated } from '../../data/webhooks/outbox.js';
+import { noteOutcome } from '../../data/webhooks/pauses.js';
 import { SecretBox } from '../../data/webhooks/secret-box.js';
 import { Delivery, type DeliveryOptions, retryAt } from './delivery.js';
 import { DeliverySlots } from './delivery-slots.js';
@@ -394,6 +395,109 @@ describe('the outbox', () => {
     expect((await nextDue(db, at(100))).map(({ account_id }) => account_id)).toEqual([sooner, later]);
     await recordPing(db, leased, 0, 5);
     expect((await nextDue(db, at(100))).map(({ account_id }) => account_id)).toEqual([leased, sooner, later]);
+  });
+});
+
+describe('an endpoint that fails', () => {
+  const hourMs = 3_600_000;
+
+  /** What the endpoint is paused for if deliveries fail at these hours, and events are due after each. */
+  async function failAt(...hours: number[]) {
+    const { db, endpoints, account } = await setUp();
+    await endpoints.put(account, 'http://127.0.0.1:1/', 0);
+    for (const hour of hours) await noteOutcome(db, account, false, hour * hourMs);
+    await recordTaskUpdated(db, { ...job, account_id: account }, 0);
+    const isDueAt = async (hour: number) => (await nextDue(db, at(hour * hourMs))).length === 1;
+    return { db, endpoints, account, isDueAt };
+  }
+  const job = {
+    id: 'job',
+    status: 'QUEUED',
+    progress: 25,
+    error_code: null,
+    error_message: null,
+    model_key: null,
+    thumbnail_key: null,
+    trace_id: null,
+  } as const;
+
+  test('for less than a day is not paused', async () => {
+    const { isDueAt } = await failAt(0, 1, 23.9);
+    expect(await isDueAt(23.9)).toBe(true);
+  });
+
+  test.each([
+    ['a day is paused for 3 hours', [0, 24], 27],
+    ['4 days is paused for 12 hours', [0, 24, 96], 108],
+    ['8 days is paused for a day', [0, 24, 192], 216],
+    ['a month is paused for a day', [0, 24, 720], 744],
+  ])('for %s, then its oldest event is due', async (_, hours, end) => {
+    const { isDueAt } = await failAt(...hours);
+    expect(await isDueAt(hours.at(-1)!)).toBe(false);
+    expect(await isDueAt(end - 0.01)).toBe(false);
+    expect(await isDueAt(end)).toBe(true);
+  });
+
+  test('is not paused after a success, a ping or a new URL, nor by a clock that was days ahead', async () => {
+    const success = await failAt(0, 24);
+    await noteOutcome(success.db, success.account, true, 25 * hourMs);
+    expect(await success.isDueAt(25)).toBe(true);
+    await noteOutcome(success.db, success.account, false, 26 * hourMs);
+    expect(await success.isDueAt(26)).toBe(true);
+
+    const ping = await failAt(0, 24);
+    await recordPing(ping.db, ping.account, 0, 25 * hourMs);
+    expect(await ping.isDueAt(25)).toBe(true);
+    // If that fails, too, the pause is as long as before.
+    await noteOutcome(ping.db, ping.account, false, 25 * hourMs);
+    expect(await ping.isDueAt(28)).toBe(false);
+
+    const url = await failAt(0, 24);
+    await url.endpoints.put(url.account, 'http://127.0.0.1:2/', 25 * hourMs);
+    expect(await url.isDueAt(25)).toBe(true);
+
+    const wrongClock = await failAt(240, 264);
+    expect(await wrongClock.isDueAt(1)).toBe(true);
+  });
+
+  test('for a day gets one event after each pause, shows both times, and gets all once it works again', async () => {
+    let works = false;
+    const { db, endpoints, delivery, account } = await setUp({ retryDelays: [0, 0, 0, 0, 0] });
+    const { received, url } = await receiver((response) => response.writeHead(works ? 200 : 500).end());
+    const prompt = await receiver();
+    const other = await newAccount(db, 'other');
+    await endpoints.put(account, url, 0);
+    await endpoints.put(other, prompt.url, 0);
+    const since = Date.now() - 2 * 24 * hourMs;
+    await db.updateTable('webhook_endpoints').set({ failing_since: since }).where('account_id', '=', account).execute();
+    for (let i = 0; i < 5; i++) await recordPing(db, account, 0, Date.now());
+    await delivery.start();
+    const pausedUntil = () => endpoints.find(account).then((found) => found?.health.paused_until);
+    await until(pausedUntil);
+    expect((await endpoints.find(account))?.health.failing_since).toBe(new Date(since).toISOString());
+    // Another account's events show that the outbox has been read.
+    const otherIsServed = async (count: number) => {
+      await recordPing(db, other, 0, Date.now());
+      delivery.wake();
+      await until(async () => prompt.received.length === count);
+    };
+    await otherIsServed(1);
+    expect(received).toHaveLength(1);
+
+    const endPause = () =>
+      db.updateTable('webhook_endpoints').set({ paused_until: 1 }).where('account_id', '=', account).execute();
+    await endPause();
+    delivery.wake();
+    await until(pausedUntil);
+    await otherIsServed(2);
+    expect(received).toHaveLength(2);
+
+    works = true;
+    await endPause();
+    delivery.wake();
+    await outboxIsEmpty(db);
+    expect((await endpoints.find(account))?.health).toEqual({});
+    expect(new Set(received.map(({ event }) => event.event_id)).size).toBe(5);
   });
 });
 

@@ -10,6 +10,7 @@ import { isUnavailable, whyFailed } from '../../data/db/unavailable.js';
 import { logDelivery } from '../../data/webhooks/delivery-log.js';
 import type { Endpoints } from '../../data/webhooks/endpoints.js';
 import { accountsWithFailures, claimDeliveries, nextDue, postpone, settle } from '../../data/webhooks/outbox.js';
+import { noteOutcome } from '../../data/webhooks/pauses.js';
 import { DeliverySlots, type Outcome, type Slot } from './delivery-slots.js';
 import { eventBody } from './event-body.js';
 import { postEvent } from './post-event.js';
@@ -154,6 +155,8 @@ export class Delivery {
     const now = currentTime(db);
     const retry = failure === null ? undefined : retryAt(retryDelays, attempt, now);
     await transaction(db, async (trx) => {
+      // First, because a DELETE of the endpoint also locks that before its events.
+      await noteOutcome(trx, row.account_id, failure === null, now);
       const exists = await (failure === null ? settle(trx, row) : postpone(trx, row, failure, retry, now));
       // Nothing about a job is recorded after it was deleted.
       if (exists) await logDelivery(trx, row, exchange);

@@ -1,0 +1,41 @@
+import { sql } from 'kysely';
+import { dayMs } from '../../base/time.js';
+import type { Queryable } from '../db/open.js';
+import { after, type Time } from '../db/time.js';
+
+// An endpoint whose every delivery has failed for a day is paused for an eighth of that time: 3 hours, later up to a day.
+// After each pause, one event is tried. A success ends the failure, and all waiting events are delivered.
+
+const failingMs = dayMs;
+const maxPauseMs = dayMs;
+
+/** Records the outcome of a delivery, and pauses an endpoint that has failed for a day. */
+export async function noteOutcome(trx: Queryable, accountId: string, succeeded: boolean, now: Time): Promise<void> {
+  const endpoint = trx.updateTable('webhook_endpoints').where('account_id', '=', accountId);
+  if (succeeded) {
+    const change = { failing_since: null, paused_until: null };
+    await endpoint.set(change).where('failing_since', 'is not', null).execute();
+    return;
+  }
+  const time = sql<number>`cast(${now} as bigint)`;
+  const failedMs = sql<number>`(${time} - failing_since)`;
+  const pausedUntil = sql<number | null>`case
+    when ${failedMs} >= ${sql.lit(8 * maxPauseMs)} then ${after(time, maxPauseMs)}
+    when ${failedMs} >= ${sql.lit(failingMs)} then ${time} + ${failedMs} / 8 end`;
+  await endpoint.set({ failing_since: sql`coalesce(failing_since, ${time})`, paused_until: pausedUntil }).execute();
+}
+
+/** Ends the pause of an endpoint, so that one event is tried now. */
+export async function resume(trx: Queryable, accountId: string): Promise<void> {
+  await trx
+    .updateTable('webhook_endpoints')
+    .set({ paused_until: null })
+    .where('account_id', '=', accountId)
+    .where('paused_until', 'is not', null)
+    .execute();
+}
+
+/** Whether the endpoint of an account is paused. A pause that is longer than the longest was written by a wrong clock. */
+export const isPaused = (accountId: string, now: Time) => sql<boolean>`exists (
+  select 1 from webhook_endpoints where account_id = ${sql.ref(accountId)}
+  and paused_until > ${now} and paused_until <= ${after(sql`cast(${now} as bigint)`, maxPauseMs)})`;
