@@ -89,7 +89,7 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
 }, async () => {
   console.log(`crash test: GEN3D_TEST_SEED=${seed}`);
   const installation = await newInstallation();
-  const { database, assets } = openDataDir(installation);
+  const { database, assets, inputs } = openDataDir(installation);
   const ca = await makePrivateCa();
   const caFile = join(installation.dataDir, 'ca.pem');
   writeFileSync(caFile, ca.ca);
@@ -136,6 +136,7 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
   const open = new Set<string>();
   const polled = new Map<string, State[]>();
   let served = 0;
+  const deleted = new Set<string>();
   /** Creates jobs until the last kill. An interrupted request is repeated with its idempotency key. */
   const create = async () => {
     for (let count = 0; killing; count++) {
@@ -150,6 +151,7 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
     }
   };
   let creating = true;
+  let ended = 0;
   /** Polls every job until it ends, and reads its files. */
   const follow = async () => {
     while (creating || open.size > 0) {
@@ -158,7 +160,11 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
         polled.get(id)!.push(task);
         if (task.finished_at === null) continue;
         open.delete(id);
-        if (task.status !== 'SUCCEEDED') continue;
+        if (++ended % 3 === 0) {
+          expect((await request('DELETE', `/gen3d/jobs/${id}`)).status).toBe(204);
+          deleted.add(id);
+        }
+        if (task.status !== 'SUCCEEDED' || deleted.has(id)) continue;
         const bytes = async (url: string) => {
           for (;;) {
             try {
@@ -212,6 +218,12 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
   };
   // The delivery of a killed server waits until its lease of 30 s expires.
   await until(async () => (await waiting()) === 0, 90_000);
+  const filesLeft = async () => {
+    const names = await Promise.all([assets, inputs].map((folder) => readdir(folder, { recursive: true })));
+    return names.flat().filter((name) => [...deleted].some((id) => name.includes(id)));
+  };
+  // Housekeeping, which runs every minute and at each start, removes the files of a deletion that a kill interrupted.
+  await until(async () => (await filesLeft()).length === 0, 90_000);
   const { balance_usd } = (await request('GET', '/v1/balance')).body as { balance_usd: number };
   await server.kill();
   broken.push(...(await incompleteFiles(assets)));
@@ -221,11 +233,12 @@ test(`${kills} kills of the API, the runner, the preparer or a decoder lose no j
   const outcome = await readOutcome(db, receiver.received);
   console.log(
     `crash test: ${plan.length} kills (${JSON.stringify(killCounts)}); ` +
-      `${polled.size} accepted, ${summaryOf(outcome)}; ${served} models served`,
+      `${polled.size} accepted, ${deleted.size} deleted, ${summaryOf(outcome)}; ${served} models served`,
   );
 
   expect(startFailures).toEqual([]);
-  expectOneEndEach(outcome, polled.keys(), () => rateUsdPerSecond);
+  expectOneEndEach(outcome, polled.keys(), () => rateUsdPerSecond, deleted);
+  expect(deleted.size).toBeGreaterThan(0);
   expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - totalCharges(outcome));
   // A job fails because of its request or image, or after its last attempt.
   for (const { error_code } of outcome.jobs) {

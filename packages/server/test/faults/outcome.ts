@@ -88,20 +88,26 @@ export function summaryOf({ jobs, finished, succeeded, charges, reported, firsts
   );
 }
 
-/** Expects that each accepted job ended once, its last event was delivered, and it was charged once if it succeeded. */
+/**
+ * Expects that each accepted job ended once, its last event was delivered, and it was charged once if it succeeded. Of a
+ * deleted job, only its charge may be left.
+ */
 export function expectOneEndEach(
   outcome: Outcome,
   accepted: Iterable<string>,
   rateOf: (instance: string | null) => number,
+  deleted: ReadonlySet<string> = new Set(),
 ): void {
   const { jobs, finished, succeeded, reported, charges, undelivered, firsts, received } = outcome;
   // Nothing is lost: the jobs are the accepted ones, all have ended, and their last events were delivered.
-  expect(idsOf(jobs)).toEqual([...accepted].sort());
+  expect(idsOf(jobs)).toEqual([...accepted].filter((id) => !deleted.has(id)).sort());
   expect(idsOf(finished)).toEqual(idsOf(jobs));
   expect(idsOf(reported)).toEqual(idsOf(jobs));
   expect(undelivered).toEqual([]);
   // Nothing is done twice.
-  expect(charges.map(({ job_id }) => job_id).sort()).toEqual(idsOf(succeeded));
+  const charged = charges.map(({ job_id }) => job_id ?? '').sort();
+  expect(charged.filter((id) => !deleted.has(id))).toEqual(idsOf(succeeded));
+  expect(charged).toEqual([...new Set(charged)]);
   expect(succeeded.length).toBeGreaterThan(0);
   for (const { amount_microusd, inference_ms, instance } of charges) {
     expect(inference_ms).toBeGreaterThan(0);
