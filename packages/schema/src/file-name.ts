@@ -1,5 +1,8 @@
+import { photoExtensions } from './file-type.js';
+
 /** Most file systems allow 255 bytes. This leaves room for a suffix and a number. */
 const maxNameBytes = 200;
+const photoExtension = new RegExp(`(\\${photoExtensions.join('|\\')})$`, 'i');
 
 /**
  * The name of a file of a job, on any system: the job's label without the extension of a photo, or its id.
@@ -9,7 +12,7 @@ const maxNameBytes = 200;
  */
 export function fileNameOf({ label, task_id }: { label?: string | null; task_id: string }, suffix: string): string {
   let name = (label ?? '')
-    .replace(/\.(jpe?g|png|webp|hei[cf]|avif|gif|tiff?)$/i, '')
+    .replace(photoExtension, '')
     .replace(/[\p{Cc}<>:"/\\|?*]+/gu, '-')
     .replace(/^[\s.-]+|[\s.]+$/g, '')
     .replace(/^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i, '$1_');

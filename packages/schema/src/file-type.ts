@@ -15,6 +15,21 @@ const descriptions = {
 } as const;
 export type FileType = keyof typeof descriptions;
 
+/** The formats of photos that people may send, with their extensions. Clients convert those that the server rejects. */
+const photoFormats: Partial<Record<FileType, { name: string; extensions: readonly string[] }>> = {
+  jpeg: { name: 'JPEG', extensions: ['.jpg', '.jpeg'] },
+  png: { name: 'PNG', extensions: ['.png'] },
+  webp: { name: 'WebP', extensions: ['.webp'] },
+  heic: { name: 'HEIC', extensions: ['.heic', '.heif'] },
+  avif: { name: 'AVIF', extensions: ['.avif'] },
+  gif: { name: 'GIF', extensions: ['.gif'] },
+  tiff: { name: 'TIFF', extensions: ['.tif', '.tiff'] },
+};
+
+export const isPhotoType = (type: FileType | undefined): boolean => type !== undefined && type in photoFormats;
+export const photoFormatNames = Object.values(photoFormats).map(({ name }) => name);
+export const photoExtensions = Object.values(photoFormats).flatMap(({ extensions }) => extensions);
+
 /** Describes the type of a file, to complete a sentence about the file. */
 export const describeFileType = (type: FileType | undefined): string =>
   type ? descriptions[type] : 'not a recognized image';

@@ -10,6 +10,8 @@ test('the thumbnail of a job has another name than its photo', () => {
 test.each([
   ['teapot.jpg', 'teapot.glb'],
   ['IMG_1.HEIC', 'IMG_1.glb'],
+  ['IMG_2.heif', 'IMG_2.glb'],
+  ['scan.tif', 'scan.glb'],
   ['v1.5 chair', 'v1.5 chair.glb'],
   ['Täßchen 茶.png', 'Täßchen 茶.glb'],
   ['../../etc/passwd', 'etc-passwd.glb'],

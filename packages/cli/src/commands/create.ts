@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeWarnings, readSetting, type SamplerSettings } from '@gen3d/schema/rules';
+import { describeWarnings, photoFormatNames, readSetting, type SamplerSettings } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -66,7 +66,7 @@ export function addCreate(program: Command): void {
     .command('create')
     .summary('turn photos into 3D models')
     .description(
-      'Create a job for each photo (JPEG, PNG, WebP, HEIC, AVIF, GIF, TIFF). With --wait, wait for the jobs and write the models.',
+      `Create a job for each photo (${photoFormatNames.join(', ')}). With --wait, wait for the jobs and write the models.`,
     )
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
     .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { photoExtensions } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -171,9 +172,6 @@ class PhotoQueue {
 
 const isTemporary = (error: unknown) =>
   [ConnectionError, RateLimitError, ServerError, InsufficientBalanceError].some((type) => error instanceof type);
-
-/** The file types that `create` accepts. */
-const photoExtensions = ['.jpg', '.jpeg', '.png', '.webp', '.heic', '.heif', '.avif', '.gif', '.tif', '.tiff'];
 
 // Copies from cameras and browsers pause for less. After a longer pause, the file is processed again when it grows.
 const settledMs = 1000;

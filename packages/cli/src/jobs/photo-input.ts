@@ -4,7 +4,15 @@ import { BlockList, isIPv6 } from 'node:net';
 import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { describeFileType, type FileType, labelOfUrl, limits, sniffedBytes, sniffFileType } from '@gen3d/schema/rules';
+import {
+  describeFileType,
+  isPhotoType,
+  labelOfUrl,
+  limits,
+  photoFormatNames,
+  sniffedBytes,
+  sniffFileType,
+} from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
 import { heicToJpeg } from './heic.js';
@@ -37,13 +45,13 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
   return sniffFileType(start) === 'heic' ? photoFile(image, await readFile(image, { signal })) : image;
 }
 
-const photoTypes: ReadonlySet<FileType> = new Set(['jpeg', 'png', 'webp', 'heic', 'avif', 'gif', 'tiff']);
-
 /** The SDK accepts fewer formats, and its error names only those. */
 function requirePhoto(name: string, start: Uint8Array): void {
   const type = sniffFileType(start);
-  if (start.length === 0 || (type && photoTypes.has(type))) return;
-  throw new UsageError(`${name} is ${describeFileType(type)}. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF`);
+  if (start.length === 0 || isPhotoType(type)) return;
+  throw new UsageError(
+    `${name} is ${describeFileType(type)}. Send a ${photoFormatNames.join(', ').replace(/,(?=[^,]*$)/, ' or')}`,
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { JobStatus, Task } from '@gen3d/schema';
+import { photoFormatNames } from '@gen3d/schema/rules';
 import { isTerminal, limits, type Task as TaskObject, WaitTimeoutError } from '@gen3d/sdk';
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
@@ -31,9 +32,7 @@ export function mcpServer(version: string, folders: Folders, options: ServerOpti
         image: z
           .string()
           .min(1)
-          .describe(
-            'The photo: the path of a PNG, JPEG, WebP, HEIC, AVIF, GIF or TIFF file, an http(s) URL or a data URI',
-          ),
+          .describe(`The photo: the path of a file (${photoFormatNames.join(', ')}), an http(s) URL or a data URI`),
         idempotency_key: z
           .string()
           .min(1)

@@ -1,4 +1,5 @@
 import type { GalleryJob } from '@gen3d/schema/dashboard';
+import { photoExtensions } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { ConfirmButton } from '../components/confirm-button.js';
@@ -145,7 +146,7 @@ export function GalleryPage() {
       <input
         ref={filePicker}
         type="file"
-        accept="image/*,.heic,.heif,.avif,.tif,.tiff"
+        accept={['image/*', ...photoExtensions].join()}
         multiple
         hidden
         aria-label="Photos"
