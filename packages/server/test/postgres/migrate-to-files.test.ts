@@ -7,10 +7,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
 import { FolderAssetStore } from '../../src/data/assets/folder-store.js';
 import { FolderInputStore } from '../../src/data/inputs/folder-store.js';
+import { deleteJob } from '../../src/data/jobs/deletion.js';
 import { edges } from '../../src/edges.js';
 import { migrateTo } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
-import { newPostgresDatabase, temporaryFolder } from '../kit.js';
+import { newPostgresDatabase, temporaryFolder, until } from '../kit.js';
 import { bucketName, keysIn, sharedS3 } from '../s3/kit.js';
 import { databaseAt, serveFrom } from './sqlite-installation.js';
 
@@ -110,6 +111,24 @@ test('a model moves to the bucket, its old URL redirects there, and the images t
   expect((await fetch(moved.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
   const old = await fetch(server.url + new URL(task.model_urls!.glb).pathname, { redirect: 'manual' });
   expect([old.status, old.headers.get('location')]).toEqual([302, moved.model_urls!.glb]);
+
+  const remove = (id: string) => server.call('DELETE', `/gen3d/jobs/${id}`);
+  for (const id of [finished, waiting]) expect((await remove(id)).status).toBe(204);
+  const names = [...(await keysIn(bucket, 'assets/')), ...(await keysIn(bucket, 'inputs/'))];
+  expect(names.filter((name) => name.includes(finished) || name.includes(waiting))).toEqual([]);
+  expect((await fetch(server.url + new URL(task.model_urls!.glb).pathname, { redirect: 'manual' })).status).toBe(410);
+});
+
+test('a deletion that was not finished before the move is finished after it', async () => {
+  const { dataDir, apiKey, finished } = await installation();
+  const source = databaseAt(join(dataDir, 'gen3d.sqlite'));
+  await deleteJob(source, finished, Date.now());
+  await source.destroy();
+  const { bucket, settings, move } = await toBucket(dataDir, await emptyDatabase());
+  await move();
+  await serveFrom(settings, apiKey);
+  const left = async () => (await keysIn(bucket, 'assets/')).filter((name) => name.includes(finished));
+  await until(async () => (await left()).length === 0);
 });
 
 test('interrupted by the bucket, it resumes: it sends no file twice, except one with different content', async () => {
