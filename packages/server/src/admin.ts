@@ -55,8 +55,8 @@ export interface AdminDeadLetter {
 export interface Admin {
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
   listAccounts(): Promise<AdminAccount[]>;
-  /** Adds money; a negative amount takes some back. */
-  creditAccount(accountId: string, usd: number): Promise<AdminAccount>;
+  /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
+  creditAccount(accountId: string, usd: number, idempotencyKey?: string): Promise<AdminAccount>;
   /** The result is the only place where the key is shown. */
   createKey(accountId: string, name?: string): Promise<{ key_id: string; account_id: string; api_key: string }>;
   listKeys(accountId?: string): Promise<AdminKey[]>;
@@ -135,15 +135,15 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
       }));
     },
 
-    async creditAccount(accountId, usd) {
+    async creditAccount(accountId, usd, idempotencyKey) {
       const { id, name } = await requireAccount(db, accountId);
       const amount = requireAmount(usd);
       if (amount === 0) throw new AdminError(`${usd} USD is less than a millionth of a dollar; credit a larger amount`);
       const balance = await transaction(db, async (trx) => {
-        const after = await creditAccount(trx, id, amount);
+        const after = await creditAccount(trx, id, amount, idempotencyKey);
         if (after === undefined) throw deleted(id);
-        await record(trx, { action: 'account credit', subject: id, detail: `${usd} USD` });
-        return after;
+        if (after.isNew) await record(trx, { action: 'account credit', subject: id, detail: `${usd} USD` });
+        return after.balance;
       });
       return { account_id: id, name, balance_usd: toUsd(balance) };
     },

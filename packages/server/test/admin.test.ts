@@ -18,6 +18,19 @@ async function newAdmin() {
 
 const nobody = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 
+test('a credit with an idempotency key is given once per account, and recorded once', async () => {
+  const admin = await newAdmin();
+  const [ann, bob] = [await admin.createAccount('ann'), await admin.createAccount('bob')];
+  const repeats = Array.from({ length: 5 }, () => admin.creditAccount('ann', 3, 'payment 7'));
+  for (const each of await Promise.all(repeats)) expect(each).toEqual({ ...ann, balance_usd: 3 });
+  await expect(admin.creditAccount('ann', 4, 'payment 7')).rejects.toThrow('has credited 3 USD');
+  expect(await admin.creditAccount('ann', 3, 'payment 8')).toMatchObject({ balance_usd: 6 });
+  expect(await admin.creditAccount('bob', 3, 'payment 7')).toMatchObject({ balance_usd: 3 });
+  for (let i = 1; i <= 2; i++) expect(await admin.creditAccount('bob', 1)).toMatchObject({ balance_usd: 3 + i });
+  const credits = (await admin.listAudit()).filter(({ action }) => action === 'account credit');
+  expect(credits.map(({ subject }) => subject)).toEqual([ann, ann, bob, bob, bob].map(({ account_id }) => account_id));
+});
+
 test('accounts are created, listed and credited to the millionth of a dollar', async () => {
   const admin = await newAdmin();
   const empty = await admin.createAccount('empty');

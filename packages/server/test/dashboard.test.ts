@@ -556,6 +556,11 @@ describe('the operator', () => {
       'invalid_request',
     );
     expect((await call('POST', '/operator/accounts/unknown/credit', { usd: 1 })).status).toBe(404);
+    const creditOnce = (usd: number) =>
+      call('POST', `/operator/accounts/${account_id}/credit`, { usd, idempotency_key: 'opening 1' });
+    const doubleClick = await Promise.all([creditOnce(1), creditOnce(1)]);
+    for (const { body } of doubleClick) expect(body).toEqual({ account_id, balance_usd: 6.5 });
+    expect((await creditOnce(2)).status).toBe(409);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
   });

@@ -1,5 +1,6 @@
 import { formLimits, type OperatorAccount, OperatorAccountList, Overview, type Runner } from '@gen3d/schema/dashboard';
 import { limits } from '@gen3d/schema/rules';
+import { newIdempotencyKey } from '@gen3d/sdk';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { AuditLog } from '../components/audit-log.js';
@@ -28,6 +29,8 @@ export function OperatorPage() {
   const [accounts, setAccounts] = useState<OperatorAccount[]>([]);
   const { problem, success, run } = useAction();
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
+  /** One per opening of the form, so that sending it twice credits once. */
+  const [creditKey, setCreditKey] = useState('');
   const [changes, setChanges] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
 
@@ -133,6 +136,7 @@ export function OperatorPage() {
                       aria-label={`Credit ${account.name}`}
                       onClick={() => {
                         setCreditedAccount(account);
+                        setCreditKey(newIdempotencyKey());
                         dialog.current?.showModal();
                       }}
                     >
@@ -222,7 +226,11 @@ export function OperatorPage() {
             if (!creditedAccount) return;
             const { account_id, name } = creditedAccount;
             void change(
-              () => api.send('POST', `/operator/accounts/${account_id}/credit`, { usd: amount }),
+              () =>
+                api.send('POST', `/operator/accounts/${account_id}/credit`, {
+                  usd: amount,
+                  idempotency_key: creditKey,
+                }),
               `Credited “${name}” with ${usd(amount)}.`,
             );
           }}

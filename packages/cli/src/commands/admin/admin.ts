@@ -115,9 +115,13 @@ function addAccounts(account: Command): void {
     .summary('add credit; a negative amount subtracts')
     .argument('<account>', "the account's name, its id, or a unique prefix of the id")
     .argument('<usd>', 'an amount in USD', usd)
-    .action((id: string, amount: number, _: unknown, command: Command) =>
+    .option(
+      '--idempotency-key <key>',
+      'any text, such as the number of a payment; with the same one, credits only once',
+    )
+    .action((id: string, amount: number, { idempotencyKey }: { idempotencyKey?: string }, command: Command) =>
       administer(command, async (admin, json) => {
-        const credited = await admin.creditAccount(id, amount);
+        const credited = await admin.creditAccount(id, amount, idempotencyKey);
         if (json) printJson(credited);
         else print(`${credited.balance_usd} USD`);
       }),

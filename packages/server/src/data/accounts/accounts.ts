@@ -23,12 +23,21 @@ export async function createAccount(
   return { id };
 }
 
-/** Adds money to an account, or removes it. Returns the new balance, or undefined if there is no such account. */
-export async function creditAccount(db: Db, id: string, amount: MicroUsd): Promise<MicroUsd | undefined> {
+/**
+ * Adds money to an account, or removes it, once per idempotency key. Returns the new balance and whether it has changed,
+ * or undefined if there is no such account.
+ * @throws {AdminError} if the key belongs to another amount
+ */
+export async function creditAccount(
+  db: Db,
+  id: string,
+  amount: MicroUsd,
+  idempotencyKey?: string,
+): Promise<{ balance: MicroUsd; isNew: boolean } | undefined> {
   return transaction(db, async (trx) => {
     if (!(await findAccount(trx, id))) return undefined;
-    await credit(trx, id, amount, currentTime(db));
-    return balanceOf(trx, id);
+    const isNew = await credit(trx, id, amount, currentTime(db), idempotencyKey);
+    return { balance: await balanceOf(trx, id), isNew };
   });
 }
 
@@ -71,6 +80,8 @@ export async function deleteAccount(trx: Queryable, id: string, now: Time): Prom
     'webhook_deliveries',
   ] as const;
   for (const table of tables) await trx.deleteFrom(table).where('account_id', '=', id).execute();
+  // It may contain a name, such as an invoice's.
+  await trx.updateTable('ledger').set({ idempotency_key: null }).where('account_id', '=', id).execute();
   return true;
 }
 

@@ -1,6 +1,7 @@
 import { encodeTime } from 'ulid';
+import { AdminError } from '../../base/errors.js';
 import { newUlid } from '../../base/ids.js';
-import type { MicroUsd } from '../../base/money.js';
+import { type MicroUsd, toUsd } from '../../base/money.js';
 import { dayMs } from '../../base/time.js';
 import type { Queryable } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
@@ -12,16 +13,18 @@ interface Entry {
   amount: MicroUsd;
   kind: 'credit' | 'charge';
   jobId?: string;
+  idempotencyKey?: string | undefined;
   instance?: string;
   inferenceMs?: number;
 }
 
 /**
- * Appends an entry to the ledger and updates the balance. Must run inside a transaction.
+ * Appends an entry to the ledger and updates the balance. Does nothing if the account has an entry with the idempotency
+ * key. Returns whether there is a new entry. Must run inside a transaction.
  * @throws if the job has already been charged; a unique index guarantees this
  */
-async function append(trx: Queryable, entry: Entry, now: Time): Promise<void> {
-  await trx
+async function append(trx: Queryable, entry: Entry, now: Time): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await trx
     .insertInto('ledger')
     .values({
       id: newUlid(),
@@ -31,19 +34,44 @@ async function append(trx: Queryable, entry: Entry, now: Time): Promise<void> {
       job_id: entry.jobId ?? null,
       instance: entry.instance ?? null,
       inference_ms: entry.inferenceMs ?? null,
+      idempotency_key: entry.idempotencyKey ?? null,
       created_at: now,
     })
-    .execute();
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'idempotency_key']).where('idempotency_key', 'is not', null).doNothing(),
+    )
+    .executeTakeFirstOrThrow();
+  if (numInsertedOrUpdatedRows === 0n) return false;
   await trx
     .updateTable('accounts')
     .set((eb) => ({ balance_microusd: eb('balance_microusd', '+', entry.amount) }))
     .where('id', '=', entry.accountId)
     .execute();
+  return true;
 }
 
-/** Adds money to an account, or removes it if the amount is negative. Must run inside a transaction. */
-export async function credit(trx: Queryable, accountId: string, amount: MicroUsd, now: Time): Promise<void> {
-  await append(trx, { accountId, amount, kind: 'credit' }, now);
+/**
+ * Adds money to an account, or removes it if the amount is negative. Returns false if a credit with the same idempotency
+ * key has done so. Must run inside a transaction.
+ * @throws {AdminError} if that had another amount
+ */
+export async function credit(
+  trx: Queryable,
+  accountId: string,
+  amount: MicroUsd,
+  now: Time,
+  idempotencyKey?: string,
+): Promise<boolean> {
+  if (await append(trx, { accountId, amount, kind: 'credit', idempotencyKey }, now)) return true;
+  const earlier = await trx
+    .selectFrom('ledger')
+    .select('amount_microusd')
+    .where('account_id', '=', accountId)
+    .where('idempotency_key', '=', idempotencyKey ?? '')
+    .executeTakeFirst();
+  if (earlier?.amount_microusd === amount) return false;
+  const usd = toUsd(earlier?.amount_microusd ?? 0);
+  throw new AdminError(`This idempotency key has credited ${usd} USD. Use another key for another amount`);
 }
 
 export interface Charge {
@@ -65,7 +93,7 @@ export async function balanceOf(db: Queryable, accountId: string): Promise<Micro
   return row.balance_microusd;
 }
 
-type LabeledEntry = Omit<Tables['ledger'], 'account_id'> & { label: string | null };
+type LabeledEntry = Omit<Tables['ledger'], 'account_id' | 'idempotency_key'> & { label: string | null };
 
 /** A page of the account's entries, newest first, with the labels of their jobs, and whether there are older ones. */
 export async function listLedger(

@@ -52,6 +52,7 @@ const tables = [
     amount_microusd bigint not null,
     kind text not null check (kind in ('credit', 'charge')),
     job_id text, instance text, inference_ms bigint,
+    idempotency_key text,
     created_at bigint not null
   )`,
   // The URL is last, because it may fill pages that SQLite reads on the way to later columns.
@@ -160,6 +161,8 @@ const indexes = [
   'create index accounts_erasing on accounts (id) where erasing = 1',
   'create index accounts_below_zero on accounts (id) where balance_microusd < 0',
   "create unique index ledger_one_charge_per_job on ledger (job_id) where kind = 'charge'",
+  `create unique index ledger_idempotency on ledger (account_id, idempotency_key)
+    where idempotency_key is not null`,
   'create index api_keys_of_account on api_keys (account_id, id)',
   'create index ledger_account on ledger (account_id, id)',
   'create unique index jobs_idempotency on jobs (account_id, idempotency_key) where idempotency_key is not null',

@@ -48,6 +48,8 @@ export interface Tables {
     job_id: string | null;
     instance: string | null;
     inference_ms: number | null;
+    /** Unique among the account's credits, so that a repeated command credits once. Null if none was given. */
+    idempotency_key: string | null;
     created_at: number;
   };
   jobs: JobTable;

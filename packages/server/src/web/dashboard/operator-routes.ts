@@ -1,9 +1,10 @@
 import { statfs } from 'node:fs/promises';
-import { limits } from '@gen3d/schema';
+import { isStorable, limits, notStorable } from '@gen3d/schema';
 import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { cached, counting } from '../../base/cached.js';
+import { AdminError } from '../../base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from '../../base/money.js';
 import { dayMs, isoTime } from '../../base/time.js';
 import { version } from '../../base/version.js';
@@ -28,6 +29,7 @@ const NewAccount = z.object({
 });
 const Credit = z.object({
   usd: usd.refine((amount) => toMicroUsd(amount) !== 0, 'must be at least a millionth of a dollar'),
+  idempotency_key: z.string().min(1).max(limits.idempotencyKeyLength.max).refine(isStorable, notStorable).optional(),
 });
 
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
@@ -116,15 +118,17 @@ export function operatorRoutes(services: Services): Router {
       const parsed = Credit.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { id } = request.params;
-      const { usd } = parsed.data;
-      const balance = await transaction(db, async (trx) => {
-        const after = await creditAccount(trx, id, toMicroUsd(usd));
+      const { usd, idempotency_key } = parsed.data;
+      const credited = await transaction(db, async (trx) => {
+        const after = await creditAccount(trx, id, toMicroUsd(usd), idempotency_key);
         const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
-        if (after !== undefined) await auditRequest(response, trx, credit);
+        if (after?.isNew) await auditRequest(response, trx, credit);
         return after;
+      }).catch((error: unknown) => {
+        throw error instanceof AdminError ? new HttpError(409, 'invalid_request', error.message) : error;
       });
-      if (balance === undefined) throw new HttpError(404, 'not_found', 'No such account');
-      sendJson(response, 200, { account_id: id, balance_usd: toUsd(balance) });
+      if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
+      sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
     })
     .all(onlyMethods('POST'));
   return router;
