@@ -268,6 +268,8 @@ export const OfferedBundle = z.object({
   license: z.string(),
   /** While it runs on a CPU; null if the catalog does not say. */
   memory_bytes: z.nullable(z.number()),
+  /** The estimated time of a photo on the server's CPU; null if the catalog does not say. */
+  cpu_seconds: z.nullable(z.number()),
 });
 export type OfferedBundle = z.infer<typeof OfferedBundle>;
 
@@ -292,6 +294,8 @@ export const BundleOverview = z.object({
   /** Folders that are not usable bundles, and why. */
   damaged: z.array(z.object({ name: z.string(), problem: z.string() })),
   offered: z.array(OfferedBundle),
+  /** The name of the offered bundle that makes better shapes on this machine, if there is one. */
+  recommended: z.nullable(z.string()),
   pull: z.nullable(BundlePull),
   /** Why runners could not open the bundle that was chosen last. */
   problem: z.nullable(z.string()),

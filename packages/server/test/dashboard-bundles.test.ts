@@ -58,6 +58,9 @@ describe("the operator's bundles", () => {
     expect(await pullsEnd()).toMatchObject({ name: 'ball', status: 'done', problem: null });
     const pulled = await overview();
     expect(await offeredBall()).toBeUndefined();
+    // The best of the catalog that needs no GPU.
+    expect(pulled.recommended).toBe('triposr');
+    expect(pulled.offered.find(({ name }) => name === 'triposr')!.cpu_seconds).toBeGreaterThan(0);
     expect(pulled.installed.find(({ name }) => name === 'ball')).toMatchObject({ in_use: false });
 
     const chosen = await operator.call('POST', '/operator/bundles/use', { name: 'ball' });

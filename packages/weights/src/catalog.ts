@@ -26,6 +26,7 @@ const Entry = z
         folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
         notice: FileName.describe("the text in that folder that becomes the bundle's NOTICE.md"),
         memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
+        flops: z.number().positive().optional().describe('operations per photo of a network without steps'),
         gpuMemory: z
           .strictObject({ fp32: z.int().positive(), fp16: z.int().positive() })
           .optional()

@@ -1,3 +1,4 @@
+export { betterBundle, estimatedCpuSeconds } from './better-bundle.js';
 export { type CatalogEntry, readCatalogs } from './catalog.js';
 export { whyNotHere } from './gpu-requirement.js';
 export { modelDirs, pulledModelsDir } from './model-dirs.js';

@@ -1,7 +1,7 @@
 import type { InstalledBundle } from '@gen3d/engine/bundles';
 import type { Config } from '@gen3d/server';
 import type { CatalogEntry } from '@gen3d/weights';
-import { bytes } from '../terminal/format.js';
+import { bytes, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 
 /** For each reconstruction bundle that can be pulled, a line with its command, its requirements and its license. */
@@ -11,14 +11,36 @@ export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>
   const { modelDirs, readCatalogs } = await import('@gen3d/weights');
   const directories = modelDirs(config);
   const lines: string[] = [];
-  for (const { manifest, skeleton } of await readCatalogs(directories)) {
+  for (const entry of await readCatalogs(directories)) {
+    const { manifest, skeleton } = entry;
     const { name, title, kind, licence } = manifest;
     if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
     lines.push(
-      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${licence.weights.licence}`,
+      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${licence.weights.licence}${await timeOf(entry)}`,
     );
   }
   return lines;
+}
+
+/** A sentence that names the next better bundle for this machine. Undefined if it has it. */
+export async function recommendation(
+  config: Pick<Config, 'dataDir' | 'modelsDir'>,
+  hasGpu: boolean,
+): Promise<string | undefined> {
+  const { sizeOf } = await import('@gen3d/engine/bundles');
+  const { betterBundle, modelDirs } = await import('@gen3d/weights');
+  const better = await betterBundle(modelDirs(config), hasGpu);
+  if (!better) return undefined;
+  const { name, licence } = better.manifest;
+  const time = hasGpu ? '' : await timeOf(better);
+  const command = nextCommand(`models pull ${name}`);
+  return `For better shapes: \`${command}\` (${bytes(sizeOf(better))}, ${licence.weights.licence}${time})`;
+}
+
+async function timeOf(entry: CatalogEntry): Promise<string> {
+  const { estimatedCpuSeconds } = await import('@gen3d/weights');
+  const seconds = estimatedCpuSeconds(entry);
+  return seconds === undefined ? '' : `, about ${duration(1000 * Math.ceil(seconds))} a photo on this CPU (estimated)`;
 }
 
 function memoryOf(skeleton: CatalogEntry['skeleton']): string {

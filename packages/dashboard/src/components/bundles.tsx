@@ -1,6 +1,6 @@
 import { BundleOverview, type BundlePull } from '@gen3d/schema/dashboard';
 import { useCallback, useState } from 'preact/hooks';
-import { fileSize } from '../format.js';
+import { fileSize, seconds } from '../format.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { Problem, Success, useAction } from './feedback.js';
@@ -17,6 +17,7 @@ const offeredColumns: readonly Column[] = [
   { name: 'Bundle' },
   { name: 'License of the weights' },
   { name: 'Memory on a CPU', right: true },
+  { name: 'Photo on this CPU (estimate)', right: true },
   { name: 'Size', right: true },
   actionsColumn,
 ];
@@ -104,16 +105,20 @@ export function Bundles() {
             {fileSize(overview.free_disk_bytes)} are free. Other machines have their own folders.
           </p>
           <Table columns={offeredColumns}>
-            {offered.map(({ name, title, description, license, memory_bytes, bytes }) => (
+            {offered.map(({ name, title, description, license, memory_bytes, cpu_seconds, bytes }) => (
               <tr key={name}>
                 <td>
                   <strong>{title}</strong>
+                  {name === overview.recommended && <span class="hint"> Recommended here for better shapes</span>}
                   <br />
                   <span class="hint">{description}</span>
                 </td>
                 <td data-label="License of the weights">{license}</td>
                 <td class="right number" data-label="Memory on a CPU">
                   {memory_bytes === null ? 'not known' : fileSize(memory_bytes)}
+                </td>
+                <td class="right number" data-label="Photo on this CPU (estimate)">
+                  {cpu_seconds === null ? 'not known' : seconds(cpu_seconds)}
                 </td>
                 <td class="right number" data-label="Size">
                   {fileSize(bytes)}

@@ -2,6 +2,7 @@ import type { GalleryJob } from '@gen3d/schema/dashboard';
 import { photoExtensions } from '@gen3d/schema/rules';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { BetterBundle } from '../components/better-bundle.js';
 import { ConfirmButton } from '../components/confirm-button.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { type GalleryChoice, GalleryToolbar, sorts, viewLabels, views } from '../components/gallery-toolbar.js';
@@ -37,7 +38,7 @@ export let galleryUrl = '/';
 
 export function GalleryPage() {
   useTitle('Models');
-  const { api, account } = useSession();
+  const { api, account, role } = useSession();
   const { query, route, url } = useLocation();
   useEffect(() => {
     galleryUrl = url;
@@ -184,6 +185,7 @@ export function GalleryPage() {
             <span>or paste one, or click to choose some. Best: one whole object on a plain background.</span>
           </button>
           <SamplePhotos onChoose={(photo) => add([photo])} />
+          {role === 'operator' && <BetterBundle />}
         </>
       )}
       {isEmpty && !isNew && <p class="empty">{emptyMessage(choice)}</p>}

@@ -11,4 +11,6 @@ const cpuFlops = 100e9;
 export const cpuSeconds = (
   { sampler, flops }: Pick<StepsDecoder, 'sampler' | 'flops'>,
   cores = availableParallelism(),
-): number => (sampler.steps * flops.step + typicalPoints * flops.point) / (cores * cpuFlops);
+): number => secondsOfFlops(sampler.steps * flops.step + typicalPoints * flops.point, cores);
+
+export const secondsOfFlops = (flops: number, cores = availableParallelism()): number => flops / (cores * cpuFlops);

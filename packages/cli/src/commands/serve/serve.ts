@@ -1,7 +1,7 @@
 import { Gen3d, Gen3dError } from '@gen3d/sdk';
 import type { Config, Server } from '@gen3d/server';
 import type { Command } from 'commander';
-import { bundleOffers } from '../../bundles/bundle-offers.js';
+import { recommendation } from '../../bundles/bundle-offers.js';
 import { healthOf } from '../../connection/client.js';
 import { emptyProfile, readProfile, urlOf, withServer, writeProfile } from '../../connection/profile.js';
 import { explainPort, UsageError } from '../../exit/failure.js';
@@ -98,15 +98,13 @@ async function storeKey(url: string, dataDir: string, newKey: string | undefined
 async function banner(server: Server, config: Config, hasStoredKey: boolean): Promise<string> {
   const { bootstrap, device } = server;
   // An unreadable catalog does not prevent serving. `gen3d doctor` reports it.
-  const offers = await bundleOffers(config).catch(() => []);
+  const hasGpu = device !== undefined && device.provider !== 'cpu';
+  const better = await recommendation(config, hasGpu).catch(() => undefined);
   const rows = [
     ['Dashboard', await dashboardLink(server, config)],
     ['API key', bootstrap?.generated ? `${bootstrap.apiKey} (shown only once)` : keyHint(hasStoredKey)],
     ['Device', device ? `${device.provider}, ${device.adapter ?? cpuName()}` : 'none, because of --workers 0'],
-    [
-      'Bundle',
-      offers.length > 0 ? `${config.bundle}; \`${nextCommand('models list')}\` shows larger ones` : config.bundle,
-    ],
+    ['Bundle', better === undefined ? config.bundle : `${config.bundle}. ${better}`],
     ['Data', config.dataDir],
     ...(bootstrap && hasStoredKey ? [['Next', 'in another terminal: gen3d create photo.jpg --wait']] : []),
   ];

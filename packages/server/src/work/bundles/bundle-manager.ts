@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
-import { modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
+import { betterBundle, estimatedCpuSeconds, modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
 import type { Logger } from 'pino';
 import type { ChosenBundles, Config } from '../../config.js';
 import { BackgroundPull } from './background-pull.js';
@@ -69,14 +69,16 @@ export class BundleManager {
       ),
       offered: (await readCatalogs(dirs))
         .filter(({ manifest }) => !found.some(({ name }) => name === manifest.name))
-        .map(({ manifest, skeleton }) => ({
-          name: manifest.name,
-          title: manifest.title,
-          description: manifest.description,
-          bytes: sizeOf({ manifest }),
-          license: manifest.licence.weights.licence,
-          memory_bytes: skeleton?.memory ?? null,
+        .map((entry) => ({
+          name: entry.manifest.name,
+          title: entry.manifest.title,
+          description: entry.manifest.description,
+          bytes: sizeOf(entry),
+          license: entry.manifest.licence.weights.licence,
+          memory_bytes: entry.skeleton?.memory ?? null,
+          cpu_seconds: estimatedCpuSeconds(entry) ?? null,
         })),
+      recommended: (await betterBundle(dirs, false))?.manifest.name ?? null,
       pull: this.#pull.status,
       problem: runners.bundleProblem,
     };
