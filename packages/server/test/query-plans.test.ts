@@ -1,10 +1,11 @@
 import { CompiledQuery, Kysely, sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { accountsBelowZero } from '../src/data/accounts/accounts.js';
+import { countJobsWithoutModel } from '../src/data/accounts/quotas.js';
 import type { Tables } from '../src/data/db/tables.js';
 import { dataDirOf } from '../src/data/installation/data-dir.js';
 import { claim } from '../src/data/jobs/claim.js';
-import { finishedJobsByStatus, openJobsByStatus } from '../src/data/jobs/counts.js';
+import { finishedJobsByStatus, openJobsByStatus, quotaUse } from '../src/data/jobs/counts.js';
 import { countGallery, listGallery } from '../src/data/jobs/gallery.js';
 import { enqueueJob, findByOrigin } from '../src/data/jobs/job-store.js';
 import { listEvents } from '../src/data/webhooks/event-log.js';
@@ -91,6 +92,8 @@ test('metrics, the dashboard and a retry read no whole table', async () => {
     () => outboxCounts(db),
     () => accountsBelowZero(db),
     () => listEvents(db, account),
+    () => countJobsWithoutModel(db)(account),
+    () => quotaUse(db, account, 1_000),
     () => findByOrigin(db, account, { retryOf: 'job' }).execute(),
   ]) {
     expect(await wholeTableReads(recording, run)).toEqual([]);

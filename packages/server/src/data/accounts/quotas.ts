@@ -91,6 +91,6 @@ export function countJobsWithoutModel(db: Queryable): (accountId: string) => Pro
 
 export function tooManyWithoutModel(): QuotaError {
   const max = quotas.jobsWithoutModel.toLocaleString('en');
-  const message = `This account has ${max} failed or canceled jobs, which is its limit. Their records are deleted after 90 days`;
+  const message = `This account has ${max} failed or canceled jobs, which is its limit. Delete some of them, or wait: records are deleted after 90 days`;
   return new QuotaError(message, 60 * 60);
 }
