@@ -263,6 +263,17 @@ describe('while waiting for a job,', () => {
 });
 
 describe('accounts', () => {
+  test('on a free server, a new member’s key works, and nothing speaks of money', async () => {
+    const created = await gen3d(['admin', 'account', 'create', 'dora']);
+    const key = await gen3d(['admin', 'key', 'create', 'dora']);
+    const listed = await gen3d(['admin', 'account', 'list']);
+    const balance = await gen3d(['balance', '--api-key', key.stdout.trim()]);
+    const output = [created, key, listed, balance].map(({ stdout, stderr }) => stdout + stderr).join('');
+    expect(output).toContain('Created the account "dora"\n');
+    expect(output).not.toMatch(/USD|credit/);
+    expect((await gen3d(['create', 'cup.png', '--api-key', key.stdout.trim()])).code).toBe(0);
+  });
+
   test('a revoked key stops working and is listed as revoked', async () => {
     const { account_id } = await json('admin', 'account', 'create', 'acme', '--balance', '5');
     const { key_id, api_key } = await json('admin', 'key', 'create', account_id);
@@ -273,7 +284,7 @@ describe('accounts', () => {
   });
 
   test('credit adds positive and subtracts negative amounts', async () => {
-    const { account_id } = await json('admin', 'account', 'create', 'acme');
+    const { account_id } = await json('admin', 'account', 'create', 'acme', '--balance', '0');
     await json('admin', 'account', 'credit', account_id, '2.5');
     expect(await json('admin', 'account', 'credit', account_id, '-1')).toMatchObject({ account_id, balance_usd: 1.5 });
   });

@@ -1,3 +1,4 @@
+import { limits } from '@gen3d/schema';
 import type { AuditEntry } from '@gen3d/schema/dashboard';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
@@ -10,6 +11,7 @@ import { type Action, audit, listAudit } from './data/accounts/audit-log.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { QuotaError } from './data/accounts/quotas.js';
+import { isFree } from './data/accounts/rates.js';
 import type { Queryable } from './data/db/open.js';
 import type { OutboxRow } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
@@ -53,7 +55,10 @@ export interface AdminDeadLetter {
  * be abbreviated to a unique prefix, and an account given by its name.
  */
 export interface Admin {
+  /** The default balance is 0, or enough to create jobs where they cost nothing. */
   createAccount(name: string, balanceUsd?: number): Promise<AdminAccount>;
+  /** Whether models cost nothing, so that nobody needs to hear of money. */
+  isFree(): Promise<boolean>;
   listAccounts(): Promise<AdminAccount[]>;
   /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
   creditAccount(accountId: string, usd: number, idempotencyKey?: string): Promise<AdminAccount>;
@@ -115,7 +120,8 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
   const who = commandUser('admin');
   const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
   return {
-    async createAccount(name, balanceUsd = 0) {
+    async createAccount(name, givenUsd) {
+      const balanceUsd = givenUsd ?? ((await isFree(db, config)) ? 10 * limits.minBalanceUsd : 0);
       const balance = requireAmount(balanceUsd);
       const id = await transaction(db, async (trx) => {
         const account = await createAccount(trx, { name, balance }, currentTime(db));
@@ -124,6 +130,8 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
       });
       return { account_id: id, name, balance_usd: toUsd(balance) };
     },
+
+    isFree: () => isFree(db, config),
 
     async listAccounts() {
       // The account of the public test key cannot be administered.

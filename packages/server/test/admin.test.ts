@@ -5,7 +5,9 @@ import { CreateJobResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig } from '../src/config.js';
+import { publishRates } from '../src/data/accounts/rates.js';
 import { migrations } from '../src/data/db/migrations.js';
+import { openDataDir } from '../src/data/installation/data-dir.js';
 import { openAdmin } from '../src/index.js';
 import { newInstallation, onPostgres, startServer } from './kit.js';
 import { openDatabase } from './open-database.js';
@@ -20,7 +22,7 @@ const nobody = '01ARZ3NDEKTSV4RRFFQ69G5FAV';
 
 test('a credit with an idempotency key is given once per account, and recorded once', async () => {
   const admin = await newAdmin();
-  const [ann, bob] = [await admin.createAccount('ann'), await admin.createAccount('bob')];
+  const [ann, bob] = [await admin.createAccount('ann', 0), await admin.createAccount('bob', 0)];
   const repeats = Array.from({ length: 5 }, () => admin.creditAccount('ann', 3, 'payment 7'));
   for (const each of await Promise.all(repeats)) expect(each).toEqual({ ...ann, balance_usd: 3 });
   await expect(admin.creditAccount('ann', 4, 'payment 7')).rejects.toThrow('has credited 3 USD');
@@ -33,12 +35,31 @@ test('a credit with an idempotency key is given once per account, and recorded o
 
 test('accounts are created, listed and credited to the millionth of a dollar', async () => {
   const admin = await newAdmin();
-  const empty = await admin.createAccount('empty');
+  const empty = await admin.createAccount('empty', 0);
   const rich = await admin.createAccount('rich', 0.1);
   expect(empty).toEqual({ account_id: expect.stringMatching(/^[0-9A-Z]{26}$/), name: 'empty', balance_usd: 0 });
   expect(await admin.creditAccount(rich.account_id, 0.2)).toMatchObject({ balance_usd: 0.3 });
   expect(await admin.creditAccount(rich.account_id, -0.3)).toMatchObject({ balance_usd: 0 });
   expect(await admin.listAccounts()).toEqual([empty, { ...rich, balance_usd: 0 }]);
+});
+
+test('without a balance, a new account can create jobs where they cost nothing, and has nothing elsewhere', async () => {
+  const installation = await newInstallation();
+  const open = async (rates?: object) => {
+    const admin = await openAdmin(loadConfig({}, {}, { ...installation, ...(rates && { rates, instance: 'g6e' }) }));
+    onTestFinished(() => admin.close());
+    return admin;
+  };
+  const free = await open();
+  expect([await free.isFree(), await free.createAccount('ann')]).toMatchObject([true, { balance_usd: 10 }]);
+  expect(await free.createAccount('bob', 0)).toMatchObject({ balance_usd: 0 });
+  const paid = await open({ g6e: 0.002 });
+  expect([await paid.isFree(), await paid.createAccount('eve')]).toMatchObject([false, { balance_usd: 0 }]);
+  // Those of the server that started last apply to a command without rates.
+  const db = openDatabase(openDataDir(installation).database);
+  await publishRates(db, { g6e: 0.002 });
+  await db.destroy();
+  expect(await free.isFree()).toBe(false);
 });
 
 test('a key is shown only when it is created', async () => {
@@ -64,7 +85,7 @@ test('a key is shown only when it is created', async () => {
 
 test('an account may be given by its name, and an id by a prefix, if they are unique', async () => {
   const admin = await newAdmin();
-  const one = await admin.createAccount('one');
+  const one = await admin.createAccount('one', 0);
   const two = [await admin.createAccount('two'), await admin.createAccount('two')];
   const key = await admin.createKey('one', 'shop');
   expect(key).toMatchObject({ account_id: one.account_id });

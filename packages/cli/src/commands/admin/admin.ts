@@ -80,15 +80,16 @@ function addAccounts(account: Command): void {
     .command('create')
     .summary('create an account')
     .argument('<name>', 'its name')
-    .option('--balance <usd>', 'the initial balance', usd, 0)
-    .action((name: string, options: { balance: number }, command: Command) =>
+    .option('--balance <usd>', 'the initial balance; default: 0, or 10 where models cost nothing', usd)
+    .action((name: string, options: { balance?: number }, command: Command) =>
       administerNew(command, async (admin, json) => {
         const isNameInUse = (await admin.listAccounts()).some((account) => account.name === name);
         const created = await admin.createAccount(name, options.balance);
         if (json) return printJson(created);
         if (isNameInUse) say(`warning: Another account is also named "${name}". Use their ids instead of the name`);
         print(created.account_id);
-        say(`Created the account "${name}" with ${created.balance_usd} USD`);
+        const isFree = await admin.isFree();
+        say(`Created the account "${name}"${isFree ? '' : ` with ${created.balance_usd} USD`}`);
         if (created.balance_usd < limits.minBalanceUsd) {
           say(
             `Jobs require ${limits.minBalanceUsd} USD: ${nextCommand(`admin account credit ${created.account_id} 10`)}`,
@@ -104,8 +105,11 @@ function addAccounts(account: Command): void {
       administer(command, async (admin, json) => {
         const accounts = await admin.listAccounts();
         if (json) return printJson(accounts);
+        const isFree = await admin.isFree();
         printRows(
-          accounts.map(({ account_id, name, balance_usd }) => [account_id, `${balance_usd} USD`, name]),
+          accounts.map(({ account_id, name, balance_usd }) =>
+            isFree ? [account_id, name] : [account_id, `${balance_usd} USD`, name],
+          ),
           `There are no accounts. To create one: ${nextCommand('admin account create NAME')}`,
         );
       }),

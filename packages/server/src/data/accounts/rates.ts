@@ -28,6 +28,12 @@ export async function rateOf(db: Db, { rates: own }: Pick<Config, 'rates'>, inst
   return rate;
 }
 
+/** Whether models cost nothing: no rate, in the settings or published by a server, is above 0. */
+export async function isFree(db: Db, { rates: own }: Pick<Config, 'rates'>): Promise<boolean> {
+  const rates = own ?? (await publishedRates(db)) ?? {};
+  return Object.values(rates).every((rate) => rate === 0);
+}
+
 async function publishedRates(db: Db): Promise<Rates | undefined> {
   const rows = await db.selectFrom('rates').selectAll().execute();
   if (rows.length === 0) return undefined;
