@@ -84,7 +84,7 @@ function AccountMenu({ passwordPage }: { passwordPage: string }) {
             <select
               value={account.account_id}
               onChange={(event) => {
-                chooseAccount(event.currentTarget.value);
+                void chooseAccount(event.currentTarget.value);
                 close();
               }}
             >
@@ -97,6 +97,11 @@ function AccountMenu({ passwordPage }: { passwordPage: string }) {
           </label>
         ) : (
           <p class="hint">Signed in with an API key of {account.name}</p>
+        )}
+        {accounts.length >= 100 && (
+          <a href={operatorPage.href} onClick={close}>
+            More accounts
+          </a>
         )}
         {role === 'operator' && (
           <a href={passwordPage} onClick={close}>

@@ -15,9 +15,10 @@ interface SessionState {
   charges: boolean;
   /** The key that signed in; null for the operator. */
   keyId: string | null;
+  /** The member's account, or the first ones and the chosen one. */
   accounts: Account[];
   account: Account;
-  chooseAccount: (accountId: string) => void;
+  chooseAccount: (accountId: string) => Promise<void>;
   /** Acts for the chosen account. */
   api: Api;
   /** Reads the session again, after accounts have changed. */
@@ -49,15 +50,17 @@ export function SessionProvider(props: {
   const [problem, setProblem] = useState<string>();
   const [chosenId, setChosenId] = useState(() => sessionStorage.getItem(chosenAccountKey));
 
-  const refresh = useCallback(async () => {
+  const refresh = useCallback(async (chosen: string | null) => {
     try {
-      setSession(await anonymousApi.get('/session', Session));
+      const query = chosen === null ? '' : `?${new URLSearchParams({ account: chosen })}`;
+      setSession(await anonymousApi.get(`/session${query}`, Session));
       setProblem(undefined);
     } catch (error) {
       setProblem((error as Error).message);
     }
   }, []);
-  useEffect(() => void refresh(), [refresh]);
+  // Only once: choosing another account reads the session if necessary.
+  useEffect(() => void refresh(chosenId), [refresh]);
 
   const clearSession = useCallback((isEnded: boolean) => {
     setEnded(isEnded);
@@ -74,12 +77,13 @@ export function SessionProvider(props: {
       charges: session.charges,
       accounts: session.accounts,
       account,
-      chooseAccount(accountId) {
+      async chooseAccount(accountId) {
         sessionStorage.setItem(chosenAccountKey, accountId);
+        if (!session.accounts.some(({ account_id }) => account_id === accountId)) await refresh(accountId);
         setChosenId(accountId);
       },
       api: createApi(account.account_id, () => clearSession(true)),
-      refresh,
+      refresh: () => refresh(account.account_id),
       async signOut() {
         await anonymousApi.send('DELETE', '/session');
         await forgetPhotos();
@@ -93,7 +97,7 @@ export function SessionProvider(props: {
       <main class="centered">
         <h1>gen3d</h1>
         <p role="alert">{problem}</p>
-        <button type="button" class="primary" onClick={() => void refresh()}>
+        <button type="button" class="primary" onClick={() => void refresh(chosenId)}>
           Try again
         </button>
       </main>

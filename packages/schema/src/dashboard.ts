@@ -58,7 +58,7 @@ export type Account = z.infer<typeof Account>;
 
 /** `operator_password`: whether the operator has set one. */
 const session = { operator_password: z.boolean() };
-/** `charges`: whether any rate is above 0. If none is, the dashboard shows no amounts of money. */
+/** `accounts`: for the operator, the first 100 and the chosen one. `charges`: whether any rate is above 0. If none is, the dashboard shows no amounts of money. */
 const signedIn = { ...session, charges: z.boolean(), accounts: z.array(Account) };
 export const Session = z.discriminatedUnion('role', [
   z.object({ ...session, role: z.null() }),
@@ -225,7 +225,7 @@ export const OperatorAccount = z.object({
   created_at: z.string(),
 });
 export type OperatorAccount = z.infer<typeof OperatorAccount>;
-export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount) });
+export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount), next_cursor: NextCursor });
 export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
 
 /** What an operator did. */

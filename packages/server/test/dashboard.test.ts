@@ -11,7 +11,6 @@ import {
   OperatorAccountList,
   Overview,
   QuotaList,
-  Session,
   SpendHistory,
 } from '@gen3d/schema/dashboard';
 import { encodeTime } from 'ulid';
@@ -565,6 +564,36 @@ describe('the operator', () => {
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
   });
 
+  test('finds accounts by a part of their name or their id, in pages, and a session has at most 100', async () => {
+    const names = Array.from({ length: 120 }, (_, index) => `100%-Shop ${String(index).padStart(3, '0')}`);
+    const created: string[] = [];
+    for (const name of names) created.push((await admin().createAccount(name)).account_id);
+    const { call, signedIn } = await newOperator();
+    const find = async (query: Record<string, string>) =>
+      OperatorAccountList.parse((await call('GET', `/operator/accounts?${new URLSearchParams(query)}`)).body);
+    const found: string[] = [];
+    for (let cursor: string | undefined, more = true; more; ) {
+      const page = await find({ search: '100%-sHOP', ...(cursor && { cursor }) });
+      expect(page.accounts.length).toBeLessThanOrEqual(50);
+      found.push(...page.accounts.map(({ account_id }) => account_id));
+      cursor = page.next_cursor;
+      more = cursor !== undefined;
+    }
+    expect(found).toEqual(created);
+    expect((await find({ search: '100_-shop' })).accounts).toEqual([]);
+    const last = created.at(-1) ?? '';
+    expect((await find({ search: last })).accounts).toMatchObject([{ account_id: last, name: names.at(-1) }]);
+
+    const ids = (body: unknown) =>
+      (body as { accounts: { account_id: string }[] }).accounts.map((one) => one.account_id);
+    expect(ids(signedIn.body)).toHaveLength(100);
+    const chosen = ids((await call('GET', `/session?account=${last}`)).body);
+    expect(chosen).toHaveLength(101);
+    expect(chosen).toContain(last);
+    const member = await signIn({ api_key: (await newCaller()).apiKey });
+    expect(ids((await member.call('GET', `/session?account=${last}`)).body)).not.toContain(last);
+  });
+
   test('finds each of its actions once in the audit log, in pages, and those of members not', async () => {
     const { call } = await newOperator();
     const { accountId, apiKey } = await newCaller();
@@ -641,9 +670,8 @@ describe('the operator', () => {
   });
 
   test('cannot set a webhook for the sandbox or create keys for it', async () => {
-    const { call, signedIn } = await newOperator();
-    const session = Session.parse(signedIn.body);
-    const accounts = session.role === 'operator' ? session.accounts : [];
+    const { call } = await newOperator();
+    const { accounts } = OperatorAccountList.parse((await call('GET', '/operator/accounts?search=sandbox')).body);
     const named = { 'x-gen3d-account': accounts.find(({ sandbox }) => sandbox)?.account_id ?? '' };
     expect((await call('PUT', '/webhook-endpoint', { url: 'https://example.com' }, named)).status).toBe(403);
     expect((await call('POST', '/keys', undefined, named)).status).toBe(403);

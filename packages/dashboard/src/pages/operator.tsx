@@ -16,6 +16,14 @@ import { NotFoundPage } from './not-found.js';
 const columns: readonly Column[] = [{ name: 'Account' }, { name: 'Created' }, { name: 'Open jobs', right: true }];
 const balanceColumn: Column = { name: 'Balance', right: true };
 
+/** The query of another page of the same search. */
+function pageOf(query: string, cursor?: string): string {
+  const parameters = new URLSearchParams(query);
+  if (cursor === undefined) parameters.delete('cursor');
+  else parameters.set('cursor', cursor);
+  return String(parameters);
+}
+
 function uptime(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
@@ -27,6 +35,9 @@ export function OperatorPage() {
   const { route } = useLocation();
   const [overview, setOverview] = useState<Overview>();
   const [accounts, setAccounts] = useState<OperatorAccount[]>([]);
+  /** The search and the cursor of the shown page of accounts. */
+  const [query, setQuery] = useState('');
+  const [nextCursor, setNextCursor] = useState<string>();
   const { problem, success, run } = useAction();
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
   /** One per opening of the form, so that sending it twice credits once. */
@@ -37,16 +48,17 @@ export function OperatorPage() {
   const load = useCallback(async () => {
     const [newOverview, list] = await Promise.all([
       api.get('/operator/overview', Overview),
-      api.get('/operator/accounts', OperatorAccountList),
+      api.get(`/operator/accounts?${query}`, OperatorAccountList),
     ]);
     setOverview(newOverview);
     setAccounts(list.accounts);
+    setNextCursor(list.next_cursor);
     return newOverview;
-  }, [api]);
+  }, [api, query]);
   const loadProblem = usePolling(async () => {
     if (role !== 'operator') return false;
     return (await load()).oldest_open_at !== null;
-  }, role);
+  }, query);
 
   const change = (request: () => Promise<unknown>, message: string) =>
     run(async () => {
@@ -110,6 +122,16 @@ export function OperatorPage() {
       </div>
       <section>
         <h2>Accounts</h2>
+        <input
+          type="search"
+          aria-label="Search accounts by name or id"
+          placeholder="Search"
+          maxLength={formLimits.nameLength}
+          onInput={(event) => {
+            const search = event.currentTarget.value.trim();
+            setQuery(String(new URLSearchParams(search === '' ? {} : { search })));
+          }}
+        />
         <Table columns={[...columns, ...(showsBalances ? [balanceColumn] : []), actionsColumn]}>
           {accounts.map((account) => (
             <tr key={account.account_id}>
@@ -147,8 +169,8 @@ export function OperatorPage() {
                     type="button"
                     class="small"
                     aria-label={`Open ${account.name}`}
-                    onClick={() => {
-                      chooseAccount(account.account_id);
+                    onClick={async () => {
+                      await chooseAccount(account.account_id);
                       route('/');
                     }}
                   >
@@ -159,6 +181,18 @@ export function OperatorPage() {
             </tr>
           ))}
         </Table>
+        <p class="row center">
+          {query.includes('cursor=') && (
+            <button type="button" onClick={() => setQuery(pageOf(query))}>
+              First page
+            </button>
+          )}
+          {nextCursor !== undefined && (
+            <button type="button" onClick={() => setQuery(pageOf(query, nextCursor))}>
+              Next page
+            </button>
+          )}
+        </p>
         <form
           class="panel row bottom"
           onSubmit={(event) => {

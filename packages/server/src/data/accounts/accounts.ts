@@ -41,15 +41,15 @@ export async function creditAccount(
   });
 }
 
-/** All accounts, in the order of their creation, but the sandbox last. */
-export async function listAccounts(db: Queryable): Promise<Account[]> {
-  return db
+/** All accounts, or the first ones, in the order of their creation, but the sandbox last. */
+export async function listAccounts(db: Queryable, limit?: number): Promise<Account[]> {
+  const accounts = db
     .selectFrom('accounts')
     .selectAll()
     .where('deleted_at', 'is', null)
     .orderBy('sandbox')
-    .orderBy('id')
-    .execute();
+    .orderBy('id');
+  return (limit === undefined ? accounts : accounts.limit(limit)).execute();
 }
 
 export async function findAccount(db: Queryable, id: string): Promise<Account | undefined> {

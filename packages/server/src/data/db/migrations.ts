@@ -159,6 +159,8 @@ const indexes = [
   'create unique index accounts_one_sandbox on accounts (sandbox) where sandbox = 1',
   'create index accounts_turn on accounts (turn)',
   'create index accounts_erasing on accounts (id) where erasing = 1',
+  'create index accounts_in_list on accounts (sandbox, id)',
+  'create index accounts_by_name on accounts (name)',
   'create index accounts_below_zero on accounts (id) where balance_microusd < 0',
   "create unique index ledger_one_charge_per_job on ledger (job_id) where kind = 'charge'",
   `create unique index ledger_idempotency on ledger (account_id, idempotency_key)

@@ -2,6 +2,8 @@ import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { keysInUse } from '../accounts/api-keys.js';
 import { jobsOfToday } from '../accounts/quotas.js';
+import { maxRowsRead } from '../db/bounds.js';
+import { containing } from '../db/like.js';
 import type { Queryable } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
 import { openJobs } from './turn.js';
@@ -59,9 +61,23 @@ export function quotaUse(db: Queryable, accountId: string, maxOpenJobs: number) 
 
 const openStatuses = jobStatuses.filter((status) => !isTerminal(status));
 
-/** All accounts with the number of their open jobs, in the order of `listAccounts`. */
-export function accountsWithOpenJobs(db: Queryable) {
-  return db
+export interface AccountQuery {
+  /** A part of the name in any case, or a whole name or id. A part is found only in the names of the newest accounts. */
+  search?: string | undefined;
+  /** The last account of the previous page. */
+  after?: string | undefined;
+  limit: number;
+}
+
+/** A page of accounts in the order of `listAccounts`, with the number of their open jobs, and whether more follow. */
+export async function accountsWithOpenJobs(db: Queryable, { search, after, limit }: AccountQuery) {
+  const newest = db.selectFrom('accounts').select(['id', 'name']).orderBy('id', 'desc').limit(maxRowsRead);
+  const named = (text: string) =>
+    sql<boolean>`id in (
+      select id from ${newest.as('newest')} where lower(name) like lower(${containing(text)}) escape '\\'
+      union all select id from accounts where name = ${text}
+      union all select id from accounts where id = ${text})`;
+  const rows = await db
     .selectFrom('accounts')
     .selectAll()
     .select((eb) =>
@@ -74,7 +90,12 @@ export function accountsWithOpenJobs(db: Queryable) {
         .as('open_jobs'),
     )
     .where('deleted_at', 'is', null)
+    .$if(search !== undefined, (query) => query.where(named(search ?? '')))
+    // The sandbox, which is last, is never the end of a page that another one follows.
+    .$if(after !== undefined, (query) => query.where(sql<boolean>`(sandbox, id) > (0, ${after})`))
     .orderBy('sandbox')
     .orderBy('id')
+    .limit(limit + 1)
     .execute();
+  return { rows: rows.slice(0, limit), more: rows.length > limit };
 }

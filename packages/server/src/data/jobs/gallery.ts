@@ -3,6 +3,7 @@ import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboar
 import type { JobOutlook } from '@gen3d/schema/rules';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { maxRowsRead } from '../db/bounds.js';
+import { containing, startingWith } from '../db/like.js';
 import type { Queryable } from '../db/open.js';
 import type { JobRow, Tables } from '../db/tables.js';
 import { foldLabel } from './label.js';
@@ -38,10 +39,6 @@ export interface GalleryQuery {
 }
 
 type JobQuery = SelectQueryBuilder<Tables, 'jobs', object>;
-
-/** A LIKE pattern for texts that contain (or start with) a text. SQLite would end the pattern at U+0000. */
-const containing = (text: string) => `%${text.replace(/[%_\\]/g, '\\$&').replaceAll('\0', '\u2400')}%`;
-const startingWith = (text: string) => containing(text).slice(1);
 
 const matching = (search: string) =>
   sql<boolean>`(label_folded like ${containing(foldLabel(search))} escape '\\'

@@ -6,8 +6,8 @@ import { onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const pageSize = 50;
-/** Cursors are issued to an account, which the operator has none of. */
-const cursorOwner = 'operator';
+/** Cursors are issued to an account, and the operator has none. */
+export const operatorCursors = 'operator';
 
 /** `/dashboard/api/operator/audit`: what operators did, newest first. */
 export function auditRoutes({ db, cursors }: Services): Router {
@@ -15,7 +15,7 @@ export function auditRoutes({ db, cursors }: Services): Router {
   router
     .route('/')
     .get(async (request, response) => {
-      const before = cursors.read(cursorOwner, request.query.cursor)?.id;
+      const before = cursors.read(operatorCursors, request.query.cursor)?.id;
       const { entries, more } = await listAudit(db, { before, limit: pageSize });
       const last = entries.at(-1);
       sendJson(response, 200, {
@@ -24,7 +24,7 @@ export function auditRoutes({ db, cursors }: Services): Router {
           ...entry,
           created_at: isoTime(created_at),
         })),
-        ...(more && last ? { next_cursor: cursors.issue(cursorOwner, last.id) } : {}),
+        ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
       } satisfies AuditPage);
     })
     .all(onlyMethods('GET'));

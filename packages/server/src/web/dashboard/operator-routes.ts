@@ -20,6 +20,7 @@ import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { auditRequest } from './audit.js';
+import { operatorCursors } from './audit-routes.js';
 import { Name } from './key-routes.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
@@ -32,9 +33,12 @@ const Credit = z.object({
   idempotency_key: z.string().min(1).max(limits.idempotencyKeyLength.max).refine(isStorable, notStorable).optional(),
 });
 
+const AccountSearch = z.object({ search: Name.optional(), cursor: z.string().optional() });
+const pageSize = 50;
+
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
-  const { bundleManager, config, db, rates } = services;
+  const { bundleManager, config, cursors, db, rates } = services;
   const router = Router();
   const counts = cached(async () => {
     const byStatus = [...(await openJobsByStatus(db)), ...(await finishedJobsByStatus(db, dayMs))];
@@ -81,8 +85,13 @@ export function operatorRoutes(services: Services): Router {
 
   router
     .route('/accounts')
-    .get(async (_request, response) => {
-      const rows = await accountsWithOpenJobs(db);
+    .get(async (request, response) => {
+      const parsed = AccountSearch.safeParse(request.query);
+      if (!parsed.success) throw invalidRequest(parsed.error, 'query');
+      const { search, cursor } = parsed.data;
+      const after = cursors.read(operatorCursors, cursor)?.id;
+      const { rows, more } = await accountsWithOpenJobs(db, { search, after, limit: pageSize });
+      const last = rows.at(-1);
       sendJson(response, 200, {
         accounts: rows.map((row) => ({
           account_id: row.id,
@@ -92,6 +101,7 @@ export function operatorRoutes(services: Services): Router {
           open_jobs: Number(row.open_jobs),
           created_at: isoTime(row.created_at),
         })),
+        ...(more && last ? { next_cursor: cursors.issue(operatorCursors, last.id) } : {}),
       } satisfies OperatorAccountList);
     })
     .post(jsonBody(services), async (request, response) => {

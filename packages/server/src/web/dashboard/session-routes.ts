@@ -29,6 +29,9 @@ export const identityOf = (response: { locals: Record<string, unknown> }): Ident
 /** Names the account for which the operator acts. A member has only one account. */
 export const accountHeader = 'x-gen3d-account';
 
+/** The operator finds the other accounts with a search. */
+const maxAccounts = 100;
+
 /** `/dashboard/api/session`: reading the session, signing in and out. `limit` applies to signing in with a key. */
 export function sessionRoutes(
   { config, db, keys, keyUse, dashboardTokens: tokens, rates }: Services,
@@ -40,10 +43,18 @@ export function sessionRoutes(
 
   const signInFailed = (message: string) => new HttpError(403, 'sign_in_failed', message);
 
-  const describeSession = async (identity: Identity | undefined): Promise<Session> => {
+  /** The first accounts, and the one that the operator has chosen. */
+  const accountsFor = async (chosen: unknown) => {
+    const first = await listAccounts(db, maxAccounts);
+    if (typeof chosen !== 'string' || first.some(({ id }) => id === chosen)) return first;
+    return [...first, await findAccount(db, chosen)];
+  };
+
+  const describeSession = async (identity: Identity | undefined, chosen?: unknown): Promise<Session> => {
     const operator_password = await operatorPassword.isSet();
     if (!identity) return { role: null, operator_password };
-    const found = identity.role === 'operator' ? await listAccounts(db) : [await findAccount(db, identity.accountId)];
+    const found =
+      identity.role === 'operator' ? await accountsFor(chosen) : [await findAccount(db, identity.accountId)];
     const accounts = found
       .filter((account) => account !== undefined)
       .map(({ id, name, sandbox }) => ({ account_id: id, name, sandbox: sandbox === 1 }));
@@ -57,7 +68,7 @@ export function sessionRoutes(
     .get(async (request, response) => {
       const token = sessionTokenOf(request);
       const identity = token === undefined ? undefined : await tokens.identify(token);
-      sendJson(response, 200, await describeSession(identity));
+      sendJson(response, 200, await describeSession(identity, request.query.account));
     })
     .post(smallJsonBody, async (request, response) => {
       const parsed = SignIn.safeParse(request.body);
