@@ -192,7 +192,7 @@ module.exports = {
       'checkpoint',
       'skeleton',
       ['catalog', 'model-dirs', 'download'],
-      ['source', 'gpu-requirement'],
+      ['source', 'gpu-requirement', 'better-bundle'],
       'pull',
       'index',
     ]),

@@ -1,8 +1,11 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
 import { publicTestKey } from '@gen3d/sdk';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { jobTable } from '../src/commands/list.js';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
 import { bin, discPng, testFolder } from './run.js';
@@ -53,6 +56,25 @@ describe('list', () => {
     const { stdout } = await gen3d(['list', '--limit', '1']);
     expect(stdout).toMatch(new RegExp(`^${id}  PENDING    0 %  20\\d\\d-\\S+Z +cup\\.png\\n$`));
   });
+});
+
+test('what a server sends is printed without control characters', async () => {
+  const text = '\x1b]0;pwned\x07 \x1b[8mhidden \x9b2J \x1b[31mred\x1b[39m';
+  let status = 400;
+  const hostile = createServer((_, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    const error = { code: 'invalid_request', message: text };
+    response.end(JSON.stringify({ error, balance_usd: 1, min_balance_usd: 1 }));
+  }).listen(0, '127.0.0.1');
+  await once(hostile, 'listening');
+  onTestFinished(() => void hostile.close());
+  const env = { ...testKey, GEN3D_BASE_URL: `http://127.0.0.1:${(hostile.address() as AddressInfo).port}` };
+  const { stderr } = await gen3d(['balance'], { env });
+  expect(stderr).toContain('\uFFFD]0;pwned\uFFFD \uFFFD[8mhidden \uFFFD2J \x1b[31mred');
+  status = 200;
+  const { stdout } = await gen3d(['balance', '--json'], { env });
+  expect(stdout).not.toMatch(/(?!\n)\p{Cc}/u);
+  expect(JSON.parse(stdout)).toMatchObject({ error: { message: text } });
 });
 
 describe('--open', () => {

@@ -1,6 +1,7 @@
 // Responses of the routes below /dashboard/api, which only the dashboard reads: they are not part of the public API.
 import * as z from 'zod/mini';
 import { JobStatus, NextCursor, Task } from './task.js';
+import { maxNameLength } from './text.js';
 
 export { Balance } from './balance.js';
 export { ErrorBody } from './errors.js';
@@ -8,7 +9,7 @@ export { CreateJobResponse, ListJobsResponse, Task } from './task.js';
 export { WebhookEndpoint } from './webhook-endpoint.js';
 
 /** Limits of the forms, in characters. */
-export const formLimits = { nameLength: 100, passwordLength: { min: 12, max: 200 } } as const;
+export const formLimits = { nameLength: maxNameLength, passwordLength: { min: 12, max: 200 } } as const;
 
 /** Groups of statuses. `failed` includes canceled jobs. */
 export const jobGroups = ['in_progress', 'done', 'failed'] as const;

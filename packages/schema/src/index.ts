@@ -4,6 +4,7 @@ export * from './events.js';
 export { ImageUrl } from './image-url.js';
 export * from './job-request.js';
 export { cleanLabel } from './label.js';
+export { Name } from './name.js';
 export * from './rules.js';
 export * from './task.js';
 export * from './text.js';

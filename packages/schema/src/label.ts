@@ -1,4 +1,4 @@
-import { firstCharacters } from './text.js';
+import { firstCharacters, oneLine } from './text.js';
 
 /** Request header of `POST /v1/jobs` with the job's label, percent-encoded (docs/job-list.md). */
 export const labelHeader = 'x-gen3d-label';
@@ -6,13 +6,9 @@ export const labelHeader = 'x-gen3d-label';
 /** In characters (code points). */
 export const maxLabelLength = 200;
 
-// Control characters and line separators break lines of tables and logs. Directional overrides reverse the text after them.
-const unprintable = /[\p{Cc}\u2028\u2029\u202A-\u202E\u2066-\u2069]+/gu;
-
 /** A label as it is stored: one line of at most 200 characters. Null if nothing is left. */
 export function cleanLabel(text: string): string | null {
-  const line = text.replace(unprintable, ' ').replace(/\s+/g, ' ').trim();
-  return firstCharacters(line, maxLabelLength).trim() || null;
+  return firstCharacters(oneLine(text), maxLabelLength).trim() || null;
 }
 
 /** The value of the header for a label. Undefined if the label is empty. */

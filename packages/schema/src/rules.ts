@@ -10,4 +10,5 @@ export * from './lifecycle.js';
 export { limits } from './limits.js';
 export * from './outlook.js';
 export * from './sampler.js';
+export { oneLine } from './text.js';
 export * from './warnings.js';

@@ -1,6 +1,9 @@
 /** How much of a request an error message may quote, in characters. */
 const maxQuotedLength = 200;
 
+/** The length of the name of an account or an API key, in characters. */
+export const maxNameLength = 100;
+
 /** The first `max` characters (code points) of a text. Never splits a surrogate pair. */
 export function firstCharacters(text: string, max: number): string {
   // A code point has one or two UTF-16 units. Slicing first avoids copying megabytes of text.
@@ -26,3 +29,15 @@ export const characterCount = (text: string): number => Array.from(text).length;
 export const isStorable = (text: string): boolean => !/\p{Surrogate}|\0/u.test(text);
 
 export const notStorable = 'must not contain U+0000 or an unpaired surrogate (half of a UTF-16 pair)';
+
+/**
+ * A text of people as one line that is safe to print. Control characters, which terminals obey, become spaces. Invisible
+ * characters, some of which reverse the text around them, and more than four marks on one character are removed.
+ */
+export function oneLine(text: string): string {
+  return text
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .replace(/\p{Cf}+/gu, '')
+    .replace(/(\p{M}{4})\p{M}+/gu, '$1')
+    .trim();
+}

@@ -1,4 +1,4 @@
-import { limits } from '@gen3d/schema';
+import { limits, Name } from '@gen3d/schema';
 import type { AuditEntry } from '@gen3d/schema/dashboard';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
@@ -106,6 +106,13 @@ async function requireAccount(db: Queryable, account: string): Promise<{ id: str
 
 const deleted = (id: string) => new AdminError(`Account ${id} was deleted in the meantime`);
 
+/** Also cleans the name. */
+function requireName(name: string): string {
+  const { data, error } = Name.safeParse(name);
+  if (data === undefined) throw new AdminError(`The name ${error?.issues[0]?.message}`);
+  return data;
+}
+
 function requireAmount(usd: number): number {
   if (!Number.isFinite(usd) || Math.abs(usd) > maxUsd) throw new AdminError(`${usd} is not an amount in USD`);
   return toMicroUsd(usd);
@@ -120,7 +127,8 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
   const who = commandUser('admin');
   const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
   return {
-    async createAccount(name, givenUsd) {
+    async createAccount(wantedName, givenUsd) {
+      const name = requireName(wantedName);
       const balanceUsd = givenUsd ?? ((await isFree(db, config)) ? 10 * limits.minBalanceUsd : 0);
       const balance = requireAmount(balanceUsd);
       const id = await transaction(db, async (trx) => {
@@ -158,8 +166,9 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
 
     async createKey(accountId, name) {
       const { id } = await requireAccount(db, accountId);
+      const cleanName = name === undefined ? null : requireName(name);
       const { keyId, apiKey } = await transaction(db, async (trx) => {
-        const key = await keys.create(trx, id, currentTime(db), { name: name ?? null });
+        const key = await keys.create(trx, id, currentTime(db), { name: cleanName });
         await record(trx, { action: 'key create', subject: key.keyId, detail: `account ${id}` });
         return key;
       }).catch((error: unknown) => {

@@ -83,6 +83,15 @@ test('a key is shown only when it is created', async () => {
   ]);
 });
 
+test('names have no control characters', async () => {
+  const admin = await newAdmin();
+  const { account_id, name } = await admin.createAccount('shop\u001B]0;pwned\u0007');
+  expect(name).toBe('shop ]0;pwned');
+  await admin.createKey(account_id, '\u001B[31mred');
+  expect((await admin.listKeys())[0]?.name).toBe('[31mred');
+  await expect(admin.createAccount('\u0007')).rejects.toThrow('The name must not be empty');
+});
+
 test('an account may be given by its name, and an id by a prefix, if they are unique', async () => {
   const admin = await newAdmin();
   const one = await admin.createAccount('one', 0);

@@ -428,9 +428,17 @@ describe('a key', () => {
     });
   });
 
+  test('has a name without control characters and invisible ones', async () => {
+    const browser = await signIn({ api_key: (await newCaller()).apiKey });
+    const { key_id, name } = await createKey(browser, '\u001B]0;pwned\u0007\u001B[31mshop\n\u202E\u200B1');
+    expect(name).toBe(']0;pwned [31mshop 1');
+    expect((await listKeys(browser)).find((key) => key.key_id === key_id)?.name).toBe(name);
+  });
+
   test.each([
     ['no name', {}],
     ['an empty name', { name: ' ' }],
+    ['only invisible characters in its name', { name: '\u200B' }],
     ['a name of 101 characters', { name: 'x'.repeat(101) }],
     ['a number as name', { name: 7 }],
     ['U+0000 in its name', { name: 'a\u0000b' }],

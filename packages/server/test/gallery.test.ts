@@ -80,7 +80,10 @@ describe('a label', () => {
       const response = await send(caller.apiKey, header);
       return (await job(caller, CreateJobResponse.parse(await response.json()).job_id)).label;
     };
-    expect(await label(encodeURIComponent(' a\u0000\tb\u001B[2J\u202Ec\u2028d '))).toBe('a b [2J c d');
+    expect(await label(encodeURIComponent(' a\u0000\tb\u001B[2J\u202Ec\u2028d '))).toBe('a b [2Jc d');
+    expect(await label(encodeURIComponent(`a\u200B\u200F\u061C\u00ADe${'\u0301'.repeat(200)}`))).toBe(
+      `ae${'\u0301'.repeat(4)}`,
+    );
     expect(await label(encodeURIComponent('👍'.repeat(201)))).toBe('👍'.repeat(200));
     expect(await label('%20')).toBe('photo.jpg');
   });

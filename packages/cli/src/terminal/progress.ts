@@ -3,7 +3,7 @@ import { isTerminal, type JobOutlook, type Task } from '@gen3d/sdk';
 import type { PullProgress } from '@gen3d/weights';
 import type { Ora } from 'ora';
 import { bytes, duration } from './format.js';
-import { hasColor, isInteractive, say } from './terminal.js';
+import { hasColor, isInteractive, say, visible } from './terminal.js';
 
 /** Shows the progress of several photos: redrawn lines on a terminal, otherwise only the last line of each. */
 export interface ProgressDisplay {
@@ -58,7 +58,7 @@ class RedrawnProgress implements ProgressDisplay {
   }
 
   #redraw(): void {
-    const lines = [...this.#states].map(([name, state]) => `${name}  ${state}`);
+    const lines = [...this.#states].map(([name, state]) => visible(`${name}  ${state}`));
     if (this.#total === 1) {
       this.#spinner.text = lines[0] ?? '';
       return;

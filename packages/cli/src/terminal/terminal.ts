@@ -2,14 +2,22 @@ import { spawnSync } from 'node:child_process';
 import { styleText } from 'node:util';
 import { UsageError } from '../exit/failure.js';
 
-/** Prints a result to stdout, the only output there. */
-export const print = (line: string): void => void process.stdout.write(`${line}\n`);
+/** The colors of `paint`, or a control character other than a tab or line break. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colors start with ESC.
+const colorOrControl = /(\x1b\[(?:2|22|31|32|33|39)m)|(?![\t\n])\p{Cc}/gu;
 
-/** Prints an object of the API unchanged, on one line. */
-export const printJson = (value: unknown): void => print(JSON.stringify(value));
+/** Replaces control characters in what others wrote, which could otherwise change the terminal's title or clipboard. */
+export const visible = (text: string): string => text.replace(colorOrControl, (_, color?: string) => color ?? '\uFFFD');
+
+/** Prints a result to stdout, the only output there. */
+export const print = (line: string): void => void process.stdout.write(`${visible(line)}\n`);
+
+/** Prints an object of the API unchanged, on one line. JSON leaves some control characters as they are, unlike this. */
+export const printJson = (value: unknown): void =>
+  print(JSON.stringify(value).replace(/\p{Cc}/gu, (char) => `\\u00${char.charCodeAt(0).toString(16)}`));
 
 /** Prints hints, progress and errors to stderr. */
-export const say = (line: string): void => void process.stderr.write(`${line}\n`);
+export const say = (line: string): void => void process.stderr.write(`${visible(line)}\n`);
 
 /** @throws {UsageError} if stdin is a terminal, from which a file cannot be read. `example` shows how to pass one */
 export function requirePipe(example: string): void {

@@ -86,6 +86,13 @@ test('the error for an invalid field names it', async () => {
   await expect(loadBundle(copy)).rejects.toThrow(/input\.channels/);
 });
 
+test('a manifest with control characters in a text for people is refused', async () => {
+  await editManifest((manifest) => {
+    manifest.title = 'TripoSR\u001B]0;other title\u0007';
+  });
+  await expect(loadBundle(copy)).rejects.toThrow(/one line without control characters\s+→ at title/);
+});
+
 test('a manifest whose graph is not among its files is refused', async () => {
   await editManifest((manifest) => {
     manifest.graph = 'other.onnx';

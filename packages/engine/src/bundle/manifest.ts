@@ -1,3 +1,4 @@
+import { oneLine } from '@gen3d/schema/rules';
 import { z } from 'zod';
 
 /** A bundle's name is also the name of its folder, so it cannot be a path. */
@@ -13,9 +14,15 @@ const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, '64 lowercase hexadecimal digi
 const File = z.strictObject({ name: FileName, size: z.int().positive().describe('bytes'), sha256: Sha256 });
 export type BundleFile = z.infer<typeof File>;
 
+// A manifest may come from any URL, and terminals show these texts.
+const Line = z
+  .string()
+  .min(1)
+  .refine((text) => oneLine(text) === text, 'must be one line without control characters');
+
 const Terms = z.strictObject({
-  licence: z.string().min(1).describe('an SPDX identifier, or a sentence where no identifier fits'),
-  source: z.string().min(1).describe('a URL, or a folder of this repository'),
+  licence: Line.describe('an SPDX identifier, or a sentence where no identifier fits'),
+  source: Line.describe('a URL, or a folder of this repository'),
 });
 
 /** How a bundle was made from a published checkpoint. */
@@ -34,8 +41,8 @@ const PerChannel = z.tuple([z.number(), z.number(), z.number()]);
 const common = {
   formatVersion: z.literal(1),
   name: BundleName,
-  title: z.string().min(1),
-  description: z.string().min(1),
+  title: Line,
+  description: Line,
   /** Each part has its own terms. Users need all three before they use results commercially. */
   licence: z.strictObject({ code: Terms, weights: Terms, trainingData: Terms }),
   graph: FileName.describe('the ONNX graph whose input is the photo'),

@@ -83,13 +83,15 @@ function addAccounts(account: Command): void {
     .option('--balance <usd>', 'the initial balance; default: 0, or 10 where models cost nothing', usd)
     .action((name: string, options: { balance?: number }, command: Command) =>
       administerNew(command, async (admin, json) => {
-        const isNameInUse = (await admin.listAccounts()).some((account) => account.name === name);
         const created = await admin.createAccount(name, options.balance);
         if (json) return printJson(created);
-        if (isNameInUse) say(`warning: Another account is also named "${name}". Use their ids instead of the name`);
+        const sameName = (await admin.listAccounts()).filter((account) => account.name === created.name);
+        if (sameName.length > 1) {
+          say(`warning: Another account is also named "${created.name}". Use their ids instead of the name`);
+        }
         print(created.account_id);
         const isFree = await admin.isFree();
-        say(`Created the account "${name}"${isFree ? '' : ` with ${created.balance_usd} USD`}`);
+        say(`Created the account "${created.name}"${isFree ? '' : ` with ${created.balance_usd} USD`}`);
         if (created.balance_usd < limits.minBalanceUsd) {
           say(
             `Jobs require ${limits.minBalanceUsd} USD: ${nextCommand(`admin account credit ${created.account_id} 10`)}`,

@@ -1,5 +1,5 @@
-import { isStorable, notStorable } from '@gen3d/schema';
-import { type CreatedKey, formLimits, type KeyList } from '@gen3d/schema/dashboard';
+import { Name } from '@gen3d/schema';
+import type { CreatedKey, KeyList } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
 import { listKeys, revokeKey } from '../../data/accounts/api-keys.js';
@@ -11,14 +11,6 @@ import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/respon
 import type { Services } from '../http/services.js';
 import { auditRequest } from './audit.js';
 
-const { nameLength } = formLimits;
-/** Name of a key or an account. */
-export const Name = z
-  .string()
-  .trim()
-  .min(1, 'must not be empty')
-  .max(nameLength, `must have at most ${nameLength} characters`)
-  .refine(isStorable, notStorable);
 const NewKey = z.object({ name: Name });
 
 /** `/dashboard/api/keys`: the account's API keys. */

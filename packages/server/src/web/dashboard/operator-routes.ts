@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { isStorable, limits, notStorable } from '@gen3d/schema';
+import { isStorable, limits, Name, notStorable } from '@gen3d/schema';
 import type { OperatorAccountList, Overview } from '@gen3d/schema/dashboard';
 import { Router } from 'express';
 import { z } from 'zod';
@@ -21,7 +21,6 @@ import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/respon
 import type { Services } from '../http/services.js';
 import { auditRequest } from './audit.js';
 import { operatorCursors } from './audit-routes.js';
-import { Name } from './key-routes.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
 const NewAccount = z.object({
