@@ -56,7 +56,7 @@ test('a failed job from a program shows its photo, and suggests another photo be
   expect(await card.getByRole('button', { name: /^Try again/ }).count()).toBe(0);
   await card.locator('a').click();
   await expect.poll(() => shown(page.getByAltText('As uploaded'))).toBe(160);
-  const primary = page.locator('main .primary');
+  const primary = page.locator('main .primary:visible');
   expect(await primary.allTextContents()).toEqual(['Try another photo']);
   await expectAccessible(page);
   await fail(server, 'internal_error');
