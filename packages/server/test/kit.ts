@@ -29,7 +29,8 @@ export type AtEnd = (cleanup: () => void | Promise<void>) => void;
 /** A folder that is removed after the test. */
 export function temporaryFolder(atEnd: AtEnd = onTestFinished, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, 'gen3d-server-'));
-  atEnd(() => rmSync(folder, { recursive: true, force: true }));
+  // The children of a killed server may still write for a moment.
+  atEnd(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));
   return folder;
 }
 
