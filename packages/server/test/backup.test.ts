@@ -90,3 +90,25 @@ test('a backup before an upgrade keeps the old schema, in the database and in th
   const inserted = await sql`insert into made_by_an_older_version (text) values ('c') returning id`.execute(copy);
   expect(inserted.rows).toEqual([{ id: 3 }]);
 });
+
+test('a server does not start with a damaged page in its database, and says what to do', async () => {
+  const dataDir = temporaryFolder();
+  const server = await startServer({ dataDir, database: 'sqlite' });
+  await server.close({ graceMs: 0 });
+  const file = join(dataDir, 'gen3d.sqlite');
+  const pages = readFileSync(file);
+  // The second half of the pages. The first has the schema, without which nothing opens.
+  writeFileSync(file, pages.fill(0xff, pages.length / 2));
+  await expect(startServer({ dataDir, database: 'sqlite' })).rejects.toThrow(
+    /gen3d\.sqlite is damaged.*Restore a backup/,
+  );
+});
+
+test('a server that cannot write its data directory says so', async () => {
+  const dataDir = temporaryFolder();
+  // Permissions do not stop root, under which the tests may run.
+  mkdirSync(join(dataDir, 'serving.lock'));
+  await expect(startServer({ dataDir, database: 'sqlite' })).rejects.toThrow(
+    /serving\.lock cannot be opened for writing/,
+  );
+});

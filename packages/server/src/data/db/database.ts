@@ -31,7 +31,11 @@ export interface DatabaseKind {
   describe(location: string): string;
   /** Advice for the operator about the location, if there is any. */
   warningAbout(location: string): string | undefined;
-  /** Keeps other servers away from a database that serves only one. Returns a function that releases the lock. */
+  /**
+   * Keeps other servers away from a database that serves only one, and checks such a database for damage. Returns a
+   * function that releases the lock.
+   * @throws {ConfigError} if another server uses the data directory, or the database is damaged
+   */
   lockForServing(dataDir: string): () => void;
   /** @throws {ConfigError} if the database must not be migrated, because it belongs to another program */
   requireOwn(db: Db, name: string): Promise<void>;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ConfigError } from '../../base/errors.js';
-import { isBusy, openSqlite } from './sqlite-connection.js';
+import { isBusy, isNotWritable, notWritable, openSqlite, type SqliteConnection } from './sqlite-connection.js';
 
 /**
  * Lets one server at a time use the data directory of a SQLite database. The database itself admits several processes, but
@@ -8,19 +8,23 @@ import { isBusy, openSqlite } from './sqlite-connection.js';
  *
  * The lock is SQLite's on an otherwise empty file, because the system releases it no matter how the process ends.
  * @returns a function that releases the lock
- * @throws {ConfigError} if another server uses the data directory
+ * @throws {ConfigError} if another server uses the data directory, or this process cannot write in it
  */
 export function lockForServing(dataDir: string): () => void {
-  const database = openSqlite(join(dataDir, 'serving.lock'), { busyTimeoutMs: 0 });
+  const path = join(dataDir, 'serving.lock');
+  let database: SqliteConnection | undefined;
   try {
+    database = openSqlite(path, { busyTimeoutMs: 0 });
     database.exec('begin exclusive');
   } catch (error) {
-    database.close();
+    database?.close();
+    if (isNotWritable(error)) throw notWritable(path, error);
     if (!isBusy(error)) throw error;
     throw new ConfigError(
       `Another server uses the data directory ${dataDir}. Stop that server, or choose another --data-dir. With PostgreSQL, several servers may share one`,
       { cause: error },
     );
   }
-  return () => database.close();
+  const lock = database;
+  return () => lock.close();
 }

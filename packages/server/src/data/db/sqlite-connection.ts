@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { NativePartError, whyNotLoaded } from '@gen3d/engine/bundles';
 import type BetterSqlite from 'better-sqlite3';
+import { ConfigError } from '../../base/errors.js';
 import { loadNodeSqlite, type NodeDatabase, type NodeSqlite, type NodeStatement } from './node-sqlite.js';
 
 /** A connection to a SQLite file: the part of SQLite that gen3d uses. */
@@ -58,6 +59,17 @@ export const openSqlite = (path: string, options: SqliteOptions): SqliteConnecti
 /** An error of SQLite. Its code starts with the name of SQLite's result code, such as `SQLITE_BUSY`. */
 export const isSqliteError = (error: unknown): error is Error & { code: string } =>
   error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_');
+
+/** SQLite, or the file system, does not let this process write a file. */
+export const isNotWritable = (error: unknown): boolean =>
+  (isSqliteError(error) && /^SQLITE_(READONLY|CANTOPEN)/.test(error.code)) ||
+  (error instanceof Error && 'code' in error && ['EACCES', 'EPERM', 'EROFS'].includes(String(error.code)));
+
+export const notWritable = (path: string, cause: unknown): ConfigError =>
+  new ConfigError(
+    `${path} cannot be opened for writing. Check that this user owns the file and its folder, and that the disk is not mounted read-only, or choose another data directory with --data-dir`,
+    { cause },
+  );
 
 export const isBusy = (error: unknown): boolean => isSqliteError(error) && error.code.startsWith('SQLITE_BUSY');
 
@@ -173,6 +185,7 @@ function* iterate(statement: NodeStatement, parameters: readonly unknown[]): Ite
 /** The codes of errors that gen3d distinguishes. https://www.sqlite.org/rescode.html */
 const codes: Readonly<Record<number, string>> = {
   5: 'SQLITE_BUSY',
+  8: 'SQLITE_READONLY',
   11: 'SQLITE_CORRUPT',
   13: 'SQLITE_FULL',
   14: 'SQLITE_CANTOPEN',

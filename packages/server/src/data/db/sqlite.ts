@@ -1,19 +1,29 @@
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, statSync } from 'node:fs';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { keyInFile } from '../../base/server-key.js';
+import { dataDirOf } from '../installation/data-dir.js';
 import type { DatabaseKind } from './database.js';
 import { identityOfFile } from './identity.js';
 import { Outage } from './outage.js';
 import { lockForServing } from './serving-lock.js';
-import { isBusy, isSqliteError, openSqlite } from './sqlite-connection.js';
+import {
+  isBusy,
+  isNotWritable,
+  isSqliteError,
+  notWritable,
+  openSqlite,
+  type SqliteConnection,
+} from './sqlite-connection.js';
 import { SqliteWalDriver } from './sqlite-driver.js';
 
 /** Applies only to opening the database, which blocks the event loop. */
 const openTimeoutMs = 5_000;
 /** The write-ahead log is truncated to this size after a large transaction. Normally it stays at about 4 MiB. */
 const maxWalBytes = 16 * 1024 ** 2;
+/** A file of this size is checked in about a second. */
+const maxCheckedBytes = 256 * 1024 ** 2;
 
 /** SQLite files, each used by the processes of one machine. A transaction locks the whole database, so no lock is finer. */
 export const sqlite: DatabaseKind = {
@@ -23,10 +33,19 @@ export const sqlite: DatabaseKind = {
   dialect: (path, { log }) => sqliteDialect(path, log),
   describe: (path) => path,
   warningAbout: () => undefined,
-  lockForServing,
+  lockForServing(dataDir) {
+    const unlock = lockForServing(dataDir);
+    try {
+      requireIntact(dataDirOf({ dataDir, assets: undefined }).database);
+    } catch (error) {
+      unlock();
+      throw error;
+    }
+    return unlock;
+  },
   requireOwn: async () => {},
   requireComplete: async () => {},
-  explain: async (error, _db, path) => (isDamage(error) ? damaged(path, error) : undefined),
+  explain: async (error, _db, path) => explained(path, error),
   serverKey: async (_db, file) => keyInFile(file),
   identityOf: async (_db, path) => identityOfFile(path),
   define: (statement) => statement,
@@ -46,13 +65,14 @@ export const sqlite: DatabaseKind = {
  * Durable: with WAL and synchronous=FULL, an acknowledged commit survives kill -9 and a power cut. `log` receives a line
  * when another process locks the database for too long, and when that is over.
  *
- * @throws {ConfigError} if the file is not a database, is damaged, or is locked exclusively by another process
+ * @throws {ConfigError} if the file is not a database, is damaged, cannot be written, or is locked exclusively by another process
  * @throws {NativePartError} if this machine has no SQLite
  */
 function sqliteDialect(path: string, log?: Logger): Dialect {
-  makePrivate(path);
-  const database = openSqlite(path, { busyTimeoutMs: openTimeoutMs });
+  let database: SqliteConnection | undefined;
   try {
+    makePrivate(path);
+    database = openSqlite(path, { busyTimeoutMs: openTimeoutMs });
     database.exec('pragma journal_mode = WAL');
     database.exec('pragma synchronous = FULL');
     // On macOS, a plain fsync leaves data in the disk's cache. Elsewhere this has no effect.
@@ -64,19 +84,13 @@ function sqliteDialect(path: string, log?: Logger): Dialect {
     // From now on the driver waits for locks, which does not block the event loop.
     database.exec('pragma busy_timeout = 0');
   } catch (error) {
-    database.close();
-    if (isDamage(error)) throw damaged(path, error);
-    if (isBusy(error)) {
-      throw new ConfigError(
-        `${path} is locked by a command such as \`gen3d admin migrate-to\`. Wait until it has finished`,
-        { cause: error },
-      );
-    }
-    throw error;
+    database?.close();
+    throw explained(path, error) ?? error;
   }
+  const connection = database;
   const outage = log && new Outage(log);
   return {
-    createDriver: () => new SqliteWalDriver(database, outage),
+    createDriver: () => new SqliteWalDriver(connection, outage),
     createAdapter: () => new TransactionalDdlAdapter(),
     createQueryCompiler: () => new SqliteQueryCompiler(),
     createIntrospector: (db) => new SqliteIntrospector(db),
@@ -90,6 +104,38 @@ function makePrivate(path: string): void {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** An error for the operator, if the cause of this one is known. */
+function explained(path: string, error: unknown): ConfigError | undefined {
+  if (isDamage(error)) return damaged(path, error);
+  if (isNotWritable(error)) return notWritable(path, error);
+  if (!isBusy(error)) return undefined;
+  return new ConfigError(
+    `${path} is locked by a command such as \`gen3d admin migrate-to\`. Wait until it has finished`,
+    { cause: error },
+  );
+}
+
+/**
+ * Reads the whole file: a damaged page would otherwise be noticed by the first query that needs it. Larger files are not
+ * checked, because the server would start too late.
+ *
+ * @throws {ConfigError} if the file is damaged
+ */
+function requireIntact(path: string): void {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (bytes === 0 || bytes > maxCheckedBytes) return;
+  let database: SqliteConnection | undefined;
+  try {
+    database = openSqlite(path, { busyTimeoutMs: openTimeoutMs, readonly: true });
+    const [finding] = database.prepare('pragma quick_check(1)').all([])[0] ?? [];
+    if (finding !== 'ok') throw damaged(path, new Error(String(finding)));
+  } catch (error) {
+    throw explained(path, error) ?? error;
+  } finally {
+    database?.close();
   }
 }
 
