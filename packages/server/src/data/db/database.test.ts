@@ -103,11 +103,11 @@ test('a database of one machine has one server at a time, and a shared one has s
   const [one, other] = [open(), open()] as const;
   const { isShared, lockForServing, wakeup } = kindOf(one);
   const folder = temporaryFolder();
-  const unlock = lockForServing(folder);
-  if (isShared) lockForServing(folder)();
-  else expect(() => lockForServing(folder)).toThrow(/Another server uses/);
+  const unlock = lockForServing(folder, join(folder, 'gen3d.sqlite'));
+  if (isShared) lockForServing(folder, join(folder, 'gen3d.sqlite'))();
+  else expect(() => lockForServing(folder, join(folder, 'gen3d.sqlite'))).toThrow(/Another server uses/);
   unlock();
-  lockForServing(folder)();
+  lockForServing(folder, join(folder, 'gen3d.sqlite'))();
 
   let heard = 0;
   const stop = wakeup(one, location).listen({ job_waiting: () => heard++ });

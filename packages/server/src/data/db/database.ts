@@ -36,7 +36,7 @@ export interface DatabaseKind {
    * function that releases the lock.
    * @throws {ConfigError} if another server uses the data directory, or the database is damaged
    */
-  lockForServing(dataDir: string): () => void;
+  lockForServing(dataDir: string, location: string): () => void;
   /** @throws {ConfigError} if the database must not be migrated, because it belongs to another program */
   requireOwn(db: Db, name: string): Promise<void>;
   /** @throws {ConfigError} if the migrated database is not ready to be used */

@@ -3,7 +3,6 @@ import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } 
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { keyInFile } from '../../base/server-key.js';
-import { dataDirOf } from '../installation/data-dir.js';
 import type { DatabaseKind } from './database.js';
 import { identityOfFile } from './identity.js';
 import { Outage } from './outage.js';
@@ -33,10 +32,10 @@ export const sqlite: DatabaseKind = {
   dialect: (path, { log }) => sqliteDialect(path, log),
   describe: (path) => path,
   warningAbout: () => undefined,
-  lockForServing(dataDir) {
+  lockForServing(dataDir, path) {
     const unlock = lockForServing(dataDir);
     try {
-      requireIntact(dataDirOf({ dataDir, assets: undefined }).database);
+      requireIntact(path);
     } catch (error) {
       unlock();
       throw error;
