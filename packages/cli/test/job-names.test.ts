@@ -84,7 +84,7 @@ test('cancel ends waiting jobs, and retry creates a job with the same photo and 
   expect(several).toEqual({
     code: 1,
     stdout: '',
-    stderr: `✖ cup.png (${ids[0]}): The job is in inference or finished, and cannot be canceled\nCanceled jar.png\n`,
+    stderr: `✖ cup.png (${ids[0]}): The job is finished, and cannot be canceled\nCanceled jar.png\n`,
   });
 
   const { code, stdout, stderr } = await gen3d(['retry', ids[1]!, ids[1]!.toLowerCase()]);

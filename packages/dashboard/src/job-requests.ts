@@ -14,7 +14,7 @@ export async function setHidden(api: Api, ids: readonly string[], hidden: boolea
   }
 }
 
-/** Cancels a job whose inference has not started. @throws {ApiError} */
+/** Cancels an unfinished job. @throws {ApiError} */
 export const cancelJob = (api: Api, id: string): Promise<unknown> => api.send('POST', `/gallery/${id}/cancel`);
 
 /** What the user confirms before `deleteJob`. */

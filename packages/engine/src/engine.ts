@@ -133,7 +133,7 @@ export class Engine {
    * Makes a textured model of the object in a photo.
    *
    * @throws {EngineError} if the photo cannot be used
-   * @throws the signal's reason, once aborted; it is checked between stages, and between the steps of a sampler
+   * @throws the signal's reason, once aborted; it is checked between stages, in a pool also before each run of a network
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
     const { onProgress, signal } = options;

@@ -8,7 +8,7 @@ type JobStatus = (typeof jobStatuses)[number];
 const successors: Record<JobStatus, readonly JobStatus[]> = {
   PENDING: ['QUEUED', 'SUCCEEDED', 'FAILED', 'CANCELED'], // directly to SUCCEEDED with the public test key
   QUEUED: ['IN_PROGRESS', 'FAILED', 'CANCELED'],
-  IN_PROGRESS: ['SUCCEEDED', 'FAILED'], // a second attempt keeps this status
+  IN_PROGRESS: ['SUCCEEDED', 'FAILED', 'CANCELED'], // a second attempt keeps this status
   SUCCEEDED: [],
   FAILED: [],
   CANCELED: [],

@@ -98,9 +98,9 @@ export class Jobs {
   }
 
   /**
-   * Cancels a job that is waiting, and returns it. It costs nothing. Only gen3d's own server has this.
+   * Cancels an unfinished job, and returns it. It costs nothing, also in the middle of its inference. Only gen3d's own server has this.
    *
-   * @throws {InvalidRequestError} not_cancelable, if its inference has started or it is finished
+   * @throws {InvalidRequestError} not_cancelable, if it is finished
    * @throws {NotFoundError} if the account has no such job
    */
   async cancel(id: string, options?: RequestOptions): Promise<Task> {

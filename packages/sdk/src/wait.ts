@@ -4,7 +4,7 @@ import { type RequestOptions, withDeadline } from './deadline.js';
 import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
 
 export interface WaitOptions extends RequestOptions {
-  /** Stops waiting. The job continues; `jobs.cancel` cancels it while it waits. */
+  /** Stops waiting. The job continues; `jobs.cancel` cancels it. */
   readonly signal?: AbortSignal | undefined;
   /** The maximum time to wait, after which the call rejects with a `WaitTimeoutError`. Default: no limit. */
   readonly timeoutMs?: number | undefined;

@@ -67,7 +67,7 @@ export interface Admin {
   listKeys(accountId?: string): Promise<AdminKey[]>;
   /** Returns the id of the key. */
   revokeKey(keyId: string): Promise<string>;
-  /** Cancels a job that is not in inference or finished. Returns its id. */
+  /** Cancels a job that is not finished. Returns its id. */
   cancelJob(jobId: string): Promise<string>;
   /** Deletes a job that is not in inference. A server removes its files within a minute. Returns its id. */
   deleteJob(jobId: string): Promise<string>;
@@ -196,7 +196,7 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
       await transaction(db, async (trx) => {
         const outcome = await cancel(trx, id, currentTime(db));
         if (outcome !== 'canceled') {
-          throw new AdminError(`Job ${id} is in inference or finished; it cannot be canceled`);
+          throw new AdminError(`Job ${id} is finished; it cannot be canceled`);
         }
         await record(trx, { action: 'job cancel', subject: id });
       });
@@ -210,7 +210,7 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
         const outcome = await deleteJob(trx, id, currentTime(db));
         if (outcome === 'unknown') throw new AdminError(`No job has the id ${id}`);
         if (outcome === 'in_progress') {
-          throw new AdminError(`Job ${id} is in inference. Delete it as soon as it is finished`);
+          throw new AdminError(`Job ${id} is in inference. Cancel it first, or delete it when it is finished`);
         }
         await record(trx, { action: 'job delete', subject: id });
       });

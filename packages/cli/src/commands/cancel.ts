@@ -6,8 +6,10 @@ import { printJson, say } from '../terminal/terminal.js';
 export function addCancel(program: Command): void {
   program
     .command('cancel')
-    .summary('cancel jobs that are waiting')
-    .description('Cancel jobs whose inference has not started. A canceled job costs nothing.')
+    .summary('cancel jobs that are not finished')
+    .description(
+      'Cancel jobs that are not finished. A canceled job costs nothing. One in inference ends after its current step.',
+    )
     .argument('<id...>', "the jobs' ids, or unique prefixes of them")
     .option('--json', 'print the canceled jobs, one object per line')
     .action((ids: string[], _: unknown, command: Command) => cancel(ids, command.optsWithGlobals()));

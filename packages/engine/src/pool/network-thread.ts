@@ -27,8 +27,9 @@ const networks: Handlers<Networks> = {
       sessions.set(path, session);
       return { path, shapes: new Map([...inputs, ...outputs].map(({ name }) => [name, session.shapeOf(name)])) };
     }),
-  run: ({ path, inputs }) =>
+  run: ({ path, inputs }, signal) =>
     inOrder(async () => {
+      signal.throwIfAborted();
       const start = performance.now();
       const results = await sessions.get(path)!.run(inputs);
       const deviceMs = performance.now() - start;

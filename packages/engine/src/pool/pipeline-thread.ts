@@ -16,6 +16,7 @@ const pool = parentChannel<PipelineObserver>({
     engine = await Engine.open(options, { chosen, openSession: sessions.open, now: sessions.now });
   },
   async generate({ photo, options }, signal) {
+    sessions.signal = signal;
     const before = sessions.times;
     const start = sessions.now();
     const times = () => ({

@@ -1,9 +1,32 @@
+import { once } from 'node:events';
 import { MessageChannel } from 'node:worker_threads';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Bundle } from '../bundle/load-bundle.js';
 import { Channel, type Handlers } from '../rpc/channel.js';
 import { RemoteSessions } from './remote-sessions.js';
 import type { Networks } from './threads.js';
+
+test('after an abort, no network starts, and one that is waiting for the device does not run', async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  const abort = new AbortController();
+  let runs = 0;
+  const networks: Handlers<Networks> = {
+    open: () => ({ path: 'network.onnx', shapes: new Map() }),
+    async run(_, signal) {
+      runs++;
+      abort.abort();
+      await once(signal, 'abort');
+      throw signal.reason;
+    },
+  };
+  new Channel(port2, networks);
+  const sessions = new RemoteSessions(port1);
+  sessions.signal = abort.signal;
+  const session = await sessions.open({ directory: '.' } as Bundle, 'network.onnx', [], []);
+  for (let i = 0; i < 2; i++) await expect(session.run({})).rejects.toThrow('aborted');
+  expect(runs).toBe(1);
+});
 
 test('running a network is device time, and loading one is waiting', async () => {
   const { port1, port2 } = new MessageChannel();

@@ -6,6 +6,8 @@ import type { DeviceTimes, Networks } from './threads.js';
 /** Sessions that run in the network thread, for one pipeline thread. */
 export class RemoteSessions {
   readonly #networks: Channel<Networks>;
+  /** Of the photo that uses the sessions. Once aborted, no network starts for it. */
+  signal: AbortSignal | undefined;
   #deviceMs = 0;
   #waitMs = 0;
 
@@ -28,12 +30,14 @@ export class RemoteSessions {
     return {
       shapeOf: (name) => shapes.get(name) ?? [],
       run: async (values) => {
+        const { signal } = this;
+        signal?.throwIfAborted();
         // Copies, because callers reuse their arrays.
         const copies = Object.fromEntries(
           Object.entries(values).map(([name, { shape, data }]) => [name, { shape, data: data.slice() }]),
         );
         const buffers = Object.values(copies).map(({ data }) => data.buffer);
-        const running = this.#networks.call('run', transfer({ path, inputs: copies }, buffers));
+        const running = this.#networks.call('run', transfer({ path, inputs: copies }, buffers), { signal });
         return (await this.#timed(running, ({ deviceMs }) => deviceMs)).outputs;
       },
       // The other pipeline threads use the session too. The network thread releases it when it ends.

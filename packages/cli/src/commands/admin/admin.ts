@@ -197,7 +197,7 @@ function addKeys(key: Command): void {
 function addJobs(job: Command): void {
   job
     .command('cancel')
-    .summary('cancel a job before inference')
+    .summary('cancel a job that is not finished')
     .argument('<job-id>', "the job's id, or a unique prefix of it")
     .action((id: string, _: unknown, command: Command) =>
       administer(command, async (admin, json) => {

@@ -177,6 +177,13 @@ export async function renew(
   return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
 }
 
+/** The tokens of the leases that are not lost. */
+export async function stillHeld(db: Queryable, leases: readonly Lease[]): Promise<Set<string>> {
+  const ids = leases.map(({ jobId }) => jobId);
+  const rows = await db.selectFrom('jobs').select('lease_token').where('id', 'in', ids).execute();
+  return new Set(rows.flatMap(({ lease_token }) => lease_token ?? []));
+}
+
 /**
  * Hands a job back as if it had not been claimed: the attempt does not count. If a pause is given, no process may claim it
  * before that has passed. Does nothing if the lease is lost.

@@ -1,4 +1,4 @@
-import { isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
+import { canMove, isTerminal, type JobStatus, jobStatuses } from '@gen3d/schema';
 import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboard';
 import type { JobOutlook } from '@gen3d/schema/rules';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
@@ -186,7 +186,7 @@ export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOut
     queue_position: outlook.position ?? null,
     stage: outlook.stage ?? null,
     warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
-    can_cancel: row.status === 'PENDING' || row.status === 'QUEUED',
+    can_cancel: canMove(row.status, 'CANCELED'),
     can_retry: canRetry(row),
   };
 }

@@ -3,7 +3,7 @@ import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '.
 import { toMicroUsd } from '../../base/money.js';
 import { balanceOf } from '../accounts/ledger.js';
 import type { Db } from '../db/open.js';
-import { claim, claimForPreparation } from './claim.js';
+import { claim, claimForPreparation, stillHeld } from './claim.js';
 import { JobFailure } from './failures.js';
 import type { NewJob } from './job-store.js';
 import {
@@ -215,11 +215,21 @@ describe('cancel', () => {
     expect(await eventsOf(db, account)).toEqual([['CANCELED', 0]]);
   });
 
-  test('is too late once inference has started, and for a finished job', async () => {
-    const { db, id } = await setUp();
+  test('ends a job in inference, which then cannot succeed and costs nothing', async () => {
+    const { db, account, id } = await setUp();
     const lease = await infer(db);
-    expect(await cancel(db, id, 0)).toBe('too_late');
-    await succeed(db, lease, success, 0);
+    expect(await stillHeld(db, [lease])).toEqual(new Set([lease.token]));
+    expect(await cancel(db, id, 7)).toBe('canceled');
+    expect(await stillHeld(db, [lease])).toEqual(new Set());
+    await expect(succeed(db, lease, success, 8)).rejects.toThrow(LeaseLostError);
+    expect(await jobOf(db, id)).toMatchObject({ status: 'CANCELED', finished_at: 7, model_key: null });
+    expect(await balanceOf(db, account)).toBe(toMicroUsd(10));
+    expect((await eventsOf(db, account)).at(-1)).toEqual(['CANCELED', 30]);
+  });
+
+  test('is too late for a finished job', async () => {
+    const { db, id } = await setUp();
+    await succeed(db, await infer(db), success, 0);
     expect(await cancel(db, id, 0)).toBe('too_late');
     expect(await cancel(db, 'nobody', 0)).toBe('unknown');
   });

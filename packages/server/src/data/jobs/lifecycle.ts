@@ -253,7 +253,7 @@ export async function reap(db: Db, now: Time): Promise<number> {
 
 export type CancelOutcome = 'canceled' | 'unknown' | 'too_late';
 
-/** Cancels a job whose inference has not started. A preparer working on it loses its lease. */
+/** Cancels an unfinished job. A process that works on it loses its lease, and stops when it notices (`stillHeld`). */
 export const cancel = async (db: Db, jobId: string, now: Time): Promise<CancelOutcome> =>
   (await transaction(db, (trx) => cancelIn(trx, jobId, now))).outcome;
 

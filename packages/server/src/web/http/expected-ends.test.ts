@@ -50,6 +50,15 @@ describe('the expected end of a job', () => {
     expect(remaining.map(([first]) => first)).toEqual([2_000, 2_500, 4_000, 4_500]);
   });
 
+  test('does not count a job that its runner has left', async () => {
+    const ends = newEnds(1);
+    ends.record(success('earlier', 1_900));
+    ends.record({ type: 'expecting', jobId: 'canceled', remainingMs: [9_000] });
+    expect(await ends.remainingMs('new')).toEqual([11_000]);
+    ends.record({ type: 'left', jobId: 'canceled' });
+    expect(await ends.remainingMs('new')).toEqual([2_000]);
+  });
+
   test('is not shown, but the position of a waiting job and the stage of a running one are', async () => {
     const ends = newEnds(1);
     const waiting = (id: string) => ends.outlook({ id, status: 'QUEUED' });

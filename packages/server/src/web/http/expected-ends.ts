@@ -44,9 +44,9 @@ export class ExpectedEnds {
       const now = performance.now();
       this.#update(message.jobId, { ends: message.remainingMs.map((ms) => now + ms) });
     }
-    if (message.type !== 'finished') return;
+    if (message.type !== 'finished' && message.type !== 'left') return;
     this.#running.delete(message.jobId);
-    if (message.status !== 'SUCCEEDED') return;
+    if (message.type === 'left' || message.status !== 'SUCCEEDED') return;
     const duration = Object.values(message.stageTimes).reduce((sum, ms) => sum + ms, 0);
     this.#durations = withLatest(this.#durations, duration);
   }

@@ -116,7 +116,7 @@ export function galleryRoutes(services: Services): Router {
         throw new HttpError(
           409,
           'not_deletable',
-          'The job is in inference. It can be deleted as soon as it is finished',
+          'The job is in inference. Cancel it first, or delete it when it is finished',
         );
       }
       await eraseFiles(db, files, id).catch((err: unknown) => {
@@ -134,7 +134,7 @@ export function galleryRoutes(services: Services): Router {
       const { outcome, forgotten } = await cancelOwn(db, accountId, id, currentTime(db));
       if (outcome === 'unknown') throw notFound();
       if (outcome === 'too_late') {
-        throw new HttpError(409, 'not_cancelable', 'The job is in inference or finished, and cannot be canceled');
+        throw new HttpError(409, 'not_cancelable', 'The job is finished, and cannot be canceled');
       }
       if (forgotten !== undefined) await inputs.remove(forgotten);
       sendJson(response, 200, await find(accountId, id));

@@ -60,12 +60,14 @@ export type FromChild =
   /** A job changed, so an event may be waiting for delivery. */
   | { type: 'changed' }
   | { type: 'finished'; jobId: string; status: 'SUCCEEDED'; inferenceMs: number; stageTimes: StageTimes }
-  | { type: 'finished'; jobId: string; status: 'FAILED' };
+  | { type: 'finished'; jobId: string; status: 'FAILED' }
+  /** The process stopped working on a job that was canceled or taken over. */
+  | { type: 'left'; jobId: string };
 
 /** The messages about jobs. */
 export type JobMessage = Extract<
   FromChild,
-  { type: 'claimed' | 'prepared' | 'inferring' | 'stage' | 'expecting' | 'changed' | 'finished' }
+  { type: 'claimed' | 'prepared' | 'inferring' | 'stage' | 'expecting' | 'changed' | 'finished' | 'left' }
 >;
 
 /** Undefined values have the defaults of the engine. */

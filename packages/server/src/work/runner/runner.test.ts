@@ -6,7 +6,7 @@ import { newUlid } from '../../base/ids.js';
 import { FolderAssetStore } from '../../data/assets/folder-store.js';
 import { FolderInputStore } from '../../data/inputs/folder-store.js';
 import { claimForPreparation } from '../../data/jobs/claim.js';
-import { finishPreparation } from '../../data/jobs/lifecycle.js';
+import { cancel, finishPreparation } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
 import { Runner } from './runner.js';
 
@@ -169,6 +169,23 @@ test('a job whose lease is lost is left to its new holder, and the other job is 
   expect(await finished(kept)).toMatchObject({ status: 'SUCCEEDED' });
   await until(async () => inferring.size === 0);
   expect(await row(lost)).toMatchObject({ finished_at: null, lease_token: 'of another runner', attempt: 1 });
+});
+
+test('a job that is canceled in inference stops at its next step and costs nothing, and the next job starts', async () => {
+  // Too long for a renewal to notice it.
+  const { db, create, row, finished, start, messages, inferring, hold } = await setUp({ leaseMs: 600_000 });
+  const ids = [await create(), await create(), await create()];
+  hold.while = () => true;
+  start();
+  await until(async () => inferring.size === 2);
+  expect(await cancel(db, ids[0]!, Date.now())).toBe('canceled');
+  await until(async () => inferring.has(ids[2]!));
+  expect(messages).toContainEqual({ type: 'left', jobId: ids[0] });
+  hold.while = () => false;
+  for (const id of ids.slice(1)) expect(await finished(id)).toMatchObject({ status: 'SUCCEEDED' });
+  expect(await row(ids[0]!)).toMatchObject({ status: 'CANCELED', model_key: null, thumbnail_key: null });
+  const charges = await db.selectFrom('ledger').select('job_id').where('kind', '=', 'charge').execute();
+  expect(charges.map(({ job_id }) => job_id).sort()).toEqual(ids.slice(1).sort());
 });
 
 test('when a file system hangs, the other job is handed back before the process is replaced', async () => {

@@ -6,12 +6,14 @@ import { currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { UnreadableImageError } from '../../data/inputs/input-store.js';
-import { type ClaimedJob, handBack, handBackUnknown, renew } from '../../data/jobs/claim.js';
+import { type ClaimedJob, handBack, handBackUnknown, renew, stillHeld } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
-import { advance, breakOff, fail, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
+import { advance, breakOff, fail, type Lease, LeaseLostError, prepareAgain } from '../../data/jobs/lifecycle.js';
 import type { FromChild } from '../processes/messages.js';
 import { GaveWayError, StageTimeoutError, TemporaryFailure, withStageTimeout } from './stage-failures.js';
 
+/** Interval at which a process looks whether its jobs were canceled. */
+const watchMs = 500;
 /** Pause before the next attempt after an unexpected failure. */
 const breakOffPauseMs = 2_000;
 /** Pause before the next attempt after a temporary failure. */
@@ -100,16 +102,24 @@ export class HeldJobs {
     return this.#draining;
   }
 
-  /** Renews the leases, four times before they would run out. Returns a function that stops it. */
+  /**
+   * Renews the leases, four times before they would run out, and stops the work on jobs that were canceled. Returns a
+   * function that ends both.
+   */
   keepLeases(): () => void {
-    const { leaseMs, log } = this.#options;
-    const timer = setInterval(() => {
-      this.#renewLeases().catch((error: unknown) => {
-        // An unavailable database is logged elsewhere.
-        if (!isUnavailable(error)) log.error({ err: error }, 'cannot renew leases');
-      });
-    }, leaseMs / 4);
-    return () => clearInterval(timer);
+    const { db, leaseMs, log } = this.#options;
+    const every = (ms: number, task: () => Promise<void>) =>
+      setInterval(() => {
+        task().catch((error: unknown) => {
+          // An unavailable database is logged elsewhere.
+          if (!isUnavailable(error)) log.error({ err: error }, 'cannot check the leases');
+        });
+      }, ms);
+    const timers = [
+      every(leaseMs / 4, () => this.#renewLeases()),
+      every(watchMs, () => this.#leaveLost((leases) => stillHeld(db, leases))),
+    ];
+    return () => timers.forEach(clearInterval);
   }
 
   /** Holds the job that `next` claims, if any. Hands it back if a drain has started in the meantime. */
@@ -215,7 +225,8 @@ export class HeldJobs {
     const { db, inputs, stageTimeoutMs, notify, log } = this.#options;
     const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
-      log.warn(about, 'lost the lease of the job');
+      notify({ type: 'left', jobId: job.id });
+      log.warn(about, 'stopped working on the job: it was canceled, or another process has taken it over');
     } else if (error instanceof HandBack) {
       await handBack(db, job.lease);
       log.info(about, 'returned the job to the queue');
@@ -241,17 +252,18 @@ export class HeldJobs {
     }
   }
 
-  async #renewLeases(): Promise<void> {
-    if (this.#held.size === 0) return;
+  #renewLeases(): Promise<void> {
     const { db, leaseMs } = this.#options;
+    return this.#leaveLost((leases) => renew(db, leases, { now: currentTime(db), leaseMs }));
+  }
+
+  /** Stops the work on jobs whose leases are not among those that `keep` returns. */
+  async #leaveLost(keep: (leases: readonly Lease[]) => Promise<Set<string>>): Promise<void> {
+    if (this.#held.size === 0) return;
     const all = [...this.#held];
-    const renewed = await renew(
-      db,
-      all.map(({ job }) => job.lease),
-      { now: currentTime(db), leaseMs },
-    );
+    const kept = await keep(all.map(({ job }) => job.lease));
     for (const { job, abort } of all) {
-      if (!renewed.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));
+      if (!kept.has(job.lease.token)) abort.abort(new LeaseLostError(job.id));
     }
   }
 }
