@@ -381,7 +381,8 @@ test('readers of a large photo who pause hold a small part of it in memory, and 
   const theirs = await requestPhoto(other);
   const { size } = await (await fetch(server().url + theirs.path, { headers: { cookie: theirs.cookie } })).blob();
   expect(size).toBe(photo.length);
-  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(64 * 1024 ** 2);
+  // Includes what this test has read itself and the collector has not freed.
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan((readers.length * photo.length) / 4);
   // The waiting ones have their turn when the others have read or are gone.
   const received = readers.map(async (socket) => {
     let bytes = 0;
