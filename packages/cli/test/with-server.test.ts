@@ -356,6 +356,9 @@ describe('webhooks', () => {
     expect((await gen3d(['webhook', 'get'])).code).toBe(1);
     const { secret } = await json('webhook', 'set', 'https://example.com/hook');
     expect(await json('webhook', 'get')).toEqual({ url: 'https://example.com/hook', secret });
+    const final = await gen3d(['webhook', 'set', 'https://example.com/hook', '--events', 'final']);
+    expect(final.stdout).toMatch(/^events +final$/m);
+    expect(await json('webhook', 'get')).toMatchObject({ secret, events: 'final' });
     const rotated = await json('webhook', 'rotate');
     expect(rotated.secret).not.toBe(secret);
     expect(await json('webhook', 'test')).toEqual({ queued: true });

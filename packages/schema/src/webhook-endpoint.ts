@@ -1,6 +1,11 @@
 import * as z from 'zod/mini';
 import { isStorable, notStorable } from './text.js';
 
+/** Which events an endpoint receives: of every change of a job, or only of its end. Pings are always sent. */
+const WebhookEvents = z.enum(['all', 'final']);
+export type WebhookEvents = z.infer<typeof WebhookEvents>;
+export const webhookEvents = WebhookEvents.options;
+
 /** Body of `PUT /v1/webhook-endpoint`. */
 export const PutWebhookEndpointRequest = z.object({
   url: z.string().check(
@@ -9,16 +14,26 @@ export const PutWebhookEndpointRequest = z.object({
     z.refine((url) => URL.canParse(url) && new URL(url).protocol === 'https:', 'must be an https URL'),
     z.meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]:', examples: ['https://example.com/gen3d'] }),
   ),
+  events: z
+    .optional(WebhookEvents)
+    .check(
+      z.describe(
+        '`final`: only events of jobs that have ended. `all`: of every change. Without this field, the choice stays; at first, it is `all`.',
+      ),
+    ),
 });
 export type PutWebhookEndpointRequest = z.infer<typeof PutWebhookEndpointRequest>;
+
+const events = z.optional(z.literal('final')).check(z.describe('Absent if the endpoint receives all events.'));
 
 export const PutWebhookEndpointResponse = z.object({
   url: z.string(),
   secret: z.optional(z.string()).check(z.describe('Present only when an endpoint is first configured.')),
+  events,
 });
 export type PutWebhookEndpointResponse = z.infer<typeof PutWebhookEndpointResponse>;
 
-export const WebhookEndpoint = z.object({ url: z.string(), secret: z.string() });
+export const WebhookEndpoint = z.object({ url: z.string(), secret: z.string(), events });
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
 export const RotateSecretResponse = z.object({ secret: z.string() });

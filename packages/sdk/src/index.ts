@@ -9,6 +9,7 @@ export type {
   TaskUpdatedEvent,
   WebhookEndpoint,
   WebhookEvent,
+  WebhookEvents,
 } from '@gen3d/schema';
 export {
   type EndpointHealth,
@@ -33,6 +34,7 @@ export { type ImageInput, type PrepareImageOptions, prepareImage } from './image
 export type { JobList } from './jobs.js';
 export { type CreateJobParams, createJobRequest, type ListJobsParams, newIdempotencyKey } from './jobs.js';
 export type { WaitOptions } from './wait.js';
+export type { SetWebhookOptions } from './webhook-endpoint.js';
 export {
   expressWebhookHandler,
   type WebhookHandlerOptions,

@@ -3,6 +3,7 @@ import type {
   RotateSecretResponse,
   TestWebhookResponse,
   WebhookEndpoint,
+  WebhookEvents,
 } from '@gen3d/schema';
 import type { EndpointHealth } from '@gen3d/schema/rules';
 import type { RequestOptions } from './deadline.js';
@@ -10,6 +11,11 @@ import { expectBody, having } from './response-bodies.js';
 import type { Transport } from './transport.js';
 
 const path = 'webhook-endpoint';
+
+export interface SetWebhookOptions extends RequestOptions {
+  /** `final`: only the events of jobs that have ended. `all`: of every change. Default: the choice stays; at first `all`. */
+  events?: WebhookEvents;
+}
 
 /** The account's webhook endpoint. An account has at most one. */
 export class WebhookEndpointSettings {
@@ -20,8 +26,8 @@ export class WebhookEndpointSettings {
   }
 
   /** Sets the https URL. The response contains the secret only when the endpoint is first configured; see `get`. */
-  async set(url: string | URL, options?: RequestOptions): Promise<PutWebhookEndpointResponse> {
-    const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url) } });
+  async set(url: string | URL, { events, ...options }: SetWebhookOptions = {}): Promise<PutWebhookEndpointResponse> {
+    const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url), events } });
     return expectBody(body, having<PutWebhookEndpointResponse>({ url: 'string' }), 'webhook endpoint');
   }
 

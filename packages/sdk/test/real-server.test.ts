@@ -146,7 +146,9 @@ test('balance returns the balance of the account', async () => {
 test('a webhook endpoint can be set, read, rotated and deleted', async () => {
   await expect(gen3d.webhookEndpoint.get()).rejects.toBeInstanceOf(NotConfiguredError);
   await expect(gen3d.webhookEndpoint.test()).rejects.toMatchObject({ name: 'NotConfiguredError', status: 409 });
-  const { secret } = await gen3d.webhookEndpoint.set('https://example.com/hook');
+  const { secret } = await gen3d.webhookEndpoint.set('https://example.com/hook', { events: 'final' });
+  expect(await gen3d.webhookEndpoint.get()).toMatchObject({ events: 'final' });
+  await gen3d.webhookEndpoint.set('https://example.com/hook', { events: 'all' });
   expect(await gen3d.webhookEndpoint.get()).toEqual({ url: 'https://example.com/hook', secret });
   const rotated = await gen3d.webhookEndpoint.rotate();
   expect(rotated.secret).not.toBe(secret);

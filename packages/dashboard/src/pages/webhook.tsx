@@ -54,6 +54,7 @@ export function WebhookPage() {
   /** Undefined while loading, null if none is configured. */
   const [endpoint, setEndpoint] = useState<WebhookEndpoint | null>();
   const [editedUrl, setEditedUrl] = useState<string>();
+  const [editedFinalOnly, setEditedFinalOnly] = useState<boolean>();
   const [events, setEvents] = useState<EventEntry[]>();
   const [health, setHealth] = useState<EventList['health']>({});
   const [onlyUndelivered, setOnlyUndelivered] = useState(false);
@@ -78,6 +79,8 @@ export function WebhookPage() {
   if (account.sandbox) return <p class="empty">The sandbox is shared by everyone, so it cannot have a webhook.</p>;
   if (endpoint === undefined) return <Problem text={loadProblem} />;
   const url = editedUrl ?? endpoint?.url ?? '';
+  const isFinalOnly = endpoint?.events === 'final';
+  const finalOnly = editedFinalOnly ?? isFinalOnly;
   return (
     <>
       <h1>Webhook</h1>
@@ -92,8 +95,9 @@ export function WebhookPage() {
         onSubmit={(event) => {
           event.preventDefault();
           void send(async () => {
-            await api.send('PUT', '/webhook-endpoint', { url });
+            await api.send('PUT', '/webhook-endpoint', { url, events: finalOnly ? 'final' : 'all' });
             setEditedUrl(undefined);
+            setEditedFinalOnly(undefined);
           }, 'Endpoint saved.');
         }}
       >
@@ -114,8 +118,20 @@ export function WebhookPage() {
             <code>gen3d webhook listen --forward-to {url}</code>
           </p>
         )}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={finalOnly}
+            onChange={(event) => setEditedFinalOnly(event.currentTarget.checked)}
+          />
+          Only when a job has ended, without its progress
+        </label>
         <div class="row">
-          <button type="submit" class="primary" disabled={endpoint !== null && url === endpoint.url}>
+          <button
+            type="submit"
+            class="primary"
+            disabled={endpoint !== null && url === endpoint.url && finalOnly === isFinalOnly}
+          >
             {endpoint ? 'Save' : 'Add endpoint'}
           </button>
           {endpoint && (

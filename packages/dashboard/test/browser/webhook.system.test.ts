@@ -36,6 +36,13 @@ test('the operator adds an endpoint, sees its deliveries, and sends a dead lette
   await page.getByRole('button', { name: 'Add endpoint' }).click();
   await page.getByText('Endpoint saved.').waitFor();
   await page.getByText('No events yet.').waitFor();
+  const finalOnly = page.getByLabel('Only when a job has ended');
+  await finalOnly.check();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('button', { name: 'Save', disabled: true }).waitFor();
+  await page.reload();
+  await finalOnly.waitFor();
+  expect(await finalOnly.isChecked()).toBe(true);
   await page.getByRole('button', { name: 'Send a ping' }).click();
   const ping = page.locator('tr', { hasText: 'ping' });
   await ping.getByText('Delivered').waitFor();

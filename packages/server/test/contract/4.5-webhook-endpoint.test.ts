@@ -39,6 +39,17 @@ describe('4.5 PUT /v1/webhook-endpoint', () => {
     expect((await call('GET', path)).body).toEqual({ url, secret });
   });
 
+  test('keeps the choice of events until another one is made', async () => {
+    const { call } = await newCaller();
+    const put = async (body: object) => (await call('PUT', path, body)).body;
+    expect(await put({ url, events: 'final' })).toEqual({ url, secret: secretText, events: 'final' });
+    expect(await put({ url })).toEqual({ url, events: 'final' });
+    expect((await call('GET', path)).body).toEqual({ url, secret: secretText, events: 'final' });
+    expect(refused(await call('PUT', path, { url, events: 'some' }), 400, 'invalid_request')).toContain('events');
+    expect(await put({ url, events: 'all' })).toEqual({ url });
+    expect(await put({ url, events: 'final' })).toEqual({ url, events: 'final' });
+  });
+
   test('after a DELETE returns a new secret', async () => {
     const { call, secret } = await configured();
     await call('DELETE', path);

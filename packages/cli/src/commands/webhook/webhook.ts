@@ -1,6 +1,7 @@
+import { type PutWebhookEndpointResponse, type WebhookEvents, webhookEvents } from '@gen3d/schema';
 import { describeHealth } from '@gen3d/schema/rules';
 import { InvalidRequestError } from '@gen3d/sdk';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
 import { exitCode, Failed, withoutEndpoint } from '../../exit/failure.js';
 import { table } from '../../terminal/format.js';
@@ -27,6 +28,12 @@ export function addWebhook(program: Command): void {
     .command('set')
     .summary('set the https URL for events')
     .argument('<url>', 'an https URL')
+    .addOption(
+      new Option(
+        '--events <which>',
+        'final: only when a job ends; all: every change (default: as before, at first all)',
+      ).choices(webhookEvents),
+    )
     .option('--json', "print the API's object")
     .action((url: string, _: unknown, command: Command) => set(url, command.optsWithGlobals()));
   subcommand('get', 'show the URL and the secret', get);
@@ -36,13 +43,15 @@ export function addWebhook(program: Command): void {
   addListen(webhook);
 }
 
-const set = (url: string, { json, ...options }: Options) =>
+const set = (url: string, { json, events, ...options }: Options & { events?: WebhookEvents }) =>
   withClient(options, async (client, signal) => {
-    const endpoint = await client.webhookEndpoint.set(url, { signal }).catch((error: unknown) => {
-      if (!(error instanceof InvalidRequestError)) throw error;
-      const receiver = /^http:\/\//i.test(url) ? url : undefined;
-      throw new Failed(exitCode.failed, `${error.message}. ${withoutEndpoint(receiver)}`, { cause: error });
-    });
+    const endpoint = await client.webhookEndpoint
+      .set(url, { ...(events && { events }), signal })
+      .catch((error: unknown) => {
+        if (!(error instanceof InvalidRequestError)) throw error;
+        const receiver = /^http:\/\//i.test(url) ? url : undefined;
+        throw new Failed(exitCode.failed, `${error.message}. ${withoutEndpoint(receiver)}`, { cause: error });
+      });
     if (json) return printJson(endpoint);
     print(describe(endpoint));
     if (endpoint.secret) hint(`Verify deliveries with this secret. To show it again: ${nextCommand('webhook get')}`);
@@ -77,8 +86,8 @@ const test = ({ json, ...options }: Options) =>
     else hint('A signed ping arrives in about 10 seconds');
   });
 
-const describe = ({ url, secret }: { url: string; secret?: string | undefined }) =>
-  table([['url', url], ...(secret ? [['secret', secret]] : [])]);
+const describe = ({ url, secret, events }: PutWebhookEndpointResponse) =>
+  table([['url', url], ...(secret ? [['secret', secret]] : []), ...(events ? [['events', events]] : [])]);
 
 function hint(line: string): void {
   if (isInteractive()) say(paint('dim', line));

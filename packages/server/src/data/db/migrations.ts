@@ -92,6 +92,7 @@ const tables = [
     account_id text primary key references accounts (id),
     url text not null,
     sealed_secret text not null,
+    final_only integer not null default 0,
     failing_since bigint, paused_until bigint,
     created_at bigint not null
   )`,

@@ -73,6 +73,8 @@ export interface Tables {
     url: string;
     /** Encrypted under the server key; see webhooks/secret-box.ts. */
     sealed_secret: string;
+    /** 1 if it receives only the events of jobs that have ended. */
+    final_only: Generated<number>;
     /** All deliveries since then have failed; null after a success. */
     failing_since: number | null;
     /** No delivery is made before then; see webhooks/pauses.ts. */

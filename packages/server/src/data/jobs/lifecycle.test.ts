@@ -67,6 +67,17 @@ describe('a job', () => {
     ]);
   });
 
+  test('sends only its last event to an endpoint that asks for final states', async () => {
+    const { db, account } = await setUp();
+    await db.updateTable('webhook_endpoints').set({ final_only: 1 }).execute();
+    await succeed(db, await infer(db), success, 0);
+    await cancel(db, await newJob(db, account), 0);
+    expect(await eventsOf(db, account)).toEqual([
+      ['SUCCEEDED', 100],
+      ['CANCELED', 0],
+    ]);
+  });
+
   test('keeps its status and sends no events while it is prepared again, after the prepared image was lost', async () => {
     const { db, account, id } = await setUp();
     const lease = await infer(db);

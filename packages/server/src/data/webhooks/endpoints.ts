@@ -1,4 +1,4 @@
-import { type EndpointHealth, webhookSecretPrefix } from '@gen3d/schema';
+import { type EndpointHealth, type WebhookEvents, webhookSecretPrefix } from '@gen3d/schema';
 import { randomToken } from '../../base/ids.js';
 import { isoTime } from '../../base/time.js';
 import type { Db } from '../db/open.js';
@@ -13,6 +13,9 @@ export interface Endpoint {
   secret: string;
 }
 
+/** The field of an endpoint that does not receive all events. */
+const eventsOf = (finalOnly: number): { events?: 'final' } => (finalOnly === 1 ? { events: 'final' } : {});
+
 const newSecret = () => webhookSecretPrefix + randomToken(40);
 
 /** Each account has at most one webhook endpoint. */
@@ -25,19 +28,19 @@ export class Endpoints {
     this.#box = box;
   }
 
-  async find(accountId: string): Promise<(Endpoint & { health: EndpointHealth }) | undefined> {
+  async find(accountId: string): Promise<(Endpoint & { events?: 'final'; health: EndpointHealth }) | undefined> {
     const row = await this.#db
       .selectFrom('webhook_endpoints')
-      .select(['url', 'sealed_secret', 'failing_since', 'paused_until'])
+      .select(['url', 'sealed_secret', 'final_only', 'failing_since', 'paused_until'])
       .where('account_id', '=', accountId)
       .executeTakeFirst();
     if (!row) return undefined;
-    const { url, sealed_secret, failing_since, paused_until } = row;
+    const { url, sealed_secret, final_only, failing_since, paused_until } = row;
     const health = {
       ...(failing_since !== null && { failing_since: isoTime(failing_since) }),
       ...(paused_until !== null && paused_until > Date.now() && { paused_until: isoTime(paused_until) }),
     };
-    return { url, secret: this.#box.open(sealed_secret, accountId), health };
+    return { url, secret: this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
   }
 
   /** The endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
@@ -52,19 +55,38 @@ export class Endpoints {
     return row && { url: row.url, secret: this.#box.open(row.sealed_secret, account_id) };
   }
 
-  /** Sets the URL, and ends a pause. Returns a secret only if the account had no endpoint. */
-  async put(accountId: string, url: string, now: Time): Promise<{ url: string; secret?: string }> {
+  /**
+   * Sets the URL, and ends a pause. Without `events`, the choice of events stays. Returns a secret only if the account had
+   * no endpoint.
+   */
+  async put(
+    accountId: string,
+    url: string,
+    now: Time,
+    events?: WebhookEvents,
+  ): Promise<{ url: string; secret?: string; events?: 'final' }> {
+    const finalOnly = events && { final_only: events === 'final' ? 1 : 0 };
     const secret = newSecret();
     return transaction(this.#db, async (trx) => {
       const { numInsertedOrUpdatedRows } = await trx
         .insertInto('webhook_endpoints')
-        .values({ account_id: accountId, url, sealed_secret: this.#box.seal(secret, accountId), created_at: now })
+        .values({
+          account_id: accountId,
+          url,
+          sealed_secret: this.#box.seal(secret, accountId),
+          ...finalOnly,
+          created_at: now,
+        })
         .onConflict((conflict) => conflict.doNothing())
         .executeTakeFirstOrThrow();
-      if (numInsertedOrUpdatedRows === 1n) return { url, secret };
-      const change = { url, failing_since: null, paused_until: null };
-      await trx.updateTable('webhook_endpoints').set(change).where('account_id', '=', accountId).execute();
-      return { url };
+      if (numInsertedOrUpdatedRows === 1n) return { url, secret, ...eventsOf(finalOnly?.final_only ?? 0) };
+      const { final_only } = await trx
+        .updateTable('webhook_endpoints')
+        .set({ url, ...finalOnly, failing_since: null, paused_until: null })
+        .where('account_id', '=', accountId)
+        .returning('final_only')
+        .executeTakeFirstOrThrow();
+      return { url, ...eventsOf(final_only) };
     });
   }
 

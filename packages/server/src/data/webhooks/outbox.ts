@@ -1,3 +1,4 @@
+import { isTerminal } from '@gen3d/schema';
 import { type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
@@ -41,15 +42,13 @@ const defaults = {
 } satisfies Partial<NewOutboxRow>;
 
 /** Locks the endpoint until the event is committed: a DELETE of the endpoint comes before the event, or drops it. */
-async function hasEndpoint(trx: Queryable, accountId: string): Promise<boolean> {
-  const endpoint = await trx
+const endpointOf = (trx: Queryable, accountId: string) =>
+  trx
     .selectFrom('webhook_endpoints')
-    .select('account_id')
+    .select('final_only')
     .where('account_id', '=', accountId)
     .$call(forKeyShare(trx))
     .executeTakeFirst();
-  return endpoint !== undefined;
-}
 
 /**
  * Records a change of a job's status or progress as an event, for the account's endpoint and its listeners. Must run in the
@@ -70,7 +69,8 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
     thumbnail_key,
     created_at: now,
   };
-  if (await hasEndpoint(trx, account_id)) {
+  const endpoint = await endpointOf(trx, account_id);
+  if (endpoint && (endpoint.final_only === 0 || isTerminal(status))) {
     await trx
       .insertInto('outbox')
       .values({ ...defaults, ...event, trace_id, due_at: now })
@@ -82,7 +82,7 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
 /** Queues a ping, and ends the endpoint's pause. Returns false if the account has no endpoint. */
 export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
-    if (!(await hasEndpoint(trx, accountId))) return false;
+    if (!(await endpointOf(trx, accountId))) return false;
     await resume(trx, accountId);
     const event = { ...noJob, event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
     await trx

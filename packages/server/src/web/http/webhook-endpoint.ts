@@ -29,21 +29,21 @@ export function webhookEndpointRoutes(services: Services): Router {
     .put(jsonBody(services), async (request, response) => {
       const parsed = PutWebhookEndpointRequest.safeParse(request.body);
       if (!parsed.success) throw invalidRequest(parsed.error);
-      const { url } = parsed.data;
+      const { url, events } = parsed.data;
       // A host name is checked at each delivery, when it resolves. An IP address can be checked now.
       const literal = literalAddress(new URL(url).hostname);
       if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal)) {
         throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');
       }
-      const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db));
+      const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db), events);
       sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);
     })
     .get(async (_request, response) => {
       const endpoint = await endpoints.find(callerOf(response).accountId);
       if (!endpoint) throw notConfigured(404);
-      const { url, secret, health } = endpoint;
+      const { health, ...body } = endpoint;
       response.set(endpointHealthHeaders(health));
-      sendJson(response, 200, { url, secret } satisfies WebhookEndpoint);
+      sendJson(response, 200, body satisfies WebhookEndpoint);
     })
     .delete(async (_request, response) => {
       await endpoints.remove(callerOf(response).accountId);
