@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { sep } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { publicTestKey, signWebhook } from '@gen3d/sdk';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
@@ -168,6 +169,16 @@ describe('with the test key, whose jobs finish immediately', () => {
       stdout: 'piped.stl\n',
     });
     const stl = await readFile(path('piped.stl'));
+    for (const [args, written] of [
+      [['-o', 'again.stl'], 'again.stl'],
+      [['--to', 'ply'], 'piped.ply'],
+      [['--to', 'usdz', '-o', 'converted/'], `converted${sep}piped.usdz`],
+      [['--to', 'stl', '-o', 'third.stl'], 'third.stl'],
+    ] as const) {
+      expect(await gen3d(['convert', 'piped.glb', ...args])).toMatchObject({ code: 0, stdout: `${written}\n` });
+      expect(existsSync(path(written))).toBe(true);
+    }
+    expect(await readFile(path('again.stl'))).toEqual(stl);
     expect(stl.length).toBe(84 + 50 * stl.readUInt32LE(80));
     expect(existsSync(path('-'))).toBe(false);
   });

@@ -107,6 +107,9 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       ['convert', 'bowl.glb', 'no/cup.stl'],
       /^error: The folder no does not exist\. Create it first, or choose another path\n/,
     ],
+    ['a conversion to nothing', ['convert', 'bowl.glb'], /Pass the file to write, such as model\.stl, or --to with/],
+    ['a conversion to two files', ['convert', 'bowl.glb', 'a.stl', '-o', 'b.stl'], /both a\.stl and b\.stl/],
+    ['a conversion to an unknown format', ['convert', 'bowl.glb', '--to', 'fbx'], /Allowed choices/],
     ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb does not exist/],
     [
       'a conversion of a file that is not a GLB',

@@ -1,14 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import type { ModelOptionTexts } from '@gen3d/convert/options';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
-import { convertedFormats, formatOf, planOutputs } from '../jobs/output-file.js';
+import { convertedFormats, formatOf, modelPath, planOutputs } from '../jobs/output-file.js';
 import { requirePipe } from '../terminal/terminal.js';
 
 interface ConvertOptions extends ModelOptionTexts {
+  readonly output?: string;
+  readonly to?: string;
   readonly force?: boolean;
 }
 
@@ -22,18 +24,29 @@ export function addConvert(program: Command): void {
         'Units are meters, in STL millimeters. Y is up in OBJ and USDZ, Z in STL and PLY.',
     )
     .argument('<model>', 'the GLB, or - for stdin')
-    .argument('<output>', 'the file to write, such as model.stl')
+    .argument('[output]', 'the file to write, such as model.stl')
+    .option('-o, --output <path>', 'the same; with --to, also a folder')
+    .addOption(new Option('--to <format>', 'write this format next to the GLB').choices(convertedFormats))
     .option('-f, --force', 'overwrite existing files');
-  addModelOptions(command).action((model: string, output: string, options: ConvertOptions) =>
-    convert(model, output, options),
-  );
+  addModelOptions(command).action(convert);
 }
 
-async function convert(model: string, output: string, options: ConvertOptions): Promise<void> {
-  formatOf(output, convertedFormats);
-  await planOutputs([output], options, [model]);
+async function convert(
+  model: string,
+  argument: string | undefined,
+  { to, output = argument, ...options }: ConvertOptions,
+): Promise<void> {
+  if (argument !== undefined && output !== argument) {
+    throw new UsageError(`The output is both ${argument} and ${output}. Pass one of them`);
+  }
+  const name = to === undefined ? output : modelPath(model).replace(/glb$/, to);
+  if (name === undefined) throw new UsageError('Pass the file to write, such as model.stl, or --to with a format');
+  formatOf(name, convertedFormats);
+  const folder = to !== undefined && output !== undefined ? { output } : {};
+  const [path = ''] = await planOutputs([name], { ...options, ...folder }, [model]);
+  formatOf(path, convertedFormats);
   const source = model === '-' ? 'stdin' : model;
-  printModel(output, await writeModel(output, await readModel(model), { ...options, source }));
+  printModel(path, await writeModel(path, await readModel(model), { ...options, source }));
 }
 
 async function readModel(path: string): Promise<Uint8Array> {

@@ -169,8 +169,8 @@ async function outputPaths(names: readonly string[], output: string | undefined)
   }
   const wantsFolder = names.length > 1 || output.endsWith('/') || output.endsWith(sep) || isFolder === true;
   if (!wantsFolder) {
-    if (names[0]?.endsWith('.glb')) formatOf(output);
-    else requireJpegName(output);
+    if (isJpeg(names[0] ?? '')) requireJpegName(output);
+    else formatOf(output);
     return { paths: [output] };
   }
   return { paths: names.map((name) => join(output, basename(name))), folder: output };
