@@ -39,6 +39,7 @@ const serverSettings: Readonly<Record<string, 'all' | readonly Setting['key'][]>
     'allowPrivateNetwork',
     'host',
     'metricsPort',
+    'metricsHost',
     'logFormat',
     'logLevel',
   ],

@@ -10,6 +10,7 @@ const placeholders: Partial<Record<Key, string>> = {
   host: 'address',
   port: 'number',
   metricsPort: 'number',
+  metricsHost: 'address',
   dataDir: 'dir',
   publicUrl: 'url',
   assetsUrl: 'url',

@@ -97,6 +97,7 @@ const Config = z.strictObject({
     .describe(
       'Separate port for /healthz and /metrics. Without it, a worker serves neither; with it, a server serves /metrics only there',
     ),
+  metricsHost: z.string().min(1).default('127.0.0.1').describe('Address to listen on for the metrics port'),
   dataDir: folder.describe(
     "Folder for the database, the stored inputs and the server key; default: ~/.local/share/gen3d, or the platform's folder for application data",
   ),

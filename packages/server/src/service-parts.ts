@@ -27,13 +27,13 @@ export function listen(server: HttpServer, host: string, port: number): Promise<
   });
 }
 
-/** Opens `--metrics-port`, if it is set. */
+/** Opens `--metrics-port`, if it is set. Requests to it need no key, so its address is not that of the API. */
 export async function openMetricsPort(services: Parameters<typeof createMetricsApp>[0]): Promise<Started> {
   const { config, log } = services;
   if (config.metricsPort === undefined) return { stop() {} };
   const http = createHttpServer(createMetricsApp(services));
-  const port = await listen(http, config.host, config.metricsPort);
-  log.info({ url: `${localUrl(config.host, port)}/metrics` }, 'serving metrics');
+  const port = await listen(http, config.metricsHost, config.metricsPort);
+  log.info({ url: `${localUrl(config.metricsHost, port)}/metrics` }, 'serving metrics');
   const stop = () => {
     http.close();
     http.closeAllConnections();

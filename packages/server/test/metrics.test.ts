@@ -237,3 +237,23 @@ test('a server with a metrics port serves its metrics on that port and not on th
   await server.close({ graceMs: 0 });
   await expect(fetch(address()!)).rejects.toThrow();
 });
+
+test.runIf(process.platform === 'linux')(
+  'the metrics port is open to other addresses only if it is asked to be',
+  async () => {
+    for (const [settings, isOpen] of [
+      [{ host: '0.0.0.0' }, false],
+      [{ metricsHost: '0.0.0.0' }, true],
+    ] as const) {
+      const { log, address } = metricsLog();
+      await startServer({ metricsPort: 0, ...settings }, { log });
+      const elsewhere = get(address()!.replace('127.0.0.1', '127.0.0.2'), '/healthz');
+      expect(
+        await elsewhere.then(
+          ({ status }) => status,
+          () => 'refused',
+        ),
+      ).toBe(isOpen ? 200 : 'refused');
+    }
+  },
+);

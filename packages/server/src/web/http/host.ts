@@ -19,7 +19,11 @@ const hostnameOf = (header: string): string | undefined =>
  * could point its own name at 127.0.0.1 (DNS rebinding) and, through a browser on this machine, read everything that
  * needs no key.
  */
-export function ownHostsOnly({ host, publicUrl, assetsUrl }: Config): RequestHandler {
+export function ownHostsOnly({
+  host,
+  publicUrl,
+  assetsUrl,
+}: Pick<Config, 'host' | 'publicUrl' | 'assetsUrl'>): RequestHandler {
   if (!isLoopback(host)) return (_request, _response, next) => next();
   const configured = [publicUrl, assetsUrl].flatMap((url) => (url === undefined ? [] : [new URL(url).hostname]));
   const bound = hostnameOf(host.includes(':') ? `[${host}]` : host);

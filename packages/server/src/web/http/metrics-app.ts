@@ -22,7 +22,7 @@ export function createMetricsApp(services: {
   app.disable('etag');
   app.use(helmet({ strictTransportSecurity: false }));
   app.use(requireHost);
-  app.use(ownHostsOnly(services.config));
+  app.use(ownHostsOnly({ ...services.config, host: services.config.metricsHost }));
   app.get('/healthz', health(services));
   app.get('/metrics', metricsText(services.metrics));
   app.use(routeNotFound);
