@@ -1,15 +1,16 @@
 # Two images from one file. The CPU's is the default:  docker build -t gen3d .
 # NVIDIA, Linux x64:  docker build --target cuda -t gen3d:cuda .
+# Without Docker:  scripts/build-image.sh
 # /app is what npm installs from the packages. docs/operations/deployment.md makes the same folder without Docker.
 
-FROM node:22-bookworm AS build
+FROM node:22-bookworm-slim AS build
 WORKDIR /src
 COPY . .
-# Compiles SQLite's addon where no prebuilt one fits; this image has the compiler, those below do not.
 RUN node scripts/pnpm.mjs install --frozen-lockfile && npm run build && npm run pack
-# Compiling SQLite's addon leaves 25 MB of sources and objects.
-RUN npm install --prefix /app --no-audit --no-fund release/*.tgz \
-  && cd /app/node_modules/better-sqlite3 && rm -rf deps src build/Release/obj* build/Release/*.a
+# This Node has its own SQLite, so the addon is not needed. Types and source maps are for developers.
+RUN npm install --prefix /app --no-audit --no-fund --ignore-scripts ./release/*.tgz \
+  && rm -rf /app/node_modules/better-sqlite3 \
+  && find /app -name '*.d.ts' -delete -o -name '*.d.mts' -delete -o -name '*.d.cts' -delete -o -name '*.map' -delete
 
 FROM build AS cuda-libraries
 # onnxruntime's CUDA libraries are not in an npm package. Its own script downloads them to where it looks for them.
@@ -26,7 +27,9 @@ EXPOSE 8787
 ENTRYPOINT ["gen3d"]
 CMD ["serve"]
 
-FROM node:22-bookworm-slim AS cpu
+# Node is one file. npm, its headers and the rest of Node's image are not needed to run gen3d.
+FROM debian:bookworm-slim AS cpu
+COPY --from=build /usr/local/bin/node /usr/local/bin/node
 COPY --from=build /app /app
 RUN ln -s /app/node_modules/gen3d/bin/gen3d.js /usr/local/bin/gen3d && install -d -o 10001 -g 10001 /data
 ENV NODE_ENV=production HOME=/data GEN3D_DATA_DIR=/data GEN3D_CONFIG_DIR=/data/config GEN3D_HOST=0.0.0.0
