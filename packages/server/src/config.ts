@@ -6,6 +6,7 @@ import { limits, publicTestKey } from '@gen3d/schema';
 import { z } from 'zod';
 import { ConfigError } from './base/errors.js';
 import { maxUsd } from './base/money.js';
+import { isNetwork } from './base/net/address.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
 import { type BundleChoice, bundleChoicePath, readBundleChoice } from './chosen-bundles.js';
 
@@ -88,6 +89,13 @@ const retryDelays = z
       .max(limits.webhookRetries, { error: delaysError }),
   );
 
+const networksError = 'must be networks in CIDR notation, such as 203.0.113.0/24,2001:db8::/32';
+const networks = z
+  .union([z.string().transform((text) => text.split(',').map((part) => part.trim())), z.array(z.string())], {
+    error: networksError,
+  })
+  .pipe(z.array(z.string().refine(isNetwork, networksError)));
+
 /** Every setting of the server, described once for `--help`, docs/configuration.md and the checks. */
 const Config = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('Address to listen on'),
@@ -165,6 +173,11 @@ const Config = z.strictObject({
   allowPrivateNetwork: flag
     .default(false)
     .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),
+  denyNetwork: networks
+    .optional()
+    .describe(
+      'Networks that image and webhook URLs must not lead to, in addition, such as your own public addresses: 203.0.113.0/24,2001:db8::/32',
+    ),
   noTestKey: flag.default(false).describe('Turn the public test key off'),
   logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty in a terminal, else json'),
   logLevel: z

@@ -67,6 +67,7 @@ export function createContext(
   const endpoints = new Endpoints(db, new SecretBox(serverKey));
   const dispatcher = guardedAgent({
     allowPrivateNetwork: config.allowPrivateNetwork,
+    denyNetwork: config.denyNetwork,
     connectTimeoutMs: limits.webhookTimeoutMs,
   });
   const delivery = new Delivery({

@@ -8,9 +8,30 @@ export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   // `process` turns ::ffff:10.0.0.1 into 10.0.0.1 first.
   const parsed = ipaddr.process(address);
-  if (parsed.range() !== 'unicast') return false;
+  // Azure's platform service, which only its virtual machines can reach, is in a public range.
+  if (parsed.range() !== 'unicast' || parsed.toString() === '168.63.129.16') return false;
   // Global unicast is 2000::/3. Outside it are obsolete forms such as ::10.0.0.1 and fec0::/10 that some systems route.
   return parsed.kind() === 'ipv4' || ((parsed as ipaddr.IPv6).parts[0]! & 0xe000) === 0x2000;
+}
+
+/** Whether a text is a network in CIDR notation. */
+export const isNetwork = (text: string): boolean => ipaddr.isValidCIDR(text);
+
+/** Which addresses the URLs of users may lead to. */
+export interface TargetRules {
+  allowPrivateNetwork: boolean;
+  /** Networks in CIDR notation. */
+  denyNetwork?: readonly string[] | undefined;
+}
+
+/** True if users may make this server connect to an IP address. A denied network is denied even if it is private. */
+export function isAllowedTarget(address: string, { allowPrivateNetwork, denyNetwork = [] }: TargetRules): boolean {
+  if (!allowPrivateNetwork && !isPublicAddress(address)) return false;
+  const parsed = ipaddr.process(address);
+  return !denyNetwork.some((text) => {
+    const [network, bits] = ipaddr.parseCIDR(text);
+    return network.kind() === parsed.kind() && parsed.match(network, bits);
+  });
 }
 
 /** The address in a URL's host, or undefined if the host is a name. */

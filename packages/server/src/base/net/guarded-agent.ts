@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupOptions } from 'node:dns';
 import { Agent, buildConnector } from 'undici';
-import { isPublicAddress, literalAddress } from './address.js';
+import { isAllowedTarget, literalAddress, type TargetRules } from './address.js';
 import { resolveName } from './resolve-name.js';
 
 /** The host is, or resolves only to, addresses that users must not make this server connect to. */
@@ -8,12 +8,11 @@ export class ForbiddenAddressError extends Error {
   override readonly name = 'ForbiddenAddressError';
   readonly code = 'GEN3D_FORBIDDEN_ADDRESS';
   constructor(host: string) {
-    super(`${host} is not a public address`);
+    super(`${host} is not a public address, or the operator of the server denies it`);
   }
 }
 
-export interface GuardOptions {
-  allowPrivateNetwork: boolean;
+export interface GuardOptions extends TargetRules {
   connectTimeoutMs: number;
   /** Name servers, as `ADDRESS:PORT`. Default: the system's. */
   nameServers?: readonly string[];
@@ -22,8 +21,8 @@ export interface GuardOptions {
 type LookupCallback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
 /** The HTTP agent for URLs that users choose: remote images and webhook endpoints. Follows no redirects. */
-export function guardedAgent({ allowPrivateNetwork, connectTimeoutMs, nameServers }: GuardOptions): Agent {
-  const isAllowed = (address: string) => allowPrivateNetwork || isPublicAddress(address);
+export function guardedAgent({ connectTimeoutMs, nameServers, ...rules }: GuardOptions): Agent {
+  const isAllowed = (address: string) => isAllowedTarget(address, rules);
 
   /**
    * Runs as the connection's own lookup: the connection dials exactly the addresses that passed, which defeats DNS

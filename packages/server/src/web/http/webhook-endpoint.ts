@@ -7,7 +7,7 @@ import {
 } from '@gen3d/schema';
 import { endpointHealthHeaders } from '@gen3d/schema/rules';
 import { Router } from 'express';
-import { isPublicAddress, literalAddress } from '../../base/net/address.js';
+import { isAllowedTarget, literalAddress } from '../../base/net/address.js';
 import { currentTime } from '../../data/db/time.js';
 import { recordPing } from '../../data/webhooks/outbox.js';
 import { callerOf, refuseSandbox } from './auth.js';
@@ -32,8 +32,12 @@ export function webhookEndpointRoutes(services: Services): Router {
       const { url, events } = parsed.data;
       // A host name is checked at each delivery, when it resolves. An IP address can be checked now.
       const literal = literalAddress(new URL(url).hostname);
-      if (literal && !config.allowPrivateNetwork && !isPublicAddress(literal)) {
-        throw new HttpError(400, 'invalid_request', 'url: must not point to a private address');
+      if (literal && !isAllowedTarget(literal, config)) {
+        throw new HttpError(
+          400,
+          'invalid_request',
+          'url: must not point to a private address, or one that the operator denies',
+        );
       }
       const endpoint = await endpoints.put(callerOf(response).accountId, url, currentTime(db), events);
       sendJson(response, 200, endpoint satisfies PutWebhookEndpointResponse);

@@ -26,7 +26,11 @@ export function runPreparer(edges: Edges): void {
         name: id,
         db,
         inputs,
-        dispatcher: guardedAgent({ allowPrivateNetwork: config.allowPrivateNetwork, connectTimeoutMs: 10_000 }),
+        dispatcher: guardedAgent({
+          allowPrivateNetwork: config.allowPrivateNetwork,
+          denyNetwork: config.denyNetwork,
+          connectTimeoutMs: 10_000,
+        }),
         decoders,
         slots: config.preparations,
         leaseMs: config.leaseSeconds * 1_000,
