@@ -119,7 +119,29 @@ describe('signing in', () => {
     expect(setCookie).toMatch(/; Path=\/dashboard;.*HttpOnly; SameSite=Strict/);
     expect(setCookie).not.toContain('Secure');
     const behindTls = await signIn({ api_key: apiKey }, { 'x-forwarded-proto': 'https' });
-    expect(behindTls.setCookie).toContain('Secure');
+    expect(behindTls.setCookie).toMatch(/^__Host-gen3d_session_\d+=.*; Path=\/;.*HttpOnly; Secure; SameSite=Strict/);
+    expect(behindTls.setCookie).not.toContain('Domain');
+    const https = { 'x-forwarded-proto': 'https' };
+    expect((await behindTls.call('GET', '/balance', undefined, https)).status).toBe(200);
+    expect((await behindTls.call('GET', '/balance')).status).toBe(401);
+    expect((await behindTls.call('DELETE', '/session', undefined, https)).status).toBe(204);
+    expect((await behindTls.call('GET', '/balance', undefined, https)).status).toBe(401);
+  });
+
+  test('with two session cookies is refused, because another program may have set one', async () => {
+    const [mine, other] = [await newCaller(), await newCaller()];
+    const { cookie } = await signIn({ api_key: mine.apiKey });
+    const { cookie: planted } = await signIn({ api_key: other.apiKey });
+    for (const both of [`${cookie}; ${planted}`, `${planted}; ${cookie}`]) {
+      for (const path of ['/balance', '/session']) {
+        const refused = await send('GET', path, undefined, { cookie: both });
+        expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+          400,
+          expect.stringContaining('Delete the cookies'),
+        ]);
+      }
+    }
+    expect((await send('GET', '/balance', undefined, { cookie: `${cookie}; theme=dark` })).status).toBe(200);
   });
 
   test.each([
@@ -555,7 +577,7 @@ describe('the operator', () => {
       account_id,
       balance_usd: 5.5,
     });
-    const { accounts } = OperatorAccountList.parse((await call('GET', '/operator/accounts')).body);
+    const { accounts } = OperatorAccountList.parse((await call('GET', '/operator/accounts?search=ann')).body);
     expect(accounts).toContainEqual(
       expect.objectContaining({ account_id, name: 'ann', balance_usd: 5.5, open_jobs: 0 }),
     );

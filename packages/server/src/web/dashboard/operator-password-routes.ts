@@ -19,7 +19,7 @@ const NewPassword = z.object({
 
 /** `/dashboard/api/operator-password`: sets or removes the password, and ends all other sessions of the operator. */
 export function operatorPasswordRoutes(services: Services): Router {
-  const { db, dashboardTokens: tokens } = services;
+  const { config, db, dashboardTokens: tokens } = services;
   const password = new OperatorPassword(db);
   const router = Router();
   router
@@ -30,7 +30,7 @@ export function operatorPasswordRoutes(services: Services): Router {
       const hash = await hashPassword(parsed.data.password);
       await transaction(db, async (trx) => {
         await password.set(trx, hash);
-        await tokens.endOtherOperators(trx, sessionTokenOf(request) ?? '');
+        await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
         await auditRequest(response, trx, { action: 'password set' });
       });
       response.status(204).end();
@@ -38,7 +38,7 @@ export function operatorPasswordRoutes(services: Services): Router {
     .delete(async (request, response) => {
       await transaction(db, async (trx) => {
         await password.remove(trx);
-        await tokens.endOtherOperators(trx, sessionTokenOf(request) ?? '');
+        await tokens.endOtherOperators(trx, sessionTokenOf(request, config) ?? '');
         await auditRequest(response, trx, { action: 'password remove' });
       });
       response.status(204).end();

@@ -66,7 +66,7 @@ export function sessionRoutes(
   router
     .route('/')
     .get(async (request, response) => {
-      const token = sessionTokenOf(request);
+      const token = sessionTokenOf(request, config);
       const identity = token === undefined ? undefined : await tokens.identify(token);
       sendJson(response, 200, await describeSession(identity, request.query.account));
     })
@@ -109,7 +109,7 @@ export function sessionRoutes(
       sendJson(response, 200, await describeSession(identity));
     })
     .delete(async (request, response) => {
-      const token = sessionTokenOf(request);
+      const token = sessionTokenOf(request, config);
       if (token !== undefined) await tokens.endSession(token);
       clearSessionCookie(request, response, config);
       response.status(204).end();
@@ -119,9 +119,9 @@ export function sessionRoutes(
 }
 
 /** Refuses requests without a valid session. */
-export function requireSession({ dashboardTokens: tokens }: Services): RequestHandler {
+export function requireSession({ config, dashboardTokens: tokens }: Services): RequestHandler {
   return async (request, response, next) => {
-    const token = sessionTokenOf(request);
+    const token = sessionTokenOf(request, config);
     const identity = token === undefined ? undefined : await tokens.identify(token);
     if (!identity) throw new HttpError(401, 'not_signed_in', 'You are not signed in, or your session has ended');
     response.locals.identity = identity;
