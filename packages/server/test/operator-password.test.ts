@@ -106,6 +106,17 @@ test('another client’s guesses do not lock the operator out, even behind a pro
   expect((await from('1.1.1.1', password)).signedIn.status).toBe(200);
 });
 
+test('guesses from many addresses, real or forged, lock out new clients only where they come from', async () => {
+  const { operator, signIn } = await setUp();
+  await operator.call('PUT', '/operator-password', { password });
+  const guesses = Array.from({ length: 60 }, (_, i) =>
+    signIn({ password: 'guess' }, { 'x-forwarded-for': `8.8.8.${i}` }),
+  );
+  const statuses = (await Promise.all(guesses)).map(({ signedIn }) => signedIn.status);
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20);
+  expect((await signIn({ password })).signedIn.status).toBe(200);
+});
+
 test('the database stores a salted hash of the password', async () => {
   const { server, operator } = await setUp();
   await operator.call('PUT', '/operator-password', { password });

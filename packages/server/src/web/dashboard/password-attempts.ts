@@ -1,35 +1,28 @@
+import type { RateLimit } from '../../data/db/database.js';
 import { TokenBucket } from '../http/rate-limit.js';
 
 /** Passwords can be guessed, unlike random tokens: five attempts, then one every half minute. */
 const perCaller = { perSecond: 1 / 30, burst: 5 };
-/** For all callers together. An attempt takes 32 MiB of memory and a tenth of a second of a core. */
-const perServer = { perSecond: 1, burst: 20 };
-const maxCallers = 10_000;
+/** For all callers of an origin together. An attempt takes 32 MiB of memory and a tenth of a second of a core. */
+const perOrigin = { perSecond: 1, burst: 20 };
+const maxBuckets = 10_000;
 const maxKnown = 100;
 
 /**
  * Limits attempts to guess the operator's password: per caller, so that an attacker cannot lock the operator out, and for
- * all callers together, so that an attacker gains nothing from many addresses. The latter limit does not apply to callers
- * that have sent the correct password before. Each process counts separately.
+ * all callers of an origin together, so that an attacker gains nothing from many addresses, real or forged. The latter
+ * limit does not apply to callers that have sent the correct password before. Each process counts separately.
  */
 export class PasswordAttempts {
-  /** By caller, the least recently used first. */
+  /** The least recently used first, here and below. */
   readonly #callers = new Map<string, TokenBucket>();
+  readonly #origins = new Map<string, TokenBucket>();
   readonly #known = new Set<string>();
-  readonly #all: TokenBucket;
-
-  constructor(now: number) {
-    this.#all = new TokenBucket(perServer, now);
-  }
 
   /** Counts an attempt. Returns 0 if it is allowed, and otherwise the seconds to wait. `now` is in milliseconds. */
-  take(caller: string, now: number): number {
-    const bucket = this.#callers.get(caller) ?? new TokenBucket(perCaller, now);
-    this.#callers.delete(caller);
-    this.#callers.set(caller, bucket);
-    removeOldest(this.#callers, maxCallers);
-    const waitSeconds = bucket.take(now);
-    return waitSeconds > 0 || this.#known.has(caller) ? waitSeconds : this.#all.take(now);
+  take(caller: string, origin: string, now: number): number {
+    const waitSeconds = takeFrom(this.#callers, caller, perCaller, now);
+    return waitSeconds > 0 || this.#known.has(caller) ? waitSeconds : takeFrom(this.#origins, origin, perOrigin, now);
   }
 
   /** Notes that a caller sent the correct password. */
@@ -38,6 +31,14 @@ export class PasswordAttempts {
     this.#known.add(caller);
     removeOldest(this.#known, maxKnown);
   }
+}
+
+function takeFrom(buckets: Map<string, TokenBucket>, key: string, limit: RateLimit, now: number): number {
+  const bucket = buckets.get(key) ?? new TokenBucket(limit, now);
+  buckets.delete(key);
+  buckets.set(key, bucket);
+  removeOldest(buckets, maxBuckets);
+  return bucket.take(now);
 }
 
 function removeOldest(entries: Map<string, unknown> | Set<string>, max: number): void {

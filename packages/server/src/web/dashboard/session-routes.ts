@@ -6,7 +6,7 @@ import { findAccount, listAccounts } from '../../data/accounts/accounts.js';
 import type { Identity } from '../../data/accounts/dashboard-tokens.js';
 import { OperatorPassword } from '../../data/accounts/operator-password.js';
 import type { Caller } from '../http/auth.js';
-import { clientOf } from '../http/client-address.js';
+import { clientOf, originOf } from '../http/client-address.js';
 import { smallJsonBody } from '../http/json-body.js';
 import type { RequestLimit } from '../http/rate-limit.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
@@ -39,7 +39,7 @@ export function sessionRoutes(
 ): Router {
   const router = Router();
   const operatorPassword = new OperatorPassword(db);
-  const attempts = new PasswordAttempts(performance.now());
+  const attempts = new PasswordAttempts();
 
   const signInFailed = (message: string) => new HttpError(403, 'sign_in_failed', message);
 
@@ -82,7 +82,7 @@ export function sessionRoutes(
         }
       } else if ('password' in parsed.data) {
         const client = clientOf(request);
-        const waitSeconds = Math.ceil(attempts.take(client, performance.now()));
+        const waitSeconds = Math.ceil(attempts.take(client, originOf(request), performance.now()));
         if (waitSeconds > 0) {
           const message = `Too many attempts. Wait ${waitSeconds} s, or sign in with a link: gen3d admin sign-in-link`;
           throw new HttpError(429, 'too_many_tries', message, { 'retry-after': String(waitSeconds) });

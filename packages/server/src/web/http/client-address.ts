@@ -9,15 +9,29 @@ type Peer = Pick<IncomingMessage, 'socket' | 'headers'>;
  *
  * A connection from a private address may come from a proxy. Then the client is the last entry of X-Forwarded-For, which
  * the proxy itself added; the client may have invented the entries before it. A client in the private network can forge
- * this header, so a limit per client needs another one for all clients together.
+ * this header, so a limit per client needs another one per origin.
  */
-export function addressOf({ socket, headers }: Peer): string {
-  const peer = socket.remoteAddress ?? '';
+export function addressOf(request: Peer): string {
+  return forwardedBy(request) ?? request.socket.remoteAddress ?? '';
+}
+
+/** The client that a proxy names, if the connection may come from a proxy. */
+function forwardedBy({ socket, headers }: Peer): string | undefined {
   const forwarded = String(headers['x-forwarded-for'] ?? '')
     .split(',')
     .at(-1)
     ?.trim();
-  return forwarded && ipaddr.isValid(forwarded) && !isPublicAddress(peer) ? forwarded : peer;
+  return forwarded && ipaddr.isValid(forwarded) && !isPublicAddress(socket.remoteAddress ?? '') ? forwarded : undefined;
+}
+
+/**
+ * What a client cannot choose of where its request comes from: the internet, one proxy, or one machine in the private
+ * network. Limits all clients of an origin together, without affecting those of another one.
+ */
+export function originOf(request: Peer): string {
+  const peer = request.socket.remoteAddress ?? '';
+  if (isPublicAddress(peer)) return 'internet';
+  return forwardedBy(request) === undefined ? peer : `proxy ${peer}`;
 }
 
 /**
