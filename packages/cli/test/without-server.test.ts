@@ -100,7 +100,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     [
       'a conversion to another format',
       ['convert', 'bowl.glb', 'cup.fbx'],
-      /Use the extension \.obj, \.stl, \.usdz or \.ply\n/,
+      /Use the extension \.obj, \.stl, \.3mf, \.usdz or \.ply\n/,
     ],
     [
       'a conversion to a missing folder',

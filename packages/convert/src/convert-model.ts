@@ -4,6 +4,7 @@ import { defaultPrintSize, type ModelFormat, type ModelOptions, printFormats } f
 import { type Extent, extentOf, placeModel, scaleTo } from './place-model.js';
 import { type DecodeTexture, writePly } from './ply.js';
 import { writeStl } from './stl.js';
+import { write3mf } from './three-mf.js';
 import { writeUsdz } from './usdz.js';
 
 export interface ConvertOptions extends ModelOptions {
@@ -20,11 +21,11 @@ export interface Conversion {
   readonly notes: readonly string[];
 }
 
-const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', ply: 'z' };
+const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', '3mf': 'z', ply: 'z' };
 
 /**
- * Converts a GLB. Units are meters, except in STL, which has millimeters, because slicers read them. Y is up in OBJ and
- * USDZ, Z in STL and PLY. An STL has no colors.
+ * Converts a GLB. Units are meters, except in STL and 3MF, which have millimeters, because slicers read them. Y is up in
+ * OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors.
  *
  * @throws {ConversionError} if the GLB cannot be read, or cannot be expressed in the format
  * @example
@@ -54,9 +55,11 @@ async function writeFiles(
   const bytes =
     format === 'stl'
       ? writeStl(model, up)
-      : format === 'usdz'
-        ? writeUsdz(model)
-        : await writePly(model, up, decodeTexture);
+      : format === '3mf'
+        ? write3mf(model, undefined)
+        : format === 'usdz'
+          ? writeUsdz(model)
+          : await writePly(model, up, decodeTexture);
   return [{ name: `${name}.${format}`, bytes }];
 }
 

@@ -2,11 +2,11 @@ import { ConversionError } from './conversion-error.js';
 
 export { ConversionError };
 
-export const modelFormats = ['glb', 'obj', 'stl', 'usdz', 'ply'] as const;
+export const modelFormats = ['glb', 'obj', 'stl', '3mf', 'usdz', 'ply'] as const;
 export type ModelFormat = (typeof modelFormats)[number];
 
 /** The formats that slicers read. Their unit is the millimeter. */
-export const printFormats: readonly ModelFormat[] = ['stl'];
+export const printFormats: readonly ModelFormat[] = ['stl', '3mf'];
 
 /** The longest side of a model for printing if no size is given, in meters. */
 export const defaultPrintSize = 0.1;
@@ -43,7 +43,7 @@ const sized = (side: ModelSize['side']) => (text: string) => ({ size: { side, me
 export const modelOptions = {
   size: {
     flag: '--size <length>',
-    description: 'longest side of the model, such as 80mm, 8cm, 0.3m or 3in (.stl: 100mm)',
+    description: 'longest side of the model, such as 80mm, 8cm, 0.3m or 3in (.stl, .3mf: 100mm)',
     formats: modelFormats.filter((format) => format !== 'glb'),
     parse: sized('longest'),
   },

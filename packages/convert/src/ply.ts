@@ -1,5 +1,5 @@
 import { ConversionError } from './conversion-error.js';
-import type { ModelContent, ModelMaterial, ModelPart } from './model-parts.js';
+import { type ModelContent, type ModelMaterial, type ModelPart, toLinear, toSrgb } from './model-parts.js';
 
 /** Rows from the top, four sRGB bytes per pixel. */
 export interface DecodedTexture {
@@ -99,7 +99,3 @@ function sampleBilinear({ width, height, data }: DecodedTexture, u: number, v: n
     return upper * (1 - fy) + lower * fy;
   });
 }
-
-/** IEC 61966-2-1. */
-const toLinear = (value: number) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
-const toSrgb = (value: number) => (value <= 0.0031308 ? value * 12.92 : 1.055 * value ** (1 / 2.4) - 0.055);

@@ -1,10 +1,15 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Document, type GLTF, WebIO } from '@gltf-transform/core';
+import { strFromU8, unzipSync } from 'fflate';
 import sharp from 'sharp';
 import { OBJLoader } from 'three/examples/jsm/loaders/OBJLoader.js';
 import { PLYLoader } from 'three/examples/jsm/loaders/PLYLoader.js';
 import { STLLoader } from 'three/examples/jsm/loaders/STLLoader.js';
 import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
 import { ConversionError, convertModel, type DecodeTexture, type ModelFormat, modelFormats } from '../src/index.js';
@@ -24,9 +29,12 @@ const texture = {
   ),
   mimeType: 'image/png',
 } as const;
-/** It stands on y = 0, and its extents differ by axis. */
+/** It stands on y = 0, and its extents differ by axis. It is closed: rounding joins the two ends of the sphere's seam. */
 const ball = sphere(0.5, 12);
-const mesh = { ...ball, positions: ball.positions.map((value, at) => value * [1, 2, 3][at % 3]!) };
+const mesh = {
+  ...ball,
+  positions: ball.positions.map((value, at) => Math.round(1e6 * value * [1, 2, 3][at % 3]!) / 1e6),
+};
 const triangleCount = mesh.indices.length / 3;
 const glb = await writeGlb(mesh, texture, {
   generator: 'gen3d 1.2.3',
@@ -151,6 +159,57 @@ test('STL has the triangles in millimeters with Z up and outward normals', async
   }
 });
 
+describe('3MF', () => {
+  const archive = async () => unzipSync((await convert('3mf'))[0]!.bytes);
+
+  test('has a closed surface in millimeters with Z up, which stands at the origin', async () => {
+    const xml = strFromU8((await archive())['3D/3dmodel.model']!);
+    expect(xml).toContain('<model unit="millimeter"');
+    expect(xml).toContain('gen3d 1.2.3; bundle gen3d-base, license MIT');
+    const vertices = [...xml.matchAll(/<vertex x="(.+)" y="(.+)" z="(.+)"\/>/g)].map(([, ...row]) => row.map(Number));
+    const [x, y, z] = /<item .* (\S+) (\S+) (\S+)"\/>/.exec(xml)!.slice(1).map(Number);
+    expect(extent(vertices.flatMap((row) => [row[0]! + x!, row[1]! + y!, row[2]! + z!]))).toEqual([33.33, 100, 66.67]);
+    const edges = new Set<string>();
+    for (const [, a, b, c] of xml.matchAll(/<triangle v1="(\d+)" v2="(\d+)" v3="(\d+)"/g)) {
+      for (const edge of [`${a} ${b}`, `${b} ${c}`, `${c} ${a}`]) edges.add(edge);
+    }
+    expect(edges.size).toBeGreaterThan(2 * triangleCount);
+    for (const edge of edges) expect(edges).toContain(edge.split(' ').reverse().join(' '));
+  });
+
+  test('has the texture with its coordinates, and a reference to it', async () => {
+    const files = await archive();
+    expect(files['3D/Textures/0.png']).toEqual(texture.bytes);
+    expect(strFromU8(files['3D/_rels/3dmodel.model.rels']!)).toContain('Target="/3D/Textures/0.png"');
+    const xml = strFromU8(files['3D/3dmodel.model']!);
+    const rows = [...xml.matchAll(/<m:tex2coord u="(.+)" v="(.+)"\/>/g)].map(([, u, v]) => [Number(u), 1 - Number(v)]);
+    expect(rows.length).toBe(mesh.uvs.length / 2);
+    for (const [at, value] of rows.flat().entries()) expect(value).toBeCloseTo(mesh.uvs[at]!, 5);
+  });
+
+  test('has the color of a model without a texture', async () => {
+    const file = await convert('3mf', await foreignGlb());
+    const xml = strFromU8(unzipSync(file[0]!.bytes)['3D/3dmodel.model']!);
+    // 0.5 of the light is 188 of 255 in sRGB.
+    expect(xml).toContain('<m:color color="#bc0000"/>');
+  });
+});
+
+const slicer = 'prusa-slicer';
+describe.skipIf(spawnSync(slicer, ['--help']).status !== 0)('PrusaSlicer (skipped where it is not installed)', () => {
+  test.each(['stl', '3mf'] as const)('reads %s in millimeters, closed and without repairs', async (format) => {
+    const folder = mkdtempSync(join(tmpdir(), 'gen3d-print-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, `cup.${format}`);
+    writeFileSync(path, (await convertWith({ height: '80mm' }, format)).files[0]!.bytes);
+    const info = execFileSync(slicer, ['--info', path], { encoding: 'utf8' });
+    expect(Number(/^size_y = (.+)$/m.exec(info)?.[1])).toBeCloseTo(120, 2);
+    expect(Number(/^size_z = (.+)$/m.exec(info)?.[1])).toBeCloseTo(80, 2);
+    expect(info).toContain('manifold = yes');
+    expect(info).not.toMatch(/repaired|open_edges|facets_reversed/);
+  });
+});
+
 test('PLY has Z up and the color of the texture at each vertex', async () => {
   const [ply] = await convert('ply');
   const { attributes, index } = new PLYLoader().parse(ply!.bytes.buffer);
@@ -205,24 +264,24 @@ describe('USDZ', () => {
   });
 });
 
-describe('a GLB of another program', () => {
-  /** A triangle below a node that moves it up and mirrors it, with normalized bytes as texture coordinates. */
-  async function foreignGlb(): Promise<Uint8Array> {
-    const document = new Document();
-    const buffer = document.createBuffer();
-    const accessor = (type: 'VEC2' | 'VEC3', array: Float32Array | Uint8Array) =>
-      document.createAccessor().setType(type).setArray(array).setBuffer(buffer);
-    const primitive = document
-      .createPrimitive()
-      .setAttribute('POSITION', accessor('VEC3', Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0)))
-      .setAttribute('TEXCOORD_0', accessor('VEC2', Uint8Array.of(0, 0, 255, 0, 0, 255)).setNormalized(true))
-      .setMaterial(document.createMaterial().setBaseColorFactor([0.5, 0, 0, 1]));
-    const node = document.createNode().setMesh(document.createMesh().addPrimitive(primitive));
-    node.setTranslation([0, 2, 0]).setScale([-1, 1, 1]);
-    document.createScene().addChild(node);
-    return new WebIO().writeBinary(document);
-  }
+/** A triangle below a node that moves it up and mirrors it, with normalized bytes as texture coordinates. */
+async function foreignGlb(): Promise<Uint8Array> {
+  const document = new Document();
+  const buffer = document.createBuffer();
+  const accessor = (type: 'VEC2' | 'VEC3', array: Float32Array | Uint8Array) =>
+    document.createAccessor().setType(type).setArray(array).setBuffer(buffer);
+  const primitive = document
+    .createPrimitive()
+    .setAttribute('POSITION', accessor('VEC3', Float32Array.of(0, 0, 0, 1, 0, 0, 0, 1, 0)))
+    .setAttribute('TEXCOORD_0', accessor('VEC2', Uint8Array.of(0, 0, 255, 0, 0, 255)).setNormalized(true))
+    .setMaterial(document.createMaterial().setBaseColorFactor([0.5, 0, 0, 1]));
+  const node = document.createNode().setMesh(document.createMesh().addPrimitive(primitive));
+  node.setTranslation([0, 2, 0]).setScale([-1, 1, 1]);
+  document.createScene().addChild(node);
+  return new WebIO().writeBinary(document);
+}
 
+describe('a GLB of another program', () => {
   test('keeps the positions of its nodes, the outside of its triangles, and its color', async () => {
     const [obj, mtl, ...rest] = await convert('obj', await foreignGlb());
     expect(rest).toEqual([]);

@@ -17,11 +17,12 @@ interface ConvertOptions extends ModelOptionTexts {
 export function addConvert(program: Command): void {
   const command = program
     .command('convert')
-    .summary('convert a GLB to OBJ, STL, USDZ or PLY')
+    .summary('convert a GLB to OBJ, STL, 3MF, USDZ or PLY')
     .description(
       'Convert a GLB on this machine. The extension of the output selects the format:\n' +
-        '.obj (with .mtl and texture), .stl (shape only, for printing), .usdz (AR on Apple devices), .ply (vertex colors).\n' +
-        'Units are meters, in STL millimeters. Y is up in OBJ and USDZ, Z in STL and PLY.',
+        '.obj (with .mtl and texture), .stl (shape only, for printing), .3mf (for printing, with colors),\n' +
+        '.usdz (AR on Apple devices), .ply (vertex colors).\n' +
+        'Units are meters, in STL and 3MF millimeters. Y is up in OBJ and USDZ, Z in STL, 3MF and PLY.',
     )
     .argument('<model>', 'the GLB, or - for stdin')
     .argument('[output]', 'the file to write, such as model.stl')

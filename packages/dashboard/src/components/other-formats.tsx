@@ -8,6 +8,7 @@ import { Problem } from './feedback.js';
 const formats: { format: ModelFormat; extension: string; use: string }[] = [
   { format: 'obj', extension: 'zip', use: 'OBJ, with texture, as ZIP' },
   { format: 'stl', extension: 'stl', use: 'STL, for 3D printing, 100 mm long' },
+  { format: '3mf', extension: '3mf', use: '3MF, for 3D printing with colors, 100 mm long' },
   { format: 'usdz', extension: 'usdz', use: 'USDZ, for AR on Apple devices' },
   { format: 'ply', extension: 'ply', use: 'PLY, with vertex colors' },
 ];
