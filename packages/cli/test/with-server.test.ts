@@ -295,7 +295,7 @@ describe('accounts', () => {
   });
 
   test('credit adds positive and subtracts negative amounts', async () => {
-    const { account_id } = await json('admin', 'account', 'create', 'acme', '--balance', '0');
+    const { account_id } = await json('admin', 'account', 'create', 'borrower', '--balance', '0');
     await json('admin', 'account', 'credit', account_id, '2.5');
     expect(await json('admin', 'account', 'credit', account_id, '-1')).toMatchObject({ account_id, balance_usd: 1.5 });
   });

@@ -5,7 +5,14 @@ import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
 import { commandUser } from './base/os-user.js';
 import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
-import { createAccount, creditAccount, deleteAccount, findAccount, listAccounts } from './data/accounts/accounts.js';
+import {
+  createAccount,
+  creditAccount,
+  deleteAccount,
+  findAccount,
+  listAccounts,
+  renameAccount,
+} from './data/accounts/accounts.js';
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
 import { type Action, audit, listAudit } from './data/accounts/audit-log.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
@@ -60,6 +67,7 @@ export interface Admin {
   /** Whether models cost nothing, so that nobody needs to hear of money. */
   isFree(): Promise<boolean>;
   listAccounts(): Promise<AdminAccount[]>;
+  renameAccount(accountId: string, name: string): Promise<AdminAccount>;
   /** Adds money; a negative amount takes some back. Does so once per account and idempotency key, if one is given. */
   creditAccount(accountId: string, usd: number, idempotencyKey?: string): Promise<AdminAccount>;
   /** The result is the only place where the key is shown. */
@@ -149,6 +157,18 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
         name,
         balance_usd: toUsd(balance_microusd),
       }));
+    },
+
+    async renameAccount(accountId, wantedName) {
+      const id = await identifyAccount(db, accountId);
+      const name = requireName(wantedName);
+      const balance = await transaction(db, async (trx) => {
+        const renamed = await renameAccount(trx, id, name);
+        if (!renamed) throw deleted(id);
+        await record(trx, { action: 'account rename', subject: id });
+        return renamed.balance;
+      });
+      return { account_id: id, name, balance_usd: toUsd(balance) };
     },
 
     async creditAccount(accountId, usd, idempotencyKey) {

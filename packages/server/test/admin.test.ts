@@ -95,16 +95,35 @@ test('names have no control characters', async () => {
 test('an account may be given by its name, and an id by a prefix, if they are unique', async () => {
   const admin = await newAdmin();
   const one = await admin.createAccount('one', 0);
-  const two = [await admin.createAccount('two'), await admin.createAccount('two')];
   const key = await admin.createKey('one', 'shop');
   expect(key).toMatchObject({ account_id: one.account_id });
   expect(await admin.creditAccount(one.account_id.toLowerCase(), 1)).toMatchObject({ balance_usd: 1 });
-  const lines = two.map(({ account_id }) => `  ${account_id}  two`);
-  await expect(admin.createKey('two')).rejects.toThrow(
-    ['two matches several accounts. Use an id:', ...lines].join('\n'),
-  );
-  await expect(admin.listKeys('0')).rejects.toThrow('0 matches several accounts');
+  const two = await admin.createAccount('two');
+  const lines = [one, two].map(({ account_id, name }) => `  ${account_id}  ${name}`);
+  await expect(admin.listKeys('0')).rejects.toThrow(['0 matches several accounts. Use an id:', ...lines].join('\n'));
   expect(await admin.revokeKey(key.key_id.slice(0, 20))).toBe(key.key_id);
+});
+
+test('accounts have different names: a second one is refused, also when renaming', async () => {
+  const admin = await newAdmin();
+  const all = await Promise.allSettled(Array.from({ length: 5 }, () => admin.createAccount('shop', 2)));
+  expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+  const [shop] = await admin.listAccounts();
+  const refusal = `The account ${shop?.account_id} has the name "shop". Choose another name`;
+  await expect(admin.createAccount(' shop ')).rejects.toMatchObject({ name: 'AdminError', message: refusal });
+  const other = await admin.createAccount('other', 3);
+  await expect(admin.renameAccount('other', 'shop')).rejects.toMatchObject({ name: 'AdminError', message: refusal });
+  expect(await admin.renameAccount('other', 'another')).toEqual({ ...other, name: 'another' });
+  await expect(admin.createKey('other')).rejects.toThrow('No account has the id other');
+  expect(await admin.createKey('another')).toMatchObject({ account_id: other.account_id });
+  await expect(admin.renameAccount('another', '\u0007')).rejects.toThrow('The name must not be empty');
+  await expect(admin.renameAccount(nobody, 'new')).rejects.toMatchObject({ name: 'AdminError' });
+  // A deleted account gives its name back.
+  await admin.deleteAccount('shop');
+  expect(await admin.renameAccount('another', 'shop')).toMatchObject({ name: 'shop' });
+  const actions = (await admin.listAudit()).map(({ action, subject }) => [action, subject]);
+  const renamed = ['account rename', other.account_id];
+  expect(actions.filter(([action]) => action === 'account rename')).toEqual([renamed, renamed]);
 });
 
 test('an unknown id or an invalid amount is refused with an explanation', async () => {

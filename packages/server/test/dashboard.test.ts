@@ -592,6 +592,7 @@ describe('the operator', () => {
     expect((await creditOnce(2)).status).toBe(409);
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
+    expect((await call('POST', '/operator/accounts', { name: 'ann' })).status).toBe(409);
   });
 
   test('finds accounts by a part of their name or their id, in pages, and a session has at most 100', async () => {
@@ -629,7 +630,7 @@ describe('the operator', () => {
     const { accountId, apiKey } = await newCaller();
     const named = { 'x-gen3d-account': accountId };
     const at = { 'x-forwarded-for': '192.0.2.7' };
-    const { body } = await call('POST', '/operator/accounts', { name: 'ann', balance_usd: 2 }, at);
+    const { body } = await call('POST', '/operator/accounts', { name: 'ben', balance_usd: 2 }, at);
     const { account_id } = body as { account_id: string };
     await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 3.5 }, at);
     await call('POST', '/operator/accounts/unknown/credit', { usd: 1 }, at);

@@ -93,14 +93,15 @@ test('a port in use stops the start before the first key is created', async () =
 
 test('several processes can open a new data directory concurrently', async () => {
   const dataDir = temporaryFolder();
-  const script = `
+  const script = (name: string) => `
     import { loadConfig, openAdmin } from '@gen3d/server';
     const admin = await openAdmin(loadConfig({ dataDir: ${JSON.stringify(dataDir)} }));
-    await admin.createAccount('one of several');
+    await admin.createAccount('${name}');
     await admin.close();`;
   const here = fileURLToPath(new URL('..', import.meta.url));
-  const open = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { cwd: here });
-  await Promise.all([open(), open(), open()]);
+  const open = (name: string) =>
+    promisify(execFile)(process.execPath, ['--input-type=module', '-e', script(name)], { cwd: here });
+  await Promise.all(['one', 'two', 'three'].map(open));
   const admin = await openAdmin(loadConfig({ dataDir }, {}));
   expect(await admin.listAccounts()).toHaveLength(3);
   await admin.close();

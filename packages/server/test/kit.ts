@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
@@ -96,8 +97,8 @@ export async function newInstallation(atEnd: AtEnd = onTestFinished): Promise<In
   return { dataDir, database: 'sqlite' };
 }
 
-/** An account with 10 USD. */
-export async function newAccount(db: Db, name = 'test'): Promise<string> {
+/** An account with 10 USD, with a name of its own unless one is given. */
+export async function newAccount(db: Db, name = `test ${randomUUID()}`): Promise<string> {
   const { id } = await db.transaction().execute((trx) => createAccount(trx, { name, balance: toMicroUsd(10) }, 0));
   return id;
 }

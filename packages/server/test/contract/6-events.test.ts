@@ -1,5 +1,5 @@
 // The built server in its own process, which trusts the authority that this test makes: real HTTPS to a real receiver.
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -37,7 +37,7 @@ interface Customer extends Caller {
 /** An account with a receiver. */
 async function customer(atEnd: AtEnd, answer?: Responder): Promise<Customer> {
   const admin = await openAdmin(loadConfig({ ...installation }, {}));
-  const { account_id } = await admin.createAccount('customer', 10);
+  const { account_id } = await admin.createAccount(`customer ${randomUUID()}`, 10);
   const { api_key } = await admin.createKey(account_id);
   await admin.close();
   const caller = callerOf(account_id, api_key, (method, path, body) => server.call(method, path, body, api_key));

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { CreateJobResponse, ErrorBody, ListJobsResponse, Task } from '@gen3d/schema';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type Admin, openAdmin } from '../../src/index.js';
@@ -63,7 +64,7 @@ export function sharedServer(settings: Record<string, unknown> = {}) {
     server: () => server,
     admin: () => admin,
     async newCaller(balanceUsd = 10): Promise<Caller> {
-      const { account_id } = await admin.createAccount('customer', balanceUsd);
+      const { account_id } = await admin.createAccount(`customer ${randomUUID()}`, balanceUsd);
       const { api_key } = await admin.createKey(account_id);
       return callerOf(account_id, api_key, (method, path, body) => server.call(method, path, body, api_key));
     },

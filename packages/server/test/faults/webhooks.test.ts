@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 // Deliveries over real HTTPS, to receivers that misbehave. The slow tests run concurrently.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,7 +63,7 @@ interface Customer {
 
 /** A new account with its own receiver. */
 async function customer({ onTestFinished }: TestContext, answer?: Responder, shownCa = ca): Promise<Customer> {
-  const { account_id } = await admin.createAccount('customer', 10);
+  const { account_id } = await admin.createAccount(`customer ${randomUUID()}`, 10);
   const { api_key } = await admin.createKey(account_id);
   const receiver = await openReceiver(shownCa, answer);
   onTestFinished(() => receiver.close());

@@ -85,10 +85,6 @@ function addAccounts(account: Command): void {
       administerNew(command, async (admin, json) => {
         const created = await admin.createAccount(name, options.balance);
         if (json) return printJson(created);
-        const sameName = (await admin.listAccounts()).filter((account) => account.name === created.name);
-        if (sameName.length > 1) {
-          say(`warning: Another account is also named "${created.name}". Use their ids instead of the name`);
-        }
         print(created.account_id);
         const isFree = await admin.isFree();
         say(`Created the account "${created.name}"${isFree ? '' : ` with ${created.balance_usd} USD`}`);
@@ -114,6 +110,18 @@ function addAccounts(account: Command): void {
           ),
           `There are no accounts. To create one: ${nextCommand('admin account create NAME')}`,
         );
+      }),
+    );
+  account
+    .command('rename')
+    .summary('change the name of an account')
+    .argument('<account>', "the account's name, its id, or a unique prefix of the id")
+    .argument('<name>', 'its new name')
+    .action((id: string, name: string, _: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        const renamed = await admin.renameAccount(id, name);
+        if (json) printJson(renamed);
+        else say(`Account ${renamed.account_id} is now named "${renamed.name}"`);
       }),
     );
   account

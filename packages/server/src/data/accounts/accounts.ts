@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
-import type { Selectable } from 'kysely';
+import type { Selectable, Transaction } from 'kysely';
+import { AdminError } from '../../base/errors.js';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toMicroUsd } from '../../base/money.js';
 import { advisoryLock } from '../db/locks.js';
@@ -11,16 +12,48 @@ import { balanceOf, credit } from './ledger.js';
 
 export type Account = Selectable<Tables['accounts']>;
 
-/** Creates an account. Its ledger is empty, or has a credit of the balance. Must run inside a transaction. */
+/**
+ * Creates an account. Its ledger is empty, or has a credit of the balance.
+ * @throws {AdminError} if another account has the name
+ */
 export async function createAccount(
-  trx: Queryable,
+  trx: Transaction<Tables>,
   { name, balance = 0, sandbox = 0 }: { name: string; balance?: MicroUsd; sandbox?: 0 | 1 },
   now: Time,
 ): Promise<{ id: string }> {
+  if (sandbox === 0) await requireFreeName(trx, name);
   const id = newUlid();
   await trx.insertInto('accounts').values({ id, name, sandbox, balance_microusd: 0, created_at: now }).execute();
   if (balance !== 0) await credit(trx, id, balance, now);
   return { id };
+}
+
+/** Commands take a name instead of an id, so accounts have different names. The sandbox cannot be named in one. */
+async function requireFreeName(trx: Transaction<Tables>, name: string): Promise<void> {
+  await advisoryLock(trx, 'account names');
+  const named = trx.selectFrom('accounts').select('id').where('name', '=', name).where('sandbox', '=', 0);
+  const other = await named.where('deleted_at', 'is', null).executeTakeFirst();
+  if (other) throw new AdminError(`The account ${other.id} has the name "${name}". Choose another name`);
+}
+
+/**
+ * Changes the name of an account. Returns its balance, or undefined if there is no such account.
+ * @throws {AdminError} if an account has the name
+ */
+export async function renameAccount(
+  trx: Transaction<Tables>,
+  id: string,
+  name: string,
+): Promise<{ balance: MicroUsd } | undefined> {
+  await requireFreeName(trx, name);
+  const renamed = await trx
+    .updateTable('accounts')
+    .set({ name })
+    .where('id', '=', id)
+    .where('deleted_at', 'is', null)
+    .returning('balance_microusd as balance')
+    .executeTakeFirst();
+  return renamed;
 }
 
 /**

@@ -35,6 +35,11 @@ const Credit = z.object({
 const AccountSearch = z.object({ search: Name.optional(), cursor: z.string().optional() });
 const pageSize = 50;
 
+/** Answers a refused action with its reason. */
+function conflict(error: unknown): never {
+  throw error instanceof AdminError ? new HttpError(409, 'invalid_request', error.message) : error;
+}
+
 /** `/dashboard/api/operator`: the state of the server, and its accounts. */
 export function operatorRoutes(services: Services): Router {
   const { bundleManager, config, cursors, db, rates } = services;
@@ -116,7 +121,7 @@ export function operatorRoutes(services: Services): Router {
           detail: `${balance_usd} USD`,
         });
         return account.id;
-      });
+      }).catch(conflict);
       sendJson(response, 201, { account_id: id, name, balance_usd });
     })
     .all(onlyMethods('GET', 'POST'));
@@ -133,9 +138,7 @@ export function operatorRoutes(services: Services): Router {
         const credit = { action: 'account credit', subject: id, detail: `${usd} USD` } as const;
         if (after?.isNew) await auditRequest(response, trx, credit);
         return after;
-      }).catch((error: unknown) => {
-        throw error instanceof AdminError ? new HttpError(409, 'invalid_request', error.message) : error;
-      });
+      }).catch(conflict);
       if (credited === undefined) throw new HttpError(404, 'not_found', 'No such account');
       sendJson(response, 200, { account_id: id, balance_usd: toUsd(credited.balance) });
     })

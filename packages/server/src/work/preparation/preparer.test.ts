@@ -114,7 +114,7 @@ test('an inline image and an account that fetches nothing do not wait for silent
   const url = await site((_request, response) => response.end(ballPhoto()));
   const hostile: string[] = [];
   for (const slots of [4, 6, 7, 8]) {
-    const account = await newAccount(db, 'hostile');
+    const account = await newAccount(db);
     for (let count = 0; count < 5; count++) hostile.push(await create(silentHost, account));
     await until(async () => (await preparing()).length === slots);
   }
