@@ -229,6 +229,19 @@ export type OperatorAccount = z.infer<typeof OperatorAccount>;
 export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount), next_cursor: NextCursor });
 export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
 
+/** An unfinished job of any account, for the operator. */
+export const OpenJob = z.object({
+  task_id: z.string(),
+  account: z.object({ account_id: z.string(), name: z.string() }),
+  label: z.nullable(z.string()),
+  status: JobStatus,
+  progress: z.number(),
+  created_at: z.string(),
+});
+export type OpenJob = z.infer<typeof OpenJob>;
+export const OpenJobPage = z.object({ jobs: z.array(OpenJob), next_cursor: NextCursor });
+export type OpenJobPage = z.infer<typeof OpenJobPage>;
+
 /** What an operator did. */
 export const AuditEntry = z.object({
   entry_id: z.string(),

@@ -8,6 +8,8 @@ import {
   JobDetails,
   KeyList,
   LedgerPage,
+  type OpenJob,
+  OpenJobPage,
   OperatorAccountList,
   Overview,
   QuotaList,
@@ -240,10 +242,11 @@ const changes = [
   ['DELETE', '/operator-password'],
   ['POST', '/operator/accounts'],
   ['POST', '/operator/accounts/01ARZ3NDEKTSV4RRFFQ69G5FAV/credit'],
+  ['POST', '/operator/jobs/01ARZ3NDEKTSV4RRFFQ69G5FAV/cancel'],
 ] as const;
 /** Every route that only reads data of an account. */
 const reads = ['/jobs', '/balance', '/ledger', '/ledger/days', '/keys', '/webhook-endpoint', '/events'] as const;
-const operatorReads = ['/operator/overview', '/operator/accounts', '/operator/audit'] as const;
+const operatorReads = ['/operator/overview', '/operator/accounts', '/operator/audit', '/operator/jobs'] as const;
 
 describe('a page of another site', () => {
   test.each(changes)('cannot %s %s, even with a valid cookie', async (method, path) => {
@@ -593,6 +596,42 @@ describe('the operator', () => {
     expect((await call('POST', `/operator/accounts/${account_id}/credit`, { usd: 'much' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: ' ' })).status).toBe(400);
     expect((await call('POST', '/operator/accounts', { name: 'ann' })).status).toBe(409);
+  });
+
+  test('sees the unfinished jobs of all accounts, account by account, in pages, and cancels them', async () => {
+    const callers = [await newCaller(), await newCaller()];
+    const ids: string[][] = [];
+    for (const { create } of callers) ids.push(await Promise.all(Array.from({ length: 30 }, () => create())));
+    const { call } = await newOperator();
+    const listed = async () => {
+      const jobs: OpenJob[] = [];
+      for (let query = ''; ; ) {
+        const page = OpenJobPage.parse((await call('GET', `/operator/jobs${query}`)).body);
+        expect(page.jobs.length).toBeLessThanOrEqual(50);
+        jobs.push(...page.jobs);
+        if (page.next_cursor === undefined) return jobs;
+        query = `?cursor=${page.next_cursor}`;
+      }
+    };
+    const jobs = await listed();
+    for (const [index, { accountId }] of callers.entries()) {
+      const theirs = jobs.filter(({ account }) => account.account_id === accountId);
+      expect(theirs.map(({ task_id }) => task_id)).toEqual(ids[index]?.toSorted());
+    }
+    expect(jobs.map(({ account }) => account.account_id)).toEqual(
+      jobs.map(({ account }) => account.account_id).toSorted(),
+    );
+    const [id = ''] = ids[1] ?? [];
+    const at = { 'x-forwarded-for': '192.0.2.8' };
+    expect((await call('POST', `/operator/jobs/${id}/cancel`, undefined, at)).status).toBe(204);
+    expect(codeOf(await call('POST', `/operator/jobs/${id}/cancel`, undefined, at))).toBe('not_cancelable');
+    expect((await call('POST', '/operator/jobs/unknown/cancel', undefined, at)).status).toBe(404);
+    expect((await listed()).map(({ task_id }) => task_id)).toEqual(
+      jobs.map(({ task_id }) => task_id).filter((one) => one !== id),
+    );
+    const { entries } = AuditPage.parse((await call('GET', '/operator/audit')).body);
+    const canceled = entries.filter(({ who }) => who === 'operator at 192.0.2.8');
+    expect(canceled).toMatchObject([{ action: 'job cancel', subject: id }]);
   });
 
   test('finds accounts by a part of their name or their id, in pages, and a session has at most 100', async () => {

@@ -3,6 +3,7 @@ import { useCallback, useState } from 'preact/hooks';
 import { fileSize, seconds } from '../format.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
+import { ConfirmButton } from './confirm-button.js';
 import { Problem, Success, useAction } from './feedback.js';
 import { actionsColumn, type Column, Table } from './table.js';
 
@@ -21,6 +22,12 @@ const offeredColumns: readonly Column[] = [
   { name: 'Size', right: true },
   actionsColumn,
 ];
+/** A pull of more than this asks first. */
+const askedFromBytes = 1e9;
+
+const onThisCpu = (cpuSeconds: number | null) =>
+  cpuSeconds === null ? '' : ` Without a GPU, a photo takes about ${seconds(cpuSeconds)} there.`;
+
 const purposes = { reconstruction: 'Makes the model', matte: 'Cuts the object out' } as const;
 
 /** Installed bundles and those of the catalog. Pulls them and chooses which ones the next job uses. */
@@ -124,15 +131,26 @@ export function Bundles() {
                   {fileSize(bytes)}
                 </td>
                 <td class="right">
-                  <button
-                    type="button"
-                    class="small"
-                    aria-label={`Pull ${name}`}
-                    disabled={isPulling}
-                    onClick={() => change('POST', 'pull', '', { name })}
-                  >
-                    Pull
-                  </button>
+                  {bytes > askedFromBytes && !isPulling ? (
+                    <ConfirmButton
+                      small
+                      label="Pull"
+                      ariaLabel={`Pull ${name}`}
+                      question={`Pull ${title}?`}
+                      consequence={`${fileSize(bytes)} are downloaded to ${overview.host}.${onThisCpu(cpu_seconds)}`}
+                      onConfirm={() => change('POST', 'pull', '', { name })}
+                    />
+                  ) : (
+                    <button
+                      type="button"
+                      class="small"
+                      aria-label={`Pull ${name}`}
+                      disabled={isPulling}
+                      onClick={() => change('POST', 'pull', '', { name })}
+                    >
+                      Pull
+                    </button>
+                  )}
                 </td>
               </tr>
             ))}

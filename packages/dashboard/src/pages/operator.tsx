@@ -6,6 +6,7 @@ import { useLocation } from 'preact-iso';
 import { AuditLog } from '../components/audit-log.js';
 import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
+import { OpenJobs } from '../components/open-jobs.js';
 import { actionsColumn, type Column, Table } from '../components/table.js';
 import { dateTime, fileSize, relativeTime, seconds, usd } from '../format.js';
 import { useTitle } from '../layout.js';
@@ -138,7 +139,13 @@ export function OperatorPage() {
               <td>
                 <strong>{account.name}</strong>
                 <br />
-                <code class="hint">{account.account_id}</code>
+                {account.sandbox ? (
+                  <span class="hint">
+                    Of the public test key: jobs of anyone who tries the API, with a sample model
+                  </span>
+                ) : (
+                  <code class="hint">{account.account_id}</code>
+                )}
               </td>
               <td data-label="Created">{dateTime(account.created_at)}</td>
               <td class="right number" data-label="Open jobs">
@@ -226,6 +233,7 @@ export function OperatorPage() {
         </form>
         <Success text={success} />
       </section>
+      <OpenJobs onCancel={() => setChanges((count) => count + 1)} />
       <section>
         <h2>Runners</h2>
         <Runners runners={overview.runners} serverVersion={overview.version} />

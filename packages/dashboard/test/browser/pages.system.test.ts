@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { galleryWith, seriousViolations, signedIn, useBrowser } from './kit.js';
+import { expectAccessible, galleryWith, seriousViolations, signedIn, useBrowser } from './kit.js';
 
 useBrowser();
 
@@ -11,6 +11,20 @@ test('the pages of usage and of the operator have figures', async () => {
     await page.locator('.tile').first().waitFor();
     expect(await seriousViolations(page)).toEqual([]);
   }
+  expect(errors).toEqual([]);
+});
+
+test('the operator cancels a job of any account', async () => {
+  const { page, errors } = await galleryWith(['blue vase.png', 'red ball.png']);
+  await page.getByRole('link', { name: 'Operator', exact: true }).click();
+  await page.getByRole('button', { name: 'Cancel the job blue vase.png' }).click();
+  await expectAccessible(page);
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel the job' }).click();
+  await page.getByText('blue vase.png was canceled.').waitFor();
+  await page.getByRole('button', { name: 'Cancel the job blue vase.png' }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Cancel the job red ball.png' }).waitFor();
+  await page.locator('tr', { hasText: 'job cancel' }).waitFor();
+  await expectAccessible(page);
   expect(errors).toEqual([]);
 });
 

@@ -12,6 +12,7 @@ import { eventRoutes } from './event-routes.js';
 import { jobDetailRoutes } from './job-detail-routes.js';
 import { keyRoutes } from './key-routes.js';
 import { ledgerRoutes } from './ledger-routes.js';
+import { openJobRoutes } from './open-job-routes.js';
 import { operatorPasswordRoutes } from './operator-password-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { pageRoutes } from './pages.js';
@@ -37,6 +38,7 @@ export function dashboard(services: Services): Router {
   });
   api.use('/operator/bundles', requireOperator, bundleRoutes(services));
   api.use('/operator/audit', requireOperator, auditRoutes(services));
+  api.use('/operator/jobs', requireOperator, openJobRoutes(services));
   api.use('/operator', requireOperator, operatorRoutes(services));
   api.use('/operator-password', requireOperator, operatorPasswordRoutes(services));
   api.use(actForAccount(services));
