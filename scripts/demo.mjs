@@ -37,7 +37,10 @@ await main(async (atEnd) => {
   console.log(`\n${table(results)}\n`);
   console.log(`Models and thumbnails:  ${relative('', outputFolder) || '.'}/`);
   console.log(`All from all sides:     ${relative('', sheet)}`);
-  console.log('View a model:           drop it on https://gltf-viewer.donmccurdy.com, or open it in Blender');
+  console.log('View a model:           open it in Blender, or drop it on https://gltf-viewer.donmccurdy.com');
+  console.log(
+    'Your own photos:        run `node packages/cli/bin/gen3d.js serve`, and drop them on the page that it names',
+  );
 });
 
 /** @param {string} script */

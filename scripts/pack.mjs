@@ -10,4 +10,5 @@ requireNode();
 await main(async () => {
   const { packages, others } = await packAll(join(root, 'release'));
   for (const { tarball } of [...packages, ...others]) console.log(tarball);
+  console.log('\nTo install gen3d on this system:  npm install ./release/*.tgz');
 });

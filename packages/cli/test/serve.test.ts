@@ -38,9 +38,9 @@ test.skipIf(!hasScript)(
     const output = linesOf((await ended).stdout).slice(banner.length);
     expect(output).toEqual([
       expect.stringMatching(
-        `^\\[[\\d:]+\\] INFO: job succeeded: ${JSON.parse(succeeded).task_id}, [\\d.]+ s of inference {"label":"cup.png"}$`,
+        `^\\[[\\d:]+\\] INFO: job succeeded: cup\\.png, ${JSON.parse(succeeded).task_id}, [\\d.]+ s of inference$`,
       ),
-      expect.stringMatching(/^\[[\d:]+\] INFO: job failed: [0-9A-Z]{26}, no_foreground, No object/),
+      expect.stringMatching(/^\[[\d:]+\] INFO: job failed: empty\.png, [0-9A-Z]{26}, no_foreground, No object/),
       expect.stringMatching(/^(\^C)?Stopping\./),
       'Stopped',
     ]);

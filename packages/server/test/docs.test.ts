@@ -58,6 +58,12 @@ test('the API page has every route and event of /openapi.json', async () => {
   for (const heading of [...routes, ...Object.keys(document.webhooks)]) expect(text).toContain(`>${heading}</a></h`);
 });
 
+test('the examples name the address of this server', async () => {
+  const { text } = await read('/docs');
+  expect(text).toContain(`curl ${server.url}/v1/balance`);
+  expect(text).not.toContain('127.0.0.1:8787');
+});
+
 test('an unknown page and another method get the 403 of all unknown routes', async () => {
   expect((await read('/docs/nothing')).status).toBe(403);
   expect((await fetch(`${server.url}/docs`, { method: 'POST' })).status).toBe(403);

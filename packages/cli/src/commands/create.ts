@@ -120,7 +120,8 @@ async function requireFiles(images: readonly string[]): Promise<void> {
         cause,
       });
     });
-    if (!file.isFile()) throw new UsageError(`${image} is not a file. Pass the photos in it, such as ${image}/*.jpg`);
+    const advice = `Pass the photos in it, such as ${image}/*.jpg, or run \`gen3d watch ${image}\``;
+    if (!file.isFile()) throw new UsageError(`${image} is not a file. ${advice}`);
   }
 }
 
@@ -204,6 +205,7 @@ async function createJob(
   item: Item,
   signal: AbortSignal,
   onLimit: (reason: string) => void,
+  onSend?: () => void,
 ): Promise<CreateJobResponse> {
   const photo = photoInput(item.image, signal);
   // Handled below, in the order of the photos.
@@ -212,6 +214,7 @@ async function createJob(
     const image = await photo;
     for (;;) {
       signal.throwIfAborted();
+      onSend?.();
       item.awaitingResponse = true;
       try {
         return await client.jobs.create({ image, label: labelOf(item.image), sampler: item.sampler }, { signal });
@@ -266,8 +269,14 @@ async function createModel(
 ) {
   const startedAt = Date.now();
   const path = item.path ?? modelPath(item.image);
-  display.update(item.name, 'sending');
-  const { job_id } = await createJob(client, item, signal, (reason) => display.update(item.name, limitReached(reason)));
+  const show = (state: string) => display.update(item.name, state);
+  const { job_id } = await createJob(
+    client,
+    item,
+    signal,
+    (reason) => show(limitReached(reason)),
+    () => show('sending'),
+  );
   item.runningJob = job_id;
   try {
     const task = await client.jobs.wait(job_id, { signal, onProgress: showState(display, item.name) });

@@ -14,10 +14,6 @@ declare module 'preact' {
         poster: string | undefined;
         'camera-controls': boolean;
         'camera-orbit': string;
-        // Not false: Preact would write it as text, which also enables the rotation.
-        'auto-rotate': true | undefined;
-        'auto-rotate-delay': string;
-        'rotation-per-second': string;
         'touch-action': string;
         'shadow-intensity': string;
         'interaction-prompt': string;
@@ -39,6 +35,22 @@ const comparisons = { none: 'Photo: off', beside: 'Photo beside', above: 'Photo 
 type Comparison = keyof typeof comparisons;
 /** For models that do not contain the photo's camera, such as the sample. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
+
+/** How far the model turns to each side of the first view. The far side, which no photo shows, stays for those who ask. */
+const swingRadians = Math.PI / 3;
+const radiansPerSecond = 0.35;
+
+/** Turns the model to and fro until the returned function is called. */
+function swing(viewer: ModelViewerElement): () => void {
+  const startedAt = performance.now();
+  const turn = (now: number) => {
+    const angle = ((now - startedAt) / 1000) * radiansPerSecond;
+    viewer.resetTurntableRotation(swingRadians * Math.sin(angle / swingRadians));
+    frame = requestAnimationFrame(turn);
+  };
+  let frame = requestAnimationFrame(turn);
+  return () => cancelAnimationFrame(frame);
+}
 
 /** Puts the whole model into view again. */
 function resetView(viewer: ModelViewerElement, orbit: string): void {
@@ -93,7 +105,7 @@ function useFullScreen(element: RefObject<HTMLElement | null>): boolean {
 }
 
 /**
- * The interactive model. It rotates until it is touched, and can be shown as clay, as a wireframe, next to or below its
+ * The interactive model. It swings until it is touched, and can be shown as clay, as a wireframe, next to or below its
  * photo and, on some devices, in augmented reality. `photo` is a blob: URL, if this browser has the photo.
  */
 export function ModelView(props: {
@@ -145,6 +157,10 @@ export function ModelView(props: {
     }
   }, [viewer, state, surface]);
 
+  useEffect(() => {
+    if (element.current && state === 'loaded' && isRotating) return swing(element.current);
+  }, [state, isRotating]);
+
   const compare = (value: Comparison) => {
     setComparison(value);
     if (value !== 'none') setIsRotating(false);
@@ -194,9 +210,6 @@ export function ModelView(props: {
             alt="3D model. The arrow keys rotate it; plus and minus zoom."
             camera-controls
             camera-orbit={threeQuarterOrbit}
-            auto-rotate={isRotating || undefined}
-            auto-rotate-delay="0"
-            rotation-per-second="20deg"
             touch-action="pan-y"
             shadow-intensity={surface === 'wireframe' ? '0' : '0.6'}
             interaction-prompt="none"

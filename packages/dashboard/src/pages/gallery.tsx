@@ -279,7 +279,11 @@ function SelectionBar(props: {
         Select all shown
       </button>
       <button type="button" class="small" disabled={models === 0 || isBusy} onClick={onDownload}>
-        {models > 1 ? `Download ${models} models` : 'Download'}
+        {models < jobs.length
+          ? `Download ${models} of ${jobs.length}`
+          : models > 1
+            ? `Download ${models} models`
+            : 'Download'}
       </button>
       {onHide && (
         <button type="button" class="small" disabled={jobs.length === 0 || isBusy} onClick={() => onHide(!areHidden)}>

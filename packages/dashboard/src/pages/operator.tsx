@@ -114,8 +114,8 @@ export function OperatorPage() {
           <span class="hint">{overview.events.dead} dead letters</span>
         </div>
         <div class="tile">
-          <span class="label">Server memory</span>
-          <strong>{Math.round(overview.memory_bytes / 1e6)} MB</strong>
+          <span class="label">This server</span>
+          <strong>{Math.round(overview.memory_bytes / 1e6)} MB of memory</strong>
           <span class="hint">
             up for {uptime(overview.uptime_seconds)}, {fileSize(overview.free_disk_bytes)} of disk free
           </span>

@@ -81,6 +81,7 @@ export function WebhookPage() {
   const url = editedUrl ?? endpoint?.url ?? '';
   const isFinalOnly = endpoint?.events === 'final';
   const finalOnly = editedFinalOnly ?? isFinalOnly;
+  const isHttp = /^http:\/\//i.test(url);
   return (
     <>
       <h1>Webhook</h1>
@@ -112,7 +113,7 @@ export function WebhookPage() {
             onInput={(event) => setEditedUrl(event.currentTarget.value)}
           />
         </label>
-        {/^http:\/\//i.test(url) && (
+        {isHttp && (
           <p class="hint">
             The endpoint needs https. To receive events on your own machine, run{' '}
             <code>gen3d webhook listen --forward-to {url}</code>
@@ -130,7 +131,7 @@ export function WebhookPage() {
           <button
             type="submit"
             class="primary"
-            disabled={endpoint !== null && url === endpoint.url && finalOnly === isFinalOnly}
+            disabled={isHttp || (endpoint !== null && url === endpoint.url && finalOnly === isFinalOnly)}
           >
             {endpoint ? 'Save' : 'Add endpoint'}
           </button>

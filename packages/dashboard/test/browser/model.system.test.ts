@@ -190,7 +190,7 @@ test('the model is converted to STL with all of its triangles, in the given size
   expect(errors).toEqual([]);
 });
 
-test('the model rotates until it is touched, unless the system asks for less motion', async () => {
+test('the model swings about its first view until it is touched, unless the system asks for less motion', async () => {
   const { page, model, errors } = await openModel();
   const rotate = page.getByRole('button', { name: 'Rotate' });
   expect(await rotate.getAttribute('aria-pressed')).toBe('false');
@@ -198,6 +198,11 @@ test('the model rotates until it is touched, unless the system asks for less mot
   await page.reload();
   await page.locator('.model[data-state=loaded]').waitFor();
   expect(await rotate.getAttribute('aria-pressed')).toBe('true');
+  const angle = () =>
+    model.evaluate((viewer) => (viewer as unknown as { turntableRotation: number }).turntableRotation);
+  // To the right, and then back to the left.
+  await expect.poll(angle, { timeout: 60_000 }).toBeGreaterThan(0.1);
+  await expect.poll(angle, { timeout: 60_000 }).toBeLessThan(-0.1);
   await model.click();
   await expect.poll(() => rotate.getAttribute('aria-pressed'), { timeout: 60_000 }).toBe('false');
   expect(errors).toEqual([]);

@@ -28,14 +28,17 @@ export function createLog(settings: LogSettings, level = settings.logLevel ?? 'i
   return pino({ level, base: null }, destination);
 }
 
-const inSentence = ['jobId', 'inferenceMs', 'code', 'reason', 'detail'];
+const inSentence = ['label', 'jobId', 'inferenceMs', 'code', 'reason', 'detail'];
 const forPrograms = ['runner', 'preparer', 'attempt', 'trace_id', 'bundle'];
 
-/** A record's message with the fields that people look for, such as `job succeeded: 01M8…, 5.8 s of inference`. */
-function sentence({ jobId, inferenceMs, code, reason, detail }: Record<string, unknown>, message: string): string {
+/** A record's message with the fields that people look for, such as `job succeeded: mug.jpg, 01M8…, 5.8 s of inference`. */
+function sentence(
+  { label, jobId, inferenceMs, code, reason, detail }: Record<string, unknown>,
+  message: string,
+): string {
   const time = typeof inferenceMs === 'number' ? `${(inferenceMs / 1000).toFixed(1)} s of inference` : undefined;
   const cause = String(detail ?? '').includes(String(reason)) ? '' : detail;
-  const facts = [jobId, time, code, reason, cause].filter(Boolean);
+  const facts = [label, jobId, time, code, reason, cause].filter(Boolean);
   const text = facts.length > 0 ? `${message}: ${facts.join(', ')}` : message;
   // Ids in requests may contain escape sequences.
   return text.replace(/\p{Cc}+/gu, ' ');

@@ -51,7 +51,7 @@ export function createApp(services: Services): Express {
   app.get('/readyz', readiness(services));
   if (config.metricsPort === undefined) app.get('/metrics', metricsText(metrics));
   app.get('/openapi.json', openApi());
-  app.use('/docs', docs());
+  app.use('/docs', docs(config));
   const { assetsFolder, assetsUrl } = services;
   const gone = (jobId: string) => isGone(db, jobId);
   app.use('/assets', assetsFolder === undefined ? movedAssetRoutes(assetsUrl, gone) : assetRoutes(assetsFolder, gone));

@@ -1,11 +1,16 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { openApiDocument } from '@gen3d/schema/openapi';
 import express, { type RequestHandler, Router } from 'express';
+import type { Config } from '../config.js';
 
 /** The pages have no scripts and no forms, and load only this server's style sheet. */
 const contentSecurityPolicy =
   "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** The address in the examples of docs/. */
+const exampleAddress = 'http://127.0.0.1:8787';
 
 /** Found by package name, like the dashboard's pages. Undefined if they are not built. */
 function docsFolder(): string | undefined {
@@ -18,9 +23,9 @@ function docsFolder(): string | undefined {
 
 /**
  * Documentation for users of this server: the API at `/docs`, the other pages below it. It needs no key, because it
- * contains no data of this server.
+ * contains no data of this server. Its examples name the address at which the reader reached the server.
  */
-export function docs(): Router {
+export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
   const router = Router();
   const folder = docsFolder();
   if (folder === undefined) return router;
@@ -28,9 +33,20 @@ export function docs(): Router {
     response.set({ 'content-security-policy': contentSecurityPolicy, 'cache-control': 'no-cache' });
     next();
   });
-  // The root is needed: Express refuses an absolute path with a hidden folder, such as pnpm's `.pnpm`.
-  router.get('/', (_request, response) => response.sendFile('api.html', { root: folder, cacheControl: false }));
-  router.use(express.static(folder, { index: false, redirect: false, extensions: ['html'], cacheControl: false }));
+  const pages = new Map(
+    readdirSync(folder)
+      .filter((file) => file.endsWith('.html'))
+      .map((file) => [file.slice(0, -'.html'.length), readFileSync(join(folder, file), 'utf8')]),
+  );
+  router.get(['/', '/:page'], ({ path, protocol, headers: { host } }, response, next) => {
+    const page = pages.get(path.slice(1) || 'api');
+    if (page === undefined) return next();
+    const address = publicUrl ?? `${protocol}://${host}`;
+    // The origin of a valid URL contains nothing that HTML would take for markup.
+    const { origin } = new URL(URL.canParse(address) ? address : exampleAddress);
+    response.type('html').send(page.replaceAll(exampleAddress, origin));
+  });
+  router.use(express.static(folder, { index: false, redirect: false, cacheControl: false }));
   return router;
 }
 
