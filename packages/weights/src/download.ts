@@ -26,6 +26,9 @@ const maxTriesWithoutProgress = 5;
 /** A failure that another try cannot fix. */
 class PermanentError extends BundleError {}
 
+/** A failure after which another pull can resume. */
+export class UnfinishedError extends BundleError {}
+
 /**
  * Fetches a file in pieces, over as many connections as needed, and checks its SHA-256.
  *
@@ -88,7 +91,7 @@ async function fetchAll(part: Part, options: DownloadOptions): Promise<void> {
       triesWithoutProgress = part.length > furthest ? 0 : triesWithoutProgress + 1;
       furthest = Math.max(furthest, part.length);
       if (triesWithoutProgress === maxTriesWithoutProgress) {
-        throw new BundleError(`${url} cannot be fetched: ${reason(error)}`, { cause: error });
+        throw new UnfinishedError(`${url} cannot be fetched: ${reason(error)}`, { cause: error });
       }
       const wait = error instanceof BusyError ? error.retryAfterMs : undefined;
       await pause(wait ?? pauseMs * 2 ** triesWithoutProgress, undefined, { signal }).catch(() =>

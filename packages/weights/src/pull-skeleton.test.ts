@@ -108,6 +108,7 @@ test('with too little disk space, nothing is fetched', async () => {
   await writeFile(catalog, text.replace(/"size":\d{5}/, '"size":1000000000000000'));
   await expect(pull()).rejects.toThrow(/^The bundle needs 1000000\.0 GB in .*pulled, where [\d.]+ GB are free$/);
   expect(requests).toEqual([]);
+  expect(await readdir(pulled)).toEqual([]);
 });
 
 describe('a file on this machine', () => {

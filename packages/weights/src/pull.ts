@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { constants, copyFile, mkdir, open, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import {
+  constants,
+  copyFile,
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rm,
+  rmdir,
+  stat,
+  statfs,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Device } from '@gen3d/engine';
 import {
@@ -13,7 +25,7 @@ import {
 } from '@gen3d/engine/bundles';
 import { renameOver, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { download, isDiskFull, reason } from './download.js';
+import { download, isDiskFull, reason, UnfinishedError } from './download.js';
 import { whyNotHere } from './gpu-requirement.js';
 import { assemble, checkpointsOf, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
@@ -59,7 +71,7 @@ export interface PullProgress {
 
 /**
  * Fetches a bundle into `directory`. It appears there complete and checked, or not at all. A pull resumes what an
- * interrupted one has fetched.
+ * interrupted one has fetched; after any other failure, nothing is left.
  *
  * Uses the proxies of HTTPS_PROXY, HTTP_PROXY and NO_PROXY, and HF_ENDPOINT and HF_TOKEN for Hugging Face.
  * @param from a name in a catalog of `modelDirs`, or the URL of a manifest.json or of its folder
@@ -94,8 +106,11 @@ export async function pullBundle(from: string, options: PullOptions): Promise<Bu
       await rememberVerified(await loadBundle(draft));
       await install(draft, target);
     } catch (error) {
-      // A download is resumed by the next pull, but a file of the user is copied again.
-      if (source.recipe?.copyFrom.size) await rm(draft, { recursive: true });
+      // Another pull resumes a download, but would copy a file of the user again, and would find the same wrong file.
+      const canResume = signal?.aborted || error instanceof UnfinishedError || isDiskFull(error);
+      if (!canResume || source.recipe?.copyFrom.size) await rm(draft, { recursive: true, force: true });
+      // Only if it is empty.
+      else await rmdir(draft).catch(() => {});
       throw isDiskFull(error) ? new BundleError(`The disk of ${directory} is full`, { cause: error }) : error;
     } finally {
       await unlock();
@@ -141,7 +156,7 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
   const { memory } = recipe?.needs ?? {};
   onStart?.({ title: manifest.title, download, disk, freeDisk, memory, gpuMemory });
   if (disk > freeDisk) {
-    throw new BundleError(
+    throw new UnfinishedError(
       `The bundle needs ${readable(disk)} in ${join(draft, '..')}, where ${readable(freeDisk)} are free`,
     );
   }
