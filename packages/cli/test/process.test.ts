@@ -1,8 +1,10 @@
 // Most tests run commands in their own process. These run the program, as a shell does.
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { testFolder } from './run.js';
+import { bin, testFolder } from './run.js';
 
 const { spawned } = testFolder();
 const server = createServer((request, response) => {
@@ -30,4 +32,11 @@ test.each<[number, string, () => string[]]>([
   expect(result).toEqual({ code });
   if (code === 0) expect([stdout !== '', stderr]).toEqual([true, '']);
   else expect([stdout, stderr.startsWith('error: ')]).toEqual(['', true]);
+});
+
+test.skipIf(process.platform === 'win32')('too few open files are an error that says how to get more', async () => {
+  const script = 'ulimit -n 150; exec "$0" "$1" doctor';
+  const failed = promisify(execFile)('sh', ['-c', script, process.execPath, bin]);
+  const stderr = expect.stringMatching(/^error: Too many open files\. .*ulimit -n 4096`\nEMFILE: /);
+  await expect(failed).rejects.toMatchObject({ code: 1, stderr });
 });

@@ -67,6 +67,10 @@ export function failureOf(error: unknown): Failure {
   if (error instanceof Error && (error instanceof UsageError || error.name === 'ConfigError')) {
     return { exitCode: exitCode.usage, message: error.message };
   }
+  if (error instanceof Error && 'code' in error && (error.code === 'EMFILE' || error.code === 'ENFILE')) {
+    const advice = 'gen3d needs about 300, and a busy server more. Raise the limit, for example with `ulimit -n 4096`';
+    return { exitCode: exitCode.failed, message: `Too many open files. ${advice}\n${error.message}` };
+  }
   if (isExpected(error)) return { exitCode: exitCode.failed, message: error.message };
   const details = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: exitCode.failed, message: `Unexpected error. This is a bug in gen3d:\n${details}` };
