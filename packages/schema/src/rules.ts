@@ -12,3 +12,4 @@ export * from './outlook.js';
 export * from './sampler.js';
 export { oneLine } from './text.js';
 export * from './warnings.js';
+export * from './webhook-events.js';

@@ -1,10 +1,6 @@
 import * as z from 'zod/mini';
 import { isStorable, notStorable } from './text.js';
-
-/** Which events an endpoint receives: of every change of a job, or only of its end. Pings are always sent. */
-const WebhookEvents = z.enum(['all', 'final']);
-export type WebhookEvents = z.infer<typeof WebhookEvents>;
-export const webhookEvents = WebhookEvents.options;
+import { webhookEvents } from './webhook-events.js';
 
 /** Body of `PUT /v1/webhook-endpoint`. */
 export const PutWebhookEndpointRequest = z.object({
@@ -15,7 +11,7 @@ export const PutWebhookEndpointRequest = z.object({
     z.meta({ format: 'uri', pattern: '^[Hh][Tt][Tt][Pp][Ss]:', examples: ['https://example.com/gen3d'] }),
   ),
   events: z
-    .optional(WebhookEvents)
+    .optional(z.enum(webhookEvents))
     .check(
       z.describe(
         '`final`: only events of jobs that have ended. `all`: of every change. Without this field, the choice stays; at first, it is `all`.',

@@ -9,7 +9,6 @@ export type {
   TaskUpdatedEvent,
   WebhookEndpoint,
   WebhookEvent,
-  WebhookEvents,
 } from '@gen3d/schema';
 export {
   type EndpointHealth,
@@ -19,6 +18,7 @@ export {
   limits,
   publicTestKey,
   type SamplerSettings,
+  type WebhookEvents,
 } from '@gen3d/schema/rules';
 export {
   type DownloadOptions,

@@ -3,9 +3,8 @@ import type {
   RotateSecretResponse,
   TestWebhookResponse,
   WebhookEndpoint,
-  WebhookEvents,
 } from '@gen3d/schema';
-import type { EndpointHealth } from '@gen3d/schema/rules';
+import type { EndpointHealth, WebhookEvents } from '@gen3d/schema/rules';
 import type { RequestOptions } from './deadline.js';
 import { expectBody, having } from './response-bodies.js';
 import type { Transport } from './transport.js';

@@ -1,5 +1,5 @@
-import { type PutWebhookEndpointResponse, type WebhookEvents, webhookEvents } from '@gen3d/schema';
-import { describeHealth } from '@gen3d/schema/rules';
+import type { PutWebhookEndpointResponse } from '@gen3d/schema';
+import { describeHealth, type WebhookEvents, webhookEvents } from '@gen3d/schema/rules';
 import { InvalidRequestError } from '@gen3d/sdk';
 import { type Command, Option } from 'commander';
 import { type ServerOptions, withClient } from '../../connection/client.js';
