@@ -75,7 +75,7 @@ describe('create --wait', () => {
     expect(await gen3d(['create', '-'], { input: heic })).toMatchObject({ code: 0, stderr: '' });
     const { code, stdout, stderr } = await gen3d(['create', 'damaged.heic']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/damaged\.heic is a HEIC photo that cannot be decoded\. .*save it as JPEG/);
+    expect(stderr).toMatch(/damaged\.heic is a HEIC photo that cannot be decoded here\. .*save it as PNG, JPEG/);
   });
 
   test('explains a URL of this machine that cannot be fetched', async () => {

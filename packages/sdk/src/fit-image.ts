@@ -1,4 +1,6 @@
 import { limits } from '@gen3d/schema/rules';
+import { heicToJpeg, loadLibheif } from './heic.js';
+import { loadSharp, type Sharp } from './sharp.js';
 
 /** In pixels. The server scales photos down to this size, so sending more pixels does not change the model. */
 const maxUsefulSide = 2_048;
@@ -14,6 +16,7 @@ export type Bitmap = { readonly width: number; readonly height: number; close():
 
 interface FitOptions {
   readonly isJpeg: boolean;
+  readonly isHeic: boolean;
   readonly maxSide?: number | undefined;
   /** Decodes an image in browsers. It applies the orientation and the color profile. */
   readonly decode?: ((image: Blob) => Promise<Bitmap>) | undefined;
@@ -79,36 +82,16 @@ async function encodeCanvas(canvas: Canvas, type: string, quality: number): Prom
   return blob;
 }
 
-/** The functions of sharp that are used here. */
-interface SharpImage {
-  metadata(): Promise<{ hasAlpha?: boolean }>;
-  rotate(): SharpImage;
-  resize(options: { width: number; height: number; fit: 'inside'; withoutEnlargement: true }): SharpImage;
-  clone(): SharpImage;
-  webp(options: { quality: number }): SharpImage;
-  jpeg(options: { quality: number }): SharpImage;
-  toBuffer(): Promise<Uint8Array<ArrayBuffer>>;
-}
-type Sharp = (bytes: Uint8Array, options: { failOn: 'error' }) => SharpImage;
-
-async function loadSharp(): Promise<Sharp | undefined> {
-  // A variable, because bundlers fail on a literal that they cannot resolve, and must not bundle a native module.
-  const name = 'sharp';
-  try {
-    const module: { default: Sharp } = await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
-    return module.default;
-  } catch {
-    return undefined;
-  }
-}
-
 async function fitWithSharp(
   sharp: Sharp,
   image: Blob,
-  { maxSide = maxUsefulSide }: FitOptions,
+  { isHeic, maxSide = maxUsefulSide }: FitOptions,
 ): Promise<Blob | undefined> {
+  const bytes = new Uint8Array(await image.arrayBuffer());
+  // npm's sharp cannot decode HEIC.
+  const libheif = isHeic ? await loadLibheif() : undefined;
   // 'error' accepts the harmless deviations in the JPEGs of some cameras.
-  const source = sharp(new Uint8Array(await image.arrayBuffer()), { failOn: 'error' });
+  const source = sharp(libheif ? await heicToJpeg(libheif, sharp, bytes) : bytes, { failOn: 'error' });
   const { hasAlpha = false } = await source.metadata();
   // Without an angle, `rotate` applies the orientation. The output is sRGB by default.
   const size = { width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true } as const;

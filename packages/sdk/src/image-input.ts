@@ -11,6 +11,7 @@ import {
 import { fileSystem } from './environment.js';
 import { InvalidRequestError } from './errors.js';
 import { type Bitmap, imageFitter, maxSourceBytes } from './fit-image.js';
+import { loadLibheif } from './heic.js';
 import { chunksOf } from './response-bodies.js';
 
 /**
@@ -18,8 +19,8 @@ import { chunksOf } from './response-bodies.js';
  *
  * The server fetches a URL, whose image may be up to 25 MiB. All other images are part of the request: PNG, JPEG or WebP
  * of up to 4 MiB. Browsers scale larger images to the 2048 pixels that the server uses, and convert other formats that
- * they can decode. So do other platforms if the package `sharp` is installed. Only Safari can decode HEIC. A data URI is
- * sent unchanged.
+ * they can decode. So do other platforms if the package `sharp` is installed, and for HEIC `libheif-js`. Of the browsers, only
+ * Safari can decode HEIC. A data URI is sent unchanged.
  */
 export type ImageInput =
   | string
@@ -104,17 +105,21 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   if (!mediaType && !(type && convertible.has(type))) throw invalid(`${problem}. ${accepted}`);
   const isHeic = type === 'heic' && !decode;
   const fit = await imageFitter();
-  if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy : withoutFitter(!mediaType)}`);
-  const fitted = await fit(image, { isJpeg: type === 'jpeg', maxSide, decode }).catch((cause: unknown) => {
-    if (isHeic) throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy}`, { cause });
-    const cannotDecode = mediaType ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
-    throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
-  });
+  if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
+  const fitted = await fit(image, { isJpeg: type === 'jpeg', isHeic, maxSide, decode }).catch(
+    async (cause: unknown) => {
+      if (isHeic && !(await loadLibheif())) {
+        throw invalid(`${problem}, which cannot be decoded here. ${heicRemedy()}`, { cause });
+      }
+      const cannotDecode = mediaType ? `${name} cannot be decoded` : `${problem} that cannot be decoded here`;
+      throw invalid(`${cannotDecode}. Check that the file is complete, or save it as PNG, JPEG or WebP`, { cause });
+    },
+  );
   if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
   return fitted;
 }
 
-/** Formats that browsers or sharp may be able to decode. Of the browsers, only Safari decodes HEIC. */
+/** Formats that browsers, sharp or libheif may be able to decode. Of the browsers, only Safari decodes HEIC. */
 const convertible: ReadonlySet<FileType> = new Set(['gif', 'avif', 'tiff', 'heic']);
 
 const inline = (image: Blob | Uint8Array, name?: string): Promise<Blob> =>
@@ -126,7 +131,8 @@ const mebibytes = (size: number) => `${(size / 1024 ** 2).toFixed(1)} MiB`;
 
 const tooLarge = (size: number) => `${mebibytes(size)}, more than the 4 MiB that fit in a request`;
 
-const heicRemedy = 'Convert it to JPEG first. `gen3d create` and the dashboard convert HEIC themselves';
+const heicRemedy = () =>
+  `Convert it to JPEG first${fileSystem() ? ', or install sharp and libheif-js (npm install sharp libheif-js)' : ''}`;
 
 /** The remedy on a platform that cannot convert images. */
 function withoutFitter(isOtherFormat: boolean): string {

@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { BlockList, isIPv6 } from 'node:net';
 import { basename } from 'node:path';
 import { addAbortSignal } from 'node:stream';
@@ -15,7 +15,6 @@ import {
 } from '@gen3d/schema/rules';
 import type { ImageInput } from '@gen3d/sdk';
 import { UsageError } from '../exit/failure.js';
-import { heicToJpeg } from './heic.js';
 
 export const isUrl = (image: string): boolean => /^https?:\/\//i.test(image);
 export const isDataUri = (image: string): boolean => /^data:/i.test(image);
@@ -28,10 +27,10 @@ export function labelOf(image: string): string | undefined {
 }
 
 /**
- * Converts an argument of `create` to an input of the SDK, which scales large photos and converts GIF, AVIF and TIFF.
- * Converts HEIC, and fetches URLs of this machine and its network, which the server must not or cannot fetch.
+ * Converts an argument of `create` to an input of the SDK, which scales large photos and converts other formats.
+ * Fetches URLs of this machine and its network, which the server must not or cannot fetch.
  *
- * @throws {UsageError} if a URL cannot be fetched, or a file is not a photo or is a damaged HEIC photo
+ * @throws {UsageError} if a URL cannot be fetched, or a file is not a photo
  */
 export async function photoInput(image: string, signal: AbortSignal): Promise<ImageInput> {
   if (isDataUri(image)) return image;
@@ -40,9 +39,8 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
     return (await isOnPrivateNetwork(url)) ? photoFile(image, await fetchPhoto(url, signal)) : image;
   }
   if (image === '-') return photoFile('stdin', await buffer(addAbortSignal(signal, process.stdin)));
-  const start = await readStart(image);
-  requirePhoto(image, start);
-  return sniffFileType(start) === 'heic' ? photoFile(image, await readFile(image, { signal })) : image;
+  requirePhoto(image, await readStart(image));
+  return image;
 }
 
 /** The SDK accepts fewer formats, and its error names only those. */
@@ -57,16 +55,11 @@ function requirePhoto(name: string, start: Uint8Array): void {
 /**
  * A photo for the SDK. `name` is for error messages.
  *
- * @throws {UsageError} if it is not a photo, or is a damaged HEIC photo
+ * @throws {UsageError} if it is not a photo
  */
 export async function photoFile(name: string, photo: Uint8Array): Promise<File> {
   requirePhoto(name, photo);
-  if (sniffFileType(photo) !== 'heic') return new File([new Uint8Array(photo)], name);
-  const jpeg = await heicToJpeg(photo).catch((cause: unknown) => {
-    const remedy = 'Check that the file is complete, or save it as JPEG';
-    throw new UsageError(`${name} is a HEIC photo that cannot be decoded. ${remedy}`, { cause });
-  });
-  return new File([new Uint8Array(jpeg)], name);
+  return new File([new Uint8Array(photo)], name);
 }
 
 async function readStart(path: string): Promise<Uint8Array> {
