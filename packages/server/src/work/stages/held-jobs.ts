@@ -226,7 +226,7 @@ export class HeldJobs {
     const about = aboutJob(job);
     if (error instanceof LeaseLostError) {
       notify({ type: 'left', jobId: job.id });
-      log.warn(about, 'lost the lease of the job: it was canceled, or another process has taken it over');
+      log.warn(about, 'lost the lease of the job');
     } else if (error instanceof HandBack) {
       await handBack(db, job.lease);
       log.info(about, 'returned the job to the queue');
