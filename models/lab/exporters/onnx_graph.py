@@ -12,6 +12,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 OPSET = 20
 
+# Values that share a scale in a graph of 8 bits, as in packages/weights/src/skeleton/quantize.ts.
+BLOCK = 128
+
 
 class Graph:
     """An ONNX graph under construction. Values are referred to by name."""
@@ -21,6 +24,7 @@ class Graph:
         self.nodes: list[onnx.NodeProto] = []
         self.initializers: dict[str, TensorProto] = {}
         self.half = half
+        self.quantized = False
 
     def add(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: object) -> str | list[str]:
         """Adds a node and returns the names of its outputs."""
@@ -35,10 +39,9 @@ class Graph:
         self.initializers.setdefault(name, numpy_helper.from_array(array, name))
         return name
 
-    def weight(self, name: str, *shape: int, half: bool = False) -> str:
+    def weight(self, name: str, *shape: int, dtype: int = TensorProto.FLOAT) -> str:
         """Adds a tensor of the checkpoint."""
-        tensor = TensorProto(name=name, dims=shape, data_location=TensorProto.EXTERNAL)
-        tensor.data_type = TensorProto.FLOAT16 if half else TensorProto.FLOAT
+        tensor = TensorProto(name=name, dims=shape, data_type=dtype, data_location=TensorProto.EXTERNAL)
         tensor.external_data.add(key="location", value=self.checkpoint)
         self.initializers[name] = tensor
         return name
@@ -61,10 +64,23 @@ class Graph:
 
     def linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool = True) -> str:
         """Adds a linear layer of the checkpoint."""
-        operands = [x, self.weight(f"{name}.weight", outputs, inputs, half=self.half)]
+        if self.quantized and inputs % BLOCK == 0:
+            return self.quantized_linear(x, name, inputs, outputs, bias)
+        dtype = TensorProto.FLOAT16 if self.half else TensorProto.FLOAT
+        operands = [x, self.weight(f"{name}.weight", outputs, inputs, dtype=dtype)]
         if bias:
             operands.append(self.narrow(self.weight(f"{name}.bias", outputs)))
         return self.add("Gemm", *operands, transB=1)
+
+    def quantized_linear(self, x: str, name: str, inputs: int, outputs: int, bias: bool) -> str:
+        """Adds a linear layer of 8-bit integers, with a scale for each block of a row. x is rounded likewise."""
+        blocks = inputs // BLOCK
+        weight = self.weight(f"{name}.weight", outputs, blocks, BLOCK, dtype=TensorProto.UINT8)
+        operands = [x, weight, self.weight(f"{name}.weight.scales", outputs, blocks)]
+        if bias:
+            operands += ["", "", self.weight(f"{name}.bias", outputs)]
+        sizes = {"K": inputs, "N": outputs, "bits": 8, "block_size": BLOCK}
+        return self.add("MatMulNBits", *operands, domain="com.microsoft", accuracy_level=4, **sizes)
 
     def layer_norm(self, x: str, name: str, channels: int, epsilon: float) -> str:
         """Adds a layer norm of the checkpoint."""

@@ -28,7 +28,7 @@ const Entry = z
         memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
         flops: z.number().positive().optional().describe('operations per photo of a network without steps'),
         gpuMemory: z
-          .strictObject({ fp32: z.int().positive(), fp16: z.int().positive() })
+          .strictObject({ fp32: z.int().positive(), fp16: z.int().positive(), int8: z.int().positive().optional() })
           .optional()
           .describe('bytes of GPU memory per precision; set if the network is too slow for a CPU'),
         unaligned: z.literal(true).optional().describe('the weights of every precision are written to new files'),

@@ -38,9 +38,10 @@ async function tooSmall(
 ): Promise<string | undefined> {
   const { gpuMemory } = await import('@gen3d/engine');
   const available = await gpuMemory();
-  if (available === undefined || available >= needs[precision]) return undefined;
+  const needed = needs[precision] ?? needs.fp32;
+  if (available === undefined || available >= needed) return undefined;
   const smaller = precision === 'fp32' && available >= needs.fp16 ? '. `--precision fp16` fits' : '';
-  return `${title} takes about ${gigabytes(needs[precision])} of GPU memory in ${precision}, and ${adapter} has ${gigabytes(available)}${smaller}`;
+  return `${title} takes about ${gigabytes(needed)} of GPU memory in ${precision}, and ${adapter} has ${gigabytes(available)}${smaller}`;
 }
 
 function onTheCpu(manifest: ManifestWithoutGraphs): string {

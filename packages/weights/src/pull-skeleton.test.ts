@@ -90,6 +90,13 @@ test('fp16 halves the large weights, and does not keep the checkpoint', async ()
   for (const [i, value] of codes.entries()) expect(Math.abs(value - planes[i]!)).toBeLessThan(2 ** -11);
 });
 
+test('a precision that the bundle does not have is refused before anything is fetched', async () => {
+  await expect(pull({ precision: 'int8' })).rejects.toThrow(
+    'A ball is not available in int8. Pull it without --precision',
+  );
+  expect(requests).toEqual([]);
+});
+
 test('onStart gets the requirements before anything is fetched', async () => {
   const seen: PullRequirements[] = [];
   await pull(

@@ -11,7 +11,7 @@ import { createViteServer } from 'vitest/node';
 
 const { bundle, graph, inputs, output, out } = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8'));
 const vite = await createViteServer({
-  root: join(import.meta.dirname, '../../../packages/engine/src'),
+  root: join(import.meta.dirname, '../../../../packages/engine/src'),
   configFile: false,
   logLevel: 'error',
   server: { middlewareMode: true, ws: false },

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { createViteServer } from 'vitest/node';
 
 const [directory, photo, pointsFile, out, resolution] = process.argv.slice(2);
-const root = join(import.meta.dirname, '../../../packages/engine/src');
+const root = join(import.meta.dirname, '../../../../packages/engine/src');
 const vite = await createViteServer({
   root,
   configFile: false,

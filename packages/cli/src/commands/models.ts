@@ -30,8 +30,11 @@ export function addModels(program: Command): void {
     .option('--from <file-or-url>', 'use the published weights in this file or at this URL')
     .option('--allow-other-weights', 'accept other weights of the same shapes, such as a fine-tuned checkpoint')
     .addOption(
-      new Option('--precision <precision>', 'fp16 halves the disk and GPU memory; fp32 keeps the published weights')
-        .choices(['fp32', 'fp16'])
+      new Option(
+        '--precision <precision>',
+        'fp16 halves the disk and GPU memory; int8 is for CPUs; fp32 keeps the published weights',
+      )
+        .choices(['fp32', 'fp16', 'int8'])
         .default('fp32'),
     )
     .action((bundle: string, options: WeightsOptions, command: Command) => pull(bundle, options, command));
@@ -89,7 +92,7 @@ async function list(command: Command): Promise<void> {
 interface WeightsOptions {
   readonly from?: string;
   readonly allowOtherWeights?: boolean;
-  readonly precision: 'fp32' | 'fp16';
+  readonly precision: 'fp32' | 'fp16' | 'int8';
 }
 
 async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command): Promise<void> {

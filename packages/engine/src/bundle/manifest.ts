@@ -30,7 +30,7 @@ const Origin = z.strictObject({
   checkpoint: File,
   furtherCheckpoints: z.array(File).optional().describe('if each network has its own, in the order of the catalog'),
   published: z.boolean().describe('false: other weights than those of the catalog, of the same shapes'),
-  precision: z.enum(['fp32', 'fp16']),
+  precision: z.enum(['fp32', 'fp16', 'int8']),
   skeleton: Sha256.describe('of the graphs without the offsets of the weights'),
 });
 export type Origin = z.infer<typeof Origin>;

@@ -13,6 +13,8 @@ export interface OnnxValue {
 
 export interface OnnxNode {
   readonly op: string;
+  /** Default: ONNX's own operators. */
+  readonly domain?: string;
   readonly inputs: readonly string[];
   readonly outputs: readonly string[];
   /** Integers, lists of integers, strings. */
@@ -22,7 +24,7 @@ export interface OnnxNode {
 export interface OnnxWeights {
   readonly name: string;
   readonly shape: readonly number[];
-  readonly data: Float32Array | BigInt64Array;
+  readonly data: Float32Array | BigInt64Array | Uint8Array;
   /** The values are not in the graph but in another file, in this precision. */
   readonly external?: 'float32' | 'float16';
 }
@@ -43,17 +45,24 @@ export function onnxFile({ inputs, outputs, nodes, weights = [] }: OnnxGraph): U
     ...inputs.map((value) => message(11, valueInfo(value))),
     ...outputs.map((value) => message(12, valueInfo(value))),
   ];
-  return Buffer.concat([integer(1, 9), message(8, [text(1, ''), integer(2, 20)]), message(7, graph)]);
+  return Buffer.concat([
+    integer(1, 9),
+    message(8, [text(1, ''), integer(2, 20)]),
+    message(8, [text(1, 'com.microsoft'), integer(2, 1)]),
+    message(7, graph),
+  ]);
 }
 
 const float32 = 1;
+const uint8 = 2;
 const int64 = 7;
 const float16 = 10;
 
-const nodeProto = ({ op, inputs, outputs, attributes = {} }: OnnxNode) => [
+const nodeProto = ({ op, domain = '', inputs, outputs, attributes = {} }: OnnxNode) => [
   ...inputs.map((name) => text(1, name)),
   ...outputs.map((name) => text(2, name)),
   text(4, op),
+  text(7, domain),
   ...Object.entries(attributes).map(([name, value]) => message(5, [text(1, name), ...attribute(value)])),
 ];
 
@@ -69,7 +78,7 @@ const tensorProto = ({ name, shape, data, external }: OnnxWeights) => {
     const location = message(13, [text(1, 'location'), text(2, 'weights')]);
     return [...dims, integer(2, external === 'float16' ? float16 : float32), text(8, name), location, integer(14, 1)];
   }
-  const type = data instanceof Float32Array ? float32 : int64;
+  const type = data instanceof Float32Array ? float32 : data instanceof Uint8Array ? uint8 : int64;
   return [
     ...dims,
     integer(2, type),

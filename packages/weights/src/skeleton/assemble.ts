@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  BundleError,
   type BundleFile,
   graphsOf,
   Manifest,
@@ -29,6 +30,7 @@ export interface Skeleton {
  * Reads the graphs of a skeleton. NAME-PRECISION.onnx is used instead of NAME.onnx if it exists.
  *
  * @param notice the name of the text in `folder` that becomes the bundle's NOTICE.md
+ * @throws {BundleError} if no graph exists in `precision`
  */
 export async function readSkeleton(
   folder: string,
@@ -37,9 +39,14 @@ export async function readSkeleton(
   precision: Precision,
 ): Promise<Skeleton> {
   const graphs = new Map<string, Buffer>();
+  let hasPrecision = precision === 'fp32';
   for (const { name } of graphsOf(manifest)) {
-    const variant = join(folder, name.replace(/\.onnx$/, `-${precision}.onnx`));
-    graphs.set(name, await readFile(variant).catch(() => readFile(join(folder, name))));
+    const variant = await readFile(join(folder, name.replace(/\.onnx$/, `-${precision}.onnx`))).catch(() => undefined);
+    hasPrecision ||= variant !== undefined;
+    graphs.set(name, variant ?? (await readFile(join(folder, name))));
+  }
+  if (!hasPrecision) {
+    throw new BundleError(`${manifest.title} is not available in ${precision}. Pull it without --precision`);
   }
   const hash = createHash('sha256');
   for (const bytes of graphs.values()) hash.update(bytes);

@@ -3,6 +3,7 @@ import { BundleError, fromFloat16, toFloat16 } from '@gen3d/engine/bundles';
 import { type ByteSource, withFile } from '../checkpoint/byte-source.js';
 import type { CheckpointIndex } from '../checkpoint/read-checkpoint.js';
 import { type DType, itemSizes, type TensorRecord } from '../checkpoint/tensor-record.js';
+import { isQuantized, quantize, unquantized } from './quantize.js';
 import { type MissingWeight, sameShape } from './skeleton.js';
 
 /** The size of a memory page, so that the file can be mapped and GPUs can copy from it. */
@@ -20,7 +21,8 @@ export interface ConvertOptions {
 
 /** Finds each weight in a checkpoint. @throws {BundleError} naming a weight that is missing or has another shape */
 function findWeights(wanted: readonly MissingWeight[], index: CheckpointIndex): TensorRecord[] {
-  return wanted.map(({ name, shape }) => {
+  return wanted.map((weight) => {
+    const { name, shape } = isQuantized(weight) ? unquantized(weight) : weight;
     const found = index.get(name);
     if (!found) throw new BundleError(`The checkpoint has no tensor "${name}", which the network needs`);
     if (!sameShape(found.shape, shape)) {
@@ -90,22 +92,23 @@ async function convertTensor(
   for (let first = 0; first < count; first += chunkValues) {
     signal?.throwIfAborted();
     const values = Math.min(chunkValues, count - first);
+    const start = to.offset + (first * to.length) / count;
     const bytes = await source.read(from.offset + first * itemSizes[from.dtype], values * itemSizes[from.dtype]);
-    await file.write(
-      convert(bytes, from, to.dtype),
-      0,
-      values * itemSizes[to.dtype],
-      to.offset + first * itemSizes[to.dtype],
-    );
+    const converted = convert(bytes, from, to);
+    await file.write(converted, 0, converted.length, start);
   }
 }
 
-function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: DType): Uint8Array {
-  if (dtype === to) return bytes;
+function convert(bytes: Buffer, { name, dtype }: TensorRecord, to: TensorRecord): Uint8Array {
+  if (dtype === to.dtype && !isQuantized(to)) return bytes;
   const values = toFloat32(bytes, dtype);
   if (!values)
     throw new BundleError(`The checkpoint's tensor "${name}" has the type ${dtype}, which cannot be converted`);
-  if (to === 'F32') return asBytes(values);
+  if (isQuantized(to)) {
+    const { integers, scales } = quantize(values);
+    return to.dtype === 'U8' ? integers : asBytes(scales);
+  }
+  if (to.dtype === 'F32') return asBytes(values);
   if (values.some((value) => Math.abs(value) > maxFloat16)) {
     throw new BundleError(`The checkpoint's tensor "${name}" has values beyond the range of half precision: use fp32`);
   }

@@ -4,11 +4,12 @@ import { ManifestWithoutGraphs } from '@gen3d/engine/bundles';
 import { expect, test } from 'vitest';
 import type { TensorRecord } from '../checkpoint/tensor-record.js';
 import { readSkeleton } from './assemble.js';
+import { isQuantized, unquantized } from './quantize.js';
 import { completeSkeleton, missingWeights } from './skeleton.js';
 
 const models = join(import.meta.dirname, '../../../../models');
 
-async function triposr(precision: 'fp32' | 'fp16') {
+async function triposr(precision: 'fp32' | 'fp16' | 'int8') {
   const { bundles } = JSON.parse(await readFile(join(models, 'catalog.json'), 'utf8'));
   const entry = bundles.find(({ manifest }: { manifest: { name: string } }) => manifest.name === 'triposr');
   const folder = join(models, entry.skeleton.folder);
@@ -35,6 +36,20 @@ test('in half precision it uses the same weights, and norms and biases stay floa
   expect(weights.filter(({ dtype, shape }) => dtype === 'F16' && shape.length < 2)).toEqual([]);
   const halves = weights.filter(({ dtype }) => dtype === 'F16').reduce((sum, { shape }) => sum + count(shape), 0);
   expect(halves).toBeGreaterThan(0.97 * 419_275_628);
+});
+
+test('with 8 bits it uses the same weights, and nearly all of them have 8 bits and a scale', async () => {
+  const { weights } = await triposr('int8');
+  const full = await triposr('fp32');
+  const described = (of: typeof full.weights) => of.map(({ name, shape }) => `${name} ${shape}`).sort();
+  const scales = weights.filter(({ name }) => name.endsWith('.scales'));
+  const quantized = weights.filter(({ dtype }) => dtype === 'U8');
+  expect(scales.map((weight) => unquantized(weight))).toEqual(quantized.map((weight) => unquantized(weight)));
+  const sources = weights
+    .filter((weight) => !scales.includes(weight))
+    .map((weight) => (isQuantized(weight) ? { ...weight, ...unquantized(weight) } : weight));
+  expect(described(sources)).toEqual(described(full.weights));
+  expect(quantized.reduce((sum, { shape }) => sum + count(shape), 0)).toBeGreaterThan(0.97 * 419_275_628);
 });
 
 test('the skeletons in the repository are small', async () => {
