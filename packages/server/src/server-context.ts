@@ -115,7 +115,7 @@ export function createContext(
     slots: createSlots(),
     cursors: new Cursors(serverKey),
     dashboardTokens: new DashboardTokens(db, serverKey),
-    listenerSecret: (accountId) => listenerSecret(serverKey, accountId),
+    listenerSecret: (accountId) => listenerSecret(db, serverKey, accountId),
     rates: () => state.rates,
     jobStores: {
       db,

@@ -32,6 +32,7 @@ const tables = [
     turn bigint not null default 0,
     jobs_day bigint not null default 0,
     jobs_of_day bigint not null default 0,
+    key_revoked_at bigint not null default 0,
     created_at bigint not null,
     deleted_at bigint,
     erasing integer not null default 0

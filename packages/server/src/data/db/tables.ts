@@ -18,6 +18,8 @@ export interface Tables {
     /** The last day on which it created a job, and the number of its jobs then; see accounts/quotas.ts. */
     jobs_day: Generated<number>;
     jobs_of_day: Generated<number>;
+    /** When an API key was last revoked, or 0. */
+    key_revoked_at: Generated<number>;
     created_at: number;
     /** Its row remains for the ledger, without a name. */
     deleted_at: number | null;

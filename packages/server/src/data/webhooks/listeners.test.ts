@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
+import { ApiKeys, revokeKey } from '../accounts/api-keys.js';
 import type { Db } from '../db/open.js';
 import { cancel } from '../jobs/lifecycle.js';
 import {
@@ -111,9 +112,19 @@ test('old events and expired listeners are deleted after an hour', async () => {
   expect(await count()).toBe(0);
 });
 
-test('the secret of an account stays the same and differs between accounts', () => {
-  const key = Buffer.alloc(32, 1);
-  expect(listenerSecret(key, 'A')).toMatch(/^whsec_[\w-]{40}$/);
-  expect(listenerSecret(key, 'A')).toBe(listenerSecret(key, 'A'));
-  expect(listenerSecret(key, 'B')).not.toBe(listenerSecret(key, 'A'));
+test('the secret of an account stays the same until one of its keys is revoked, and differs between accounts', async () => {
+  const db = await temporaryDatabase();
+  const serverKey = Buffer.alloc(32, 1);
+  const [account, other] = [await newAccount(db), await newAccount(db)];
+  const secrets = () => Promise.all([account, other].map((id) => listenerSecret(db, serverKey, id)));
+  const before = await secrets();
+  expect(before[0]).toMatch(/^whsec_[\w-]{40}$/);
+  expect(before[1]).not.toBe(before[0]);
+  const { keyId } = await new ApiKeys(serverKey).create(db, account, 1);
+  expect(await secrets()).toEqual(before);
+  for (const now of [2, 3]) await revokeKey(db, keyId, now);
+  const after = await secrets();
+  expect(after).toEqual([expect.not.stringContaining(before[0]!), before[1]]);
+  await revokeKey(db, keyId, 4);
+  expect(await secrets()).toEqual(after);
 });

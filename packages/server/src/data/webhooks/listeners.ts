@@ -109,11 +109,18 @@ async function keepListener(trx: Transaction<Tables>, accountId: string, id: str
 
 /**
  * The secret with which an account's listeners sign the events that they forward. It stays the same, so a receiver
- * needs it only once. It differs from the endpoint's secret, which a rotation changes.
+ * needs it only once, until an API key of the account is revoked: whoever had that key knows the secret. It differs
+ * from the endpoint's secret, which a rotation changes.
  */
-export function listenerSecret(serverKey: Buffer, accountId: string): string {
+export async function listenerSecret(db: Queryable, serverKey: Buffer, accountId: string): Promise<string> {
+  const account = await db
+    .selectFrom('accounts')
+    .select('key_revoked_at')
+    .where('id', '=', accountId)
+    .executeTakeFirstOrThrow();
   const key = subkey(serverKey, 'listener-secrets');
-  return webhookSecretPrefix + hmac(key, accountId).toString('base64url').slice(0, secretLength);
+  const mac = hmac(key, `${accountId} ${account.key_revoked_at}`);
+  return webhookSecretPrefix + mac.toString('base64url').slice(0, secretLength);
 }
 
 /** Deletes the oldest events of listeners that have too many, for example because they no longer poll. */

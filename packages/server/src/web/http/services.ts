@@ -25,7 +25,7 @@ export interface Services {
   dashboardTokens: DashboardTokens;
   endpoints: Endpoints;
   /** The secret of an account's listeners. */
-  listenerSecret: (accountId: string) => string;
+  listenerSecret: (accountId: string) => Promise<string>;
   inputs: InputStore;
   files: JobFiles;
   bodyBudget: BodyBudget;

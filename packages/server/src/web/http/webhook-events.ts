@@ -47,7 +47,7 @@ export function webhookEventRoutes(services: Services): Router {
       sendJson(response, 200, {
         events: events.map((event) => eventBody(event, assetsUrl())),
         listening_since: isoTime(since),
-        secret: listenerSecret(accountId),
+        secret: await listenerSecret(accountId),
         retry_delays_seconds: config.webhookRetryDelays,
       } satisfies PollResponse);
     })
