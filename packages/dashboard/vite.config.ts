@@ -45,6 +45,7 @@ export default defineConfig({
   },
   build: {
     assetsDir: 'files',
+    rollupOptions: { input: ['index.html', 'share.html'] },
     // The Content-Security-Policy does not allow data URIs.
     assetsInlineLimit: 0,
     // Browsers that need the polyfill cannot run the rest.

@@ -18,6 +18,7 @@ const job = (task_id: string, change: Partial<GalleryJob> = {}): GalleryJob => (
   warnings: [],
   can_cancel: true,
   can_retry: false,
+  share_path: null,
   ...change,
 });
 const counts = { in_progress: 1, done: 2, failed: 3, hidden: 4 };

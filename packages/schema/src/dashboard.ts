@@ -33,6 +33,8 @@ export const GalleryJob = z.extend(Task, {
   can_cancel: z.boolean(),
   /** Whether the server may still have the photo of a job that failed or was canceled. */
   can_retry: z.boolean(),
+  /** Path of the model's public page on the server. Null if the model is not shared. */
+  share_path: z.nullable(z.string()),
 });
 export type GalleryJob = z.infer<typeof GalleryJob>;
 

@@ -392,6 +392,31 @@ test('readers of a large photo who pause hold a small part of it in memory, and 
   for (const bytes of await Promise.all(received)) expect(bytes).toBeGreaterThan(photo.length);
 });
 
+test('a shared model has a public page until its owner removes it or deletes the model', async () => {
+  const [caller, other] = [await newCaller(), await newCaller()];
+  const id = await create(caller, '<b>"mug"</b>.png', withImages(asDataUri(ballPhoto())));
+  const share = (owner: Caller) => call(owner, 'PUT', `/${id}/share`);
+  expect((await share(caller)).status).toBe(404);
+  await finish(id, 'SUCCEEDED', { model_key: `${id}/k/model.glb`, thumbnail_key: `${id}/k/thumbnail.jpg` });
+  expect((await share(other)).status).toBe(404);
+  const shared = GalleryJob.parse((await share(caller)).body);
+  expect(GalleryJob.parse((await share(caller)).body).share_path).toBe(shared.share_path);
+  const page = () => fetch(server().url + shared.share_path);
+  const html = await (await page()).text();
+  expect(html).toContain('<title>&#60;b&#62;&#34;mug&#34;&#60;/b&#62;.png</title>');
+  expect(html).toContain(`<meta property="og:image" content="${shared.thumbnail_url}" />`);
+  expect(html).toContain(`src="${shared.model_urls?.glb}"`);
+  for (const secret of [caller.accountId, '{{']) expect(html).not.toContain(secret);
+  await call(other, 'DELETE', `/${id}/share`);
+  expect((await page()).status).toBe(200);
+  expect((await call(caller, 'DELETE', `/${id}/share`)).status).toBe(204);
+  expect((await page()).status).toBe(404);
+  shared.share_path = GalleryJob.parse((await share(caller)).body).share_path;
+  expect((await page()).status).toBe(200);
+  expect((await call(caller, 'DELETE', `/${id}`)).status).toBe(204);
+  expect((await page()).status).toBe(404);
+});
+
 describe('trying a failed job again', () => {
   const failedJob = (caller: Caller, fields: Partial<NewJob>) =>
     withDatabase((db) => newJob(db, caller.accountId, { status: 'FAILED', finished_at: Date.now(), ...fields }));

@@ -5,13 +5,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
 import { ApiError } from '../api.js';
 import { ConfirmButton } from '../components/confirm-button.js';
-import { CopyButton } from '../components/copy-button.js';
 import { EventsTable, isUndelivered } from '../components/events-table.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
 import { StatusBadge, usePhoto } from '../components/job-card.js';
 import { ModelView } from '../components/model-view.js';
 import type { ModelFigures } from '../components/model-viewer.js';
 import { OtherFormats } from '../components/other-formats.js';
+import { CopyableLink, ShareModel } from '../components/share-model.js';
 import { capitalized, dateTime, fileSize, milliseconds, seconds, usd } from '../format.js';
 import { cancelJob, deleteConsequence, deleteJob, retryJob, setHidden } from '../job-requests.js';
 import { failureAdvice, jobName, outlookOf, retryMayHelp } from '../labels.js';
@@ -125,15 +125,8 @@ export function JobPage() {
               <OtherFormats glb={glb} stem={fileNameOf(task, '')} />
             </div>
           )}
-          {glb && (
-            <div class="share">
-              <label>
-                Permanent link
-                <input readOnly value={glb} onFocus={(event) => event.currentTarget.select()} />
-              </label>
-              <CopyButton text={glb} name="the permanent link" />
-            </div>
-          )}
+          {glb && <CopyableLink label="Permanent link" url={glb} name="the permanent link" />}
+          <ShareModel job={task} name={name} act={(request, message) => void act(request, message)} />
           {!glb && tookMs !== null && (
             <a class={retryMayHelp(task) ? 'button' : 'button primary'} href="/">
               Try another photo

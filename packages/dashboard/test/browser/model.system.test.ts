@@ -207,3 +207,25 @@ test('the model swings about its first view until it is touched, unless the syst
   await expect.poll(() => rotate.getAttribute('aria-pressed'), { timeout: 60_000 }).toBe('false');
   expect(errors).toEqual([]);
 });
+
+test('a shared model has a page that people without an account can open', async () => {
+  const { page, errors } = await openModel();
+  await page.getByText('Share', { exact: true }).click();
+  await page.getByRole('button', { name: 'Create a public page' }).click();
+  const link = page.getByRole('textbox', { name: 'Public page' });
+  await link.waitFor();
+  await expectAccessible(page);
+  const strangers = await newContext();
+  onTestFinished(() => strangers.close());
+  const shared = await pageIn(strangers);
+  await shared.page.goto(await link.inputValue());
+  const viewer = shared.page.locator('model-viewer');
+  const isLoaded = () => viewer.evaluate((element) => (element as unknown as { loaded?: boolean }).loaded === true);
+  await expect.poll(isLoaded, { timeout: 60_000 }).toBe(true);
+  expect(await shared.page.title()).toBe('ball.png');
+  await expectAccessible(shared.page);
+  await page.getByRole('button', { name: 'Remove the public page' }).click();
+  await page.getByRole('button', { name: 'Create a public page' }).waitFor();
+  expect((await shared.page.reload())?.status()).toBe(404);
+  expect([...errors, ...shared.errors.filter((error) => !/404/.test(error))]).toEqual([]);
+});

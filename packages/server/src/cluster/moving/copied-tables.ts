@@ -20,6 +20,7 @@ export const copiedTables = {
   ledger: 'id',
   jobs: 'id',
   deleted_jobs: 'job_id',
+  shared_models: 'job_id',
   rates: 'instance',
   webhook_endpoints: 'account_id',
   outbox: 'seq',

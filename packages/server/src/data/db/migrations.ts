@@ -130,6 +130,14 @@ const tables = [
     listener_id text not null,
     event_id text not null, event text not null,${eventColumns}
   )`,
+  `create table shared_models (
+    job_id text primary key,
+    account_id text not null references accounts (id),
+    token text not null unique,
+    title text not null,
+    model_key text not null,
+    thumbnail_key text not null
+  )`,
   `create table deleted_jobs (
     job_id text primary key,
     account_id text not null references accounts (id),

@@ -64,6 +64,16 @@ export interface Tables {
     pending: number;
     had_model: number;
   };
+  /** Models with a public page; see jobs/shares.ts. The keys outlive the job's record. */
+  shared_models: {
+    job_id: string;
+    account_id: string;
+    /** The end of the page's URL. */
+    token: string;
+    title: string;
+    model_key: string;
+    thumbnail_key: string;
+  };
   runners: RunnerRow;
   /** The rates in the settings of the server that started last, if any. See accounts/rates.ts. */
   rates: {

@@ -22,7 +22,7 @@ export interface JobFiles {
 export type DeleteOutcome = 'deleted' | 'in_progress' | 'unknown';
 
 /**
- * Deletes a job's rows: the job, its label and URL, its events and their deliveries. Repeated calls also return `deleted`.
+ * Deletes a job's rows: the job, its label and URL, its public page, its events and their deliveries. Repeated calls also return `deleted`.
  * The ledger keeps the charge, which names nobody. A job whose record has expired is found by its charge.
  *
  * @param accountId the account that asks. Undefined for the operator
@@ -39,7 +39,9 @@ export function deleteJob(db: Db, id: string, now: Time, accountId?: string): Pr
     if (job?.status === 'IN_PROGRESS') return 'in_progress';
     const owner = job?.account_id ?? (await ownerOfExpired(trx, id, accountId));
     if (owner === undefined) return 'unknown';
-    await trx.deleteFrom('outbox').where('job_id', '=', id).execute();
+    for (const table of ['outbox', 'shared_models'] as const) {
+      await trx.deleteFrom(table).where('job_id', '=', id).execute();
+    }
     for (const table of ['webhook_deliveries', 'listener_events'] as const) {
       await trx.deleteFrom(table).where('account_id', '=', owner).where('job_id', '=', id).execute();
     }

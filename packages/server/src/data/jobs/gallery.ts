@@ -22,7 +22,10 @@ const maxCount = 1_000;
 const flagsOf = { visible: [0], hidden: [1], all: [0, 1] } as const;
 
 const columns = [...taskColumns, 'type', 'label', 'label_folded', 'hidden', 'stage_ms', 'warnings'] as const;
-export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & { inference_ms: number | null };
+export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & {
+  inference_ms: number | null;
+  share_token: string | null;
+};
 
 export interface GalleryQuery {
   /** A part of the label in any case, or the start of an id. */
@@ -72,7 +75,7 @@ const jobsInIndex = (db: Queryable, accountId: string, statuses: readonly JobSta
 const unionOf = (queries: readonly RawBuilder<unknown>[]) => sql.join(queries, sql` union all `);
 
 const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs', GalleryRow> =>
-  query.select(columns).select((eb) =>
+  query.select(columns).select((eb) => [
     eb
       .selectFrom('ledger')
       .select('inference_ms')
@@ -80,7 +83,8 @@ const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs',
       // A literal, to match the partial index.
       .where('kind', '=', sql.lit('charge'))
       .as('inference_ms'),
-  );
+    eb.selectFrom('shared_models').select('token').whereRef('shared_models.job_id', '=', 'jobs.id').as('share_token'),
+  ]);
 
 /** In the order of the page, with one job more than fit, which shows whether another page follows. */
 function ordered(query: JobQuery, { sort, limit }: GalleryQuery): JobQuery {
@@ -188,5 +192,6 @@ export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOut
     warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
     can_cancel: canMove(row.status, 'CANCELED'),
     can_retry: canRetry(row),
+    share_path: row.share_token === null ? null : `/share/${row.share_token}`,
   };
 }

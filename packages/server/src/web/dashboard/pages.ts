@@ -3,6 +3,9 @@ import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
+import { findShare } from '../../data/jobs/shares.js';
+import { assetUrl } from '../../data/jobs/task.js';
+import { HttpError } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
@@ -39,14 +42,17 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
 /** For the worker that decodes photos, some of them with WebAssembly. The page's policy does not apply to workers. */
 const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
+const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
 /** Whether a browser is opening a page. Programs accept any type, or JSON. */
 const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;
 
 /**
- * The pages, at `/` and below `/dashboard`. They contain no data; they load it from the routes. `/` is a page only for
+ * The pages, at `/` and below `/dashboard`. They contain no data; they load it from the routes. The page of a shared model,
+ * below `/share`, contains only that model. `/` is a page only for
  * browsers, so that a program without a key gets 403 there, as on every unknown route.
  */
-export function pageRoutes({ assetsUrl, log }: Services): Router {
+export function pageRoutes({ assetsUrl, db, log }: Services): Router {
   const router = Router();
   const indexFile = indexPage();
   if (indexFile === undefined) {
@@ -65,6 +71,26 @@ export function pageRoutes({ assetsUrl, log }: Services): Router {
     // folder, such as pnpm's `.pnpm`.
     response.sendFile(basename(indexFile), { root: folder, cacheControl: false });
   };
+  const sharePage = readFileSync(join(folder, 'share.html'), 'utf8');
+  router.get('/share/:token', async (request, response) => {
+    const share = await findShare(db, request.params.token);
+    if (!share) throw new HttpError(404, 'not_found', 'This model is not shared, or not any more');
+    const fields = {
+      title: share.title,
+      glb: assetUrl(assetsUrl(), share.model_key),
+      thumbnail: assetUrl(assetsUrl(), share.thumbnail_key),
+    };
+    response.set({
+      'content-security-policy': contentSecurityPolicy(assetsUrl(), styleHashes),
+      'cache-control': 'no-store',
+      'x-robots-tag': 'noindex',
+    });
+    response
+      .type('html')
+      .send(
+        sharePage.replace(/\{\{(title|glb|thumbnail)\}\}/g, (_, name: keyof typeof fields) => escapeHtml(fields[name])),
+      );
+  });
   router.get('/', (request, response, next) => {
     if (isNavigation(request.headers.accept)) page(request, response, next);
     else next('router');

@@ -14,6 +14,7 @@ import {
 } from '../../data/jobs/gallery.js';
 import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
+import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { callerOf, refuseSandbox } from './auth.js';
 import { jsonBody } from './json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
@@ -140,6 +141,20 @@ export function galleryRoutes(services: Services): Router {
       sendJson(response, 200, await find(accountId, id));
     })
     .all(onlyMethods('POST'));
+
+  router
+    .route('/:id/share')
+    .put(refuseSandbox, async (request, response) => {
+      const { accountId } = callerOf(response);
+      const { id } = request.params;
+      if (!(await shareModel(db, accountId, id))) throw new HttpError(404, 'not_found', 'No such model');
+      sendJson(response, 200, await find(accountId, id));
+    })
+    .delete(refuseSandbox, async (request, response) => {
+      await unshareModel(db, callerOf(response).accountId, request.params.id);
+      response.status(204).end();
+    })
+    .all(onlyMethods('PUT', 'DELETE'));
 
   router
     .route('/:id/retry')

@@ -1,0 +1,2 @@
+// The page of a shared model needs only the element.
+import '@google/model-viewer';

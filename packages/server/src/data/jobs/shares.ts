@@ -1,0 +1,34 @@
+import { randomToken } from '../../base/ids.js';
+import type { Queryable } from '../db/open.js';
+import type { Tables } from '../db/tables.js';
+
+/**
+ * Gives a finished model a public page. Repeated calls keep its URL. Returns false if the account has no such model.
+ */
+export async function shareModel(db: Queryable, accountId: string, jobId: string): Promise<boolean> {
+  const job = await db
+    .selectFrom('jobs')
+    .select(['label', 'model_key', 'thumbnail_key'])
+    .where('id', '=', jobId)
+    .where('account_id', '=', accountId)
+    .executeTakeFirst();
+  if (!job?.model_key || !job.thumbnail_key) return false;
+  const { label, model_key, thumbnail_key } = job;
+  const share = { token: randomToken(22), title: label ?? 'Model', model_key, thumbnail_key };
+  await db
+    .insertInto('shared_models')
+    .values({ job_id: jobId, account_id: accountId, ...share })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  return true;
+}
+
+/** Removes the public page of a model. A new one gets another URL. */
+export async function unshareModel(db: Queryable, accountId: string, jobId: string): Promise<void> {
+  await db.deleteFrom('shared_models').where('job_id', '=', jobId).where('account_id', '=', accountId).execute();
+}
+
+/** The model of a public page. Undefined if there is none, or none any more. */
+export function findShare(db: Queryable, token: string): Promise<Tables['shared_models'] | undefined> {
+  return db.selectFrom('shared_models').selectAll().where('token', '=', token).executeTakeFirst();
+}
