@@ -34,7 +34,7 @@ export function ShareModel(props: {
   if (account.sandbox || !job.model_urls) return null;
   const code = embedCode(job.model_urls.glb, job.thumbnail_url ?? undefined, name);
   return (
-    <details>
+    <details class="sharing">
       <summary>Share</summary>
       {job.share_path === null ? (
         <>
