@@ -35,7 +35,7 @@ test.each<[number, string, () => string[]]>([
 });
 
 test.skipIf(process.platform === 'win32')('too few open files are an error that says how to get more', async () => {
-  const script = 'ulimit -n 150; exec "$0" "$1" doctor';
+  const script = 'ulimit -n 50; exec "$0" "$1" doctor';
   const failed = promisify(execFile)('sh', ['-c', script, process.execPath, bin]);
   const stderr = expect.stringMatching(/^error: Too many open files\. .*ulimit -n 4096`\nEMFILE: /);
   await expect(failed).rejects.toMatchObject({ code: 1, stderr });

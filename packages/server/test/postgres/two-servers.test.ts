@@ -11,7 +11,7 @@ import type { Db } from '../../src/data/db/open.js';
 import { currentTime } from '../../src/data/db/time.js';
 import { transaction } from '../../src/data/db/transaction.js';
 import { claim } from '../../src/data/jobs/claim.js';
-import { advance, cancel, maxAttempts, reap } from '../../src/data/jobs/lifecycle.js';
+import { advance, cancel, LeaseLostError, maxAttempts, reap } from '../../src/data/jobs/lifecycle.js';
 import { Endpoints } from '../../src/data/webhooks/endpoints.js';
 import { recordTaskUpdated } from '../../src/data/webhooks/outbox.js';
 import { SecretBox } from '../../src/data/webhooks/secret-box.js';
@@ -182,17 +182,20 @@ describe('when two processes write one job', () => {
     ]);
   });
 
-  test('an operator cannot cancel it once its inference has started', async () => {
+  test('a cancellation during the start of inference ends the job, and is its last event', async () => {
     const { one, other } = await twoPools();
-    const { account, id } = await inferring(one);
+    const { account, id, lease } = await inferring(one);
     let canceled: Promise<string> | undefined;
     await one.transaction().execute(async (trx) => {
       await trx.updateTable('jobs').set({ status: 'IN_PROGRESS' }).where('id', '=', id).execute();
       canceled = cancel(other, id, currentTime(other));
       await lockWaits(one);
     });
-    expect(await canceled).toBe('too_late');
-    expect(await eventsOf(one, account)).toEqual([]);
+    expect(await canceled).toBe('canceled');
+    expect(await eventsOf(one, account)).toEqual([['CANCELED', 0]]);
+    await expect(advance(one, lease, { status: 'IN_PROGRESS', progress: 50 }, currentTime(one))).rejects.toThrow(
+      LeaseLostError,
+    );
   });
 });
 
