@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 
 type Key = Setting['key'];
 
-const switches: ReadonlySet<Key> = new Set(['allowPrivateNetwork', 'noTestKey'] as const);
+const switches: ReadonlySet<Key> = new Set(['allowPrivateNetwork', 'compat', 'noTestKey'] as const);
 
 // Other settings use <value>.
 const placeholders: Partial<Record<Key, string>> = {

@@ -178,6 +178,9 @@ const Config = z.strictObject({
     .describe(
       'Networks that image and webhook URLs must not lead to, in addition, such as your own public addresses: 203.0.113.0/24,2001:db8::/32',
     ),
+  compat: flag
+    .default(false)
+    .describe('Also serve POST /v1/3d/generations, which clients of other servers use (docs/compatible-route.md)'),
   noTestKey: flag.default(false).describe('Turn the public test key off'),
   logFormat: z.enum(['pretty', 'json']).optional().describe('Log format; default: pretty in a terminal, else json'),
   logLevel: z

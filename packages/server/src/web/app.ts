@@ -8,6 +8,7 @@ import { assetRoutes, movedAssetRoutes } from './http/assets.js';
 import { authenticate, callerOf } from './http/auth.js';
 import { balanceRoutes } from './http/balance.js';
 import { clientOf } from './http/client-address.js';
+import { compatibleRoutes } from './http/compatible.js';
 import { cors } from './http/cors.js';
 import { errorHandler } from './http/error-handler.js';
 import { galleryRoutes } from './http/gallery.js';
@@ -92,6 +93,8 @@ export function createApp(services: Services): Express {
     if (await (sandbox ? testKeyLimit(response, clientOf(request)) : apiLimit(response, accountId))) next();
   });
   app.use('/v1/jobs', jobRoutes(services));
+  // Some servers have the route without the version.
+  if (config.compat) app.use(['/v1/3d/generations', '/3d/generations'], compatibleRoutes(services));
   app.use('/gen3d/jobs', galleryRoutes(services));
   app.use('/v1/balance', balanceRoutes(services));
   app.use('/v1/webhook-endpoint', webhookEndpointRoutes(services));

@@ -41,7 +41,7 @@ export function jobDetailRoutes({ db, inputs, slots }: Services): Router {
       const job = await findTask(db, accountId, request.params.id);
       if (!job) throw new HttpError(404, 'not_found', 'No such job');
       if (job.status === 'SUCCEEDED') return void response.status(204).end();
-      await slots.photos.run(accountId, response, async () => {
+      await slots.files.run(accountId, response, async () => {
         const photo = await inputs.open(request.params.id).catch(ifMissing);
         if (!photo) return void response.status(204).end();
         // Users choose the bytes, so a browser must not interpret them as a page, even if it opens this URL.

@@ -1,4 +1,5 @@
 import {
+  type CreateJobRequest,
   type CreateJobResponse,
   cleanLabel,
   isTerminal,
@@ -8,7 +9,7 @@ import {
   parseCreateJobRequest,
 } from '@gen3d/schema';
 import { outlookHeaders, readSampler, type SamplerSettings, samplerHeader } from '@gen3d/schema/rules';
-import { Router } from 'express';
+import { type Response, Router } from 'express';
 import { currentTime } from '../../data/db/time.js';
 import { createJob, createSandboxJob } from '../../data/jobs/create.js';
 import { findTask, listTasks } from '../../data/jobs/job-store.js';
@@ -38,9 +39,30 @@ function samplerSettings(header: string | undefined): SamplerSettings | undefine
   return settings;
 }
 
+/** Creates a job of the caller, and returns its id. A job of the public test key has succeeded already. */
+export async function acceptJob(
+  { db, sandbox, jobStores, onJobCreated }: Services,
+  response: Response,
+  job: CreateJobRequest,
+  extras: { label?: string | undefined; sampler?: SamplerSettings | undefined } = {},
+): Promise<string> {
+  const caller = callerOf(response);
+  let jobId: string;
+  if (caller.sandbox && sandbox) {
+    jobId = await createSandboxJob(db, caller.accountId, job, sandbox.sample, currentTime(db));
+  } else {
+    const { traceId } = response.locals;
+    const accepted = await createJob(jobStores, caller.accountId, job, currentTime(db), { traceId, ...extras });
+    if (accepted.created) onJobCreated();
+    jobId = accepted.id;
+  }
+  response.locals.jobId = jobId;
+  return jobId;
+}
+
 /** `/v1/jobs`: docs/contract.md sections 4.1 to 4.3. */
 export function jobRoutes(services: Services): Router {
-  const { db, cursors, assetsUrl, sandbox, expectedEnds, jobStores, onJobCreated } = services;
+  const { db, cursors, assetsUrl, expectedEnds } = services;
   const router = Router();
 
   router
@@ -50,18 +72,7 @@ export function jobRoutes(services: Services): Router {
       if (!parsed.success) throw invalidRequest(parsed.error);
       const label = readLabel(request.get(labelHeader));
       const sampler = samplerSettings(request.get(samplerHeader));
-      const caller = callerOf(response);
-      let jobId: string;
-      if (caller.sandbox && sandbox) {
-        jobId = await createSandboxJob(db, caller.accountId, parsed.data, sandbox.sample, currentTime(db));
-      } else {
-        const { traceId } = response.locals;
-        const extras = { traceId, label, sampler };
-        const job = await createJob(jobStores, caller.accountId, parsed.data, currentTime(db), extras);
-        if (job.created) onJobCreated();
-        jobId = job.id;
-      }
-      response.locals.jobId = jobId;
+      const jobId = await acceptJob(services, response, parsed.data, { label, sampler });
       sendJson(response, 202, { job_id: jobId } satisfies CreateJobResponse);
     })
     .get(async (request, response) => {

@@ -35,8 +35,8 @@ export class Slots {
 export const createSlots = () => ({
   /** Lists for people. One at a time per account, two of all accounts, so most database connections stay free. */
   lists: new Slots(2),
-  /** Stored photos that are being sent, each with a buffer and, with S3, one of the SDK's 50 connections. */
-  photos: new Slots(32),
+  /** Stored photos and models that are being sent, each with a buffer and, with S3, one of the SDK's 50 connections. */
+  files: new Slots(32),
   /** Retries: one at a time per account, so concurrent ones of a job do not each copy its photo. */
   retries: new Slots(2),
 });

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
+import { Router } from 'express';
+import { z } from 'zod';
+import { findTask } from '../../data/jobs/job-store.js';
+import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
+import { callerOf } from './auth.js';
+import { acceptJob } from './jobs.js';
+import { jsonBody } from './json-body.js';
+import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
+import type { Services } from './services.js';
+
+const pollMs = 500;
+
+/** The fields that have an effect. Other servers have more, such as `model` and `quality`, which clients send anyway. */
+const Generation = z.object({
+  image: z.string().optional(),
+  image_url: z.string().optional(),
+  response_format: z.enum(['url', 'b64_json']).default('url'),
+});
+
+/** A URL as in the contract, from a URL or from base64 without its media type. */
+function imageUrl(image: string): string {
+  if (/^(data|https?):/i.test(image)) return image;
+  return `data:image/${sniffFileType(Buffer.from(image.slice(0, 1_024), 'base64')) ?? 'png'};base64,${image}`;
+}
+
+/**
+ * `/v1/3d/generations`, which several servers for local models have: docs/compatible-route.md. It creates a job as
+ * `/v1/jobs` does, with the same limits and errors, and responds when the job is finished. If the connection ends, the
+ * job continues, and the account's list has its model.
+ */
+export function compatibleRoutes(services: Services): Router {
+  const { db, assetsUrl, files, slots } = services;
+  const router = Router();
+
+  router
+    .route('/')
+    .post(jsonBody(services), async (request, response) => {
+      const body = Generation.safeParse(request.body);
+      if (!body.success) throw invalidRequest(body.error);
+      const { image = body.data.image_url, response_format } = body.data;
+      if (image === undefined) {
+        throw new HttpError(400, 'invalid_request', 'image: missing; send a URL, a data URI or base64');
+      }
+      const parsed = parseCreateJobRequest({ type: jobType, input: { image_urls: [imageUrl(image)] } });
+      if (!parsed.success) throw invalidRequest(parsed.error);
+      const { accountId } = callerOf(response);
+      const id = await acceptJob(services, response, parsed.data);
+
+      let task: TaskRow | undefined;
+      for (;;) {
+        task = await findTask(db, accountId, id);
+        if (response.closed) return;
+        if (!task || isTerminal(task.status)) break;
+        await sleep(pollMs);
+      }
+      const key = task?.model_key ?? undefined;
+      if (key === undefined) {
+        const code = task?.error_code ?? 'canceled';
+        return sendJson(response, 422, { error: { code, message: task?.error_message ?? 'The job was canceled' } });
+      }
+      const asset = async () => {
+        if (response_format === 'url') return { url: assetUrl(assetsUrl(), key) };
+        const model = await slots.files.run(accountId, response, () => files.assets.read(key));
+        return { b64_json: Buffer.from(model ?? []).toString('base64') };
+      };
+      sendJson(response, 200, { id, created: Math.floor(Date.now() / 1_000), data: [await asset()] });
+    })
+    .all(onlyMethods('POST'));
+
+  return router;
+}
