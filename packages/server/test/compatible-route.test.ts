@@ -1,7 +1,7 @@
 // Requests are written after the documentation of LocalAI's /3d/generations.
 import { expect, test } from 'vitest';
 import { asDataUri, ballPhoto, transparentPhoto } from './ball-photo.js';
-import { readJob, smallModels, startServer } from './kit.js';
+import { imageJob, readJob, smallModels, startServer, until } from './kit.js';
 
 const compatible = () => startServer({ ...smallModels, workers: 1, compat: true });
 type Generated = { id: string; created: number; data: { url?: string; b64_json?: string }[] };
@@ -43,4 +43,25 @@ test('keys and errors are those of the contract, and a failed job is a 422 with 
   const failed = await post({ image: asDataUri(transparentPhoto()) });
   expect(failed).toMatchObject({ status: 422, body: { error: { code: 'no_foreground' } } });
   expect(await server.call('GET', '/v1/3d/generations')).toMatchObject({ status: 405 });
+});
+
+test('requests that wait do not keep their images in memory, and end with the server', async () => {
+  const server = await startServer({ compat: true });
+  // The image ends before the zeros. Twelve of them are more than an account may hold of the memory for bodies.
+  const image = asDataUri(Buffer.concat([ballPhoto(), Buffer.alloc(4_000_000)]));
+  const countJobs = async () => ((await server.call('GET', '/v1/jobs')).body as { jobs: unknown[] }).jobs.length;
+  const waiting: Promise<string>[] = [];
+  while (waiting.length < 12) {
+    const request = server.call('POST', '/v1/3d/generations', { image });
+    waiting.push(
+      request.then(
+        () => 'responded',
+        () => 'disconnected',
+      ),
+    );
+    await until(async () => (await countJobs()) === waiting.length, 20_000);
+  }
+  expect(await server.call('POST', '/v1/jobs', imageJob(image))).toMatchObject({ status: 202 });
+  await server.close({ graceMs: 0 });
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(['disconnected']));
 });

@@ -1,3 +1,4 @@
+import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isTerminal, jobType, parseCreateJobRequest, sniffFileType } from '@gen3d/schema';
 import { Router } from 'express';
@@ -6,7 +7,7 @@ import { findTask } from '../../data/jobs/job-store.js';
 import { assetUrl, type TaskRow } from '../../data/jobs/task.js';
 import { callerOf } from './auth.js';
 import { acceptJob } from './jobs.js';
-import { jsonBody } from './json-body.js';
+import { jsonBody, releaseBody } from './json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
 
@@ -47,11 +48,12 @@ export function compatibleRoutes(services: Services): Router {
       if (!parsed.success) throw invalidRequest(parsed.error);
       const { accountId } = callerOf(response);
       const id = await acceptJob(services, response, parsed.data);
+      releaseBody(request, response);
 
       let task: TaskRow | undefined;
       for (;;) {
-        task = await findTask(db, accountId, id);
         if (response.closed) return;
+        task = await findTask(db, accountId, id);
         if (!task || isTerminal(task.status)) break;
         await sleep(pollMs);
       }
@@ -60,12 +62,15 @@ export function compatibleRoutes(services: Services): Router {
         const code = task?.error_code ?? 'canceled';
         return sendJson(response, 422, { error: { code, message: task?.error_message ?? 'The job was canceled' } });
       }
-      const asset = async () => {
-        if (response_format === 'url') return { url: assetUrl(assetsUrl(), key) };
-        const model = await slots.files.run(accountId, response, () => files.assets.read(key));
-        return { b64_json: Buffer.from(model ?? []).toString('base64') };
-      };
-      sendJson(response, 200, { id, created: Math.floor(Date.now() / 1_000), data: [await asset()] });
+      const send = (asset: { url: string } | { b64_json: string }) =>
+        sendJson(response, 200, { id, created: Math.floor(Date.now() / 1_000), data: [asset] });
+      if (response_format === 'url') return send({ url: assetUrl(assetsUrl(), key) });
+      await slots.files.run(accountId, response, async () => {
+        const model = await files.assets.read(key);
+        send({ b64_json: Buffer.from(model ?? []).toString('base64') });
+        // The slot limits how many models are in memory.
+        await finished(response).catch(() => {});
+      });
     })
     .all(onlyMethods('POST'));
 

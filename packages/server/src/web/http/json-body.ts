@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { quoted, testKeyBodyBytes } from '@gen3d/schema';
-import type { Request, RequestHandler } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import type { Caller } from './auth.js';
 import { bodyBudgetBytes } from './body-budget.js';
 import { checkJsonStructure } from './json-structure.js';
@@ -125,10 +125,17 @@ export function jsonBody({ bodyBudget }: Pick<Services, 'bodyBudget'>): RequestH
     const share = bodyBudget.share(accountId, sandbox ? bodyBudgetBytes.sandbox : undefined);
     if (response.destroyed) throw aborted();
     response.once('close', share.release);
+    response.locals.releaseBodyShare = share.release;
     const limit = sandbox ? { limit: testKeyBodyBytes, whose: 'the public test key' } : { limit: maxBytes };
     await readJson(request, limit, share.growTo);
     next();
   };
+}
+
+/** Frees the memory of a body that `jsonBody` read, for a route that responds much later. */
+export function releaseBody(request: Request, response: Response): void {
+  request.body = undefined;
+  response.locals.releaseBodyShare();
 }
 
 /**
