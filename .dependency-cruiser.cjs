@@ -61,7 +61,7 @@ module.exports = {
     packageImportsOnly('weights', ['engine']),
     packageImportsOnly('convert', []),
     packageImportsOnly('dashboard', ['schema', 'sdk', 'convert']),
-    packageImportsOnly('server', ['schema', 'engine', 'weights']),
+    packageImportsOnly('server', ['schema', 'engine', 'weights', 'convert']),
     packageImportsOnly('cli', ['schema', 'sdk', 'server', 'engine', 'weights', 'convert']),
     {
       name: 'packages/convert works in browsers',
@@ -179,7 +179,7 @@ module.exports = {
       'rpc',
       'device',
       ['camera', 'flow'],
-      ['mesh-defaults', 'native-parts'],
+      ['mesh-defaults', 'native-parts', 'part-thumbnails'],
       'engine-device',
       'reconstructor',
       'parity-run',

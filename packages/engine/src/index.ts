@@ -2,7 +2,7 @@ export { BundleError, EngineError, type EngineErrorCode, MissingBundleError } fr
 export type { RgbaImage } from './base/image.js';
 export type { TexturedMesh } from './base/mesh.js';
 export { type Bundle, bundleOfKind, findBundle, isPath, loadBundle, verifyBundle } from './bundle/load-bundle.js';
-export type { Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
+export type { HttpManifest, Manifest, MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 export type { Adapter } from './device/adapter.js';
 export { accelerators, type Device, gpuMemory, type Provider } from './device/adapter.js';
 export {
@@ -22,7 +22,9 @@ export {
 } from './engine.js';
 export type { EngineOptions } from './engine-device.js';
 export type { SelfTest } from './field/decoder-kind.js';
-export { type DecodedPhoto, decode } from './photo/decode.js';
+export { problemOfGlb } from './gltf/check-glb.js';
+export { renderPartThumbnails } from './part-thumbnails.js';
+export { type DecodedPhoto, decode, encode } from './photo/decode.js';
 export type { PoolGenerateOptions } from './pool/engine-pool.js';
 export { EnginePool, type PoolOptions } from './pool/engine-pool.js';
 export type { PoolGenerated, PoolProgress } from './pool/threads.js';

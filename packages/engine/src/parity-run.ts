@@ -1,5 +1,6 @@
+import { BundleError } from './base/errors.js';
 import { type Bundle, bundleOfKind } from './bundle/load-bundle.js';
-import type { Manifest } from './bundle/manifest.js';
+import type { ManifestWithoutGraphs } from './bundle/manifest.js';
 import { type Difference, difference } from './device/difference.js';
 import type { ParityRun } from './device/probe.js';
 import type { Inputs, RunGraph } from './field/decoder-kind.js';
@@ -53,6 +54,7 @@ export async function runBundle(
   { given, runs = 2 }: RunOptions = {},
 ): Promise<readonly NetworkRun[]> {
   const { manifest } = bundle;
+  if (manifest.kind === 'http') throw new BundleError(`${manifest.name} has no network that runs on this machine`);
   const open = localSessions({ device });
   const image = { [manifest.input.tensor]: testImage(manifest) };
   const networks: NetworkRun[] = [];
@@ -90,7 +92,7 @@ async function timed(session: Session, inputs: Inputs, runs: number): Promise<Ne
  * The test image as the bundle's input: a striped, lit ball on a noisy ground. It has an object for the network to
  * find, and is the same on every machine.
  */
-function testImage({ input, kind }: Manifest): FloatTensor {
+function testImage({ input, kind }: ManifestWithoutGraphs): FloatTensor {
   const { size, mean, std } = input;
   const channels = kind === 'reconstruction' && 'channels' in input ? input.channels : 3;
   const count = size * size;

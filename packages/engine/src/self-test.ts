@@ -16,6 +16,7 @@ import { kindOf, openReconstructor } from './reconstructor.js';
  */
 export async function selfTests(bundle: Bundle, device: Device): Promise<{ provider: string; tests: SelfTest[] }> {
   const { provider } = await chooseDevice(device, []);
+  if (bundle.manifest.kind === 'http') return { provider, tests: [] };
   const compute = new ComputeDevice(provider);
   const onCpu = provider === 'cpu';
   const tests: SelfTest[] = [
@@ -56,6 +57,7 @@ async function sameAsCpu(bundle: Bundle, device: ComputeDevice) {
  * @throws {BundleError} naming the file, the tensor and both shapes if a graph does not match the manifest
  */
 export async function checkBundle(bundle: Bundle): Promise<void> {
+  if (bundle.manifest.kind === 'http') return;
   const networks =
     bundle.manifest.kind === 'matte'
       ? await openMattingNetwork(bundleOfKind(bundle, 'matte'))

@@ -260,7 +260,7 @@ export type AuditEntry = z.infer<typeof AuditEntry>;
 export const AuditPage = z.object({ entries: z.array(AuditEntry), next_cursor: NextCursor });
 export type AuditPage = z.infer<typeof AuditPage>;
 
-const BundleKind = z.enum(['reconstruction', 'matte']);
+const BundleKind = z.enum(['reconstruction', 'matte', 'http']);
 
 /** A bundle in one of the folders that the server searches. */
 export const InstalledBundle = z.object({

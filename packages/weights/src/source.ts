@@ -167,6 +167,11 @@ async function sourceAt(address: string, dispatcher: Dispatcher, signal?: AbortS
   if (text === undefined) throw new BundleError(`${url} cannot be fetched: the server responded with 404`);
   const notice = await fetchText(urlOf('NOTICE.md'), dispatcher, signal);
   const manifest = parseManifest(text, url.href);
+  if (manifest.kind === 'http') {
+    throw new BundleError(
+      `${url.href} names a model server, to which gen3d would send photos. If you trust it, copy the manifest into a folder, and choose that with \`gen3d models use ./FOLDER\``,
+    );
+  }
   return { manifest, fetched: manifest.files, requestFor: (file) => ({ url: urlOf(file) }), notice };
 }
 

@@ -28,7 +28,11 @@ const askedFromBytes = 1e9;
 const onThisCpu = (cpuSeconds: number | null) =>
   cpuSeconds === null ? '' : ` Without a GPU, a photo takes about ${seconds(cpuSeconds)} there.`;
 
-const purposes = { reconstruction: 'Makes the model', matte: 'Cuts the object out' } as const;
+const purposes = {
+  reconstruction: 'Makes the model',
+  matte: 'Cuts the object out',
+  http: 'Makes the model, on a model server',
+} as const;
 
 /** Installed bundles and those of the catalog. Pulls them and chooses which ones the next job uses. */
 export function Bundles() {
@@ -72,7 +76,7 @@ export function Bundles() {
               <td data-label="Purpose">{purposes[kind]}</td>
               <td data-label="License of the weights">{license}</td>
               <td class="right number" data-label="Size">
-                {bytes === 0 ? 'built in' : fileSize(bytes)}
+                {bytes === 0 ? (kind === 'http' ? 'elsewhere' : 'built in') : fileSize(bytes)}
               </td>
               <td class="right">
                 {in_use ? (

@@ -38,13 +38,17 @@ export type Precision = Origin['precision'];
 
 const PerChannel = z.tuple([z.number(), z.number(), z.number()]);
 
-const common = {
+const identity = {
   formatVersion: z.literal(1),
   name: BundleName,
   title: Line,
   description: Line,
   /** Each part has its own terms. Users need all three before they use results commercially. */
   licence: z.strictObject({ code: Terms, weights: Terms, trainingData: Terms }),
+};
+
+const common = {
+  ...identity,
   graph: FileName.describe('the ONNX graph whose input is the photo'),
   files: z.array(File).min(1).describe('every file of the bundle except manifest.json and texts for people'),
   origin: Origin.optional(),
@@ -209,8 +213,19 @@ export const ManifestWithoutGraphs = z
 
 export type ManifestWithoutGraphs = z.infer<typeof ManifestWithoutGraphs>;
 
-/** `manifest.json`: everything the engine needs to run a bundle, and the terms of its use. */
-export const Manifest = ManifestWithoutGraphs.check(({ value, issues }) => {
+/** A model server that the operator runs. It takes the whole photo and returns a GLB, so there is nothing to load here. */
+export const HttpManifest = z.strictObject({
+  ...identity,
+  kind: z.literal('http'),
+  url: z.url({ protocol: /^https?$/ }).describe('the server without its path v1/3d/generations'),
+  model: Line.optional().describe('the name of the model, as the server knows it'),
+  concurrency: z.int().min(1).max(32).default(1).describe('how many photos each runner sends at the same time'),
+  files: z.array(File).max(0).default([]),
+  origin: z.undefined().optional(),
+});
+export type HttpManifest = z.infer<typeof HttpManifest>;
+
+const GraphManifest = ManifestWithoutGraphs.check(({ value, issues }) => {
   const listed = new Set(value.files.map((file) => file.name));
   for (const { path, name } of graphsOf(value)) {
     if (!listed.has(name)) {
@@ -218,6 +233,9 @@ export const Manifest = ManifestWithoutGraphs.check(({ value, issues }) => {
     }
   }
 });
+
+/** `manifest.json`: everything the engine needs to run a bundle, and the terms of its use. */
+export const Manifest = z.discriminatedUnion('kind', [GraphManifest, HttpManifest]);
 export type Manifest = z.infer<typeof Manifest>;
 
 /** The ONNX files of a bundle, each with the path of its field in the manifest. */

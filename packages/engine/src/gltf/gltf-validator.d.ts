@@ -8,7 +8,7 @@ declare module 'gltf-validator' {
     readonly pointer?: string;
   }
   export interface ValidationReport {
-    readonly issues: { readonly messages: readonly ValidationMessage[] };
+    readonly issues: { readonly messages: readonly ValidationMessage[]; readonly truncated: boolean };
     readonly info: { readonly totalTriangleCount: number; readonly totalVertexCount: number };
   }
   export function validateBytes(

@@ -14,6 +14,8 @@ export interface BundleCredit {
   readonly name: string;
   /** Terms of the weights. */
   readonly licence: string;
+  /** Where the weights are from, if a model server has them. */
+  readonly source?: string;
   /** Precision of the weights, and SHA-256 of their checkpoint, if `gen3d models pull` made the bundle from one. */
   readonly precision?: string;
   readonly checkpointSha256?: string;

@@ -169,3 +169,9 @@ export async function normalizeImage(bytes: Uint8Array, options: DecodeOptions =
   // 160 ms.
   return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 1 }).toBuffer();
 }
+
+/** The photo as a PNG. */
+export async function encode({ image: { data, width, height }, transparent }: DecodedPhoto): Promise<Uint8Array> {
+  const pixels = sharp(data, { raw: { width, height, channels: 4 } });
+  return (transparent ? pixels : pixels.removeAlpha()).png({ compressionLevel: 3 }).toBuffer();
+}

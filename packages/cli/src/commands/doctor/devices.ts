@@ -32,7 +32,10 @@ export const cpuName = () => `${cpus()[0]?.model.trim() || process.arch}, ${avai
 export async function findDevices(config: Config): Promise<FoundDevice[]> {
   const { accelerators, findBundle, inspectDevice, probe } = await import('@gen3d/engine');
   const { modelDirs } = await import('@gen3d/weights');
-  const load = (name: string) => findBundle(name, modelDirs(config)).catch(() => undefined);
+  const load = async (name: string) => {
+    const bundle = await findBundle(name, modelDirs(config)).catch(() => undefined);
+    return bundle?.manifest.kind === 'http' ? undefined : bundle;
+  };
   const reconstruction = await load(config.bundle);
   const bundles = [reconstruction, await load(config.matte)].filter((bundle) => bundle !== undefined);
   const found: Omit<FoundDevice, 'takenByAuto'>[] = [];

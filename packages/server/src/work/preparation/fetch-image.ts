@@ -1,5 +1,6 @@
 import { limits } from '@gen3d/schema';
 import { type Dispatcher, request } from 'undici';
+import { readBody } from '../../base/net/read-body.js';
 import { JobFailure } from '../../data/jobs/failures.js';
 
 const maxRedirects = 3;
@@ -83,32 +84,8 @@ async function follow(start: URL, { dispatcher, signal, onLength, onBytes }: Fet
       body.destroy();
       throw fetchFailed(`The image URL returned HTTP ${statusCode}`);
     }
-    return collect(body, Number(headers['content-length']), { onLength, onBytes });
+    const announced = Number(headers['content-length']);
+    return readBody(body, { announced, maxBytes: limits.remoteImageBytes, tooLarge, onLength, onBytes });
   }
   throw fetchFailed(`The image URL redirects more than ${maxRedirects} times`);
-}
-
-/**
- * Reads the body without a pause: undici 7 ends the process if a connection closes while its body is paused. https://github.com/nodejs/undici/issues/5360
- */
-async function collect(
-  body: Dispatcher.ResponseData['body'],
-  announced: number,
-  { onLength, onBytes }: Pick<FetchOptions, 'onLength' | 'onBytes'>,
-): Promise<Uint8Array> {
-  if (announced > limits.remoteImageBytes) {
-    body.destroy();
-    throw tooLarge();
-  }
-  if (announced >= 0) onLength(announced);
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  // An exception in the loop destroys the stream.
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    onBytes(chunk.length);
-    if (size > limits.remoteImageBytes) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks, size);
 }

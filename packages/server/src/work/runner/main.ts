@@ -1,7 +1,10 @@
 import { hostname } from 'node:os';
+import type { HttpManifest } from '@gen3d/engine';
+import { builtInBundle, findBundle } from '@gen3d/engine/bundles';
 import { modelDirs } from '@gen3d/weights/model-dirs';
 import { createLog, routineLevel } from '../../base/log.js';
 import { version } from '../../base/version.js';
+import type { Config } from '../../config.js';
 import { rateOf } from '../../data/accounts/rates.js';
 import { openDatabase } from '../../data/db/open.js';
 import { isUnavailable } from '../../data/db/unavailable.js';
@@ -30,6 +33,13 @@ function watchMemory(slots: number): () => boolean {
   };
 }
 
+/** The manifest of the bundle if it names a model server. */
+async function modelServerOf(config: Config): Promise<HttpManifest | undefined> {
+  if (config.bundle === builtInBundle) return undefined;
+  const { manifest } = await findBundle(config.bundle, modelDirs(config));
+  return manifest.kind === 'http' ? manifest : undefined;
+}
+
 let runner: Runner | undefined;
 
 type Notify = (message: FromChild) => void;
@@ -38,6 +48,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
   const { id, config, logLevel, deviceFailed, retryDeviceMs } = options;
   // Loaded here, so that a native part that cannot be loaded is the error of this call.
   const { Runner } = await import('./runner.js');
+  const { ModelServer } = await import('./model-server.js');
   const { EnginePool } = await import('@gen3d/engine');
   const log = createLog(config, logLevel).child({ runner: id });
   const dirs = openDataDir(config);
@@ -46,7 +57,8 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
   // For the work itself, for progress reports, and for renewing leases.
   const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
   const machine = thisMachine();
-  const slots = slotsOf(machine, config.workers);
+  const modelServer = await modelServerOf(config);
+  const slots = Math.min(slotsOf(machine, config.workers), modelServer?.concurrency ?? Number.POSITIVE_INFINITY);
   let fellBack = false;
   let retryDeviceAt = Number.POSITIVE_INFINITY;
   const fallBack = () => {
@@ -56,7 +68,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     setTimeout(() => runner?.idle && runner.drain(0), retryDeviceMs);
     notify({ type: 'fellBack' });
   };
-  const engine = await EnginePool.open({
+  const pool = {
     bundle,
     matte,
     device,
@@ -65,11 +77,19 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     // Several runners share the cores of the machine. For a single one, 0 leaves the choice to onnxruntime.
     threads: config.workers > 1 ? Math.max(1, Math.floor(machine.cores / config.workers)) : 0,
     pipelines: slots,
-    onWarning: (message) => {
+    onWarning: (message: string) => {
       log.warn({ deviceRetrySeconds: retryDeviceMs / 1_000 }, message);
       fallBack();
     },
-  });
+  };
+  const engine = modelServer
+    ? new ModelServer({
+        manifest: modelServer,
+        // The limit ends the process, so a request must end before.
+        timeoutMs: 950 * config.inferenceLimitSeconds,
+        rules: { allowPrivateNetwork: config.allowPrivateNetwork, denyNetwork: config.denyNetwork },
+      })
+    : await EnginePool.open(pool);
   /** A CPU that replaces a GPU is not counted and charged as the GPU's instance. */
   const instance = () => (fellBack ? 'cpu' : (config.instance ?? engine.chosen.provider));
   if (deviceFailed && engine.chosen.provider === 'cpu') fallBack();

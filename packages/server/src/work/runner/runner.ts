@@ -2,8 +2,10 @@ import {
   type DecodedPhoto,
   decode,
   EngineError,
-  type EnginePool,
   type Generated,
+  type GenerateStats,
+  type PoolGenerated,
+  type PoolGenerateOptions,
   type PoolProgress,
   type Stage,
 } from '@gen3d/engine';
@@ -29,11 +31,23 @@ import { JobPace } from './job-pace.js';
 /** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
 
+/** Makes the models of a runner: the engine, or a model server. */
+export interface ModelMaker {
+  generate(
+    photo: DecodedPhoto,
+    options: PoolGenerateOptions,
+  ): Promise<
+    Pick<PoolGenerated, 'glb' | 'thumbnail' | 'transparentThumbnail' | 'engineMs' | 'deviceMs'> & {
+      stats: Pick<GenerateStats, 'bundle' | 'warnings' | 'outlineOverlap'> & { stageMs: StageTimes };
+    }
+  >;
+}
+
 export interface RunnerOptions {
   /** The name of this process in the leases that it takes. */
   name: string;
   db: Db;
-  engine: EnginePool;
+  engine: ModelMaker;
   /** Maximum number of jobs at a time. */
   slots: number;
   meshOptions: MeshOptions;

@@ -1,0 +1,36 @@
+import { Engine } from '@gen3d/engine';
+import { ballPhoto } from './ball-photo.js';
+
+/** The manifest of a bundle of the kind `http`. */
+export const httpManifest = (url: string) => {
+  const terms = { licence: 'MIT', source: 'https://example.com/weights' };
+  return {
+    formatVersion: 1,
+    kind: 'http',
+    name: 'outside',
+    title: 'A model server',
+    description: 'Makes models elsewhere.',
+    licence: { code: terms, weights: terms, trainingData: terms },
+    url,
+    model: 'trellis2-4b',
+  };
+};
+
+let made: Promise<Buffer> | undefined;
+
+/** A GLB as a model server could return it: valid, with a texture, and with extras of its own. */
+export function outsideModel(): Promise<Buffer> {
+  made ??= (async () => {
+    const engine = await Engine.open({ bundle: 'inflate', matte: 'isnet', device: 'cpu', modelDirs: [] });
+    const { glb } = await engine.generate(ballPhoto(), { resolution: 32, textureSize: 256 });
+    await engine.close();
+    return Buffer.from(glb);
+  })();
+  return made;
+}
+
+/** The `asset` object of a GLB, and its content after the JSON. */
+export function partsOfGlb(glb: Buffer) {
+  const end = 20 + glb.readUInt32LE(12);
+  return { asset: JSON.parse(glb.toString('utf8', 20, end)).asset, rest: glb.subarray(end) };
+}

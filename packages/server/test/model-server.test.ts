@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseManifest } from '@gen3d/engine/bundles';
+import { pullBundle } from '@gen3d/weights';
+import { expect, test } from 'vitest';
+import { ballPhoto } from './ball-photo.js';
+import { createJob, finishedJob, imageJob, site, startServer, temporaryFolder } from './kit.js';
+import { httpManifest, outsideModel, partsOfGlb } from './model-server-kit.js';
+
+test('a bundle of the kind http makes models on another server, and cancels there', async () => {
+  const model = await outsideModel();
+  const closed: Promise<unknown>[] = [];
+  const url = await site((_, response) => {
+    if (closed.length === 0) response.end(model);
+    closed.push(once(response, 'close'));
+  });
+  const bundle = join(temporaryFolder(), 'outside');
+  await mkdir(bundle);
+  await writeFile(join(bundle, 'manifest.json'), JSON.stringify(httpManifest(url)));
+  const { call } = await startServer({ workers: 1, bundle });
+
+  const task = await finishedJob(call, await createJob(call, imageJob(ballPhoto())));
+  expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100 });
+  const glb = await (await fetch(task.model_urls!.glb)).arrayBuffer();
+  expect(partsOfGlb(Buffer.from(glb)).asset.extras.bundles).toMatchObject([{ name: 'outside', licence: 'MIT' }]);
+  expect((await fetch(task.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
+
+  const id = await createJob(call, imageJob(ballPhoto()));
+  await expect.poll(() => closed.length, { timeout: 30_000 }).toBe(2);
+  expect(await call('POST', `/gen3d/jobs/${id}/cancel`)).toMatchObject({ status: 200 });
+  await closed[1];
+});
+
+test('a bundle of the kind http cannot be pulled, because it decides where photos go', async () => {
+  const url = await site((_, response) => response.end(JSON.stringify(httpManifest('http://203.0.113.1'))));
+  const pulled = pullBundle(url, { directory: temporaryFolder(), modelDirs: [], check: async () => {} });
+  await expect(pulled).rejects.toThrow(/manifest\.json names a model server/);
+});
+
+test.each([
+  ['its URL is not http', { url: 'file:///etc' }, /url/],
+  ['it has graphs', { graph: 'encoder.onnx' }, /graph/],
+])('a manifest of the kind http is refused if %s', (_, fields, field) => {
+  const text = JSON.stringify({ ...httpManifest('http://127.0.0.1:9'), ...fields });
+  expect(() => parseManifest(text, 'manifest.json')).toThrow(field);
+});
