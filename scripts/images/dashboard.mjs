@@ -86,6 +86,18 @@ await main(async (atEnd) => {
     await page.waitForTimeout(2_000);
     await screenshot('job-photo-on-top', { fullPage: false });
 
+    await page.getByLabel('Photo', { exact: true }).selectOption('Photo: off');
+    await page.getByText('Share', { exact: true }).click();
+    await page.getByRole('button', { name: 'Create a public page' }).click();
+    const publicPage = await page.getByRole('textbox', { name: 'Public page' }).inputValue();
+    await screenshot('job-shared');
+    await page.goto(publicPage);
+    await page.waitForFunction(
+      () => /** @type {{ loaded?: boolean }} */ (document.querySelector('model-viewer')).loaded,
+    );
+    await page.waitForTimeout(1_000);
+    await screenshot('share');
+
     await open('/dashboard/keys', 'table');
     for (const name of [
       'Web shop',

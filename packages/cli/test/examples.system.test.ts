@@ -232,7 +232,7 @@ describe('in a browser', () => {
     const glb = await fetch((await link.getAttribute('href')) ?? '');
     expect(Buffer.from(await glb.arrayBuffer()).toString('latin1', 0, 4)).toBe('glTF');
     await page.setInputFiles('#photo', { name: 'notes.png', mimeType: 'image/png', buffer: Buffer.from('no photo') });
-    await page.getByText('Send a PNG, JPEG or WebP').waitFor();
+    await page.getByText('Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF').waitFor();
     const transmitted = (await Promise.all(traffic)).join('\n');
     expect(transmitted).toContain('"status":"SUCCEEDED"');
     expect(transmitted).not.toContain(publicTestKey);

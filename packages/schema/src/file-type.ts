@@ -28,6 +28,8 @@ const photoFormats: Partial<Record<FileType, { name: string; extensions: readonl
 
 export const isPhotoType = (type: FileType | undefined): boolean => type !== undefined && type in photoFormats;
 export const photoFormatNames = Object.values(photoFormats).map(({ name }) => name);
+/** The formats at the end of a sentence: "Send a JPEG, PNG or …". */
+export const photoFormatChoice = photoFormatNames.join(', ').replace(/,(?=[^,]*$)/, ' or');
 export const photoExtensions = Object.values(photoFormats).flatMap(({ extensions }) => extensions);
 
 /** Describes the type of a file, to complete a sentence about the file. */

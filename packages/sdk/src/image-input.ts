@@ -1,10 +1,11 @@
 import {
   describeFileType,
-  type FileType,
   inlineImageTypes,
+  isPhotoType,
   labelOfUrl,
   limits,
   parseImageDataUri,
+  photoFormatChoice,
   sniffedBytes,
   sniffFileType,
 } from '@gen3d/schema/rules';
@@ -102,7 +103,7 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
     return image.type === mediaType ? image : image.slice(0, image.size, mediaType);
   }
   const problem = `${name} is ${mediaType ? tooLarge(image.size) : describeFileType(type)}`;
-  if (!mediaType && !(type && convertible.has(type))) throw invalid(`${problem}. ${accepted}`);
+  if (!isPhotoType(type)) throw invalid(`${problem}. Send a ${photoFormatChoice}`);
   const isHeic = type === 'heic' && !decode;
   const fit = await imageFitter();
   if (!fit) throw invalid(`${problem}. ${isHeic ? heicRemedy() : withoutFitter(!mediaType)}`);
@@ -118,9 +119,6 @@ export async function prepareImage(image: Blob, options: PrepareImageOptions = {
   if (!fitted) throw invalid(`${problem}, and cannot be made smaller here. Make the image smaller`);
   return fitted;
 }
-
-/** Formats that browsers, sharp or libheif may be able to decode. Of the browsers, only Safari decodes HEIC. */
-const convertible: ReadonlySet<FileType> = new Set(['gif', 'avif', 'tiff', 'heic']);
 
 const inline = (image: Blob | Uint8Array, name?: string): Promise<Blob> =>
   prepareImage(image instanceof Blob ? image : new Blob([image as Uint8Array<ArrayBuffer>]), { name });

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { expect } from 'vitest';
@@ -31,3 +32,35 @@ export async function sent(dataUri: string) {
 
 const near = (color: readonly number[]) => color.map((value) => expect.toSatisfy((got) => Math.abs(got - value) < 12));
 export const red = near([255, 0, 0, 255]);
+
+/** A photo of each kind that people have, and its upright size as clients send it: null if they refuse it. */
+export async function photosOfAllKinds(): Promise<{ name: string; photo: Buffer; size: [number, number] | null }[]> {
+  const teapot = await readFile(new URL('../../../examples/photos/teapot.jpg', import.meta.url));
+  const small = () => sharp(teapot).resize(480, 384);
+  const size: [number, number] = [480, 384];
+  // sharp writes no BMP: the header of one.
+  const bmp = Buffer.alloc(58);
+  bmp.write('BM');
+  return [
+    { name: 'sideways.jpg', photo: await sideways(await small().jpeg().toBuffer()), size: [384, 480] },
+    { name: '12 megapixels.jpg', photo: await photoOfPhone(), size: [2048, 1536] },
+    { name: 'iphone.heic', photo: await readFile(heicPhoto), size },
+    { name: 'photo.avif', photo: await small().avif().toBuffer(), size },
+    { name: 'photo.gif', photo: await small().gif().toBuffer(), size },
+    { name: 'photo.tiff', photo: await small().tiff({ compression: 'lzw' }).toBuffer(), size },
+    { name: 'compressed as jpeg.tiff', photo: await small().tiff({ compression: 'jpeg' }).toBuffer(), size },
+    { name: 'photo.webp', photo: await small().webp().toBuffer(), size },
+    { name: 'cmyk.jpg', photo: await small().toColorspace('cmyk').jpeg().toBuffer(), size },
+    { name: '16 bits.png', photo: await small().toColorspace('rgb16').png().toBuffer(), size },
+    { name: 'gray.png', photo: await small().toColorspace('b-w').png().toBuffer(), size },
+    { name: 'photo.bmp', photo: bmp, size: null },
+  ];
+}
+
+/** The upright size of an image, and its pixels at 48x48 as RGB. */
+export async function looksOf(bytes: Uint8Array): Promise<{ size: number[]; pixels: number[] }> {
+  const image = sharp(bytes).autoOrient().toColorspace('srgb').removeAlpha();
+  const { info } = await image.clone().raw().toBuffer({ resolveWithObject: true });
+  const pixels = await image.resize(48, 48, { fit: 'fill' }).raw().toBuffer();
+  return { size: [info.width, info.height], pixels: [...pixels] };
+}

@@ -9,7 +9,7 @@ import {
   isPhotoType,
   labelOfUrl,
   limits,
-  photoFormatNames,
+  photoFormatChoice,
   sniffedBytes,
   sniffFileType,
 } from '@gen3d/schema/rules';
@@ -47,9 +47,7 @@ export async function photoInput(image: string, signal: AbortSignal): Promise<Im
 function requirePhoto(name: string, start: Uint8Array): void {
   const type = sniffFileType(start);
   if (start.length === 0 || isPhotoType(type)) return;
-  throw new UsageError(
-    `${name} is ${describeFileType(type)}. Send a ${photoFormatNames.join(', ').replace(/,(?=[^,]*$)/, ' or')}`,
-  );
+  throw new UsageError(`${name} is ${describeFileType(type)}. Send a ${photoFormatChoice}`);
 }
 
 /**

@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { Gen3d } from '@gen3d/sdk';
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { testFolder } from '../../../cli/test/run.js';
+import { looksOf, photosOfAllKinds } from '../../../sdk/test/photos.js';
 import { expectAccessible, seriousViolations, signedIn, useBrowser } from './kit.js';
 
 useBrowser();
+const { gen3d, path } = testFolder();
 
 /** A TIFF that is red on the left and blue on the right, with an orientation that turns it clockwise: red becomes the top. */
 function sidewaysTiff(): Buffer {
@@ -109,4 +114,49 @@ test('an empty gallery makes a model of a sample photo', async () => {
   await page.getByRole('button', { name: 'Make a model of the running shoe' }).click();
   await page.locator('.card', { hasText: 'running-shoe.webp' }).getByText('Waiting').waitFor();
   expect(errors).toEqual([]);
+});
+
+test('command line, SDK and dashboard accept, name and send the same photos alike', async () => {
+  const { server, page } = await signedIn();
+  const { url: baseUrl, apiKey } = server;
+  const sdk = new Gen3d({ baseUrl, apiKey });
+  const polled = await page.waitForRequest((request) => 'x-gen3d-account' in request.headers());
+  const headers = { 'x-gen3d-account': polled.headers()['x-gen3d-account'] ?? '' };
+  for (const { name, photo, size } of await photosOfAllKinds()) {
+    const file = path(name);
+    await writeFile(file, photo);
+    const { stdout, stderr } = await gen3d(['create', file], {
+      env: { GEN3D_BASE_URL: baseUrl, GEN3D_API_KEY: apiKey },
+    });
+    const bySdk = await sdk.jobs.create({ image: file }).catch(({ message }: Error) => message);
+    await page.setInputFiles('input[type=file]', file);
+    const card = page.locator('.card', { hasText: name });
+
+    if (size === null) {
+      const problem = `${name} is a BMP. Send a JPEG, PNG, WebP, HEIC, AVIF, GIF or TIFF`;
+      expect(stderr).toContain(problem);
+      expect(bySdk).toContain(problem);
+      await card.getByText(problem).waitFor();
+      continue;
+    }
+    expect(bySdk, name).toEqual({ job_id: expect.any(String) });
+    const jobs = await vi.waitFor(async () => {
+      const { body } = await server.call('GET', `/gen3d/jobs?search=${name}`);
+      const { jobs } = body as { jobs: { task_id: string; label: string }[] };
+      expect(jobs.map(({ label }) => label)).toEqual([name, name, name]);
+      return jobs;
+    }, 30_000);
+    expect(jobs.map((job) => job.task_id)).toContain(stdout.trim());
+    const looks = await Promise.all(
+      jobs.map(async ({ task_id }) => {
+        const response = await page.request.get(`${baseUrl}/dashboard/api/job-details/${task_id}/photo`, { headers });
+        return looksOf(await response.body());
+      }),
+    );
+    for (const look of looks) {
+      expect(look.size, name).toEqual(size);
+      const differences = look.pixels.map((value, i) => Math.abs(value - looks[0]!.pixels[i]!));
+      expect(differences.reduce((sum, value) => sum + value, 0) / differences.length, name).toBeLessThan(3);
+    }
+  }
 });
