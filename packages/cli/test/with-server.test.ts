@@ -178,6 +178,13 @@ describe('with the test key, whose jobs finish immediately', () => {
       expect(await gen3d(['convert', 'piped.glb', ...args])).toMatchObject({ code: 0, stdout: `${written}\n` });
       expect(existsSync(path(written))).toBe(true);
     }
+    const { stdout } = await gen3d(['convert', 'piped.glb', 'checked.3mf', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      path: 'checked.3mf',
+      bytes: (await readFile(path('checked.3mf'))).length,
+      notes: expect.arrayContaining([expect.stringMatching(/^Print check: closed, /)]),
+      print_check: { closed: true, pieces: 1, volume: expect.closeTo(100, -2) },
+    });
     expect(await readFile(path('again.stl'))).toEqual(stl);
     expect(stl.length).toBe(84 + 50 * stl.readUInt32LE(80));
     expect(existsSync(path('-'))).toBe(false);

@@ -3,6 +3,7 @@ import { writeObj } from './obj.js';
 import { defaultPrintSize, type ModelFormat, type ModelOptions, printFormats } from './options.js';
 import { type Extent, extentOf, placeModel, scaleTo } from './place-model.js';
 import { type DecodeTexture, writePly } from './ply.js';
+import { checkPrint, describePrint, type PrintCheck } from './print-check.js';
 import { writeStl } from './stl.js';
 import { write3mf } from './three-mf.js';
 import { writeUsdz } from './usdz.js';
@@ -19,13 +20,15 @@ export interface Conversion {
   readonly files: readonly ModelFile[];
   /** Sentences for people about the written model. */
   readonly notes: readonly string[];
+  /** Only of the formats for printing. */
+  readonly printCheck?: PrintCheck;
 }
 
 const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', '3mf': 'z', ply: 'z' };
 
 /**
  * Converts a GLB. Units are meters, except in STL and 3MF, which have millimeters, because slicers read them. Y is up in
- * OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors.
+ * OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors. Models for printing are checked.
  *
  * @throws {ConversionError} if the GLB cannot be read, or cannot be expressed in the format
  * @example
@@ -42,7 +45,10 @@ export async function convertModel(glb: Uint8Array, format: ModelFormat, options
   const model = placeModel(source, isForPrinting ? 1000 * scale : scale, up);
   const notes = size ? [sizeNote(extent, scale, isForPrinting)] : [];
   if (isForPrinting && !options.size) notes.push('No size was given, so the longest side is 100 mm.');
-  return { files: await writeFiles(model, format, up, options), notes };
+  const files = await writeFiles(model, format, up, options);
+  if (!isForPrinting) return { files, notes };
+  const printCheck = checkPrint(model, up);
+  return { files, notes: [...notes, describePrint(printCheck)], printCheck };
 }
 
 async function writeFiles(

@@ -9,3 +9,4 @@ export {
 } from './model-parts.js';
 export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
 export type { DecodedTexture, DecodeTexture } from './ply.js';
+export { checkPrint, type PrintCheck } from './print-check.js';

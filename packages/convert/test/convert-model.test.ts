@@ -77,6 +77,7 @@ describe('the size', () => {
     expect((await convertWith({}, 'stl')).notes).toEqual([
       '33.3 × 100 × 66.7 mm (width × depth × height).',
       'No size was given, so the longest side is 100 mm.',
+      expect.stringMatching(/^Print check: closed, 113 cm³; one piece; /),
     ]);
     expect((await convertWith({ size: '0.3m' }, 'obj')).notes).toEqual(['0.1 × 0.3 × 0.2 m (width × depth × height).']);
     expect((await convertWith({}, 'obj')).notes).toEqual([]);
@@ -146,7 +147,7 @@ describe('OBJ', () => {
 test('STL has the triangles in millimeters with Z up and outward normals', async () => {
   const { files, notes } = await convertWith({ size: '6m' }, 'stl');
   const [stl] = files;
-  expect(notes).toEqual(['2000 × 6000 × 4000 mm (width × depth × height).']);
+  expect(notes[0]).toBe('2000 × 6000 × 4000 mm (width × depth × height).');
   expect(stl?.bytes.length).toBe(84 + 50 * triangleCount);
   expect(text(stl?.bytes.subarray(0, 38))).toBe('gen3d, binary STL, millimeters, Z up\0\0');
   const center = [0, 0, 2000];

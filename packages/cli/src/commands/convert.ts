@@ -6,12 +6,13 @@ import { UsageError } from '../exit/failure.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
 import { convertedFormats, formatOf, modelPath, planOutputs } from '../jobs/output-file.js';
-import { requirePipe } from '../terminal/terminal.js';
+import { printJson, requirePipe } from '../terminal/terminal.js';
 
 interface ConvertOptions extends ModelOptionTexts {
   readonly output?: string;
   readonly to?: string;
   readonly force?: boolean;
+  readonly json?: boolean;
 }
 
 export function addConvert(program: Command): void {
@@ -28,14 +29,15 @@ export function addConvert(program: Command): void {
     .argument('[output]', 'the file to write, such as model.stl')
     .option('-o, --output <path>', 'the same; with --to, also a folder')
     .addOption(new Option('--to <format>', 'write this format next to the GLB').choices(convertedFormats))
-    .option('-f, --force', 'overwrite existing files');
+    .option('-f, --force', 'overwrite existing files')
+    .option('--json', 'print { path, bytes, notes, print_check }');
   addModelOptions(command).action(convert);
 }
 
 async function convert(
   model: string,
   argument: string | undefined,
-  { to, output = argument, ...options }: ConvertOptions,
+  { to, output = argument, json, ...options }: ConvertOptions,
 ): Promise<void> {
   if (argument !== undefined && output !== argument) {
     throw new UsageError(`The output is both ${argument} and ${output}. Pass one of them`);
@@ -47,7 +49,9 @@ async function convert(
   const [path = ''] = await planOutputs([name], { ...options, ...folder }, [model]);
   formatOf(path, convertedFormats);
   const source = model === '-' ? 'stdin' : model;
-  printModel(path, await writeModel(path, await readModel(model), { ...options, source }));
+  const { printCheck, ...written } = await writeModel(path, await readModel(model), { ...options, source });
+  if (json) printJson({ path, ...written, print_check: printCheck });
+  else printModel(path, written);
 }
 
 async function readModel(path: string): Promise<Uint8Array> {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import type { Conversion, DecodeTexture } from '@gen3d/convert';
+import type { Conversion, DecodeTexture, PrintCheck } from '@gen3d/convert';
 import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
 import { print, say } from '../terminal/terminal.js';
@@ -18,6 +18,8 @@ export interface WrittenModel {
   readonly bytes: number;
   /** Sentences about the model. */
   readonly notes: readonly string[];
+  /** Only of the formats for printing. */
+  readonly printCheck?: PrintCheck | undefined;
 }
 
 /**
@@ -30,11 +32,11 @@ export async function writeModel(
   glb: Uint8Array,
   { force = false, source = 'the model', ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
-  const { files, notes } = await convert(path, glb, source, options);
+  const { files, notes, printCheck } = await convert(path, glb, source, options);
   const existing = files.find((file) => !force && existsSync(file.path));
   if (existing) throw existsError(existing.path);
   for (const file of files) await writeOutput(file.path, file.bytes, force);
-  return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes };
+  return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes, printCheck };
 }
 
 /** Prints the path of a written model, unless stdout has the model itself, and what there is to say about it. */
@@ -48,21 +50,21 @@ async function convert(
   glb: Uint8Array,
   source: string,
   texts: ModelOptionTexts,
-): Promise<{ files: { path: string; bytes: Uint8Array }[]; notes: readonly string[] }> {
+): Promise<Omit<WrittenModel, 'bytes'> & { files: { path: string; bytes: Uint8Array }[] }> {
   const format = formatOf(path);
   const options = readModelOptions(texts, format);
   if (format === 'glb') return { files: [{ path, bytes: glb }], notes: [] };
   const { ConversionError, convertModel } = await import('@gen3d/convert');
   const name = basename(path, extname(path));
   const converted = convertModel(glb, format, { name, decodeTexture, ...options });
-  const { files, notes }: Conversion = await converted.catch((error: unknown) => {
+  const { files, notes, printCheck }: Conversion = await converted.catch((error: unknown) => {
     if (!(error instanceof ConversionError)) throw error;
     throw new UsageError(`Cannot convert ${source} to ${path}. ${error.message}`, { cause: error });
   });
   const [main, ...others] = files;
   // The name as given: its extension may be in capitals.
   const beside = others.map((file) => ({ path: join(dirname(path), file.name), bytes: file.bytes }));
-  return { files: [{ path, bytes: main!.bytes }, ...beside], notes };
+  return { files: [{ path, bytes: main!.bytes }, ...beside], notes, printCheck };
 }
 
 const decodeTexture: DecodeTexture = async (bytes) => {
