@@ -35,6 +35,16 @@ function libheifLicense(): Plugin {
 export default defineConfig({
   base: '/dashboard/',
   plugins: [styleHashes(), libheifLicense()],
+  // `npm run dev`: everything but the pages comes from a running server.
+  server: {
+    host: '127.0.0.1',
+    proxy: {
+      '^/(?!dashboard/(?!api/))': {
+        target: process.env.GEN3D_BASE_URL ?? 'http://127.0.0.1:8787',
+        bypass: ({ headers }) => (headers.accept?.includes('text/html') ? '/dashboard/index.html' : undefined),
+      },
+    },
+  },
   resolve: {
     alias: {
       'three/examples/jsm/libs/meshopt_decoder.module.js': join(
