@@ -14,7 +14,7 @@ export interface PrintCheck {
   readonly closed: boolean;
   /** Separate parts. Hollows inside a part do not count. */
   readonly pieces: number;
-  /** In cm³. Undefined if the surface is not closed, because it then encloses nothing. */
+  /** The enclosed volume in cm³. Undefined if the surface is not closed, because it then encloses nothing. */
   readonly volume: number | undefined;
   /** Faces that point down, more than 45° from vertical, and do not lie on the bed. They need supports. */
   readonly overhangs: number;

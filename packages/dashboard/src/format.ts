@@ -1,7 +1,7 @@
 const usdFormat = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
 export const usd = (amount: number): string => usdFormat.format(amount);
 
-/** Such as `93 kB` or `1.7 GB`, with a no-break space. */
+/** Writes a size as `93 kB` or `1.7 GB`, with a no-break space. */
 export function fileSize(bytes: number): string {
   if (bytes < 1e6) return `${Math.ceil(bytes / 1e3)}\u00a0kB`;
   return bytes < 1e9 ? `${Math.round(bytes / 1e6)}\u00a0MB` : `${(bytes / 1e9).toFixed(1)}\u00a0GB`;
@@ -22,7 +22,7 @@ const units = [
   ['second', 1_000],
 ] as const;
 
-/** Such as `5 minutes ago` or `in 10 seconds`. */
+/** Writes a time as `5 minutes ago` or `in 10 seconds`. */
 export function relativeTime(iso: string): string {
   const ms = new Date(iso).getTime() - Date.now();
   const [unit, size] = units.find(([, size]) => Math.abs(ms) >= size) ?? units[3];

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Errors of Windows while a virus scanner, an indexer or another process has one of the files open. */
 const inUse: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
-/** In total 1.3 s. Scanners usually need some milliseconds. */
+/** Waits for virus scanners, which usually need some milliseconds: 1.3 s in total. */
 const pausesMs = [10, 20, 50, 100, 200, 400, 500] as const;
 
 /** Renames a file or folder, replacing an existing file. On Windows, retries while another process has it open. */

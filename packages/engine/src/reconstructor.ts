@@ -28,7 +28,7 @@ export interface Reconstructor {
   release(): Promise<void>;
 }
 
-/** With less overlap of the outlines, the camera is not the photo's, and carving would remove parts of the object. */
+/** If the outlines overlap by less, the camera is not the photo's, and carving would remove parts of the object. */
 const minOverlap = 0.9;
 
 const kinds: Record<ReconstructionManifest['decoder']['kind'], DecoderKind> = {

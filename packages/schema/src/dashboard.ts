@@ -93,7 +93,7 @@ export const LedgerEntry = z.object({
   kind: z.enum(['credit', 'charge']),
   amount_usd: z.number(),
   task_id: z.nullable(z.string()),
-  /** Of the job. Null without a job, or if its record has been deleted. */
+  /** The job's label. Null without a job, or if its record has been deleted. */
   label: z.nullable(z.string()),
   instance: z.nullable(z.string()),
   inference_seconds: z.nullable(z.number()),
@@ -203,7 +203,7 @@ export const Overview = z.object({
   /** Jobs that are open or finished within the last 24 hours. */
   jobs: z.partialRecord(JobStatus, z.number()),
   oldest_open_at: z.nullable(z.string()),
-  /** Of the last 200 succeeded jobs; null if there are none. */
+  /** Measured over the last 200 succeeded jobs; null if there are none. */
   inference_seconds: z.nullable(z.object({ median: z.number(), p95: z.number() })),
   events: z.object({ waiting: z.number(), dead: z.number() }),
   runners: z.array(Runner),
@@ -216,7 +216,7 @@ export const Overview = z.object({
   platform: z.string(),
   uptime_seconds: z.number(),
   memory_bytes: z.number(),
-  /** Of the disk with the data directory. */
+  /** Free space of the disk with the data directory. */
   free_disk_bytes: z.number(),
 });
 export type Overview = z.infer<typeof Overview>;
@@ -247,9 +247,9 @@ export type OpenJobPage = z.infer<typeof OpenJobPage>;
 /** What an operator did. */
 export const AuditEntry = z.object({
   entry_id: z.string(),
-  /** For example, `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  /** Who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
   who: z.string(),
-  /** For example, `account credit`. */
+  /** What was done, for example `account credit`. */
   action: z.string(),
   /** The id of the account, key, job or event, or the name of the bundle. */
   subject: z.nullable(z.string()),

@@ -2,7 +2,7 @@ import { limits } from '@gen3d/schema/rules';
 import { heicToJpeg, loadLibheif } from './heic.js';
 import { loadSharp, type Sharp } from './sharp.js';
 
-/** In pixels. The server scales photos down to this size, so sending more pixels does not change the model. */
+/** The server scales photos down to this many pixels a side, so sending more does not change the model. */
 const maxUsefulSide = 2_048;
 
 /** From the best to the lowest without a visible effect on the model. With the lowest, an image of `maxUsefulSide` fits. */

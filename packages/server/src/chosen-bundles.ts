@@ -7,7 +7,7 @@ import { writeDurably } from './base/durable-file.js';
 const BundleChoice = z.strictObject({ bundle: z.string().min(1).optional(), matte: z.string().min(1).optional() });
 export type BundleChoice = z.infer<typeof BundleChoice>;
 
-/** In the same folder as the pulled bundles, so that both are copied together. */
+/** The file is next to the pulled bundles, so a backup has both. */
 export const bundleChoicePath = (dataDir: string): string => join(dataDir, 'models', 'default.json');
 
 /** A missing file is an empty choice. @throws {Error} that says what is wrong with the file */

@@ -278,7 +278,7 @@ export interface Setting {
   key: SettingKey;
   /** `--data-dir`; absent for settings without a flag. */
   flag?: string;
-  /** Such as `GEN3D_DATA_DIR`. */
+  /** The environment variable, for example `GEN3D_DATA_DIR`. */
   variable: string;
   description: string;
   /** The allowed values, if they are a list. */

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 
 /** Grace period for running inferences when the server stops. */
 export const drainGraceMs = 30_000;
-/** For the rest of a shutdown. The sum is less than the 45 s that systemd and compose allow. */
+/** Time for the rest of a shutdown. The sum is less than the 45 s that systemd and compose allow. */
 const shutdownMarginMs = 10_000;
 
 /** A part of a server that was started, and can be stopped once. */

@@ -143,7 +143,7 @@ async function openFiles(
 
 interface Http extends Started {
   port: number;
-  /** For clients on this machine. */
+  /** Where clients on this machine reach the server. */
   address: string;
   /** Accepts no further requests. Those in progress continue. */
   stopAccepting(): void;

@@ -45,13 +45,13 @@ export interface ServerContext {
   store: Store;
   state: ServerState;
   assetsUrl: () => string;
-  /** For requests to URLs from users. */
+  /** Sends all requests to URLs from users, and refuses private addresses. */
   dispatcher: Agent;
   wakeup: Wakeup;
   delivery: Delivery;
   supervisor: Supervisor;
   bundleManager: BundleManager;
-  /** For the routes, except the sandbox, which is opened later. */
+  /** What the routes use, except the sandbox, which is opened later. */
   services: Omit<Services, 'sandbox' | 'assetsFolder'>;
 }
 

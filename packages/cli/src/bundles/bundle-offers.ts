@@ -4,7 +4,7 @@ import type { CatalogEntry } from '@gen3d/weights';
 import { bytes, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 
-/** For each reconstruction bundle that can be pulled, a line with its command, its requirements and its license. */
+/** Describes each reconstruction bundle that can be pulled, in one line: command, requirements and license. */
 export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
   const { findBundle } = await import('@gen3d/engine');
   const { sizeOf } = await import('@gen3d/engine/bundles');

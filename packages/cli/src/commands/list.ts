@@ -38,7 +38,7 @@ export function addList(program: Command): void {
     .action((_: unknown, command: Command) => list(command.optsWithGlobals()));
 }
 
-/** In upper or lower case, with a hyphen or space instead of the underscore. */
+/** Reads a status in upper or lower case, with a hyphen or space instead of the underscore. */
 function jobStatus(text: string): JobStatus {
   const name = text.toUpperCase().replace(/[- ]/g, '_');
   const status = jobStatuses.find((status) => status === name);
@@ -94,7 +94,7 @@ const stableFields = (task: NamedTask) => [
 /** How long the stages of a job took, without waiting. Empty if it is not known. */
 const workTime = ({ work_seconds }: NamedTask) => (work_seconds == null ? '' : duration(1000 * work_seconds));
 
-/** In characters. Longer names would make the lines of a terminal wrap. */
+/** Longer names, in characters, would make the lines of a terminal wrap. */
 const maxNameLength = 32;
 
 const shortened = (name: string) => {

@@ -5,7 +5,7 @@ import { inheritedOptions } from '../terminal/help.js';
 export type Value = 'unknown' | 'files' | 'folders' | readonly string[];
 
 export interface OptionSyntax {
-  /** For example, `-o` and `--output`. */
+  /** The flags that set this option, for example `-o` and `--output`. */
   readonly names: readonly string[];
   readonly description: string;
   /** Absent if the option takes no value. */
@@ -14,7 +14,7 @@ export interface OptionSyntax {
 
 /** The syntax of a command, for completion. */
 export interface CommandSyntax {
-  /** For example, `['admin', 'account', 'create']`. Empty for gen3d itself. */
+  /** The words that lead to the command, for example `['admin', 'account', 'create']`. Empty for gen3d itself. */
   readonly path: readonly string[];
   readonly description: string;
   readonly options: readonly OptionSyntax[];

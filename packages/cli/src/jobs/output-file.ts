@@ -36,7 +36,7 @@ export function formatOf(path: string, formats: readonly ModelFormat[] = modelFo
   throw new UsageError(`Cannot write ${path}. Use the extension ${extensions(formats)}`);
 }
 
-/** For example, `.glb, .obj or .stl`. */
+/** Lists the extensions of formats in words: `.glb, .obj or .stl`. */
 export function extensions(formats: readonly ModelFormat[] = modelFormats): string {
   const all = formats.map((format) => `.${format}`);
   return `${all.slice(0, -1).join(', ')} or ${all.at(-1)}`;

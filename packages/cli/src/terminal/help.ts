@@ -19,7 +19,7 @@ export function describeCommand(command: Command): string {
   return /[.!?:]$/.test(text) || text.includes('\n') ? capital : `${capital}.`;
 }
 
-/** For example, `the number of jobs, 1 to 100; default: 20`. */
+/** Describes an option as the help does, for example `the number of jobs, 1 to 100; default: 20`. */
 export function describeOption(option: Option): string {
   const { required, defaultValue, defaultValueDescription } = option;
   const byDefault = defaultValueDescription ?? (required && defaultValue !== undefined ? String(defaultValue) : '');

@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 export function ConfirmButton(props: {
   label: string;
   small?: boolean;
-  /** For screen readers, where several buttons have the same label. */
+  /** What screen readers say, where several buttons have the same label. */
   ariaLabel?: string;
   question: string;
   consequence: string;

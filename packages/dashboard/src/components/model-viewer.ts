@@ -12,7 +12,7 @@ const clayColor = 0xa3988b;
 export interface ModelFigures {
   triangles: number;
   vertices: number;
-  /** In pixels. Undefined without a texture. */
+  /** The size of the texture in pixels. Undefined if the model has none. */
   texture: { width: number; height: number } | undefined;
 }
 

@@ -4,7 +4,7 @@ import { CopyButton } from './copy-button.js';
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** For a page of another website. The script is the release that model-viewer's own documentation names. */
+/** Embeds the model in another website. The script is the release that model-viewer's own documentation names. */
 const embedCode = (glb: string, poster: string | undefined, name: string) =>
   `<script type="module" src="https://ajax.googleapis.com/ajax/libs/model-viewer/4.0.0/model-viewer.min.js"></script>
 <model-viewer src="${glb}"${poster ? ` poster="${poster}"` : ''} alt="${escapeHtml(name)}" camera-controls></model-viewer>`;

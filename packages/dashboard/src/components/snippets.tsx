@@ -6,7 +6,7 @@ export interface Snippet {
   code: string;
 }
 
-/** The same call in several languages, one per tab. */
+/** Shows one call in several languages, one per tab. */
 export function Snippets({ snippets, label }: { snippets: readonly Snippet[]; label: string }) {
   const [selected, setSelected] = useState(0);
   const id = useId();

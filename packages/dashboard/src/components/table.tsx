@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 
 export interface Column {
   name: string;
-  /** For numbers and buttons. */
+  /** Aligns the column to the right, as numbers and buttons are. */
   right?: boolean;
   /** Visible to screen readers only. */
   hidden?: boolean;

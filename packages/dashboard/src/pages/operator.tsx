@@ -305,7 +305,7 @@ const runnerColumns: readonly Column[] = [
   { name: 'Heartbeat' },
 ];
 
-/** Such as `1 busy, on gpu-1 and gpu-2`. */
+/** Sums the runners up, for example `1 busy, on gpu-1 and gpu-2`. */
 function runnersSummary(runners: readonly Runner[]): string {
   if (runners.length === 0) return 'jobs are not processed';
   const hosts = [...new Set(runners.map(({ host }) => host))];

@@ -31,7 +31,7 @@ export function sampleBilinear(
   return above * (1 - down) + below * down;
 }
 
-/** The same for a square image of one channel, at a position of -1 (left or top edge) .. 1 (right or bottom edge). */
+/** Samples a square image of one channel, at a position of -1 (left or top edge) .. 1 (right or bottom edge). */
 export const sampleSquare = (values: Float32Array, size: number, u: number, v: number, offset = 0): number =>
   sampleBilinear(values, size, size, ((u + 1) * size - 1) / 2, ((v + 1) * size - 1) / 2, 1, offset);
 

@@ -6,7 +6,7 @@ import type { RgbaImage } from './image.js';
 export const linearOfSrgb = (value: number): number =>
   value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 
-/** The same for every sRGB byte. */
+/** The linear value of each sRGB byte, as a lookup table. */
 const linearOfByte = Float32Array.from({ length: 256 }, (_, byte) => linearOfSrgb(byte / 255));
 
 const tableSteps = 8192;

@@ -13,7 +13,7 @@ const imageSize = 16;
 
 export interface BallOptions {
   readonly kind: 'points' | 'planes';
-  /** In the box's units. Default 0.5. */
+  /** The ball's radius in the box's units. Default 0.5. */
   readonly radius?: number;
   /** Added to the squared radius at a position of plane 0, 1 or 2, for other shapes than a ball. */
   readonly dents?: (plane: number, a: number, b: number) => number;

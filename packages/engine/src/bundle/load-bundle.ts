@@ -50,7 +50,7 @@ export async function loadBundle(directory: string): Promise<Bundle> {
   return bundle;
 }
 
-/** In the folder of an installed bundle: when each file had last changed, in milliseconds, when it was verified. */
+/** A file in an installed bundle's folder. It records the time of change, in ms, of each file that was verified. */
 const verifiedFile = 'verified.json';
 
 /** Records that the files of a bundle were verified. From then on, `loadBundle` verifies those that change. */

@@ -12,7 +12,7 @@ export type Provider = Accelerator | 'cpu';
 /** Where the networks run. `auto` is the first accelerator that works correctly, or the CPU. */
 export type Device = 'auto' | Provider;
 
-/** In the order in which `auto` tries them. */
+/** All accelerators, in the order in which `auto` tries them. */
 export const accelerators: readonly Accelerator[] = ['cuda', 'webgpu', 'coreml', 'dml'];
 
 /** The hardware, or software, on which an execution provider runs. */

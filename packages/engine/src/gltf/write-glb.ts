@@ -38,7 +38,7 @@ export interface GlbMetadata {
   /** Name and version of the program, as in `gen3d 1.2.3`. */
   readonly generator: string;
   readonly bundles: readonly BundleCredit[];
-  /** With these, the same network makes the same model of the same photo on the same device. */
+  /** These settings repeat a model: same network, same photo, same device. */
   readonly sampler?: SamplerSettings | undefined;
   readonly photo?: PhotoView;
   /** What makes the model worse than it could be. */

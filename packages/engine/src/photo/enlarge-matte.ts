@@ -150,7 +150,7 @@ function nearEdges({ width, height, data }: Matte): Uint8Array {
   return edges;
 }
 
-/** For each of `to` pixels, the nearest of `from` pixels before its center, and the share of the next one. */
+/** Returns, for each of `to` pixels, the nearest of `from` pixels before its center, and the share of the next one. */
 function interpolation(to: number, from: number): { index: Int32Array; share: Float32Array } {
   const index = new Int32Array(to);
   const share = new Float32Array(to);

@@ -62,7 +62,7 @@ function found(matte: Matte | undefined, image: RgbaImage): Matte {
   return matte;
 }
 
-/** In a smaller image, an object may be indistinguishable from its background; the advice is then a larger image. */
+/** A smaller image may not show what separates an object from its background, so the advice is a larger image. */
 const minAdvisableSide = 64;
 
 function noForeground({ width, height }: RgbaImage): EngineError {

@@ -192,7 +192,7 @@ class Pipeline {
     return this.#thread.hasEnded;
   }
 
-  /** Like `EnginePool.generate`, but accepts only one photo at a time. */
+  /** Makes a model as `EnginePool.generate` does, but accepts only one photo at a time. */
   async generate(photo: Uint8Array | DecodedPhoto, options: PoolGenerateOptions): Promise<PoolGenerated> {
     const { onProgress, signal, resolution, maxTriangles, textureSize, sampler } = options;
     signal?.throwIfAborted();

@@ -6,7 +6,7 @@ import type { DeviceTimes, Networks } from './threads.js';
 /** Sessions that run in the network thread, for one pipeline thread. */
 export class RemoteSessions {
   readonly #networks: Channel<Networks>;
-  /** Of the photo that uses the sessions. Once aborted, no network starts for it. */
+  /** Belongs to the photo that uses the sessions. Once it is aborted, no network starts for that photo. */
   signal: AbortSignal | undefined;
   #deviceMs = 0;
   #waitMs = 0;

@@ -24,7 +24,7 @@ const backdropTop = 0.8;
 const backdropBottom = 0.9;
 
 export interface RenderedView extends RgbaImage {
-  /** The same without the backdrop, RGBA: the object, and its shadow as transparent black. */
+  /** The picture without the backdrop, RGBA: the object, and its shadow as transparent black. */
   readonly cutout: Uint8Array;
 }
 

@@ -36,7 +36,7 @@ export interface OrbitOptions {
   readonly yawRadians: number;
   /** Above the horizon, between -pi/2 and pi/2. */
   readonly pitchRadians: number;
-  /** Of the image's shorter side. */
+  /** The field of view along the image's shorter side. */
   readonly fovRadians: number;
   /** Share of the image kept free on each side, 0 .. 0.5. */
   readonly margin: number;

@@ -73,7 +73,7 @@ function triangulate(polygon: readonly number[]): number[] | undefined {
   return undefined;
 }
 
-/** For each configuration (bit c set: corner c is inside), the edges of the triangles' corners, three per triangle. */
+/** Lists, by configuration (bit c set: corner c is inside), the edges of the triangles' corners, three per triangle. */
 export const cubeTriangles: readonly Uint8Array[] = Array.from({ length: 256 }, (_, configuration) =>
   Uint8Array.from(
     polygonsOf(configuration).flatMap((polygon) => {

@@ -16,10 +16,10 @@ const depthMapSize = 1024;
 /** A point this far behind the nearest surface, as a share of the object's size, still counts as visible. */
 const depthBias = 0.012;
 
-/** The same for a mirrored point. It is larger because the two sides are only nearly mirror images. */
+/** The depth bias of a mirrored point is larger, because the two sides are only nearly mirror images. */
 const mirroredDepthBias = 0.03;
 
-/** In sRGB values of 0..1. The two sides are lit differently even if their colors are equal. */
+/** Largest difference, in sRGB values of 0..1: the two sides are lit differently even if their colors are equal. */
 const maxMirroredDifference = 0.16;
 
 /** How fast corrections of colors fade with the distance from the visible surface. */

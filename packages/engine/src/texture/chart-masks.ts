@@ -5,7 +5,7 @@ export interface Mask {
   /** The position of the grid's corner, in the units of `Charts.flat`. */
   readonly left: number;
   readonly top: number;
-  /** In cells. */
+  /** The width in cells. */
   readonly width: number;
   readonly height: number;
   /** [3·R] row, first column and end column of each run of cells, row by row. */

@@ -8,7 +8,7 @@ export interface CacheOptions {
   keptFactor?: number;
 }
 
-/** For queries that count rows: they take at most 5 % of the time, however many rows there are. */
+/** Options for queries that count rows: they take at most 5 % of the time, however many rows there are. */
 export const counting: CacheOptions = { keptFactor: 19 };
 
 /** Computes a value at most once per `keptMs`. Concurrent calls share one computation. */

@@ -20,9 +20,9 @@ export interface TensorRecord {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: readonly number[];
-  /** In bytes, from the start of the file. */
+  /** Where the tensor starts, in bytes from the start of the file. */
   readonly offset: number;
-  /** In bytes. */
+  /** The tensor's size in bytes. */
   readonly length: number;
 }
 

@@ -116,7 +116,7 @@ const keyHint = (hasStoredKey: boolean) =>
     ? 'stored on this machine, so commands here need none'
     : `not stored on this machine; \`${nextCommand('login')}\` asks for it, or creates a new one`;
 
-/** In a log, a link would give its readers access to the dashboard. */
+/** Links appear in terminals only: in a log, a link would give its readers access to the dashboard. */
 const dashboardLink = async (server: Server, config: Config) =>
   process.stderr.isTTY ? await server.signInLink() : `${server.url}/dashboard; to sign in: ${signInCommand(config)}`;
 

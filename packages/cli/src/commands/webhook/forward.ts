@@ -110,7 +110,7 @@ class Forwarder {
   readonly #json: boolean;
   readonly #retryDelays: readonly number[];
   readonly #signal: AbortSignal;
-  /** For each job with deliveries, resolves when the last one ends. */
+  /** Keeps the deliveries of a job in order: each job's promise resolves when its last delivery ends. */
   readonly #queues = new Map<string, Promise<void>>();
   /** The events that the receiver has not accepted, in order of arrival, with the timer of the next retry. */
   readonly #undelivered = new Map<WebhookEvent, 'due' | NodeJS.Timeout | 'no retries left'>();

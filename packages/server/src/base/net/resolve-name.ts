@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import ipaddr from 'ipaddr.js';
 
-/** For one name, across all name servers and attempts. */
+/** Time limit for one name, across all name servers and attempts. */
 const totalTimeoutMs = 5_000;
 /** How long to wait for the other address family once one has resolved: a name server may ignore AAAA queries. */
 const otherFamilyMs = 250;

@@ -17,7 +17,7 @@ interface SharedTables {
     id: number;
     /** Name of the location's marker file, which identifies the location. */
     mark: string;
-    /** For people: the location as written in the settings of the server that stored this row. */
+    /** The location as written in the settings of the server that stored this row, for messages. */
     location: string;
   };
   /** At most one row: the copy of a SQLite installation into it; see ../moving/migrate-to.ts. */

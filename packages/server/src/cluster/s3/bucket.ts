@@ -100,7 +100,7 @@ export class Bucket {
     );
   }
 
-  /** For people: `the bucket "models" at http://127.0.0.1:9000`. */
+  /** Names the bucket in messages: `the bucket "models" at http://127.0.0.1:9000`. */
   get description(): string {
     const { bucket, endpoint = 'Amazon S3' } = this.#options;
     return `the bucket "${bucket}" at ${endpoint}`;
@@ -125,7 +125,7 @@ export class Bucket {
     return this.#read(key, timeoutMs, ({ Body }) => Body?.transformToByteArray());
   }
 
-  /** Like `get`, as a stream. The timeout applies to its start. */
+  /** Streams the object instead of reading it whole. The timeout applies to the start. */
   open(key: string, timeoutMs: number): Promise<{ bytes: Readable; size: number } | undefined> {
     return this.#read(key, timeoutMs, async ({ Body, ContentLength: size = 0 }) => ({ bytes: Body as Readable, size }));
   }

@@ -7,7 +7,7 @@ import { assetsPrefix, S3AssetStore } from './asset-store.js';
 import type { Bucket } from './bucket.js';
 import { inputsPrefix, S3InputStore } from './input-store.js';
 
-/** For each of the five requests of a check. */
+/** Time limit for each of the five requests of a check. */
 const checkTimeoutMs = 15_000;
 const markerTimeoutMs = 15_000;
 const pingTimeoutMs = 5_000;

@@ -27,7 +27,7 @@ export type AuditedAction =
  * not outlive it.
  */
 export interface Action {
-  /** For example, `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  /** Who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
   who: string;
   action: AuditedAction;
   /** The id of the account, key, job or event, or the name of the bundle. */

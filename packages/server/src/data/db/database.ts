@@ -16,7 +16,7 @@ import type { Tables } from './tables.js';
  * - After any other error, nothing of the transaction is stored.
  */
 export interface DatabaseKind {
-  /** For people. */
+  /** The name that messages use. */
   readonly name: string;
   /** Whether processes on several machines can use one database. */
   readonly isShared: boolean;
@@ -102,7 +102,7 @@ export interface DatabaseOptions {
 export interface DatabaseIdentity {
   /** Unique per database: a copy made by a dump or a backup gets a different one. */
   id: string;
-  /** For people. */
+  /** The name of the kind in messages. */
   name: string;
 }
 

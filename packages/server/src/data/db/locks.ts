@@ -13,10 +13,10 @@ const locking =
 /** Locks the rows that it reads until the transaction ends: no other transaction changes or locks them. */
 export const forUpdate = locking('update');
 
-/** Like `forUpdate`, for changes that keep the row's key: other transactions may still reference the row. */
+/** Locks rows for changes that keep their keys: other transactions may still reference the rows. */
 export const forNoKeyUpdate = locking('noKeyUpdate');
 
-/** Like `forUpdate`, but skips rows that another transaction has locked instead of waiting for them. */
+/** Locks rows as `forUpdate` does, but skips those that another transaction has locked instead of waiting. */
 export const forUpdateSkipLocked = locking('updateSkipLocked');
 
 /** Prevents the deletion of rows until the transaction ends. Several transactions can hold this lock. */

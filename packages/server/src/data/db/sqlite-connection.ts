@@ -34,7 +34,7 @@ export interface SqliteOptions {
 
 /** A library that opens SQLite files. */
 export interface SqliteLibrary {
-  /** Such as `better-sqlite3 12.11.1`. */
+  /** The driver and its version, for example `better-sqlite3 12.11.1`. */
   readonly name: string;
   /** The version of SQLite itself. */
   readonly version: string;

@@ -130,7 +130,7 @@ export interface Tables {
   /** At most one row. */
   operator_password: {
     id: number;
-    /** In the PHC string format; see accounts/operator-password.ts. */
+    /** The hash in the PHC string format; see accounts/operator-password.ts. */
     hash: string;
   };
   /** Sign-in links and sessions of the dashboard; see accounts/dashboard-tokens.ts. */
@@ -233,7 +233,7 @@ interface JobTable {
   taken_over: number;
   /** Trace id of the request that created the job: 32 hexadecimal digits. */
   trace_id: string | null;
-  /** For people: usually the photo's file name. Null for jobs that were created without one. */
+  /** A name that people see, usually the photo's file name. Null for jobs that were created without one. */
   label: string | null;
   /** The label for searching and sorting; see `foldLabel`. Empty without a label. */
   label_folded: string;

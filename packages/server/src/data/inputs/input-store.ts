@@ -22,7 +22,7 @@ export interface InputStore {
   /** @throws {UnreadableImageError} if the image does not exist or cannot be read */
   read(jobId: string): Promise<Uint8Array>;
 
-  /** Like `read`, for receivers that may be slow: only a part of the image is in memory. */
+  /** Streams what `read` returns to receivers that may be slow: only a part of the image is in memory. */
   open(jobId: string): Promise<ImageStream>;
 
   /**
@@ -35,7 +35,7 @@ export interface InputStore {
   /** Removes a job's image, if any. */
   remove(jobId: string): Promise<void>;
 
-  /** Like `remove`, but also removes drafts, and does not leave anything to the sweep. @throws if the store is unavailable */
+  /** Removes the input and its drafts at once, and leaves nothing to the sweep. @throws if the store is unavailable */
   erase(jobId: string): Promise<void>;
 
   /** Removes images older than `olderThan` (milliseconds since 1970) for which `isNeeded` is false, left by a crash. */

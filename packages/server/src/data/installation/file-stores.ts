@@ -21,7 +21,7 @@ export interface FileStores {
    * @throws {ConfigError} that names the bucket, its endpoint and what is missing
    */
   check(): Promise<string | undefined>;
-  /** For messages. */
+  /** The store's name in log lines and errors. */
   location: string;
   /** Resolves if the asset store responds, and rejects otherwise. Cheap, unlike `check`. */
   ping(): Promise<void>;

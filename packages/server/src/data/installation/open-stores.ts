@@ -21,7 +21,7 @@ export interface Store {
 interface OpenOptions {
   /** Receives the database's outages. */
   log?: Logger;
-  /** For commands, which may run while a server of another version does: refuses to migrate an existing database. */
+  /** Refuses to migrate an existing database: commands may run while a server of another version does. */
   onlyNew?: boolean;
 }
 

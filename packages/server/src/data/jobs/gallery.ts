@@ -86,7 +86,7 @@ const withGalleryColumns = (query: JobQuery): SelectQueryBuilder<Tables, 'jobs',
     eb.selectFrom('shared_models').select('token').whereRef('shared_models.job_id', '=', 'jobs.id').as('share_token'),
   ]);
 
-/** In the order of the page, with one job more than fit, which shows whether another page follows. */
+/** Orders the jobs as the page shows them, with one more than fit: it shows whether another page follows. */
 function ordered(query: JobQuery, { sort, limit }: GalleryQuery): JobQuery {
   const first = sort === 'name' ? query.orderBy('label_folded') : query;
   return first.orderBy('id', sort === 'newest' ? 'desc' : 'asc').limit(limit + 1);
@@ -130,7 +130,7 @@ export function findGalleryJob(db: Queryable, accountId: string, id: string): Pr
     .executeTakeFirst();
 }
 
-/** With a search, counts only the newest jobs. */
+/** Counts jobs by status. A search counts only the newest ones. */
 export async function countGallery(
   db: Queryable,
   accountId: string,

@@ -263,7 +263,7 @@ interface Cancellation {
   forgotten?: string | undefined;
 }
 
-/** Like `cancel`, for a job of this account. */
+/** Cancels a job as `cancel` does, if it belongs to this account. */
 export const cancelOwn = (db: Db, accountId: string, jobId: string, now: Time): Promise<Cancellation> =>
   transaction(db, (trx) => cancelIn(trx, jobId, now, accountId));
 

@@ -39,7 +39,7 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
   ].join('; ');
 }
 
-/** For the worker that decodes photos, some of them with WebAssembly. The page's policy does not apply to workers. */
+/** The policy of the worker that decodes photos, some of them with WebAssembly. The page's does not apply to it. */
 const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
 
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);

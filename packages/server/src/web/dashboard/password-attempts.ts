@@ -3,7 +3,7 @@ import { TokenBucket } from '../http/rate-limit.js';
 
 /** Passwords can be guessed, unlike random tokens: five attempts, then one every half minute. */
 const perCaller = { perSecond: 1 / 30, burst: 5 };
-/** For all callers of an origin together. An attempt takes 32 MiB of memory and a tenth of a second of a core. */
+/** All callers of an origin share this. An attempt takes 32 MiB of memory and a tenth of a second of a core. */
 const perOrigin = { perSecond: 1, burst: 20 };
 const maxBuckets = 10_000;
 const maxKnown = 100;

@@ -15,7 +15,7 @@ const embeddable: RequestHandler = (_request, response, next) => {
   next();
 };
 
-/** For a range beyond the end of the file: 416 with the file's size, as RFC 9110 requires. */
+/** Answers a range beyond the end of the file with 416 and the file's size, as RFC 9110 requires. */
 const unsatisfiableRange: ErrorRequestHandler = (error, _request, response, next) => {
   if (error?.status !== 416) return next(error);
   response

@@ -8,7 +8,7 @@ const macLength = 16;
 /** The last job or entry of a page. */
 export interface Position {
   id: string;
-  /** For lists that are sorted by it, because the job may be deleted before the next page is read. */
+  /** Lists that are sorted by the label need it, because the job may be deleted before the next page is read. */
   label: string;
 }
 

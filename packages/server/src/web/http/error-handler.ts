@@ -39,7 +39,7 @@ function insufficientBalance({ balance, message }: InsufficientBalanceError): In
 const quotaExceeded = ({ message, retryAfterSeconds }: QuotaError): HttpError =>
   new HttpError(429, 'quota_exceeded', message, { 'retry-after': String(retryAfterSeconds) });
 
-/** For errors that Express throws because of the request, such as a path that cannot be decoded. */
+/** Recognizes errors that Express throws because of the request, such as a path that cannot be decoded. */
 function malformedRequest(error: unknown): HttpError | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   const { status } = error as { status?: unknown };

@@ -28,7 +28,7 @@ export class HttpError extends Error {
   }
 }
 
-/** Such as `input.image_urls[0]`. */
+/** Writes the path of a field as clients do, for example `input.image_urls[0]`. */
 const fieldName = (path: readonly PropertyKey[]) =>
   path.reduce<string>(
     (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name ? `${name}.${String(key)}` : String(key)),

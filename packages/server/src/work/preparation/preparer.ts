@@ -29,7 +29,7 @@ export interface PreparerOptions {
   /** How many inline images are prepared concurrently, each with at most 4 MiB, and how many remote ones. */
   slots: number;
   leaseMs: number;
-  /** For reading or storing an image. */
+  /** Time limit for reading or storing an image. */
   stageTimeoutMs: number;
   notify: (message: FromChild) => void;
   log: Logger;

@@ -20,7 +20,7 @@ import type { ModelMaker } from './runner.js';
 
 const mebibyte = 1024 ** 2;
 const connectTimeoutMs = 15_000;
-/** With its copies, such a model takes about 0.5 GB of the 1.3 GB that a runner reserves for its first job. */
+/** A model of this size and its copies take about 0.5 GB of the 1.3 GB that a runner reserves for its first job. */
 export const maxModelBytes = 64 * mebibyte;
 const maxErrorBytes = 64 * 1024;
 

@@ -54,7 +54,7 @@ export interface RunnerOptions {
   inputs: InputStore;
   assets: AssetStore;
   leaseMs: number;
-  /** For reading an image. */
+  /** Time limit for reading an image. */
   stageTimeoutMs: number;
   /** The current serving instance. */
   instance: () => string;

@@ -29,7 +29,7 @@ export interface HeldJobsOptions {
   db: Db;
   inputs: InputStore;
   leaseMs: number;
-  /** For removing an input. */
+  /** Time limit for removing an input. */
   stageTimeoutMs: number;
   notify: (message: FromChild) => void;
   log: Logger;
