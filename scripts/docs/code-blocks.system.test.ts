@@ -50,12 +50,13 @@ describe('the compiler', () => {
   const wrong: Block = { location: 'example.md:1', page: 'example.md', language: 'ts', text };
   let errors: string[];
   beforeAll(() => {
-    errors = typeErrors([...scripts, ...dashboardSnippets(), wrong]);
+    errors = typeErrors([...scripts, ...dashboardSnippets(), ...docExamples(), wrong]);
   });
 
-  test('accepts every block of TypeScript and JavaScript, and those of the dashboard, with the types of the built packages', () => {
+  test('accepts every block of TypeScript and JavaScript, those of the dashboard, and every @example', () => {
     expect(scripts.length).toBeGreaterThan(3);
     expect(dashboardSnippets().length).toBeGreaterThanOrEqual(2);
+    expect(docExamples().length).toBeGreaterThanOrEqual(25);
     expect(errors.filter((error) => !error.startsWith(wrong.location))).toEqual([]);
   });
 
@@ -165,6 +166,47 @@ function dashboardSnippets(): Block[] {
     });
 }
 
+/** Names that an `@example` uses without declaring them, and their types. */
+const given: Readonly<Record<string, string>> = {
+  ...{ apiKey: 'string', secret: 'string', jobId: 'string', file: 'File', request: 'Request' },
+  ...{ photo: 'Uint8Array', photos: 'Uint8Array[]', glb: 'Uint8Array', preview: 'HTMLImageElement' },
+  gen3d: "import('@gen3d/sdk').Gen3d",
+  engine: "import('@gen3d/engine').Engine",
+  app: "import('express').Express",
+  decodeTexture: "import('@gen3d/convert').DecodeTexture",
+  parseLength: "typeof import('@gen3d/convert/options').parseLength",
+  readFile: "typeof import('node:fs/promises').readFile",
+  writeFile: "typeof import('node:fs/promises').writeFile",
+};
+
+/** The examples in the doc comments of the packages for programs. Each is a module that imports what it uses. */
+function docExamples(): Block[] {
+  return ['sdk', 'engine', 'convert'].flatMap((name) => {
+    const types = readFileSync(join(root, `packages/${name}/dist/index.d.ts`), 'utf8');
+    const exported = [...types.matchAll(/export \{([^}]*)\}/g)].flatMap(
+      ([, list = '']) => list.match(/\w+(?=,|\s*$)/g) ?? [],
+    );
+    const files = execFileSync('git', ['ls-files', `packages/${name}/src/**.ts`], { cwd: root, encoding: 'utf8' });
+    return files
+      .trim()
+      .split('\n')
+      .flatMap((page) => {
+        const source = readFileSync(join(root, page), 'utf8');
+        return [...source.matchAll(/@example\n((?: *\* (?!@).*\n)+)/g)].map(([, comment = ''], index) => {
+          const code = comment.replaceAll(/^ *\* /gm, '');
+          const uses = (word: string) => new RegExp(`\\b${word}\\b`).test(code);
+          const isDeclared = (word: string) => new RegExp(`const (\\{[^}]*)?\\b${word}\\b`).test(code);
+          const imports = `import { ${exported.filter(uses).join(', ')} } from '@gen3d/${name}';`;
+          const declared = Object.entries(given)
+            .filter(([word]) => uses(word) && !isDeclared(word))
+            .map(([word, type]) => `declare const ${word}: ${type};`);
+          const text = [imports, ...declared, code].join('\n');
+          return { location: `${page} example ${index + 1}`, page, language: 'ts', text };
+        });
+      });
+  });
+}
+
 /** Compiles all blocks as separate modules of one program. */
 function typeErrors(blocks: readonly Block[]): string[] {
   const inPackage = (path: string) => [join(root, path)];
@@ -186,6 +228,8 @@ function typeErrors(blocks: readonly Block[]): string[] {
       '@gen3d/sdk': inPackage('packages/sdk/dist/index.d.ts'),
       '@gen3d/schema': inPackage('packages/schema/dist/index.d.ts'),
       '@gen3d/engine': inPackage('packages/engine/dist/index.d.ts'),
+      '@gen3d/convert': inPackage('packages/convert/dist/index.d.ts'),
+      '@gen3d/convert/options': inPackage('packages/convert/dist/options.d.ts'),
       '@gen3d/server': inPackage('packages/server/dist/index.d.ts'),
       express: inPackage('packages/server/node_modules/@types/express/index.d.ts'),
     },

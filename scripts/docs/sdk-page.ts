@@ -268,7 +268,7 @@ class SdkPage {
 
   #examplesOf(symbol: ts.Symbol): string[] {
     const examples = symbol.getJsDocTags(this.#checker).filter((tag) => tag.name === 'example');
-    return examples.map((tag) => `\`\`\`text\n${textOf(tag)}\n\`\`\``);
+    return examples.map((tag) => `\`\`\`ts\n${textOf(tag)}\n\`\`\``);
   }
 }
 

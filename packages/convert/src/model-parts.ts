@@ -48,6 +48,9 @@ const triangles = 4;
  * animations are left out.
  *
  * @throws {ConversionError} if the file is not a GLB, is damaged or compressed, or has no triangles
+ * @example
+ * const { parts } = await readModel(glb);
+ * console.log(parts.reduce((triangles, { indices }) => triangles + indices.length / 3, 0));
  */
 export async function readModel(glb: Uint8Array): Promise<ModelContent> {
   const { root, asset } = await readGlb(glb);

@@ -94,7 +94,15 @@ const stages = Object.keys(doneAfter) as Stage[];
 
 const paddingTexels = 4;
 
-/** Turns photos into models. Reuse an engine: its networks stay loaded between photos. */
+/**
+ * Turns photos into models. Reuse an engine: its networks stay loaded between photos.
+ *
+ * @example
+ * const engine = await Engine.open({ bundle: 'gen3d-base', matte: 'isnet', device: 'auto', modelDirs: ['models'] });
+ * const { glb, thumbnail, stats } = await engine.generate(await readFile('mug.jpg'));
+ * await writeFile('mug.glb', glb);
+ * await engine.close();
+ */
 export class Engine {
   /** The device when the engine was opened, which is also the default name of the serving instance. */
   readonly device: Provider;
@@ -134,6 +142,9 @@ export class Engine {
    *
    * @throws {EngineError} if the photo cannot be used
    * @throws the signal's reason, once aborted; it is checked between stages, in a pool also before each run of a network
+   * @example
+   * const { glb, stats } = await engine.generate(photo, { maxTriangles: 5_000, signal: AbortSignal.timeout(60_000) });
+   * console.log(stats.triangles, stats.warnings);
    */
   async generate(photo: Uint8Array | DecodedPhoto, options: GenerateOptions = {}): Promise<Generated> {
     const { onProgress, signal } = options;

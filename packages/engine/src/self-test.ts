@@ -69,6 +69,8 @@ export async function checkBundle(bundle: Bundle): Promise<void> {
  * Loads every graph of the bundle and runs it on a test image on the CPU.
  *
  * @throws {BundleError} as `checkBundle`, and if the output is all zero or not a number
+ * @example
+ * await testBundle(await loadBundle('my-network')); // throws if a graph does not match the manifest
  */
 export async function testBundle(bundle: Bundle): Promise<void> {
   const { passed, detail } = await finiteOutputs(bundle, new ComputeDevice());

@@ -95,6 +95,9 @@ export class Gen3d {
    * Calls `jobs.create` and `jobs.wait`, and returns the finished task.
    *
    * @throws {JobFailedError} if the job ends without a model. Also throws the errors of `create` and `wait`
+   * @example
+   * const task = await gen3d.generate('mug.jpg', { onProgress: ({ progress }) => console.log(`${progress} %`) });
+   * console.log(task.model_urls?.glb);
    */
   generate(image: ImageInput, options: GenerateOptions = {}): Promise<Task> {
     const { idempotencyKey, label, sampler, onProgress, ...limits } = options;
@@ -124,6 +127,8 @@ export class Gen3d {
    * @returns the parsed body, unchecked. Undefined if there is none
    * @throws {InvalidRequestError} before sending anything, if the method is not one of these or the path
    *   does not start with `/`
+   * @example
+   * const jobs = await gen3d.request('get', '/gen3d/jobs', { searchParams: { limit: 5 } });
    */
   async request(method: Method, path: `/${string}`, options: RouteRequestOptions = {}): Promise<unknown> {
     if (!methods.includes(method)) {
@@ -140,6 +145,9 @@ export class Gen3d {
    *
    * @param source the task, its id, or the http(s) URL of a file
    * @throws {InvalidRequestError} if the task does not have the file
+   * @example
+   * await writeFile('mug.glb', await gen3d.download(jobId));
+   * await writeFile('mug.jpg', await gen3d.download(jobId, { asset: 'thumbnail' }));
    */
   async download(source: Task | string | URL, options: DownloadOptions = {}): Promise<Uint8Array> {
     const { asset = 'glb', ...limits } = options;

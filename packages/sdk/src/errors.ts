@@ -56,7 +56,17 @@ export class InvalidRequestError extends Gen3dError {
   override readonly name = 'InvalidRequestError';
 }
 
-/** The balance is below the minimum for a new job. Both amounts are in USD. */
+/**
+ * The balance is below the minimum for a new job. Both amounts are in USD.
+ *
+ * @example
+ * try {
+ *   await gen3d.generate('mug.jpg');
+ * } catch (error) {
+ *   if (!(error instanceof InsufficientBalanceError)) throw error;
+ *   console.error(`Add at least ${error.minBalanceUsd - error.balanceUsd} USD.`);
+ * }
+ */
 export class InsufficientBalanceError extends Gen3dError {
   override readonly name = 'InsufficientBalanceError';
 
@@ -117,7 +127,17 @@ export class RequestTimeoutError extends ConnectionError {
   }
 }
 
-/** The job ended without a model. `code` is the task's `error.code`, such as `no_foreground`. */
+/**
+ * The job ended without a model. `code` is the task's `error.code`, such as `no_foreground`.
+ *
+ * @example
+ * try {
+ *   await gen3d.generate('mug.jpg');
+ * } catch (error) {
+ *   if (!(error instanceof JobFailedError) || error.code !== 'no_foreground') throw error;
+ *   console.error('No object was found in the photo.');
+ * }
+ */
 export class JobFailedError extends Gen3dError {
   override readonly name = 'JobFailedError';
 
@@ -130,7 +150,17 @@ export class JobFailedError extends Gen3dError {
   }
 }
 
-/** The `timeoutMs` of the call elapsed. The job continues. `task` is its last known state. */
+/**
+ * The `timeoutMs` of the call elapsed. The job continues. `task` is its last known state.
+ *
+ * @example
+ * try {
+ *   await gen3d.jobs.wait(jobId, { timeoutMs: 60_000 });
+ * } catch (error) {
+ *   if (!(error instanceof WaitTimeoutError)) throw error;
+ *   console.log(`${error.jobId} continues: ${error.task?.status}`);
+ * }
+ */
 export class WaitTimeoutError extends Gen3dError {
   override readonly name = 'WaitTimeoutError';
 

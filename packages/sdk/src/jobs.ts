@@ -57,6 +57,8 @@ export class Jobs {
    * @throws {InsufficientBalanceError} if the balance is below the minimum
    * @throws {RequestTimeoutError} if `timeoutMs` elapses. The job may exist: to be able to repeat the call without
    *   creating a second job, pass an `idempotencyKey`
+   * @example
+   * const { job_id } = await gen3d.jobs.create({ image: 'mug.jpg', idempotencyKey: 'order-1042' });
    */
   create(params: CreateJobParams, options: RequestOptions = {}): Promise<CreateJobResponse> {
     const request = { method: 'post', url: this.#transport.url('jobs') };
@@ -68,7 +70,13 @@ export class Jobs {
     });
   }
 
-  /** The current state of a job. @throws {NotFoundError} if the account has no such job */
+  /**
+   * The current state of a job.
+   *
+   * @throws {NotFoundError} if the account has no such job
+   * @example
+   * const { status, model_urls } = await gen3d.jobs.retrieve(jobId);
+   */
   async retrieve(id: string, options?: RequestOptions): Promise<Task> {
     return (await this.#read(id, options)).task;
   }
@@ -77,6 +85,8 @@ export class Jobs {
    * Lists the account's jobs, newest first.
    *
    * @param options apply to each page
+   * @example
+   * for await (const { task_id, error } of gen3d.jobs.list({ status: 'FAILED' })) console.log(task_id, error?.code);
    */
   list({ cursor, ...query }: ListJobsParams = {}, options?: RequestOptions): JobList {
     const path = query.search === undefined ? 'jobs' : '/gen3d/jobs';
@@ -92,6 +102,8 @@ export class Jobs {
    *
    * @throws {JobFailedError} if the job ends without a model. The error contains the task
    * @throws {WaitTimeoutError} if `timeoutMs` elapses. The job continues
+   * @example
+   * const task = await gen3d.jobs.wait(jobId, { timeoutMs: 120_000 });
    */
   wait(id: string, options?: WaitOptions): Promise<Task> {
     return waitForJob(id, (signal) => this.#read(id, { signal }), options);
@@ -102,6 +114,8 @@ export class Jobs {
    *
    * @throws {InvalidRequestError} not_cancelable, if it is finished
    * @throws {NotFoundError} if the account has no such job
+   * @example
+   * for await (const { task_id } of gen3d.jobs.list({ status: 'QUEUED' })) await gen3d.jobs.cancel(task_id);
    */
   async cancel(id: string, options?: RequestOptions): Promise<Task> {
     const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/cancel`, options);
@@ -127,6 +141,8 @@ export class Jobs {
    *
    * @throws {InvalidRequestError} not_deletable, while the job is in inference
    * @throws {NotFoundError} if the account has no such job
+   * @example
+   * await gen3d.jobs.delete(jobId); // the model's URL returns 410 from now on
    */
   async delete(id: string, options?: RequestOptions): Promise<void> {
     await this.#transport.call('delete', `/gen3d/jobs/${segment(id)}`, options);

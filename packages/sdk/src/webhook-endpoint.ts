@@ -24,7 +24,12 @@ export class WebhookEndpointSettings {
     this.#transport = transport;
   }
 
-  /** Sets the https URL. The response contains the secret only when the endpoint is first configured; see `get`. */
+  /**
+   * Sets the https URL. The response contains the secret only when the endpoint is first configured; see `get`.
+   *
+   * @example
+   * const { secret } = await gen3d.webhookEndpoint.set('https://example.com/gen3d', { events: 'final' });
+   */
   async set(url: string | URL, { events, ...options }: SetWebhookOptions = {}): Promise<PutWebhookEndpointResponse> {
     const { body } = await this.#transport.call('put', path, { ...options, json: { url: String(url), events } });
     return expectBody(body, having<PutWebhookEndpointResponse>({ url: 'string' }), 'webhook endpoint');
@@ -35,6 +40,8 @@ export class WebhookEndpointSettings {
    * paused.
    *
    * @throws {NotConfiguredError} if the account has no endpoint
+   * @example
+   * const { secret, paused_until } = await gen3d.webhookEndpoint.get();
    */
   async get(options?: RequestOptions): Promise<WebhookEndpoint & EndpointHealth> {
     const { body, health } = await this.#transport.call('get', path, options);
@@ -51,6 +58,8 @@ export class WebhookEndpointSettings {
    * Replaces the secret. The old one stops working immediately.
    *
    * @throws {NotConfiguredError} if the account has no endpoint
+   * @example
+   * const { secret } = await gen3d.webhookEndpoint.rotate();
    */
   async rotate(options?: RequestOptions): Promise<RotateSecretResponse> {
     const { body } = await this.#transport.call('post', `${path}/rotate`, { ...options, repeatable: false });

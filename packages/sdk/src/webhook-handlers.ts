@@ -24,7 +24,7 @@ const consumedBody =
  *
  * @throws {TypeError} immediately, if the secret or `onEvent` is missing
  * @example
- * export const POST = webhookHandler({ secret, onEvent: async (event) => { ... } }); // Next.js
+ * export const POST = webhookHandler({ secret, onEvent: (event) => console.log(event.event) }); // Next.js
  */
 export function webhookHandler({
   onEvent,
@@ -69,7 +69,8 @@ export interface WebhookResponse {
  *
  * @throws {TypeError} immediately, if the secret or `onEvent` is missing
  * @example
- * app.post('/gen3d', expressWebhookHandler({ secret, onEvent: async (event) => { ... } })); // above app.use(express.json())
+ * const handler = expressWebhookHandler({ secret, onEvent: (event) => console.log(event.event) });
+ * app.post('/gen3d', handler); // above app.use(express.json())
  */
 export function expressWebhookHandler({ onEvent, secret, toleranceSeconds }: WebhookHandlerOptions) {
   const options = { secret: secretsOf(secret), toleranceSeconds };

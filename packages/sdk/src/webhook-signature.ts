@@ -41,6 +41,9 @@ export class WebhookVerificationError extends Gen3dError {
  *   not an event
  * @throws {TypeError} if the secret is missing
  * @see docs/contract.md section 6.3: HMAC-SHA256 over `<timestamp>.<raw_body>`
+ * @example
+ * const event = await verifyWebhook({ payload: await request.text(), headers: request.headers, secret });
+ * if (event.event === 'task.updated' && event.status === 'SUCCEEDED') console.log(event.model_urls?.glb);
  */
 export async function verifyWebhook(options: VerifyWebhookOptions): Promise<WebhookEvent> {
   const { headers, secret, toleranceSeconds = 300, now = Date.now() } = options;
@@ -75,6 +78,10 @@ export async function verifyWebhook(options: VerifyWebhookOptions): Promise<Webh
  * Signs a body as gen3d does, for testing a webhook handler.
  *
  * @returns `x-generate-timestamp` and `x-generate-signature`
+ * @example
+ * const body = JSON.stringify({ event: 'ping', event_id: '01J…', user_id: '01J…', timestamp: '2026-01-01T00:00:00Z' });
+ * const headers = await signWebhook({ payload: body, secret });
+ * await fetch('http://127.0.0.1:3000/gen3d', { method: 'POST', body, headers });
  */
 export async function signWebhook(options: {
   readonly payload: WebhookPayload;

@@ -23,6 +23,9 @@ export interface Bundle<M extends Manifest = Manifest> {
  * Fast, because it reads no weights, unless a file of an installed bundle has changed since it was verified.
  * `verifyBundle` always reads them.
  * @throws {BundleError} naming the field or the file that is wrong
+ * @example
+ * const { manifest } = await loadBundle('models/gen3d-base');
+ * console.log(manifest.title);
  */
 export async function loadBundle(directory: string): Promise<Bundle> {
   const manifest = await readManifest(join(directory, 'manifest.json'));
@@ -80,6 +83,8 @@ export function bundleOfKind<K extends BundleKind>(bundle: Bundle, kind: K): Bun
  *
  * @throws {MissingBundleError} if none has it
  * @throws {BundleError} if the first one is damaged
+ * @example
+ * const bundle = await findBundle('triposr', ['models', '/srv/gen3d/models']);
  */
 export async function findBundle(name: string, searchDirectories: readonly string[]): Promise<Bundle> {
   if (isPath(name)) return loadBundle(resolve(name));

@@ -110,6 +110,9 @@ function memoryBytesPerPixel({ format, channels, depth, isProgressive, chromaSub
  * Accepts PNG, JPEG, WebP, GIF and AVIF, by content. Applies EXIF orientation, converts embedded profiles, CMYK and 16
  * bits per channel, and takes the first frame of an animation.
  * @throws {EngineError} as `readHeader` does, before the image is decoded; image_invalid if it is damaged or cut short
+ * @example
+ * const { image, transparent } = await decode(await readFile('mug.heic'), { maxPixels: 32_000_000 });
+ * console.log(image.width, image.height, transparent);
  */
 export async function decode(bytes: Uint8Array, options: DecodeOptions = {}): Promise<DecodedPhoto> {
   await readHeader(bytes, options);

@@ -33,6 +33,12 @@ const idleMs = 60_000;
  * Each photo has a pipeline thread to itself, which blocks for seconds. The networks of all photos run in the network
  * thread, one after the other, so that they are loaded once, and one photo can use the device while others are meshed
  * and textured.
+ *
+ * @example
+ * const options = { bundle: 'gen3d-base', matte: 'isnet', device: 'auto', modelDirs: ['models'] } as const;
+ * const pool = await EnginePool.open({ ...options, pipelines: 4 });
+ * const models = await Promise.all(photos.map((photo) => pool.generate(photo)));
+ * await pool.close();
  */
 export class EnginePool {
   /** How the device was chosen. */
