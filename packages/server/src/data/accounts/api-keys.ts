@@ -6,8 +6,13 @@ import { hmac, subkey } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/open.js';
+import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { QuotaError, quotas } from './quotas.js';
+
+const keyWithHash = prepared((db, parameter: Parameters<{ hash: string }>) =>
+  db.selectFrom('api_keys').select(['id', 'account_id', 'hash', 'revoked_at']).where('hash', '=', parameter('hash')),
+);
 
 /**
  * API keys, stored as an HMAC under the server key: a copy of the database alone neither reveals a key nor allows checking
@@ -69,11 +74,7 @@ export class ApiKeys {
   /** The id and account of a key. Undefined if it is unknown or revoked. */
   async find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
     const hash = this.#hash(apiKey);
-    const row = await db
-      .selectFrom('api_keys')
-      .select(['id', 'account_id', 'hash', 'revoked_at'])
-      .where('hash', '=', hash.toString('hex'))
-      .executeTakeFirst();
+    const [row] = await keyWithHash(db, { hash: hash.toString('hex') });
     if (!row || row.revoked_at !== null) return undefined;
     // The index lookup is not constant-time, but it sees only an HMAC, so its timing reveals nothing about the key.
     return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row : undefined;

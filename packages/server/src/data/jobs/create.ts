@@ -19,7 +19,7 @@ import { truncatedType, unsupportedType } from './failures.js';
 import { enqueueJob, findByOrigin, insertJob, type JobOrigin } from './job-store.js';
 import { labelColumns } from './label.js';
 import { availableBalance } from './reservations.js';
-import { openJobs } from './turn.js';
+import { hasOpenJobs } from './turn.js';
 
 /** The balance is below the minimum, so no job is started. */
 export class InsufficientBalanceError extends Error {
@@ -47,9 +47,8 @@ export class TooManyOpenJobsError extends Error {
 export interface JobImage {
   /** Where to fetch it, or null. */
   url: string | null;
-  /** Whether it is in the input store under the job's id. */
-  isStored: boolean;
-  isPrepared?: boolean;
+  /** Puts it into the input store under the job's id. Called only if the account may create the job. */
+  store?: (jobId: string) => Promise<{ isPrepared: boolean }>;
 }
 
 /** Where jobs are stored. */
@@ -70,14 +69,17 @@ export interface AcceptedJob {
   created: boolean;
 }
 
-async function storeImageOf(request: CreateJobRequest, inputs: InputStore, jobId: string): Promise<JobImage> {
+function imageOf(request: CreateJobRequest, inputs: InputStore): JobImage {
   // The input of an unsupported type has an unknown form, and its job will fail anyway.
-  if (!isImageTo3d(request)) return { url: null, isStored: false };
+  if (!isImageTo3d(request)) return { url: null };
   const [url] = request.input.image_urls as [string]; // the schema allows exactly one
   const inline = parseImageDataUri(url);
-  if (!('base64' in inline)) return { url, isStored: false };
-  await inputs.put(jobId, Buffer.from(inline.base64, 'base64'));
-  return { url: null, isStored: true };
+  if (!('base64' in inline)) return { url };
+  const store = async (jobId: string) => {
+    await inputs.put(jobId, Buffer.from(inline.base64, 'base64'));
+    return { isPrepared: false };
+  };
+  return { url: null, store };
 }
 
 /** Fields of a new job that are not part of the request's body. */
@@ -97,14 +99,12 @@ export function createJob(
   extras: JobExtras = {},
 ): Promise<AcceptedJob> {
   const { type, idempotency_key: key = null } = request;
-  const storeImage = (jobId: string) => storeImageOf(request, stores.inputs, jobId);
-  return acceptJob(stores, accountId, { type, key, storeImage, ...extras }, now);
+  return acceptJob(stores, accountId, { type, key, image: imageOf(request, stores.inputs), ...extras }, now);
 }
 
 interface NewJobDetails extends JobExtras, JobOrigin {
   type: string;
-  /** Stores the image under the new job's id, unless it is to be fetched. Called only if the account may create the job. */
-  storeImage: (jobId: string) => Promise<JobImage>;
+  image: JobImage;
 }
 
 /**
@@ -117,7 +117,7 @@ interface NewJobDetails extends JobExtras, JobOrigin {
 export async function acceptJob(
   { db, inputs, commits, maxOpenJobs, maxJobsPerDay, estimate, withoutModel }: JobStores,
   accountId: string,
-  { type, key = null, retryOf = null, storeImage, traceId = null, label, sampler }: NewJobDetails,
+  { type, key = null, retryOf = null, image, traceId = null, label, sampler }: NewJobDetails,
   now: Time,
 ): Promise<AcceptedJob> {
   const earlier = () => findByOrigin(db, accountId, { key, retryOf });
@@ -126,8 +126,9 @@ export async function acceptJob(
   const minBalance = toMicroUsd(limits.minBalanceUsd);
   const { balance_microusd: balance, ...account } = await db
     .selectFrom('accounts')
-    .select(['balance_microusd', openJobs(db, accountId, maxOpenJobs).as('open'), earlier().as('earlier')])
-    .select(jobsOfToday(now).as('today'))
+    .select(['balance_microusd', earlier().as('earlier'), jobsOfToday(now).as('today')])
+    // The transaction decides. Asked before only to keep the images of refused jobs from being written.
+    .$if(image.store !== undefined, (query) => query.select(hasOpenJobs(db, accountId, maxOpenJobs).as('is_full')))
     .$if(reserved > 0, (query) => query.select(availableBalance(db, accountId).as('available')))
     .where('id', '=', accountId)
     .executeTakeFirstOrThrow();
@@ -135,15 +136,14 @@ export async function acceptJob(
   // Checked before the balance: a repeat must return the existing job whatever the balance.
   if (account.earlier !== null) return { id: account.earlier, created: false };
   if (available < minBalance) throw new InsufficientBalanceError(available, available < balance);
-  // Checked again in the transaction, which decides. These checks keep images of refused jobs from being written.
-  if (account.open >= maxOpenJobs) throw tooMany();
+  if (account.is_full) throw tooMany();
   if (account.today >= maxJobsPerDay) throw tooManyToday(maxJobsPerDay);
   if ((await withoutModel(accountId)) >= quotas.jobsWithoutModel) throw tooManyWithoutModel();
 
   const id = newUlid();
   // Stored before the row: a job without its image could never run, but an image without a job is swept.
-  const image = await storeImage(id);
-  const removeImage = async () => image.isStored && (await inputs.remove(id));
+  const stored = await image.store?.(id);
+  const removeImage = async () => image.store && (await inputs.remove(id));
   // In one transaction, so that a job with a 202 never lacks its first event.
   const inserted = await commits
     .run(async (trx) => {
@@ -156,7 +156,7 @@ export async function acceptJob(
         image_url: image.url,
         created_at: now,
         trace_id: traceId,
-        prepared: image.isPrepared ? 1 : 0,
+        prepared: stored?.isPrepared ? 1 : 0,
         reserved_microusd: reserved,
         sampler: sampler ? JSON.stringify(sampler) : null,
         ...labelColumns(label ?? (image.url === null ? null : labelOfUrl(image.url))),

@@ -3,20 +3,24 @@ import { sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { countJob } from '../accounts/quotas.js';
 import type { Queryable } from '../db/open.js';
+import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { availableBalance } from './reservations.js';
 import { type TaskRow, taskColumns } from './task.js';
-import { nextTurn, openJobs } from './turn.js';
+import { hasOpenJobs, nextTurn } from './turn.js';
 
-/** One job of an account. Undefined if the id is unknown or the job belongs to another account. */
-export function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
-  return db
+const taskOf = prepared((db, parameter: Parameters<{ id: string; accountId: string }>) =>
+  db
     .selectFrom('jobs')
     .select(taskColumns)
-    .where('id', '=', id)
-    .where('account_id', '=', accountId)
-    .executeTakeFirst();
+    .where('id', '=', parameter('id'))
+    .where('account_id', '=', parameter('accountId')),
+);
+
+/** One job of an account. Undefined if the id is unknown or the job belongs to another account. */
+export async function findTask(db: Queryable, accountId: string, id: string): Promise<TaskRow | undefined> {
+  return (await taskOf(db, { id, accountId }))[0];
 }
 
 type JobWithCharge = Pick<JobRow, 'image_url' | 'attempt' | 'stage_ms' | 'bundle'> & {
@@ -151,7 +155,8 @@ export async function enqueueJob(
 ): Promise<JobToInsert | undefined> {
   // Also lets one transaction at a time enqueue jobs of an account, so that each sees the jobs of the previous one.
   await countJob(trx, job.account_id, maxJobsPerDay, job.created_at);
-  const { turn: _, ...row } = { ...defaults, ...job };
+  // The other columns have the same defaults in the database.
+  const row = { status: defaults.status, progress: defaults.progress, ...job };
   const columns = Object.keys(row) as (keyof typeof row)[];
   const inserted = await trx
     .insertInto('jobs')
@@ -162,13 +167,13 @@ export async function enqueueJob(
           ...columns.map((column) => sql`${row[column]}`.as(column)),
           nextTurn(trx, job.account_id).as('turn'),
         ])
-        .where(openJobs(trx, job.account_id, maxOpenJobs), '<', maxOpenJobs)
-        .$if(row.reserved_microusd > 0, (query) =>
+        .where(({ not }) => not(hasOpenJobs(trx, job.account_id, maxOpenJobs)))
+        .$if((job.reserved_microusd ?? 0) > 0, (query) =>
           query.where(availableBalance(trx, job.account_id), '>=', toMicroUsd(limits.minBalanceUsd)),
         ),
     )
     .onConflict((conflict) => conflict.doNothing())
     .returning('turn')
     .executeTakeFirst();
-  return inserted && { ...row, turn: inserted.turn };
+  return inserted && { ...defaults, ...row, turn: inserted.turn };
 }

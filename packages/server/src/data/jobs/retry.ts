@@ -89,8 +89,7 @@ export async function retryJob(
   if (!canRetry(job)) return 'not_retryable';
   const { id, type, label, retry_of: retryOf } = job;
   const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
-  const storeImage = (newId: string) => copyImage(stores.inputs, job, newId);
-  const details = { type, retryOf: retryOf ?? id, storeImage, label, sampler, traceId };
+  const details = { type, retryOf: retryOf ?? id, image: imageOf(stores.inputs, job), label, sampler, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;
@@ -99,18 +98,17 @@ export async function retryJob(
 
 type StoredJob = Pick<JobRow, 'id' | 'image_url' | 'prepared'>;
 
-/** @throws {UnreadableImageError} if the job came with its image, which is no longer stored */
-async function copyImage(
-  inputs: InputStore,
-  { id, image_url: url, prepared }: StoredJob,
-  newId: string,
-): Promise<JobImage> {
-  if (url !== null && prepared === 0) return { url, isStored: false };
-  try {
-    await inputs.copy(id, newId);
-    return { url, isStored: true, isPrepared: prepared === 1 };
-  } catch (error) {
-    if (url === null) throw error;
-    return { url, isStored: false };
-  }
+/** Storing it throws an UnreadableImageError if the job came with its image, which is no longer stored. */
+function imageOf(inputs: InputStore, { id, image_url: url, prepared }: StoredJob): JobImage {
+  if (url !== null && prepared === 0) return { url };
+  const store = async (newId: string) => {
+    try {
+      await inputs.copy(id, newId);
+      return { isPrepared: prepared === 1 };
+    } catch (error) {
+      if (url === null) throw error;
+      return { isPrepared: false };
+    }
+  };
+  return { url, store };
 }

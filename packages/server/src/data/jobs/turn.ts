@@ -62,6 +62,18 @@ export function openJobs(db: Queryable, accountId: string, limit: number) {
   return sql<number>`(select count(*) from ${open} as open_jobs)`;
 }
 
+/** Whether the account has at least `count` unfinished jobs. An offset reads the index at half the cost of a count. */
+export function hasOpenJobs(db: Queryable, accountId: string, count: number) {
+  const last = db
+    .selectFrom('jobs')
+    .select('turn')
+    .where('account_id', '=', accountId)
+    .where('finished_at', 'is', null)
+    .limit(1)
+    .offset(count - 1);
+  return sql<boolean>`exists ${last}`;
+}
+
 /** Records that a job's inference starts. Must run in the transaction that updates the job. */
 export async function startTurn(trx: Queryable, { account_id, turn }: JobRow): Promise<void> {
   await trx.updateTable('accounts').set({ turn }).where('id', '=', account_id).where('turn', '<', turn).execute();

@@ -3,6 +3,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
+import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow, NewOutboxRow, OutboxRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
@@ -42,13 +43,13 @@ const defaults = {
 } satisfies Partial<NewOutboxRow>;
 
 /** Locks the endpoint until the event is committed: a DELETE of the endpoint comes before the event, or drops it. */
-const endpointOf = (trx: Queryable, accountId: string) =>
+const endpointOf = prepared((trx, parameter: Parameters<{ accountId: string }>) =>
   trx
     .selectFrom('webhook_endpoints')
     .select('final_only')
-    .where('account_id', '=', accountId)
-    .$call(forKeyShare(trx))
-    .executeTakeFirst();
+    .where('account_id', '=', parameter('accountId'))
+    .$call(forKeyShare(trx)),
+);
 
 /**
  * Records a change of a job's status or progress as an event, for the account's endpoint and its listeners. Must run in the
@@ -69,7 +70,7 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
     thumbnail_key,
     created_at: now,
   };
-  const endpoint = await endpointOf(trx, account_id);
+  const [endpoint] = await endpointOf(trx, { accountId: account_id });
   if (endpoint && (endpoint.final_only === 0 || isTerminal(status))) {
     await trx
       .insertInto('outbox')
@@ -82,7 +83,8 @@ export async function recordTaskUpdated(trx: Queryable, job: JobState, now: Time
 /** Queues a ping, and ends the endpoint's pause. Returns false if the account has no endpoint. */
 export async function recordPing(db: Db, accountId: string, delayMs: number, now: Time): Promise<boolean> {
   return transaction(db, async (trx) => {
-    if (!(await endpointOf(trx, accountId))) return false;
+    const [endpoint] = await endpointOf(trx, { accountId });
+    if (!endpoint) return false;
     await resume(trx, accountId);
     const event = { ...noJob, event_id: newUlid(), account_id: accountId, event: 'ping' as const, created_at: now };
     await trx

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { newAccount, temporaryDatabase } from '../../../test/kit.js';
+import { type Parameters, prepared } from './prepared.js';
+import { transaction } from './transaction.js';
+
+test('a prepared query is built once, and each execution has its own values, also in a transaction', async () => {
+  const db = await temporaryDatabase();
+  const [ann, bob] = [await newAccount(db), await newAccount(db)];
+  let built = 0;
+  const find = prepared((anyDb, parameter: Parameters<{ id: string; sandbox: number }>) => {
+    built++;
+    return anyDb
+      .selectFrom('accounts')
+      .select('id')
+      .where('sandbox', '=', parameter('sandbox'))
+      .where('id', '=', parameter('id'));
+  });
+  expect(await find(db, { id: ann, sandbox: 0 })).toEqual([{ id: ann }]);
+  expect(await find(db, { id: ann, sandbox: 1 })).toEqual([]);
+  expect(await transaction(db, (trx) => find(trx, { id: bob, sandbox: 0 }))).toEqual([{ id: bob }]);
+  expect(built).toBe(1);
+});
