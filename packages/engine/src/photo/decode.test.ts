@@ -52,6 +52,20 @@ describe('accepted', () => {
     expectHalves((await decode(bytes)).image);
   });
 
+  test('8-bit gray, 16-bit gray and color versions of one photo decode to the same pixels', async () => {
+    const gray = sharp({ create: { width: 64, height: 64, channels: 3, background: '#777' } }).composite([
+      { input: { create: { width: 64, height: 20, channels: 3, background: '#c3c3c3' } }, left: 0, top: 8 },
+    ]);
+    const pixels = await gray.greyscale().png().toBuffer();
+    const versions = [
+      pixels,
+      await sharp(pixels).toColourspace('grey16').png().toBuffer(),
+      await sharp(pixels).toColourspace('srgb').png().toBuffer(),
+    ];
+    const decoded = await Promise.all(versions.map((bytes) => decode(bytes)));
+    for (const { image } of decoded) expect(Buffer.from(image.data).equals(decoded[0]!.image.data)).toBe(true);
+  });
+
   test('a 16-bit PNG becomes 8-bit, by its high bytes', async () => {
     const bytes = await halves().toColorspace('rgb16').png().toBuffer();
     expect((await sharp(bytes).metadata()).depth).toBe('ushort');
