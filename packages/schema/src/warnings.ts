@@ -4,7 +4,8 @@
  */
 export const warningMessages = {
   cut_off: 'The object touches the edges of the photo, and what the photo does not show is missing. Leave a margin.',
-  several_objects: 'The photo shows several objects, which became one model. Photograph one at a time.',
+  several_objects:
+    'The model has several parts. If they are several objects, photograph one at a time. If they are parts of one object that fills the photo, leave a margin around it.',
   low_resolution: 'The object is less than 128 pixels in size. Send a larger photo, or one from closer by.',
 } as const;
 

@@ -55,6 +55,16 @@ test.each<[string, readonly Box[], string[]]>([
     ],
     [],
   ],
+  [
+    'chips all over a photo, which a board fills, are several objects',
+    [
+      [60, 60, 200, 160],
+      [500, 80, 620, 200],
+      [100, 400, 240, 520],
+      [600, 380, 760, 540],
+    ],
+    ['several_objects'],
+  ],
   ['an object of 127 pixels has too few', [[300, 300, 427, 400]], ['low_resolution']],
   ['an object of 128 pixels has enough', [[300, 300, 428, 400]], []],
   ['no object has no warnings', [], []],
