@@ -1,7 +1,7 @@
 import { defineConfig } from 'tsup';
 
 export default defineConfig({
-  entry: ['src/index.ts', 'src/options.ts'],
+  entry: ['src/index.ts', 'src/node.ts', 'src/options.ts'],
   format: ['esm'],
   target: 'es2022',
   dts: true,

@@ -190,6 +190,28 @@ describe('with the test key, whose jobs finish immediately', () => {
     expect(existsSync(path('-'))).toBe(false);
   });
 
+  test('a budget applies to the models that create, download and convert write, also on stdout', async () => {
+    const budget = ['--triangles', '2000', '--texture', '64', '--compress', 'meshopt'];
+    const created = await gen3d(['create', 'cup.png', '--wait', '-o', 'small.glb', ...budget], { env });
+    expect(created).toMatchObject({ code: 0, stdout: 'small.glb\n' });
+    expect(created.stderr).toMatch(
+      /^2,000 triangles \(before: [\d,]+\), texture of 64 pixels \(before: [\d,]+\), \d+ kB \(before: \d+\)\.$/m,
+    );
+    const small = await readFile(path('small.glb'));
+    const [job = ''] =
+      (await gen3d(['list', '--limit', '1', '--json'], { env })).stdout.match(/job_\w+|[0-9A-Z]{26}/) ?? [];
+    expect(await buffer(start(['download', job, '-o', '-', ...budget], env).stdout)).toEqual(small);
+    const levels = await gen3d(['convert', 'small.glb', 'plain.glb', '--compress', 'none', '--lod', '1']);
+    expect(levels).toMatchObject({ code: 0, stdout: 'plain.glb\n' });
+    expect(levels.stderr).toContain('plain.lod1.glb: 1,000 triangles, ');
+    expect((await readFile(path('plain.glb'))).length).toBeGreaterThan(small.length);
+    expect(existsSync(path('plain.lod1.glb'))).toBe(true);
+    expect(await gen3d(['create', 'cup.png', '--wait', '-o', '-', '--lod', '1'], { env })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^error: --lod writes several files\. Pass a path with -o\n/),
+    });
+  });
+
   test('-o keeps a file that an OBJ would overwrite, and prints how to get the model', async () => {
     await writeFile(path('mug-texture.jpg'), 'precious');
     const { code, stderr } = await gen3d(['create', 'cup.png', '--wait', '-o', 'mug.obj'], { env });

@@ -96,11 +96,15 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       ['create', 'cup.png', '--wait', '-o', '-', '--json'],
       /cannot be combined with --json/,
     ],
-    ['a conversion to no format', ['convert', 'bowl.glb', 'cup'], /Cannot write cup\. Use the extension \.obj, \.stl/],
+    [
+      'a conversion to no format',
+      ['convert', 'bowl.glb', 'cup'],
+      /Cannot write cup\. Use the extension \.glb, \.obj, \.stl/,
+    ],
     [
       'a conversion to another format',
       ['convert', 'bowl.glb', 'cup.fbx'],
-      /Use the extension \.obj, \.stl, \.3mf, \.usdz or \.ply\n/,
+      /Use the extension \.glb, \.obj, \.stl, \.3mf, \.usdz or \.ply\n/,
     ],
     [
       'a conversion to a missing folder',

@@ -1,22 +1,24 @@
+import { ConversionError } from './conversion-error.js';
+import { cutFlatFoot, type FlatFoot } from './flat-foot.js';
 import { type ModelContent, type ModelFile, readModel } from './model-parts.js';
+import type { AdjustGlb, GlbFigures, ModelTools } from './model-tools.js';
 import { writeObj } from './obj.js';
 import { defaultPrintSize, type ModelFormat, type ModelOptions, printFormats } from './options.js';
-import { type Extent, extentOf, placeModel, scaleTo } from './place-model.js';
-import { type DecodeTexture, writePly } from './ply.js';
+import { extentOf, placeModel, scaleTo } from './place-model.js';
+import { writePly } from './ply.js';
 import { checkPrint, describePrint, type PrintCheck } from './print-check.js';
+import { requiredExtensions } from './read-glb.js';
 import { writeStl } from './stl.js';
 import { write3mf } from './three-mf.js';
 import { writeUsdz } from './usdz.js';
 
-export interface ConvertOptions extends ModelOptions {
+export interface ConvertOptions extends ModelOptions, ModelTools {
   /** The name of the files, without an extension. */
   readonly name: string;
-  /** Only PLY needs it: its vertices have the colors of the texture. */
-  readonly decodeTexture: DecodeTexture;
 }
 
 export interface Conversion {
-  /** The file in the format, then the files that it refers to (OBJ only). */
+  /** The file in the format, then the files that it refers to (OBJ), or the further levels of detail (GLB). */
   readonly files: readonly ModelFile[];
   /** Sentences for people about the written model. */
   readonly notes: readonly string[];
@@ -24,37 +26,101 @@ export interface Conversion {
   readonly printCheck?: PrintCheck;
 }
 
+type BudgetFigures = { readonly [name in keyof GlbFigures]: number | undefined };
+
 const usualUp: Partial<Record<ModelFormat, 'z'>> = { stl: 'z', '3mf': 'z', ply: 'z' };
 
 /**
- * Converts a GLB. Units are meters, except in STL and 3MF, which have millimeters, because slicers read them. Y is up in
- * OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors. Models for printing are checked.
+ * Converts a GLB, or writes another GLB. Units are meters, except in STL and 3MF, which have millimeters, because slicers
+ * read them. Y is up in GLB, OBJ and USDZ, Z in STL, 3MF and PLY. An STL has no colors. Models for printing are checked.
  *
  * @throws {ConversionError} if the GLB cannot be read, or cannot be expressed in the format
  * @example
- * const { files, notes } = await convertModel(glb, 'stl', { name: 'mug', decodeTexture, size: { side: 'longest', meters: 0.08 } });
+ * // 80 mm long, on a flat foot, in Node.
+ * const options = { ...nodeTools, name: 'mug', size: { side: 'longest', meters: 0.08 }, base: 'flat' } as const;
+ * const { files, notes, printCheck } = await convertModel(glb, 'stl', options);
+ * // For a web page: mug.glb, and mug.lod1.glb with half the triangles.
+ * const web = { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512, compress: 'meshopt', lod: 1 } as const;
+ * const { files: levels } = await convertModel(glb, 'glb', web);
  */
 export async function convertModel(glb: Uint8Array, format: ModelFormat, options: ConvertOptions): Promise<Conversion> {
-  const { name, up = usualUp[format] ?? 'y' } = options;
-  if (format === 'glb') return { files: [{ name: `${name}.glb`, bytes: glb }], notes: [] };
+  return format === 'glb' ? writeGlbs(glb, options) : convertContent(glb, format, options);
+}
+
+/** A GLB without options stays as it is, byte for byte. */
+async function writeGlbs(glb: Uint8Array, { name, adjustGlb, ...options }: ConvertOptions): Promise<Conversion> {
+  const { size, triangles, texture, textureFormat, compress, lod = 0 } = options;
+  const given = { size, triangles, texture, textureFormat, compress };
+  if (lod === 0 && Object.values(given).every((value) => value === undefined)) {
+    return { files: [{ name: `${name}.glb`, bytes: glb }], notes: [] };
+  }
+  const adjust = required(adjustGlb);
+  const main = await adjust(glb, given);
+  const files = [{ name: `${name}.glb`, bytes: main.glb }];
+  const notes = [...(size ? [sizeNote(main.extent, false)] : []), budgetNote(main.after, main.before)];
+  if (main.after.triangles > (triangles ?? Infinity)) notes.push(unreachedNote);
+  for (let level = 1; level <= lod; level++) {
+    const half = (value: number) => Math.max(4, Math.round(value / 2 ** level));
+    const { triangles, texture } = main.after;
+    const smaller = await adjust(glb, { ...given, triangles: half(triangles), texture: half(texture) });
+    const file = { name: `${name}.lod${level}.glb`, bytes: smaller.glb };
+    files.push(file);
+    notes.push(`${file.name}: ${budgetNote(smaller.after)}`);
+  }
+  return { files, notes };
+}
+
+async function convertContent(glb: Uint8Array, format: ModelFormat, options: ConvertOptions): Promise<Conversion> {
+  const { up = usualUp[format] ?? 'y', renderThumbnail } = options;
   const isForPrinting = printFormats.includes(format);
+  const notes: string[] = [];
+  const plain = await decompressed(glb, options, notes);
+  const original = await readModel(plain);
+  const thumbnail = format === '3mf' ? await renderThumbnail?.(original) : undefined;
+  const foot = options.base === 'flat' ? cutFlatFoot(original) : undefined;
+  const source = { ...original, ...(foot && { parts: foot.parts }) };
   const size = options.size ?? (isForPrinting ? ({ side: 'longest', meters: defaultPrintSize } as const) : undefined);
-  const source = await readModel(glb);
   const extent = extentOf(source);
   const scale = size ? scaleTo(size, extent) : 1;
-  const model = placeModel(source, isForPrinting ? 1000 * scale : scale, up);
-  const notes = size ? [sizeNote(extent, scale, isForPrinting)] : [];
+  const scaled = extent.map((length) => length * scale);
+  if (size) notes.push(sizeNote(scaled, isForPrinting));
   if (isForPrinting && !options.size) notes.push('No size was given, so the longest side is 100 mm.');
-  const files = await writeFiles(model, format, up, options);
+  if (foot) notes.push(footNote(foot, 1000 * scale));
+  const model = placeModel(source, isForPrinting ? 1000 * scale : scale, up);
+  const files = await writeFiles(model, format, up, thumbnail, options);
   if (!isForPrinting) return { files, notes };
   const printCheck = checkPrint(model, up);
   return { files, notes: [...notes, describePrint(printCheck)], printCheck };
+}
+
+/** Applies the budget, and decodes what the other formats cannot have. */
+async function decompressed(
+  glb: Uint8Array,
+  { triangles, texture, adjustGlb }: ConvertOptions,
+  notes: string[],
+): Promise<Uint8Array> {
+  const isLimited = triangles !== undefined || texture !== undefined;
+  const extensions = requiredExtensions(glb);
+  if (!isLimited && (extensions.length === 0 || !adjustGlb)) return glb;
+  const textureFormat = extensions.includes('EXT_texture_webp') ? 'jpeg' : undefined;
+  const adjusted = await required(adjustGlb)(glb, { triangles, texture, textureFormat });
+  // The bytes are those of a GLB, not those of the written format.
+  const [after, before] = [adjusted.after, adjusted.before].map((figures) => ({ ...figures, bytes: undefined }));
+  if (isLimited) notes.push(budgetNote(after!, before));
+  if (after!.triangles > (triangles ?? Infinity)) notes.push(unreachedNote);
+  return adjusted.glb;
+}
+
+function required(adjustGlb: AdjustGlb | undefined): AdjustGlb {
+  if (adjustGlb) return adjustGlb;
+  throw new ConversionError('Browsers cannot change the triangles and textures. Use the command line');
 }
 
 async function writeFiles(
   model: ModelContent,
   format: ModelFormat,
   up: 'y' | 'z',
+  thumbnail: Uint8Array | undefined,
   { name, decodeTexture }: ConvertOptions,
 ): Promise<ModelFile[]> {
   if (format === 'obj') return writeObj(model, name, up);
@@ -62,17 +128,43 @@ async function writeFiles(
     format === 'stl'
       ? writeStl(model, up)
       : format === '3mf'
-        ? write3mf(model, undefined)
+        ? write3mf(model, thumbnail)
         : format === 'usdz'
           ? writeUsdz(model)
           : await writePly(model, up, decodeTexture);
   return [{ name: `${name}.${format}`, bytes }];
 }
 
-function sizeNote(extent: Extent, scale: number, inMillimeters: boolean): string {
-  const [width, height, depth] = extent.map((length) => {
-    const value = length * scale * (inMillimeters ? 1000 : 1);
-    return Number(inMillimeters ? value.toFixed(1) : value.toPrecision(3));
-  });
+function sizeNote(extent: readonly number[], inMillimeters: boolean): string {
+  const [width, height, depth] = extent.map((meters) =>
+    Number(inMillimeters ? (1000 * meters).toFixed(1) : meters.toPrecision(3)),
+  );
   return `${width} × ${depth} × ${height} ${inMillimeters ? 'mm' : 'm'} (width × depth × height).`;
+}
+
+const unreachedNote = 'With fewer triangles, the surface or its texture would tear.';
+
+/** For example, `5,000 triangles (before: 17,294), texture of 512 pixels (before: 1,024), 92 kB (before: 553).` */
+function budgetNote(after: BudgetFigures, before?: BudgetFigures): string {
+  const figure = (name: keyof BudgetFigures, describe: (value: string) => string, unit = 1) => {
+    const [value, earlier] = [after[name], before?.[name]].map(
+      (one) => one && Math.max(1, Math.round(one / unit)).toLocaleString('en'),
+    );
+    if (!value) return [];
+    if (value !== earlier) return [`${describe(value)}${earlier ? ` (before: ${earlier})` : ''}`];
+    return name === 'texture' ? [] : [describe(value)];
+  };
+  const figures = [
+    ...figure('triangles', (count) => `${count} triangles`),
+    ...figure('texture', (pixels) => `texture of ${pixels} pixels`),
+    ...figure('bytes', (kilobytes) => `${kilobytes} kB`, 1000),
+  ];
+  return `${figures.join(', ')}.`;
+}
+
+/** @param scale millimeters per unit of the foot */
+function footNote({ height, area, stands }: FlatFoot, scale: number): string {
+  const cut = `Flat base: the lowest ${Number((height * scale).toPrecision(2))} mm are cut off`;
+  const foot = `the foot has ${Number(((area * scale ** 2) / 100).toPrecision(3))} cm²`;
+  return `${cut}, ${foot}${stands ? '' : ', and the model may still fall over, so print it with a brim'}.`;
 }

@@ -7,6 +7,7 @@ export {
   type ModelPart,
   readModel,
 } from './model-parts.js';
+export type { AdjustedGlb, AdjustGlb, GlbFigures, GlbOptions, ModelTools } from './model-tools.js';
 export { type ModelFormat, type ModelOptions, type ModelSize, modelFormats } from './options.js';
 export type { DecodedTexture, DecodeTexture } from './ply.js';
 export { checkPrint, type PrintCheck } from './print-check.js';

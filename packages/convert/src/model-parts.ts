@@ -53,7 +53,8 @@ const triangles = 4;
  * console.log(parts.reduce((triangles, { indices }) => triangles + indices.length / 3, 0));
  */
 export async function readModel(glb: Uint8Array): Promise<ModelContent> {
-  const { root, asset } = await readGlb(glb);
+  const { document, asset } = await readGlb(glb);
+  const root = document.getRoot();
   const materials = root.listMaterials();
   const parts: ModelPart[] = [];
   const scene = root.getDefaultScene() ?? root.listScenes()[0];

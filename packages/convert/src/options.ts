@@ -23,6 +23,18 @@ export interface ModelOptions {
   readonly size?: ModelSize;
   /** The axis that points up. Undefined is the usual one of the format. */
   readonly up?: 'y' | 'z';
+  /** `flat` cuts the lowest part off, so that the printed model stands. */
+  readonly base?: 'flat';
+  /** The largest number of triangles. */
+  readonly triangles?: number;
+  /** The longest side of a texture in pixels. Smaller textures stay as they are. */
+  readonly texture?: number;
+  /** The format of the textures. Undefined keeps it. */
+  readonly textureFormat?: 'jpeg' | 'webp';
+  /** Undefined and `none` write a GLB that needs no decoder. */
+  readonly compress?: 'meshopt' | 'draco' | 'none';
+  /** The number of further GLBs, each with half the triangles and half the texture's side of the one before. */
+  readonly lod?: number;
 }
 
 /** An option as people write it, on the command line or in a form. */
@@ -39,24 +51,30 @@ interface OptionText {
 
 const sized = (side: ModelSize['side']) => (text: string) => ({ size: { side, meters: parseLength(text) } });
 
+const countFrom = (min: number, max: number, text: string) => {
+  const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (count >= min && count <= max) return count;
+  throw new ConversionError(`"${text}" is not a whole number from ${min} to ${max}`);
+};
+
 /** All options of a conversion: the command line, its help and its checks follow from this table. */
 export const modelOptions = {
   size: {
     flag: '--size <length>',
     description: 'longest side of the model, such as 80mm, 8cm, 0.3m or 3in (.stl, .3mf: 100mm)',
-    formats: modelFormats.filter((format) => format !== 'glb'),
+    formats: modelFormats,
     parse: sized('longest'),
   },
   height: {
     flag: '--height <length>',
     description: 'its height instead',
-    formats: modelFormats.filter((format) => format !== 'glb'),
+    formats: modelFormats,
     parse: sized('height'),
   },
   width: {
     flag: '--width <length>',
     description: 'its width instead, seen from the front',
-    formats: modelFormats.filter((format) => format !== 'glb'),
+    formats: modelFormats,
     parse: sized('width'),
   },
   up: {
@@ -65,6 +83,45 @@ export const modelOptions = {
     formats: ['obj', 'stl', 'ply'],
     choices: ['y', 'z'],
     parse: (text) => ({ up: text as 'y' | 'z' }),
+  },
+  base: {
+    flag: '--base <kind>',
+    description: 'shape of the foot that is cut for printing',
+    formats: printFormats,
+    choices: ['flat'],
+    parse: (text) => ({ base: text as 'flat' }),
+  },
+  triangles: {
+    flag: '--triangles <n>',
+    description: 'at most this many triangles',
+    formats: modelFormats,
+    parse: (text) => ({ triangles: countFrom(4, 10_000_000, text) }),
+  },
+  texture: {
+    flag: '--texture <pixels>',
+    description: 'longest side of the texture',
+    formats: ['glb', 'obj', '3mf', 'usdz'],
+    parse: (text) => ({ texture: countFrom(1, 16_384, text) }),
+  },
+  textureFormat: {
+    flag: '--texture-format <format>',
+    description: 'format of the texture',
+    formats: ['glb'],
+    choices: ['jpeg', 'webp'],
+    parse: (text) => ({ textureFormat: text as 'jpeg' | 'webp' }),
+  },
+  compress: {
+    flag: '--compress <method>',
+    description: 'compression of the triangles, which viewers must support',
+    formats: ['glb'],
+    choices: ['meshopt', 'draco', 'none'],
+    parse: (text) => ({ compress: text as 'meshopt' | 'draco' | 'none' }),
+  },
+  lod: {
+    flag: '--lod <n>',
+    description: 'levels of detail: n further GLBs, each with half the triangles of the one before',
+    formats: ['glb'],
+    parse: (text) => ({ lod: countFrom(1, 8, text) }),
   },
 } as const satisfies Record<string, OptionText>;
 

@@ -1,5 +1,6 @@
 import type { ModelContent } from './model-parts.js';
-import { type WeldedMesh, weld } from './weld.js';
+import { cross, dot, minus, type Vector } from './vectors.js';
+import { cornersOf, openEdges, type WeldedMesh, weld } from './weld.js';
 
 /** A nozzle is 0.4 mm wide, and a wall needs two lines of plastic. */
 const minWall = 0.8;
@@ -33,7 +34,7 @@ export interface PrintCheck {
 export function checkPrint({ parts }: Pick<ModelContent, 'parts'>, up: 'y' | 'z'): PrintCheck {
   const mesh = weld(parts);
   const faces = measureFaces(mesh);
-  const closed = isClosed(mesh);
+  const closed = openEdges(mesh).length === 0;
   const volumes = pieceVolumes(mesh);
   const isSolid = (volume: number) => !closed || volume >= 0;
   return {
@@ -60,32 +61,12 @@ export function describePrint({ closed, pieces, volume, overhangs, thin }: Print
 const percent = (share: number) =>
   share === 0 ? 'none' : share < 0.01 ? 'under 1 % of the surface' : `${Math.round(100 * share)} % of the surface`;
 
-type Vector = readonly [number, number, number];
-
 interface Faces {
   /** x, y, z per face, of unit length, or zero for a face without area. */
   readonly normals: Float64Array;
   readonly areas: Float64Array;
   readonly totalArea: number;
 }
-
-const vertexOf = ({ positions }: WeldedMesh, vertex: number): Vector => [
-  positions[3 * vertex]!,
-  positions[3 * vertex + 1]!,
-  positions[3 * vertex + 2]!,
-];
-const cornersOf = (mesh: WeldedMesh, face: number): [Vector, Vector, Vector] => [
-  vertexOf(mesh, mesh.triangles[3 * face]!),
-  vertexOf(mesh, mesh.triangles[3 * face + 1]!),
-  vertexOf(mesh, mesh.triangles[3 * face + 2]!),
-];
-const minus = (a: Vector, b: Vector): Vector => [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
-const dot = (a: Vector, b: Vector) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-const cross = (a: Vector, b: Vector): Vector => [
-  a[1] * b[2] - a[2] * b[1],
-  a[2] * b[0] - a[0] * b[2],
-  a[0] * b[1] - a[1] * b[0],
-];
 
 function measureFaces(mesh: WeldedMesh): Faces {
   const count = mesh.triangles.length / 3;
@@ -101,18 +82,6 @@ function measureFaces(mesh: WeldedMesh): Faces {
     for (let axis = 0; axis < 3; axis++) normals[3 * face + axis] = normal[axis]! / (length || 1);
   }
   return { normals, areas, totalArea };
-}
-
-/** Whether the faces pass each edge as often in one direction as in the other. */
-function isClosed({ positions, triangles }: WeldedMesh): boolean {
-  const balances = new Map<number, number>();
-  for (let at = 0; at < triangles.length; at++) {
-    const [from, to] = [triangles[at]!, triangles[at % 3 === 2 ? at - 2 : at + 1]!];
-    if (from === to) continue;
-    const edge = Math.min(from, to) * positions.length + Math.max(from, to);
-    balances.set(edge, (balances.get(edge) ?? 0) + (from < to ? 1 : -1));
-  }
-  return [...balances.values()].every((balance) => balance === 0);
 }
 
 /** The signed volume of each set of connected faces, in mm³. That of a hollow is negative. */

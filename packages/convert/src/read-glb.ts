@@ -1,4 +1,4 @@
-import { type GLTF, Logger, type Root, WebIO } from '@gltf-transform/core';
+import { type Document, type GLTF, Logger, type PlatformIO, WebIO } from '@gltf-transform/core';
 import { ConversionError } from './conversion-error.js';
 
 /** Other file types, by their first bytes as Latin-1 text. */
@@ -20,23 +20,47 @@ const damaged = (cause?: unknown) =>
 /**
  * Parses a GLB (glTF 2.0, section 4.4).
  *
+ * @param io reads the extensions `supported`
  * @returns its content, and its `asset` object, which glTF-Transform changes
- * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, or requires an extension
+ * @throws {ConversionError} if it is not a complete GLB 2.0, refers to other files, or requires another extension
  */
-export async function readGlb(glb: Uint8Array): Promise<{ root: Root; asset: GLTF.IAsset }> {
-  const { asset, accessors = [] } = checkedJson(glb);
-  const io = new WebIO().setLogger(new Logger(Logger.Verbosity.SILENT));
+export async function readGlb(
+  glb: Uint8Array,
+  io: PlatformIO = new WebIO(),
+  supported: readonly string[] = [],
+): Promise<{ document: Document; asset: GLTF.IAsset }> {
+  const { asset, accessors = [] } = checkedJson(glb, supported);
+  io.setLogger(new Logger(Logger.Verbosity.SILENT));
   const document = await io.readBinary(glb).catch((cause: unknown) => {
     throw damaged(cause);
   });
-  const root = document.getRoot();
   // glTF-Transform silently shortens the values of an accessor that exceeds its buffer view.
-  if (root.listAccessors().some((accessor, index) => accessor.getCount() !== accessors[index]?.count)) throw damaged();
-  return { root, asset };
+  const read = document.getRoot().listAccessors();
+  if (read.some((accessor, index) => accessor.getCount() !== accessors[index]?.count)) throw damaged();
+  return { document, asset };
 }
 
-/** The JSON of a GLB that glTF-Transform can read without extensions and other files. */
-function checkedJson(glb: Uint8Array): GLTF.IGLTF {
+/** The names of the extensions without which a GLB cannot be read. @throws {ConversionError} as `readGlb` */
+export const requiredExtensions = (glb: Uint8Array): readonly string[] => readJson(glb).extensionsRequired ?? [];
+
+function checkedJson(glb: Uint8Array, supported: readonly string[]): GLTF.IGLTF {
+  const json = readJson(glb);
+  const unsupported = json.extensionsRequired?.filter((extension) => !supported.includes(extension)) ?? [];
+  if (unsupported.length > 0) {
+    throw new ConversionError(
+      `The file requires ${unsupported.join(', ')}, which cannot be converted. Export it without compression and glTF extensions`,
+    );
+  }
+  const external = [...(json.buffers ?? []), ...(json.images ?? [])].find(
+    ({ uri }) => uri !== undefined && !uri.startsWith('data:'),
+  );
+  if (external) {
+    throw new ConversionError(`The file refers to ${external.uri}. Export it as one GLB that contains all its data`);
+  }
+  return json;
+}
+
+function readJson(glb: Uint8Array): GLTF.IGLTF {
   requireComplete(glb);
   let json: GLTF.IGLTF;
   try {
@@ -46,16 +70,6 @@ function checkedJson(glb: Uint8Array): GLTF.IGLTF {
   }
   // `asset` is the only required property. JSON of another kind has none.
   if (!json?.asset) throw damaged();
-  const { extensionsRequired: extensions = [], buffers = [], images = [] } = json;
-  if (extensions.length > 0) {
-    throw new ConversionError(
-      `The file requires ${extensions.join(', ')}, which cannot be converted. Export it without compression and glTF extensions`,
-    );
-  }
-  const external = [...buffers, ...images].find(({ uri }) => uri !== undefined && !uri.startsWith('data:'));
-  if (external) {
-    throw new ConversionError(`The file refers to ${external.uri}. Export it as one GLB that contains all its data`);
-  }
   return json;
 }
 

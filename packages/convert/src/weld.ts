@@ -1,4 +1,5 @@
 import type { ModelPart } from './model-parts.js';
+import type { Vector } from './vectors.js';
 
 /** The triangles of all parts with one vertex per position. Textures cut a surface, and this closes it. */
 export interface WeldedMesh {
@@ -37,4 +38,30 @@ export function weld(parts: readonly ModelPart[]): WeldedMesh {
     }
   }
   return { positions, triangles, firstTriangles, min };
+}
+
+const vertexOf = ({ positions }: WeldedMesh, vertex: number): Vector => [
+  positions[3 * vertex]!,
+  positions[3 * vertex + 1]!,
+  positions[3 * vertex + 2]!,
+];
+export const cornersOf = (mesh: WeldedMesh, face: number): [Vector, Vector, Vector] => [
+  vertexOf(mesh, mesh.triangles[3 * face]!),
+  vertexOf(mesh, mesh.triangles[3 * face + 1]!),
+  vertexOf(mesh, mesh.triangles[3 * face + 2]!),
+];
+
+/** The edges that the triangles pass more often in one direction, `from` and `to`. A closed surface has none. */
+export function openEdges({ positions, triangles }: WeldedMesh): [from: number, to: number][] {
+  const balances = new Map<number, number>();
+  for (let at = 0; at < triangles.length; at++) {
+    const [from, to] = [triangles[at]!, triangles[at % 3 === 2 ? at - 2 : at + 1]!];
+    if (from === to) continue;
+    const edge = Math.min(from, to) * positions.length + Math.max(from, to);
+    balances.set(edge, (balances.get(edge) ?? 0) + (from < to ? 1 : -1));
+  }
+  return [...balances].flatMap(([edge, balance]): [number, number][] => {
+    const [low, high] = [Math.floor(edge / positions.length), edge % positions.length];
+    return new Array(Math.abs(balance)).fill(balance > 0 ? [low, high] : [high, low]);
+  });
 }

@@ -12,13 +12,11 @@ import { USDAParser } from 'three/examples/jsm/loaders/usd/USDAParser.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { writeGlb } from '../../engine/src/gltf/write-glb.js';
 import { sphere } from '../../engine/src/render/shapes.fixture.js';
-import { ConversionError, convertModel, type DecodeTexture, type ModelFormat, modelFormats } from '../src/index.js';
+import { ConversionError, convertModel, type ModelContent, type ModelFormat, modelFormats } from '../src/index.js';
+import { nodeTools } from '../src/node.js';
 import { type ModelOptionTexts, parseLength, parseModelOptions } from '../src/options.js';
 
-const decodeTexture: DecodeTexture = async (bytes) => {
-  const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
-  return { width: info.width, height: info.height, data };
-};
+const { decodeTexture } = nodeTools;
 /** The upper half is red, the lower half blue. */
 const pixels = Buffer.from(Array.from({ length: 64 * 64 }, (_, i) => (i < 2_048 ? [255, 0, 0] : [0, 0, 255])).flat());
 const texture = {
@@ -114,6 +112,11 @@ describe('an option is refused with the reason:', () => {
     [{ size: '8cm', height: '8cm' }, 'stl', 'Use only one of --size, --height and --width'],
     [{ up: 'x' }, 'stl', '--up x is not possible. Use y or z'],
     [{ up: 'z' }, 'usdz', '--up does not apply to .usdz, only to .obj, .stl, .ply'],
+    [{ base: 'flat' }, 'glb', '--base does not apply to .glb, only to .stl, .3mf'],
+    [{ compress: 'draco' }, 'obj', '--compress does not apply to .obj, only to .glb'],
+    [{ compress: 'zip' }, 'glb', '--compress zip is not possible. Use meshopt or draco or none'],
+    [{ triangles: '3' }, 'stl', '"3" is not a whole number from 4 to 10000000'],
+    [{ texture: '1e3' }, 'glb', '"1e3" is not a whole number from 1 to 16384'],
   ])('%j for %s', (texts, format, reason) => {
     expect(() => parseModelOptions(texts, format)).toThrow(new ConversionError(reason));
   });
@@ -186,6 +189,16 @@ describe('3MF', () => {
     const rows = [...xml.matchAll(/<m:tex2coord u="(.+)" v="(.+)"\/>/g)].map(([, u, v]) => [Number(u), 1 - Number(v)]);
     expect(rows.length).toBe(mesh.uvs.length / 2);
     for (const [at, value] of rows.flat().entries()) expect(value).toBeCloseTo(mesh.uvs[at]!, 5);
+  });
+
+  test('has the thumbnail that is rendered of the model', async () => {
+    const renderThumbnail = async ({ parts }: ModelContent) => Uint8Array.of(parts.length, 2, 3);
+    const { files } = await convertModel(glb, '3mf', { name: 'cup', decodeTexture, renderThumbnail });
+    const content = unzipSync(files[0]!.bytes);
+    expect(content['Metadata/thumbnail.png']).toEqual(Uint8Array.of(1, 2, 3));
+    expect(strFromU8(content['_rels/.rels']!)).toMatch(
+      /Type="[^"]*\/metadata\/thumbnail" Target="\/Metadata\/thumbnail\.png"/,
+    );
   });
 
   test('has the color of a model without a texture', async () => {

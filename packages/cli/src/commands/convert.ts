@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import type { ModelOptionTexts } from '@gen3d/convert/options';
+import { type ModelOptionTexts, modelFormats } from '@gen3d/convert/options';
 import { type Command, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
-import { convertedFormats, formatOf, modelPath, planOutputs } from '../jobs/output-file.js';
+import { modelPath, planOutputs, unknownFormat } from '../jobs/output-file.js';
 import { printJson, requirePipe } from '../terminal/terminal.js';
 
 interface ConvertOptions extends ModelOptionTexts {
@@ -18,17 +19,17 @@ interface ConvertOptions extends ModelOptionTexts {
 export function addConvert(program: Command): void {
   const command = program
     .command('convert')
-    .summary('convert a GLB to OBJ, STL, 3MF, USDZ or PLY')
+    .summary('convert a GLB for printing, AR, the web and other programs')
     .description(
       'Convert a GLB on this machine. The extension of the output selects the format:\n' +
         '.obj (with .mtl and texture), .stl (shape only, for printing), .3mf (for printing, with colors),\n' +
-        '.usdz (AR on Apple devices), .ply (vertex colors).\n' +
+        '.usdz (AR on Apple devices), .ply (vertex colors), .glb (in another size, or within a budget).\n' +
         'Units are meters, in STL and 3MF millimeters. Y is up in OBJ and USDZ, Z in STL, 3MF and PLY.',
     )
     .argument('<model>', 'the GLB, or - for stdin')
     .argument('[output]', 'the file to write, such as model.stl')
     .option('-o, --output <path>', 'the same; with --to, also a folder')
-    .addOption(new Option('--to <format>', 'write this format next to the GLB').choices(convertedFormats))
+    .addOption(new Option('--to <format>', 'write this format next to the GLB').choices(modelFormats))
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print { path, bytes, notes, print_check }');
   addModelOptions(command).action(convert);
@@ -44,10 +45,9 @@ async function convert(
   }
   const name = to === undefined ? output : modelPath(model).replace(/glb$/, to);
   if (name === undefined) throw new UsageError('Pass the file to write, such as model.stl, or --to with a format');
-  formatOf(name, convertedFormats);
+  if (extname(name) === '') throw unknownFormat(name);
   const folder = to !== undefined && output !== undefined ? { output } : {};
   const [path = ''] = await planOutputs([name], { ...options, ...folder }, [model]);
-  formatOf(path, convertedFormats);
   const source = model === '-' ? 'stdin' : model;
   const { printCheck, ...written } = await writeModel(path, await readModel(model), { ...options, source });
   if (json) printJson({ path, ...written, print_check: printCheck });

@@ -5,7 +5,7 @@ import { shellWord } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type WriteOptions, type WrittenModel, writeModel } from './model-file.js';
 import { modelOptionWords } from './model-options.js';
-import { stdoutPath, writeOutput } from './output-file.js';
+import { writeOutput } from './output-file.js';
 
 /**
  * Retrieves the job with the id that the user gave.
@@ -43,8 +43,7 @@ export async function downloadModel(
 ): Promise<WrittenModel> {
   const content = await client.download(task, { asset, signal });
   try {
-    if (path === stdoutPath) await new Promise<void>((resolve) => process.stdout.write(content, () => resolve()));
-    else if (asset === 'thumbnail') await writeOutput(path, content, options.force);
+    if (asset === 'thumbnail') await writeOutput(path, content, options.force);
     else return await writeModel(path, content, options);
   } catch (error) {
     if (!(error instanceof Error)) throw error;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
-import type { Conversion, DecodeTexture, PrintCheck } from '@gen3d/convert';
+import type { ModelContent, PrintCheck } from '@gen3d/convert';
 import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
 import { print, say } from '../terminal/terminal.js';
@@ -23,7 +23,8 @@ export interface WrittenModel {
 }
 
 /**
- * Writes a model in the format of the path's extension. An OBJ gets its MTL and its texture next to it.
+ * Writes a model in the format of the path's extension, or a GLB to stdout. An OBJ gets its MTL and its texture next to it, and a
+ * GLB its further levels of detail.
  *
  * @throws {UsageError} if a file exists and `force` is not set, or the GLB cannot be converted
  */
@@ -33,7 +34,7 @@ export async function writeModel(
   { force = false, source = 'the model', ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
   const { files, notes, printCheck } = await convert(path, glb, source, options);
-  const existing = files.find((file) => !force && existsSync(file.path));
+  const existing = files.find((file) => !force && file.path !== stdoutPath && existsSync(file.path));
   if (existing) throw existsError(existing.path);
   for (const file of files) await writeOutput(file.path, file.bytes, force);
   return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes, printCheck };
@@ -51,13 +52,14 @@ async function convert(
   source: string,
   texts: ModelOptionTexts,
 ): Promise<Omit<WrittenModel, 'bytes'> & { files: { path: string; bytes: Uint8Array }[] }> {
-  const format = formatOf(path);
+  const format = path === stdoutPath ? 'glb' : formatOf(path);
   const options = readModelOptions(texts, format);
-  if (format === 'glb') return { files: [{ path, bytes: glb }], notes: [] };
+  if (format === 'glb' && Object.keys(options).length === 0) return { files: [{ path, bytes: glb }], notes: [] };
   const { ConversionError, convertModel } = await import('@gen3d/convert');
+  const { nodeTools } = await import('@gen3d/convert/node');
   const name = basename(path, extname(path));
-  const converted = convertModel(glb, format, { name, decodeTexture, ...options });
-  const { files, notes, printCheck }: Conversion = await converted.catch((error: unknown) => {
+  const converted = convertModel(glb, format, { ...nodeTools, renderThumbnail, name, ...options });
+  const { files, notes, printCheck } = await converted.catch((error: unknown) => {
     if (!(error instanceof ConversionError)) throw error;
     throw new UsageError(`Cannot convert ${source} to ${path}. ${error.message}`, { cause: error });
   });
@@ -67,8 +69,11 @@ async function convert(
   return { files: [{ path, bytes: main!.bytes }, ...beside], notes, printCheck };
 }
 
-const decodeTexture: DecodeTexture = async (bytes) => {
-  const { default: sharp } = await import('sharp');
-  const { data, info } = await sharp(bytes).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
-  return { width: info.width, height: info.height, data };
-};
+const thumbnailSide = 256;
+
+/** Only 3MF has one: the engine is large. */
+async function renderThumbnail({ parts, materials }: ModelContent): Promise<Uint8Array> {
+  const [{ renderPartThumbnails }, { default: sharp }] = await Promise.all([import('@gen3d/engine'), import('sharp')]);
+  const { webp } = await renderPartThumbnails(parts, materials);
+  return sharp(webp).resize(thumbnailSide).png().toBuffer();
+}

@@ -21,24 +21,24 @@ export interface ResultOptions extends ModelOptionTexts {
 /** The output that stands for stdout. */
 export const stdoutPath = '-';
 
-/** The extensions of the files that a GLB can be converted to. */
-export const convertedFormats = modelFormats.filter((format) => format !== 'glb');
-
 /**
  * The format that a path's extension selects. A path without an extension is a GLB.
  *
  * @throws {UsageError} if it is the extension of another format
  */
-export function formatOf(path: string, formats: readonly ModelFormat[] = modelFormats): ModelFormat {
+export function formatOf(path: string): ModelFormat {
   const extension = extname(path).slice(1).toLowerCase();
-  const format = formats.find((format) => format === (extension || 'glb'));
+  const format = modelFormats.find((format) => format === (extension || 'glb'));
   if (format) return format;
-  throw new UsageError(`Cannot write ${path}. Use the extension ${extensions(formats)}`);
+  throw unknownFormat(path);
 }
 
-/** Lists the extensions of formats in words: `.glb, .obj or .stl`. */
-export function extensions(formats: readonly ModelFormat[] = modelFormats): string {
-  const all = formats.map((format) => `.${format}`);
+export const unknownFormat = (path: string) =>
+  new UsageError(`Cannot write ${path}. Use the extension ${extensions()}`);
+
+/** Lists the extensions of all formats in words: `.glb, .obj or .stl`. */
+export function extensions(): string {
+  const all = modelFormats.map((format) => `.${format}`);
   return `${all.slice(0, -1).join(', ')} or ${all.at(-1)}`;
 }
 
@@ -83,7 +83,7 @@ export async function planOutputs(
 ): Promise<string[]> {
   if (output === stdoutPath) {
     requireFreeStdout(names.length, json === true || open === true);
-    readModelOptions(options, 'glb');
+    if (readModelOptions(options, 'glb').lod) throw new UsageError('--lod writes several files. Pass a path with -o');
     return [stdoutPath];
   }
   const { paths, folder } = await outputPaths(names, output);
@@ -194,8 +194,9 @@ async function removeEmpty(folders: readonly string[]): Promise<void> {
   for (const folder of folders) await rmdir(folder).catch(() => {});
 }
 
-/** Writes a file atomically. Replaces an existing one only with `force`. */
+/** Writes to stdout, or a file atomically. Replaces an existing one only with `force`. */
 export async function writeOutput(path: string, content: Uint8Array, force = false): Promise<void> {
+  if (path === stdoutPath) return new Promise((resolve) => process.stdout.write(content, () => resolve()));
   const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString('hex')}.part`);
   try {
     await writeFile(draft, content, { flag: 'wx' });

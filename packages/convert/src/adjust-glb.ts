@@ -1,0 +1,108 @@
+import { type Document, getBounds, WebIO } from '@gltf-transform/core';
+import { ALL_EXTENSIONS } from '@gltf-transform/extensions';
+import { dequantize, draco, meshopt, simplify, textureCompress } from '@gltf-transform/functions';
+import { MeshoptDecoder, MeshoptEncoder, MeshoptSimplifier } from 'meshoptimizer';
+import sharp from 'sharp';
+import type { AdjustGlb, GlbFigures, GlbOptions } from './model-tools.js';
+import type { ModelSize } from './options.js';
+import { type Extent, scaleTo } from './place-model.js';
+import { readGlb, requiredExtensions } from './read-glb.js';
+
+const dracoExtension = 'KHR_draco_mesh_compression';
+const quantization = 'KHR_mesh_quantization';
+const supported = [dracoExtension, 'EXT_meshopt_compression', quantization, 'EXT_texture_webp'];
+
+/**
+ * Reads a GLB, also a compressed one, and writes it in another size, with fewer triangles, smaller textures or another
+ * compression. A closed surface stays closed: meshoptimizer moves both sides of a texture's seam together, and the
+ * compressions round equal positions to equal ones.
+ *
+ * @throws {ConversionError} if the GLB cannot be read, or has no length in the direction of the size
+ */
+export const adjustGlb: AdjustGlb = async (glb, { size, triangles, compress, ...textures }) => {
+  const io = await createIo(compress === 'draco' || requiredExtensions(glb).includes(dracoExtension));
+  const { document, asset } = await readGlb(glb, io, supported);
+  // glTF-Transform would name itself.
+  if (asset.generator !== undefined) document.getRoot().getAsset().generator = asset.generator;
+  const before = figuresOf(document, glb);
+  if (document.hasExtension(quantization)) await document.transform(dequantize());
+  for (const name of supported.slice(0, 3)) document.disposeExtension(name);
+
+  const extent = scale(document, size);
+  if (triangles !== undefined && triangles < before.triangles) {
+    const ratio = triangles / before.triangles;
+    // Without a limit of the error. The parts of a model keep their borders, where gaps would appear.
+    await document.transform(simplify({ simplifier: MeshoptSimplifier, ratio, error: 1, lockBorder: true }));
+  }
+  await adjustTextures(document, textures, before);
+  if (compress === 'meshopt') await document.transform(meshopt({ encoder: MeshoptEncoder }));
+  if (compress === 'draco') await document.transform(draco());
+  const adjusted = await io.writeBinary(document);
+  return { glb: adjusted, before, after: figuresOf(document, adjusted), extent };
+};
+
+async function createIo(withDraco: boolean): Promise<WebIO> {
+  const io = new WebIO().registerExtensions(ALL_EXTENSIONS);
+  await Promise.all([MeshoptDecoder.ready, MeshoptEncoder.ready]);
+  io.registerDependencies({ 'meshopt.decoder': MeshoptDecoder, 'meshopt.encoder': MeshoptEncoder });
+  if (!withDraco) return io;
+  const { default: draco3d } = await import('draco3dgltf');
+  const [encoder, decoder] = await Promise.all([draco3d.createEncoderModule(), draco3d.createDecoderModule()]);
+  return io.registerDependencies({ 'draco3d.encoder': encoder, 'draco3d.decoder': decoder });
+}
+
+function figuresOf(document: Document, { length: bytes }: Uint8Array): GlbFigures {
+  const root = document.getRoot();
+  const primitives = root.listMeshes().flatMap((mesh) => mesh.listPrimitives());
+  const corners = primitives.map(
+    (primitive) => (primitive.getIndices() ?? primitive.getAttribute('POSITION'))?.getCount() ?? 0,
+  );
+  const texture = Math.max(0, ...root.listTextures().flatMap((one) => one.getSize() ?? []));
+  return { triangles: Math.floor(corners.reduce((sum, count) => sum + count, 0) / 3), texture, bytes };
+}
+
+/** Scales all scenes by a node above their content, and states the size in `asset.extras`. @returns the size in meters */
+function scale(document: Document, size: ModelSize | undefined): Extent {
+  const root = document.getRoot();
+  const scene = root.getDefaultScene() ?? root.listScenes()[0];
+  const { min, max } = scene ? getBounds(scene) : { min: [0, 0, 0], max: [0, 0, 0] };
+  const extent = max.map((value, axis) => value - min[axis]!) as unknown as Extent;
+  if (!size) return extent;
+  const factor = scaleTo(size, extent);
+  for (const one of root.listScenes()) {
+    const node = document.createNode('size').setScale([factor, factor, factor]);
+    for (const child of one.listChildren()) node.addChild(child);
+    one.addChild(node);
+  }
+  const asset = root.getAsset();
+  const { photo, ...extras } = (asset.extras ?? {}) as { photo?: { cameraPosition: number[]; cameraTarget: number[] } };
+  const scaled = (point: readonly number[]) => point.map((value) => value * factor);
+  const [width, height, depth] = scaled(extent);
+  asset.extras = {
+    ...extras,
+    // The position of the photo's camera is in the coordinates of the model.
+    ...(photo && {
+      photo: { ...photo, cameraPosition: scaled(photo.cameraPosition), cameraTarget: scaled(photo.cameraTarget) },
+    }),
+    size: { width, height, depth, unit: 'm' },
+  };
+  return [width!, height!, depth!];
+}
+
+/** Encodes the textures again if one is too large, or has another format. */
+async function adjustTextures(
+  document: Document,
+  { texture = Infinity, textureFormat }: Pick<GlbOptions, 'texture' | 'textureFormat'>,
+  before: GlbFigures,
+): Promise<void> {
+  const types = document
+    .getRoot()
+    .listTextures()
+    .map((one) => one.getMimeType());
+  const isOther = textureFormat !== undefined && types.some((type) => type !== `image/${textureFormat}`);
+  if (before.texture <= texture && !isOther) return;
+  const resize = before.texture > texture ? { resize: [texture, texture] as [number, number] } : {};
+  await document.transform(
+    textureCompress({ encoder: sharp, ...resize, ...(textureFormat && { targetFormat: textureFormat }) }),
+  );
+}
