@@ -1,5 +1,5 @@
 import type { DecodeTexture, ModelFormat } from '@gen3d/convert';
-import { type ModelOptionTexts, parseModelOptions } from '@gen3d/convert/options';
+import { type ModelOptionTexts, parseModelOptions, printFormats } from '@gen3d/convert/options';
 import { useState } from 'preact/hooks';
 import { saveBlob, zipped } from '../download.js';
 import { Problem } from './feedback.js';
@@ -13,17 +13,37 @@ const formats: { format: ModelFormat; extension: string; use: string }[] = [
   { format: 'ply', extension: 'ply', use: 'PLY, with vertex colors' },
 ];
 
-const decodeTexture: DecodeTexture = async (bytes) => {
-  const bitmap = await createImageBitmap(new Blob([bytes as Uint8Array<ArrayBuffer>]));
+async function draw(image: Blob): Promise<CanvasRenderingContext2D> {
+  const bitmap = await createImageBitmap(image);
   const canvas = document.createElement('canvas');
   canvas.width = bitmap.width;
   canvas.height = bitmap.height;
   const context = canvas.getContext('2d');
-  if (!context) throw new Error('This browser cannot read the texture');
+  if (!context) throw new Error('This browser cannot read the image');
   context.drawImage(bitmap, 0, 0);
   bitmap.close();
-  return context.getImageData(0, 0, canvas.width, canvas.height);
+  return context;
+}
+
+const decodeTexture: DecodeTexture = async (bytes) => {
+  const context = await draw(new Blob([bytes as Uint8Array<ArrayBuffer>]));
+  return context.getImageData(0, 0, context.canvas.width, context.canvas.height);
 };
+
+/** The job's thumbnail as the PNG that a 3MF needs. */
+async function thumbnailPng(url: string): Promise<Uint8Array> {
+  const { canvas } = await draw(await (await fetch(url)).blob());
+  const png = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve));
+  if (!png) throw new Error('This browser cannot write the thumbnail');
+  return new Uint8Array(await png.arrayBuffer());
+}
+
+interface Source {
+  readonly glb: string;
+  readonly thumbnail: string | undefined;
+  /** The file name without its extension. */
+  readonly stem: string;
+}
 
 /**
  * Converts a model in the browser and saves it.
@@ -32,8 +52,7 @@ const decodeTexture: DecodeTexture = async (bytes) => {
  * @throws {Error} if it cannot be fetched or converted, or an option is invalid
  */
 async function saveAs(
-  glb: string,
-  stem: string,
+  { glb, thumbnail, stem }: Source,
   { format, extension }: (typeof formats)[number],
   texts: ModelOptionTexts,
 ): Promise<readonly string[]> {
@@ -42,24 +61,31 @@ async function saveAs(
   if (!response.ok) throw new Error(`The model could not be downloaded: the server responded with ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const { convertModel } = await import('@gen3d/convert');
-  const { files, notes } = await convertModel(bytes, format, { name: stem, decodeTexture, ...options });
+  const { files, notes } = await convertModel(bytes, format, {
+    name: stem,
+    decodeTexture,
+    ...(thumbnail !== undefined && { renderThumbnail: () => thumbnailPng(thumbnail) }),
+    ...options,
+  });
   const content = files.length === 1 ? new Blob([files[0]!.bytes as Uint8Array<ArrayBuffer>]) : await zipped(files);
   saveBlob(content, `${stem}.${extension}`);
   return notes;
 }
 
-/** Downloads of the model in other formats. `stem`: the file name without its extension. */
-export function OtherFormats({ glb, stem }: { glb: string; stem: string }) {
+/** Downloads of the model in other formats. */
+export function OtherFormats(source: Source) {
   const [converting, setConverting] = useState<ModelFormat>();
   const [problem, setProblem] = useState<string>();
   const [notes, setNotes] = useState<readonly string[]>([]);
   const [size, setSize] = useState('');
+  const [isFlat, setFlat] = useState(false);
   const save = async (choice: (typeof formats)[number]) => {
     setConverting(choice.format);
     setProblem(undefined);
     setNotes([]);
     try {
-      setNotes(await saveAs(glb, stem, choice, { size: size.trim() || undefined }));
+      const base = isFlat && printFormats.includes(choice.format) ? 'flat' : undefined;
+      setNotes(await saveAs(source, choice, { size: size.trim() || undefined, base }));
     } catch (error) {
       setProblem((error as Error).message);
     }
@@ -75,6 +101,10 @@ export function OtherFormats({ glb, stem }: { glb: string; stem: string }) {
           placeholder="As it is; 100mm for 3D printing. Or 80mm, 8cm, 0.3m, 3in"
           onInput={({ currentTarget }) => setSize(currentTarget.value)}
         />
+      </label>
+      <label class="check">
+        <input type="checkbox" checked={isFlat} onInput={({ currentTarget }) => setFlat(currentTarget.checked)} />
+        For 3D printing, cut a flat base
       </label>
       <ul>
         {formats.map((choice) => (

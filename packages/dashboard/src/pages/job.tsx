@@ -122,7 +122,7 @@ export function JobPage() {
                   Thumbnail
                 </a>
               )}
-              <OtherFormats glb={glb} stem={fileNameOf(task, '')} />
+              <OtherFormats glb={glb} thumbnail={thumbnail} stem={fileNameOf(task, '')} />
             </div>
           )}
           {glb && <CopyableLink label="Permanent link" url={glb} name="the permanent link" />}

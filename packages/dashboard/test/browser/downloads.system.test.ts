@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { unzipSync } from 'fflate';
 import { expect, test } from 'vitest';
 import { withFile } from '../../../weights/src/checkpoint/byte-source.js';
 import { dataOffset, readZipDirectory, type ZipEntry } from '../../../weights/src/checkpoint/zip.js';
@@ -31,5 +33,22 @@ test('several models, and a model of several files, are downloaded as ZIP files'
     ['.mtl', '# gen3'],
     ['-texture.jpg', expect.stringMatching(/^\xff\xd8\xff/)],
   ]);
+  expect(errors).toEqual([]);
+});
+
+test('a model for printing has the entered size, a flat base and a thumbnail, and is checked', async () => {
+  const { page, errors } = await sandboxGallery(1);
+  await page.locator('.card a').first().click();
+  await page.getByText('Other formats').click();
+  await page.getByLabel('Longest side').fill('80mm');
+  await page.getByLabel('cut a flat base').check();
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: /^3MF/ }).click();
+  const files = unzipSync(await readFile(await (await download).path()));
+  expect(Object.keys(files)).toContain('Metadata/thumbnail.png');
+  const notes = page.locator('.formats [role=status]');
+  await expect
+    .poll(() => notes.textContent())
+    .toMatch(/80.* mm .*Flat base: the lowest .* mm are cut off.*Print check: closed, /);
   expect(errors).toEqual([]);
 });
