@@ -1,10 +1,10 @@
 // Renders the Markdown in docs/ as the pages that the server serves below /docs: plain HTML without scripts.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import GithubSlugger from 'github-slugger';
 import { Marked, Renderer } from 'marked';
 
 /** Pages for users of a server, not for its operators or developers. Each is at /docs/NAME, the first at /docs. */
-const names = ['api', 'contract', 'errors', 'webhooks', 'sdk', 'cli', 'configuration'];
+const names = ['api', 'contract', 'errors', 'webhooks', 'sdk', 'cli', 'printing', 'web-and-engines', 'configuration'];
 
 const sources = new URL('../../docs/', import.meta.url);
 const target = new URL('dist/docs/', import.meta.url);
@@ -55,6 +55,11 @@ class Page extends Renderer {
 
   code(token) {
     return super.code(token).replace('<pre>', '<pre tabindex="0">');
+  }
+
+  image(token) {
+    cpSync(new URL(token.href, sources), new URL(token.href, target));
+    return super.image({ ...token, href: `/docs/${token.href}` });
   }
 
   // Drops the comment that names a page's source.

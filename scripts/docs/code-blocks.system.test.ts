@@ -227,6 +227,8 @@ function typeErrors(blocks: readonly Block[]): string[] {
     paths: {
       '@gen3d/sdk': inPackage('packages/sdk/dist/index.d.ts'),
       '@gen3d/schema': inPackage('packages/schema/dist/index.d.ts'),
+      '@gen3d/convert': inPackage('packages/convert/dist/index.d.ts'),
+      '@gen3d/convert/node': inPackage('packages/convert/dist/node.d.ts'),
       '@gen3d/engine': inPackage('packages/engine/dist/index.d.ts'),
       '@gen3d/convert': inPackage('packages/convert/dist/index.d.ts'),
       '@gen3d/convert/options': inPackage('packages/convert/dist/options.d.ts'),

@@ -18,12 +18,12 @@ const read = async (path: string) => {
 const linksIn = (html: string) => [...html.matchAll(/ (?:href|src)="([^"]+)"/g)].map(([, link = '']) => link);
 const idsIn = (html: string) => new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id));
 
-test.each(pages)('%s needs no key, and may load only its style sheet', async (path) => {
+test.each(pages)('%s needs no key, and may load only its style sheet and pictures', async (path) => {
   const { status, headers, text } = await read(path);
   expect(status).toBe(200);
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(headers.get('content-security-policy')).toBe(
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   );
   expect(text).not.toMatch(/<script|<style| style=| on\w+=/);
   expect(text.match(/<h1/g)).toHaveLength(1);

@@ -286,5 +286,7 @@ export const documentationPages = [
   '/docs/webhooks',
   '/docs/sdk',
   '/docs/cli',
+  '/docs/printing',
+  '/docs/web-and-engines',
   '/docs/configuration',
 ];

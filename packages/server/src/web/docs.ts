@@ -5,9 +5,9 @@ import { openApiDocument } from '@gen3d/schema/openapi';
 import express, { type RequestHandler, Router } from 'express';
 import type { Config } from '../config.js';
 
-/** The pages have no scripts and no forms, and load only this server's style sheet. */
+/** The pages have no scripts and no forms, and load only this server's style sheet and pictures. */
 const contentSecurityPolicy =
-  "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The address in the examples of docs/. */
 const exampleAddress = 'http://127.0.0.1:8787';
