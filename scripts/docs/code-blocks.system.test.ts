@@ -174,6 +174,7 @@ const given: Readonly<Record<string, string>> = {
   engine: "import('@gen3d/engine').Engine",
   app: "import('express').Express",
   decodeTexture: "import('@gen3d/convert').DecodeTexture",
+  nodeTools: "typeof import('@gen3d/convert/node').nodeTools",
   parseLength: "typeof import('@gen3d/convert/options').parseLength",
   readFile: "typeof import('node:fs/promises').readFile",
   writeFile: "typeof import('node:fs/promises').writeFile",
@@ -227,7 +228,6 @@ function typeErrors(blocks: readonly Block[]): string[] {
     paths: {
       '@gen3d/sdk': inPackage('packages/sdk/dist/index.d.ts'),
       '@gen3d/schema': inPackage('packages/schema/dist/index.d.ts'),
-      '@gen3d/convert': inPackage('packages/convert/dist/index.d.ts'),
       '@gen3d/convert/node': inPackage('packages/convert/dist/node.d.ts'),
       '@gen3d/engine': inPackage('packages/engine/dist/index.d.ts'),
       '@gen3d/convert': inPackage('packages/convert/dist/index.d.ts'),
