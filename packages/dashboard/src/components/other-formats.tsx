@@ -7,8 +7,8 @@ import { Problem } from './feedback.js';
 /** `extension`: of the downloaded file, because an OBJ consists of several files. */
 const formats: { format: ModelFormat; extension: string; use: string }[] = [
   { format: 'obj', extension: 'zip', use: 'OBJ, with texture, as ZIP' },
-  { format: 'stl', extension: 'stl', use: 'STL, for 3D printing, 100 mm long' },
-  { format: '3mf', extension: '3mf', use: '3MF, for 3D printing with colors, 100 mm long' },
+  { format: 'stl', extension: 'stl', use: 'STL, for 3D printing' },
+  { format: '3mf', extension: '3mf', use: '3MF, for 3D printing with colors' },
   { format: 'usdz', extension: 'usdz', use: 'USDZ, for AR on Apple devices' },
   { format: 'ply', extension: 'ply', use: 'PLY, with vertex colors' },
 ];
