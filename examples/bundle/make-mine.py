@@ -113,17 +113,17 @@ def index_of(weights: Path) -> dict:
 def manifest(folder: Path) -> dict:
     """The manifest of the bundle."""
     files = [folder / "encoder.onnx", folder / "decoder.onnx", folder / WEIGHTS]
-    mine = {"licence": "MIT", "source": "https://example.com/mine"}
+    mine = {"license": "MIT", "source": "https://example.com/mine"}
     return {
         "formatVersion": 1,
         "kind": "reconstruction",
         "name": folder.resolve().name,
         "title": "Mine",
         "description": "A cushion in the shape of the silhouette.",
-        "licence": {
+        "license": {
             "code": mine,
             "weights": mine,
-            "trainingData": {"licence": "none: it was not trained", "source": "-"},
+            "trainingData": {"license": "none: it was not trained", "source": "-"},
         },
         "graph": "encoder.onnx",
         "files": [

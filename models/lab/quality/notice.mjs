@@ -17,8 +17,8 @@ const licenseUrls = {
  */
 export function notice({ sources, notice: introduction }, objects, modelOf) {
   const rows = objects.map(({ id, source }) => {
-    const { title, author, licence, page } = modelOf(id);
-    return `| \`${id}\` | ${page ? `[${title}](${page})` : title} | ${author} | ${licence} | ${source} |`;
+    const { title, author, license, page } = modelOf(id);
+    return `| \`${id}\` | ${page ? `[${title}](${page})` : title} | ${author} | ${license} | ${source} |`;
   });
   const sourceLines = Object.entries(sources).map(([name, source]) => {
     const origin = source.package
@@ -26,7 +26,7 @@ export function notice({ sources, notice: introduction }, objects, modelOf) {
       : `${source.repository}, commit \`${source.commit}\``;
     return `- **${name}:** ${origin}. ${source.about}`;
   });
-  const used = Object.entries(licenseUrls).filter(([name]) => objects.some(({ id }) => modelOf(id).licence === name));
+  const used = Object.entries(licenseUrls).filter(([name]) => objects.some(({ id }) => modelOf(id).license === name));
   return [
     '# Authors and licenses',
     '',

@@ -16,8 +16,8 @@ import { Failed } from '../../../scripts/processes.mjs';
  * @property {string} about
  * @property {string[]} [terms]
  * @property {string} author
- * @property {string} licence
- * @property {Record<string, string>} licences by library
+ * @property {string} license
+ * @property {Record<string, string>} licenses by library
  */
 /** @typedef {{ id: string, kind: string, source: string, model: string, title: string, parts?: string[] }} ObjectDescription */
 /**
@@ -25,7 +25,7 @@ import { Failed } from '../../../scripts/processes.mjs';
  * @property {{ loader: string, file: string, parts?: string[] | undefined }} load how make_set.py opens it
  * @property {string} title
  * @property {string} author
- * @property {string} licence
+ * @property {string} license
  * @property {string | undefined} [page]
  */
 /** @typedef {{ find: (object: ObjectDescription) => Model | Promise<Model> }} Source finds the models of a set's objects */
@@ -76,7 +76,7 @@ function sweetHome(files, source, { work }) {
       return {
         load: { loader: 'obj', file },
         author: entry.creator,
-        licence: source.licences[library],
+        license: source.licenses[library],
         ...blendSwapTitle(join(file, '..'), entry.name),
       };
     },
@@ -123,7 +123,7 @@ function morse(files, source) {
   return {
     find({ model, parts, title }) {
       const file = join(files, 'usr/share/morse/data', model);
-      return { load: { loader: 'blend', file, parts }, title, author: source.author, licence: source.licence };
+      return { load: { loader: 'blend', file, parts }, title, author: source.author, license: source.license };
     },
   };
 }
@@ -153,7 +153,7 @@ function market(files, source, { downloads, work }) {
         title: info.name,
         author: creators.map(({ name }) => name).join(', '),
         page: creators[0].link,
-        licence: source.licence,
+        license: source.license,
       };
     },
   };

@@ -167,7 +167,7 @@ function toTexture(texture: Texture | null): ModelMaterial['texture'] {
 function creditsOf({ generator, copyright, extras }: { generator?: string; copyright?: string; extras?: unknown }) {
   const { bundles } = (extras ?? {}) as { bundles?: unknown };
   const names = Array.isArray(bundles)
-    ? bundles.map(({ name, licence }: { name?: unknown; licence?: unknown }) => `bundle ${name}, license ${licence}`)
+    ? bundles.map(({ name, license }: { name?: unknown; license?: unknown }) => `bundle ${name}, license ${license}`)
     : [];
   const lines = [generator, copyright, ...names].filter((line) => line !== undefined && line !== '');
   // A line break would end the comment that contains it.

@@ -36,7 +36,7 @@ const mesh = {
 const triangleCount = mesh.indices.length / 3;
 const glb = await writeGlb(mesh, texture, {
   generator: 'gen3d 1.2.3',
-  bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
+  bundles: [{ name: 'gen3d-base', license: 'MIT' }],
 });
 
 const convertWith = (texts: ModelOptionTexts, format: ModelFormat, file = glb) =>

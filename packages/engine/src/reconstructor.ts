@@ -41,7 +41,7 @@ const kinds: Record<ReconstructionManifest['decoder']['kind'], DecoderKind> = {
 export const kindOf = ({ manifest }: Bundle<ReconstructionManifest>): DecoderKind => kinds[manifest.decoder.kind];
 
 export const inflateReconstructor: Reconstructor = {
-  credits: [{ name: builtInBundle, licence: 'MIT' }],
+  credits: [{ name: builtInBundle, license: 'MIT' }],
   foregroundRatio: 0.86,
   inSteps: false,
   async reconstruct(cutout, { signal } = {}) {
@@ -63,7 +63,7 @@ export async function openReconstructor(
   open?: OpenSession,
   guideBundle?: Bundle<ReconstructionManifest>,
 ): Promise<Reconstructor> {
-  const { name, licence, input, origin, camera, upright = !camera } = bundle.manifest;
+  const { name, license, input, origin, camera, upright = !camera } = bundle.manifest;
   const published = camera && {
     distance: camera.distance,
     halfTangent: Math.tan((camera.fovDegrees * Math.PI) / 360),
@@ -74,7 +74,7 @@ export async function openReconstructor(
   const guide = guideBundle && (await openReconstructor(guideBundle, open));
   const credit = {
     name,
-    licence: licence.weights.licence,
+    license: license.weights.license,
     ...(origin && { precision: origin.precision, checkpointSha256: origin.checkpoint.sha256 }),
   };
   return {

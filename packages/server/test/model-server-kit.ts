@@ -3,14 +3,14 @@ import { ballPhoto } from './ball-photo.js';
 
 /** The manifest of a bundle of the kind `http`. */
 export const httpManifest = (url: string) => {
-  const terms = { licence: 'MIT', source: 'https://example.com/weights' };
+  const terms = { license: 'MIT', source: 'https://example.com/weights' };
   return {
     formatVersion: 1,
     kind: 'http',
     name: 'outside',
     title: 'A model server',
     description: 'Makes models elsewhere.',
-    licence: { code: terms, weights: terms, trainingData: terms },
+    license: { code: terms, weights: terms, trainingData: terms },
     url,
     model: 'trellis2-4b',
   };

@@ -23,7 +23,7 @@ test('a bundle of the kind http makes models on another server, and cancels ther
   const task = await finishedJob(call, await createJob(call, imageJob(ballPhoto())));
   expect(task).toMatchObject({ status: 'SUCCEEDED', progress: 100 });
   const glb = await (await fetch(task.model_urls!.glb)).arrayBuffer();
-  expect(partsOfGlb(Buffer.from(glb)).asset.extras.bundles).toMatchObject([{ name: 'outside', licence: 'MIT' }]);
+  expect(partsOfGlb(Buffer.from(glb)).asset.extras.bundles).toMatchObject([{ name: 'outside', license: 'MIT' }]);
   expect((await fetch(task.thumbnail_url!)).headers.get('content-type')).toBe('image/jpeg');
 
   const id = await createJob(call, imageJob(ballPhoto()));

@@ -27,7 +27,7 @@ async function bundleOfNextJob({ call, config }: TestServer): Promise<string> {
   const db = openDatabase(openDataDir(config).database);
   const { bundle } = await db.selectFrom('jobs').select('bundle').where('id', '=', job_id).executeTakeFirstOrThrow();
   await db.destroy();
-  expect(asset.extras.bundles).toEqual([{ name: bundle, licence: 'MIT' }]);
+  expect(asset.extras.bundles).toEqual([{ name: bundle, license: 'MIT' }]);
   return bundle!;
 }
 

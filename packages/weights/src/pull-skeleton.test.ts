@@ -151,7 +151,7 @@ describe('a file on this machine', () => {
     );
     const { manifest } = await pull({ from: other, allowOtherWeights: true });
     expect(manifest.title).toBe('A ball with other weights');
-    expect(manifest.licence.weights.licence).toBe('unknown: not the published weights (MIT)');
+    expect(manifest.license.weights.license).toBe('unknown: not the published weights (MIT)');
     expect(manifest.origin).toMatchObject({ published: false, checkpoint: { name: 'checkpoint.safetensors' } });
   });
 

@@ -13,10 +13,10 @@ export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>
   const lines: string[] = [];
   for (const entry of await readCatalogs(directories)) {
     const { manifest, skeleton } = entry;
-    const { name, title, kind, licence } = manifest;
+    const { name, title, kind, license } = manifest;
     if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
     lines.push(
-      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${licence.weights.licence}${await timeOf(entry)}`,
+      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${license.weights.license}${await timeOf(entry)}`,
     );
   }
   return lines;
@@ -31,10 +31,10 @@ export async function recommendation(
   const { betterBundle, modelDirs } = await import('@gen3d/weights');
   const better = await betterBundle(modelDirs(config), hasGpu);
   if (!better) return undefined;
-  const { name, licence } = better.manifest;
+  const { name, license } = better.manifest;
   const time = hasGpu ? '' : await timeOf(better);
   const command = nextCommand(`models pull ${name}`);
-  return `For better shapes: \`${command}\` (${bytes(sizeOf(better))}, ${licence.weights.licence}${time})`;
+  return `For better shapes: \`${command}\` (${bytes(sizeOf(better))}, ${license.weights.license}${time})`;
 }
 
 async function timeOf(entry: CatalogEntry): Promise<string> {
@@ -55,6 +55,6 @@ export async function describeBundle(installed: InstalledBundle): Promise<object
   const { name, directory } = installed;
   if ('problem' in installed) return { name, directory, problem: installed.problem };
   const { sizeOf } = await import('@gen3d/engine/bundles');
-  const { kind, title, licence } = installed.bundle.manifest;
-  return { name, directory, kind, title, bytes: sizeOf(installed.bundle), licence, notice: installed.notice };
+  const { kind, title, license } = installed.bundle.manifest;
+  return { name, directory, kind, title, bytes: sizeOf(installed.bundle), license, notice: installed.notice };
 }

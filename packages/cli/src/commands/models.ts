@@ -74,8 +74,8 @@ async function list(command: Command): Promise<void> {
   const rows = bundles.map((installed) => {
     const { name } = installed;
     if ('problem' in installed) return [name, 'damaged', '', useOf(name), installed.problem];
-    const { kind, licence } = installed.bundle.manifest;
-    return [name, kind, bytes(sizeOf(installed.bundle)), useOf(name), `weights: ${licence.weights.licence}`];
+    const { kind, license } = installed.bundle.manifest;
+    return [name, kind, bytes(sizeOf(installed.bundle)), useOf(name), `weights: ${license.weights.license}`];
   });
   print(table([...rows, [builtInBundle, 'reconstruction', 'built in', useOf(builtInBundle), 'no weights']]));
   for (const name of packagedBundles) {
@@ -118,11 +118,11 @@ async function pull(nameOrUrl: string, weights: WeightsOptions, command: Command
     })
     .finally(() => display.stop());
 
-  const { name, title, kind, licence } = manifest;
+  const { name, title, kind, license } = manifest;
   say(`${tick()} ${title}, ${bytes(sizeOf({ manifest }))}`);
-  say(`  code: ${licence.code.licence}`);
-  say(`  weights: ${licence.weights.licence}`);
-  say(`  training data: ${licence.trainingData.licence}`);
+  say(`  code: ${license.code.license}`);
+  say(`  weights: ${license.weights.license}`);
+  say(`  training data: ${license.trainingData.license}`);
   say(`\`${nextCommand(`models use ${name}`)}\` makes it the default ${noun(kind)}`);
   if (command.optsWithGlobals().json === true) printJson(await describeBundle(await installedBundle(name, directory)));
   else print(directory);

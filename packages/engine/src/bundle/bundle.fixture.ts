@@ -52,14 +52,14 @@ export const ballGraphs = ({ kind, radius = 0.5, points, dents }: BallOptions): 
 
 /** The manifest of a ball bundle without its files. */
 export function ballManifest(name: string, options: BallOptions) {
-  const terms = { licence: 'MIT', source: 'this test' };
+  const terms = { license: 'MIT', source: 'this test' };
   return {
     formatVersion: 1,
     kind: 'reconstruction',
     name,
     title: 'A ball',
     description: 'Makes a ball of everything.',
-    licence: { code: terms, weights: terms, trainingData: terms },
+    license: { code: terms, weights: terms, trainingData: terms },
     graph: 'encoder.onnx',
     input: {
       tensor: 'image',
@@ -212,14 +212,14 @@ export async function writeMatteBundle(folder: string, name: string): Promise<st
     weights: [{ name: 'weights', shape: [1, 3, 1, 1], data: Float32Array.of(1 / 3, 1 / 3, 1 / 3) }],
   });
   await writeFile(join(directory, 'matte.onnx'), bytes);
-  const terms = { licence: 'MIT', source: 'this test' };
+  const terms = { license: 'MIT', source: 'this test' };
   const manifest = {
     formatVersion: 1,
     kind: 'matte',
     name,
     title: 'Bright pixels',
     description: 'Bright pixels are the object.',
-    licence: { code: terms, weights: terms, trainingData: terms },
+    license: { code: terms, weights: terms, trainingData: terms },
     graph: 'matte.onnx',
     files: [{ name: 'matte.onnx', size: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }],
     input: { tensor: 'input', size: imageSize, mean: [0, 0, 0], std: [255, 255, 255] },

@@ -21,7 +21,7 @@ const Line = z
   .refine((text) => oneLine(text) === text, 'must be one line without control characters');
 
 const Terms = z.strictObject({
-  licence: Line.describe('an SPDX identifier, or a sentence where no identifier fits'),
+  license: Line.describe('an SPDX identifier, or a sentence where no identifier fits'),
   source: Line.describe('a URL, or a folder of this repository'),
 });
 
@@ -44,7 +44,7 @@ const identity = {
   title: Line,
   description: Line,
   /** Each part has its own terms. Users need all three before they use results commercially. */
-  licence: z.strictObject({ code: Terms, weights: Terms, trainingData: Terms }),
+  license: z.strictObject({ code: Terms, weights: Terms, trainingData: Terms }),
 };
 
 const common = {

@@ -8,7 +8,7 @@ import { writeGlb } from './write-glb.js';
 
 const metadata = {
   generator: 'gen3d 1.2.3',
-  bundles: [{ name: 'gen3d-base', licence: 'MIT' }],
+  bundles: [{ name: 'gen3d-base', license: 'MIT' }],
 };
 const image = sharp({ create: { width: 64, height: 64, channels: 3, background: '#c86432' } });
 const jpeg = { bytes: new Uint8Array(await image.clone().jpeg().toBuffer()), mimeType: 'image/jpeg' } as const;
@@ -70,7 +70,7 @@ describe('the GLB', () => {
   test('names the program and the bundles that made it, and their terms', async () => {
     const glb = await writeGlb(box(0.3), jpeg, metadata);
     expect((await read(glb)).getRoot().getAsset()).toMatchObject({
-      extras: { bundles: [{ name: 'gen3d-base', licence: 'MIT' }] },
+      extras: { bundles: [{ name: 'gen3d-base', license: 'MIT' }] },
     });
     // glTF-Transform overwrites the generator when it reads a file, so check the bytes.
     expect(Buffer.from(glb).toString('latin1')).toContain('"generator":"gen3d 1.2.3"');

@@ -13,7 +13,7 @@ export interface GlbTexture {
 export interface BundleCredit {
   readonly name: string;
   /** Terms of the weights. */
-  readonly licence: string;
+  readonly license: string;
   /** Where the weights are from, if a model server has them. */
   readonly source?: string;
   /** Precision of the weights, and SHA-256 of their checkpoint, if `gen3d models pull` made the bundle from one. */

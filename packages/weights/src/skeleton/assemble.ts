@@ -146,8 +146,8 @@ function describeOrigin(manifest: ManifestWithoutGraphs, { published, precision 
   const title = precision === 'fp32' ? manifest.title : `${manifest.title} (${precision})`;
   if (published) return { ...manifest, title };
   const weights = {
-    licence: `unknown: not the published weights (${manifest.licence.weights.licence})`,
+    license: `unknown: not the published weights (${manifest.license.weights.license})`,
     source: 'a file that the operator supplied',
   };
-  return { ...manifest, title: `${title} with other weights`, licence: { ...manifest.licence, weights } };
+  return { ...manifest, title: `${title} with other weights`, license: { ...manifest.license, weights } };
 }

@@ -102,7 +102,7 @@ async function writeCheckpoints(directory: string, name: string, precision: Prec
 }
 
 function flowManifest(name: string) {
-  const terms = { licence: 'MIT', source: 'this test' };
+  const terms = { license: 'MIT', source: 'this test' };
   const { imageSize, tokens, channels } = flowModel;
   return {
     formatVersion: 1,
@@ -110,7 +110,7 @@ function flowManifest(name: string) {
     name,
     title: 'A small flow model',
     description: 'For tests.',
-    licence: { code: terms, weights: terms, trainingData: terms },
+    license: { code: terms, weights: terms, trainingData: terms },
     graph: 'encoder.onnx',
     files: ['image_encoder', 'transformer', 'vae'].map((part) => ({
       name: `${part}.safetensors`,

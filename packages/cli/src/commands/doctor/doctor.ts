@@ -208,8 +208,8 @@ function report(
   // Commercial users need all three licenses, and the notice.
   const licenses = bundles.flatMap((installed) => {
     if ('problem' in installed) return [];
-    const { code, weights, trainingData } = installed.bundle.manifest.licence;
-    const terms = `code: ${code.licence}; weights: ${weights.licence}; training data: ${trainingData.licence}`;
+    const { code, weights, trainingData } = installed.bundle.manifest.license;
+    const terms = `code: ${code.license}; weights: ${weights.license}; training data: ${trainingData.license}`;
     return [
       [
         `  ${installed.name}`,

@@ -51,9 +51,9 @@ export class BundleManager {
       installed: [
         ...found.flatMap((installed) => {
           if ('problem' in installed) return [];
-          const { name, kind, title, licence } = installed.bundle.manifest;
+          const { name, kind, title, license } = installed.bundle.manifest;
           const in_use = name === (kind === 'matte' ? matte : bundle);
-          return [{ name, kind, title, bytes: sizeOf(installed.bundle), license: licence.weights.licence, in_use }];
+          return [{ name, kind, title, bytes: sizeOf(installed.bundle), license: license.weights.license, in_use }];
         }),
         {
           name: builtInBundle,
@@ -74,7 +74,7 @@ export class BundleManager {
           title: entry.manifest.title,
           description: entry.manifest.description,
           bytes: sizeOf(entry),
-          license: entry.manifest.licence.weights.licence,
+          license: entry.manifest.license.weights.license,
           memory_bytes: entry.skeleton?.memory ?? null,
           cpu_seconds: estimatedCpuSeconds(entry) ?? null,
         })),

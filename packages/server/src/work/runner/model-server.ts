@@ -70,7 +70,7 @@ export class ModelServer implements ModelMaker {
   }
 
   async generate(photo: DecodedPhoto, { sampler, onProgress, signal }: PoolGenerateOptions = {}) {
-    const { name, licence, model } = this.#options.manifest;
+    const { name, license, model } = this.#options.manifest;
     const start = performance.now();
     const image = Buffer.from(await encode(photo)).toString('base64');
     const received = await this.#request(
@@ -86,8 +86,8 @@ export class ModelServer implements ModelMaker {
     const write = performance.now();
     onProgress?.(0.9, { running: 'write', deviceMs: 0, deviceWaitMs: 0 });
     const { parts, materials } = await checkedModel(received);
-    const { licence: terms, source } = licence.weights;
-    const glb = withCredit(received, { name, licence: terms, source });
+    const { license: terms, source } = license.weights;
+    const glb = withCredit(received, { name, license: terms, source });
     const thumbnail = performance.now();
     signal?.throwIfAborted();
     const { jpeg, webp } = await renderPartThumbnails(parts, materials);
@@ -198,7 +198,7 @@ async function checkedModel(glb: Uint8Array) {
 const headerBytes = 20;
 
 /** Names the origin and the terms in the file's JSON, as the engine does in its files. Everything else stays as it is. */
-function withCredit(glb: Uint8Array, credit: { name: string; licence: string; source: string }): Uint8Array {
+function withCredit(glb: Uint8Array, credit: { name: string; license: string; source: string }): Uint8Array {
   const file = Buffer.from(glb.buffer, glb.byteOffset, glb.byteLength);
   const jsonEnd = headerBytes + file.readUInt32LE(12);
   const gltf = JSON.parse(file.toString('utf8', headerBytes, jsonEnd)) as { asset: { extras?: unknown } };
