@@ -11,6 +11,10 @@ import { abortable, maxTimerMs, type RequestOptions, withDeadline } from './dead
 import { errorFrom, preciseRetryAfterMs, requestId, retryAfterMs } from './error-response.js';
 import { ConnectionError, RequestTimeoutError, ServerError } from './errors.js';
 
+// Sends requests so that callers need no retry loop. A request is retried after a 429, a 5xx or a broken connection,
+// unless repeating it could do something twice. Creating a job is safe, because all attempts carry the same idempotency
+// key. The server's Retry-After is obeyed up to a minute; beyond it, the call fails at once and says when to try again.
+
 export type Fetch = typeof globalThis.fetch;
 
 export interface TransportOptions {

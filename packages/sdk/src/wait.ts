@@ -3,6 +3,10 @@ import { isTerminal, type JobOutlook, limits } from '@gen3d/schema/rules';
 import { type RequestOptions, withDeadline } from './deadline.js';
 import { ConnectionError, JobFailedError, RateLimitError, ServerError, WaitTimeoutError } from './errors.js';
 
+// Waits for a job by polling, since the contract has neither long polls nor server-sent events. The server says when it
+// expects the job to end (`Retry-After-Ms`), so a poll seldom comes early; other servers are polled every 2 to 5 s. A
+// restart of the server, or a minute without a network, does not end the wait.
+
 export interface WaitOptions extends RequestOptions {
   /** Stops waiting. The job continues; `jobs.cancel` cancels it. */
   readonly signal?: AbortSignal | undefined;

@@ -3,6 +3,10 @@ import { signatureHeader, timestampHeader } from '@gen3d/schema/rules';
 import { Gen3dError } from './errors.js';
 import { having } from './response-bodies.js';
 
+// Verifies that a delivery comes from the server: HMAC-SHA256 over the timestamp header, a dot and the raw body,
+// compared in constant time by WebCrypto, which every runtime has. The raw bytes are required, because a parsed and
+// serialized body has another signature. The age is checked too, because the sender does not limit it.
+
 /** The raw body of a delivery, as bytes or text. Never a parsed object. */
 export type WebhookPayload = string | Uint8Array | ArrayBuffer;
 

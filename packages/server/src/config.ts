@@ -10,6 +10,10 @@ import { isNetwork } from './base/net/address.js';
 import { isS3Url, parseS3Url } from './base/s3-url.js';
 import { type BundleChoice, bundleChoicePath, readBundleChoice } from './chosen-bundles.js';
 
+// All settings, in one table: the flag, the variable, the key in the config file, the help text and
+// docs/configuration.md follow from a row. A flag beats a variable, and a variable beats the file; a bad value stops
+// the start with a sentence. No other part of the server reads the environment.
+
 /** The platform's folder for application data. */
 export function defaultDataDir(env: NodeJS.ProcessEnv = process.env, platform = process.platform): string {
   const home = homedir();

@@ -31,6 +31,10 @@ import type { Services } from './web/http/services.js';
 import { startHousekeeping } from './work/housekeeping.js';
 import type { RunnerDevice } from './work/processes/messages.js';
 
+// Starts `gen3d serve` as a list of parts, each of which returns how to stop it, and stops them in reverse order, also
+// when the start fails halfway. The ready line is written last, once jobs are accepted. Inference and decoding run in
+// child processes, so native code can crash without taking the API down; they are restarted with growing pauses.
+
 export interface Output {
   write(text: string): unknown;
 }

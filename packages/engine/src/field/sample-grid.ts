@@ -4,6 +4,11 @@ import { type DensityScale, densityScale } from './density-scale.js';
 import { Lattice } from './lattice.js';
 import { refinableCells } from './refinable-cells.js';
 
+// Finds the surface without evaluating the whole grid. From a coarse lattice to the full one, only cells that the
+// surface may cross are evaluated; the result is the surface of the dense grid, bit for bit, for 2 to 12 % of its
+// evaluations at 256 cells. The trade-off is memory: one array for the whole grid, because marching cubes over bricks
+// would need seams.
+
 /** A grid that is exact around the surface. Elsewhere, samples are only guaranteed to be on the correct side of it. */
 export interface SampledGrid extends ScalarGrid {
   /** Cells along the longest side of the field's bounds. */

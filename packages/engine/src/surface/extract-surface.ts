@@ -9,6 +9,11 @@ import { projectOntoField } from './project.js';
 import { simplify } from './simplify.js';
 import { smooth } from './smooth.js';
 
+// Turns a sampled field into a mesh that can be printed: closed, wound outward, in one surface per part, within the
+// triangle limit. The order matters: marching cubes, cleaning, joining parts, smoothing, simplifying, and moving
+// vertices back onto the field, because each step relies on what the one before guarantees, and the last ones need a
+// 2-manifold.
+
 /**
  * Ten passes smooth over a few cells. The steps of a field that was interpolated have a fixed size in space, so
  * removing them takes passes in proportion to the squared resolution; tuned at 160 cells.

@@ -7,6 +7,10 @@ import type { Queryable } from '../db/open.js';
 import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 
+// Keeps the money. The ledger is append-only, and an account's balance is the sum of its entries, stored next to it in
+// the same transaction, so that reading it costs one row. A unique index on the job admits one charge per job, and
+// another on the idempotency key one credit per request, whatever is retried or crashes in between.
+
 interface Entry {
   accountId: string;
   /** Positive for a credit, zero or negative for a charge. */

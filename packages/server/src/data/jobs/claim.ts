@@ -7,6 +7,12 @@ import { after, isUnleased, type Time } from '../db/time.js';
 import { type Lease, maxAttempts } from './lifecycle.js';
 import type { StageTimes } from './stage-times.js';
 
+// Gives jobs to processes. A claim is one statement that takes the first job in queue order and writes a lease into its
+// row, so two processes never get the same job. If a process crashes, its jobs can be claimed again when their leases
+// expire. The queue is the table itself, read through a partial index of the waiting jobs: with a million of them, a
+// claim takes about 4 ms on SQLite and PostgreSQL. The price is that idle processes poll; the process that creates a
+// job wakes them, so they seldom find it late.
+
 export interface Claim {
   /** The runner or preparer process that claims. */
   runner: string;

@@ -13,6 +13,12 @@ import { forgetImage } from './retry.js';
 import type { StageTimes } from './stage-times.js';
 import { startTurn } from './turn.js';
 
+// Changes jobs: PENDING, QUEUED, IN_PROGRESS, then SUCCEEDED, FAILED or CANCELED. This is the only file that writes
+// their status and progress. Each change and its event are one transaction, fenced by the token of the lease, so a
+// process that has lost its lease changes nothing. The status never goes back, the progress never falls, and a job is
+// finished once: one final event, one charge. A crash costs an attempt; after the third one, the job fails with
+// `internal_error`.
+
 /** The right to work on one job for one attempt. */
 export interface Lease {
   jobId: string;

@@ -10,6 +10,11 @@ import { transaction } from '../db/transaction.js';
 import { copyToListeners } from './listeners.js';
 import { isPaused, resume } from './pauses.js';
 
+// The transactional outbox: an event is a row that is written in the transaction of the change it reports, and deleted
+// once it was delivered. So no change is lost and none is invented, at the price of delivering at least once instead of
+// exactly once; receivers tell repetitions by `event_id`. Events of one job are delivered in order at the first
+// attempt. An account without an endpoint has no rows.
+
 type JobState = Pick<
   JobRow,
   | 'id'

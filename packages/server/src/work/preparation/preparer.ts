@@ -16,6 +16,11 @@ import type { DecoderPool } from './decoder-pool.js';
 import { fetchImage } from './fetch-image.js';
 import { type Fetch, FetchSlots, slowHost } from './fetch-slots.js';
 
+// Prepares jobs: PENDING 5 while an image is fetched and decoded, then QUEUED 25. Untrusted images are decoded in child
+// processes only, and what they return, a PNG of at most 2048 pixels a side, is the only image that inference decodes.
+// Several jobs are prepared at a time, each under its own lease, in queue order and not far ahead. Inline images and
+// fetches have slots of their own, shared by accounts, so a slow host delays only its own jobs.
+
 /** Maximum number of prepared jobs per slot: enough to keep runners busy, without filling the disk. */
 const preparedPerSlot = 2;
 

@@ -28,6 +28,11 @@ import { Poll } from '../stages/poll.js';
 import { StageTimeoutError, withStageTimeout } from '../stages/stage-failures.js';
 import { JobPace } from './job-pace.js';
 
+// Makes the models of claimed jobs, several at a time, and keeps their leases while it does. A job ends in one of four
+// ways: finished (files stored first, then one transaction with the charge), failed, canceled, or released to the
+// queue, which costs no attempt. When a lease is lost, the work on that job stops without a write. The process may
+// crash or be killed at any point; other processes claim its jobs when their leases expire.
+
 /** Longer than the retries of a request to S3, which may take five minutes for each of the two files of a model. */
 const storeTimeoutMs = 11 * 60_000;
 

@@ -15,6 +15,11 @@ import { DeliverySlots, type Outcome, type Slot } from './delivery-slots.js';
 import { eventBody } from './event-body.js';
 import { postEvent } from './post-event.js';
 
+// Delivers the outbox. Each attempt leases its event, signs it with the endpoint's current secret, and waits 10 s for a
+// 2xx. A failed event is retried after 5 s, 5 min, 30 min, 2 h and 5 h, so that it survives a night's outage of the
+// receiver, and then becomes a dead letter. A slow receiver must not delay others, so each endpoint gets few of the 512
+// slots, and one that has failed for a day is paused.
+
 /** A delivery takes at most 10 s to connect and 10 s for the response. The process must end before its lease does. */
 const leaseMs = 3 * limits.webhookTimeoutMs;
 /** Reading the outbox blocks the event loop; the pause after it is this many times as long as it took. */
