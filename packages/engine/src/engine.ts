@@ -141,7 +141,7 @@ export class Engine {
    * Makes a textured model of the object in a photo.
    *
    * @throws {EngineError} if the photo cannot be used
-   * @throws the signal's reason, once aborted; it is checked between stages, in a pool also before each run of a network
+   * @throws the signal's reason, once aborted; it is checked between stages, in a pool also while a network runs
    * @example
    * const { glb, stats } = await engine.generate(photo, { maxTriangles: 5_000, signal: AbortSignal.timeout(60_000) });
    * console.log(stats.triangles, stats.warnings);

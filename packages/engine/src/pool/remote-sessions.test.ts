@@ -28,6 +28,24 @@ test('after an abort, no network starts, and one that is waiting for the device 
   expect(runs).toBe(1);
 });
 
+test('an aborted photo does not wait for the network that is running', async () => {
+  const { port1, port2 } = new MessageChannel();
+  onTestFinished(() => port1.close());
+  const abort = new AbortController();
+  const networks: Handlers<Networks> = {
+    open: () => ({ path: 'network.onnx', shapes: new Map() }),
+    run() {
+      abort.abort();
+      return new Promise(() => {});
+    },
+  };
+  new Channel(port2, networks);
+  const sessions = new RemoteSessions(port1);
+  sessions.signal = abort.signal;
+  const session = await sessions.open({ directory: '.' } as Bundle, 'network.onnx', [], []);
+  await expect(session.run({})).rejects.toThrow('aborted');
+});
+
 test('running a network is device time, and loading one is waiting', async () => {
   const { port1, port2 } = new MessageChannel();
   onTestFinished(() => port1.close());

@@ -6,7 +6,10 @@ import type { DeviceTimes, Networks } from './threads.js';
 /** Sessions that run in the network thread, for one pipeline thread. */
 export class RemoteSessions {
   readonly #networks: Channel<Networks>;
-  /** Belongs to the photo that uses the sessions. Once it is aborted, no network starts for that photo. */
+  /**
+   * Belongs to the photo that uses the sessions. Once it is aborted, no network starts for that photo, and the photo no
+   * longer waits for the one that runs. The run itself continues, because onnxruntime cannot interrupt it.
+   */
   signal: AbortSignal | undefined;
   #deviceMs = 0;
   #waitMs = 0;
@@ -38,7 +41,7 @@ export class RemoteSessions {
         );
         const buffers = Object.values(copies).map(({ data }) => data.buffer);
         const running = this.#networks.call('run', transfer({ path, inputs: copies }, buffers), { signal });
-        return (await this.#timed(running, ({ deviceMs }) => deviceMs)).outputs;
+        return (await this.#timed(untilAborted(running, signal), ({ deviceMs }) => deviceMs)).outputs;
       },
       // The other pipeline threads use the session too. The network thread releases it when it ends.
       release: async () => {},
@@ -53,4 +56,15 @@ export class RemoteSessions {
     this.#waitMs += Math.max(0, performance.now() - sentAt - deviceMs);
     return result;
   }
+}
+
+/** Settles like `work`, but rejects as soon as the signal is aborted. */
+async function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  let abandon = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abandon = () => reject(signal.reason);
+  });
+  signal.addEventListener('abort', abandon);
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abandon));
 }
