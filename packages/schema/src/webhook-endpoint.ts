@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
 import { isStorable, notStorable } from './text.js';
-import { webhookEvents } from './webhook-events.js';
+import { webhookEvents } from './webhooks.js';
 
 /** Body of `PUT /v1/webhook-endpoint`. */
 export const PutWebhookEndpointRequest = z.object({

@@ -1,7 +1,11 @@
-// The health of a webhook endpoint: response headers of `GET /v1/webhook-endpoint`, whose body has no field for it
-// (docs/contract.md section 6.4).
+/** Which events an endpoint receives: of every change of a job, or only of its end. Pings are always sent. */
+export const webhookEvents = ['all', 'final'] as const;
+export type WebhookEvents = (typeof webhookEvents)[number];
 
-/** The health of a failing webhook endpoint. Empty if its last delivery succeeded. */
+/**
+ * The health of a failing webhook endpoint. Empty if its last delivery succeeded. It is in response headers of
+ * `GET /v1/webhook-endpoint`, whose body has no field for it (docs/contract.md section 6.4).
+ */
 export interface EndpointHealth {
   /** Every delivery since then has failed: an ISO 8601 time. */
   readonly failing_since?: string | undefined;

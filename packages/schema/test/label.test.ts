@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fileNameOf } from '../src/file-name.js';
+import { fileNameOf } from '../src/label.js';
 
 const job = (label: string | null) => ({ label, task_id: 'ID' });
 
