@@ -2,7 +2,6 @@ import { limits, Name } from '@gen3d/schema';
 import type { AuditEntry } from '@gen3d/schema/dashboard';
 import { AdminError } from './base/errors.js';
 import { maxUsd, toMicroUsd, toUsd } from './base/money.js';
-import { commandUser } from './base/os-user.js';
 import { isoTime } from './base/time.js';
 import type { Config } from './config.js';
 import {
@@ -14,7 +13,7 @@ import {
   renameAccount,
 } from './data/accounts/accounts.js';
 import { listKeys, revokeKey } from './data/accounts/api-keys.js';
-import { type Action, audit, listAudit } from './data/accounts/audit-log.js';
+import { type Action, audit, commandUser, listAudit } from './data/accounts/audit-log.js';
 import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js';
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { QuotaError } from './data/accounts/quotas.js';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createLog } from './base/log.js';
-import { commandUser } from './base/os-user.js';
 import type { Config } from './config.js';
 import { sandboxAccount } from './data/accounts/accounts.js';
+import { commandUser } from './data/accounts/audit-log.js';
 import { type Bootstrap, bootstrap } from './data/accounts/bootstrap.js';
 import { signInPath } from './data/accounts/dashboard-tokens.js';
 import { publishRates } from './data/accounts/rates.js';

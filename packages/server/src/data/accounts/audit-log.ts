@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { newUlid } from '../../base/ids.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/open.js';
@@ -72,3 +73,15 @@ export async function limitAudit(db: Db, max = maxEntries): Promise<void> {
     .executeTakeFirst();
   if (newestBeyond) await db.deleteFrom('audit_log').where('id', '<=', newestBeyond.id).execute();
 }
+
+function osUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // Users in containers often have no name.
+    return String(process.getuid?.());
+  }
+}
+
+/** Who runs a command of gen3d, for the audit log. */
+export const commandUser = (command: string): string => `gen3d ${command} (OS user ${osUser()})`;

@@ -1,12 +1,13 @@
-import { closeSync, openSync, statSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
 import { keyInFile } from '../../base/server-key.js';
-import type { DatabaseKind } from './database.js';
-import { identityOfFile } from './identity.js';
+import type { DatabaseIdentity, DatabaseKind } from './database.js';
 import { Outage } from './outage.js';
-import { lockForServing } from './serving-lock.js';
 import {
   isBusy,
   isNotWritable,
@@ -154,4 +155,47 @@ class TransactionalDdlAdapter extends SqliteAdapter {
   override get supportsTransactionalDdl(): boolean {
     return true;
   }
+}
+
+/** The identity of a SQLite database: a random file next to it, which `gen3d admin backup` does not copy. */
+export const identityOfFile = (database: string): DatabaseIdentity => ({
+  id: identityFile(database),
+  name: `${database} on ${hostname()}`,
+});
+
+function identityFile(database: string): string {
+  const path = join(dirname(database), 'installation.id');
+  try {
+    writeFileSync(path, randomBytes(16).toString('hex'), { flag: 'wx', flush: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return readFileSync(path, 'utf8').trim();
+}
+
+/**
+ * Lets one server at a time use the data directory of a SQLite database. The database itself admits several processes, but
+ * each server would charge its own rates, count requests separately, and size its runners for the whole machine.
+ *
+ * The lock is SQLite's on an otherwise empty file, because the system releases it no matter how the process ends.
+ * @returns a function that releases the lock
+ * @throws {ConfigError} if another server uses the data directory, or this process cannot write in it
+ */
+export function lockForServing(dataDir: string): () => void {
+  const path = join(dataDir, 'serving.lock');
+  let database: SqliteConnection | undefined;
+  try {
+    database = openSqlite(path, { busyTimeoutMs: 0 });
+    database.exec('begin exclusive');
+  } catch (error) {
+    database?.close();
+    if (isNotWritable(error)) throw notWritable(path, error);
+    if (!isBusy(error)) throw error;
+    throw new ConfigError(
+      `Another server uses the data directory ${dataDir}. Stop that server, or choose another --data-dir. With PostgreSQL, several servers may share one`,
+      { cause: error },
+    );
+  }
+  const lock = database;
+  return () => lock.close();
 }

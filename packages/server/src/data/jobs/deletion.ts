@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
 import type { AssetStore } from '../assets/asset-store.js';
-import { inBatches } from '../db/in-batches.js';
+import { inBatches } from '../db/bounds.js';
 import { forUpdate } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { Time } from '../db/time.js';

@@ -2,7 +2,7 @@ import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
-import { inBatches } from '../db/in-batches.js';
+import { inBatches } from '../db/bounds.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 

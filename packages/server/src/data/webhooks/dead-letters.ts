@@ -1,7 +1,7 @@
 import { limits } from '@gen3d/schema';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
-import { inBatches } from '../db/in-batches.js';
+import { inBatches } from '../db/bounds.js';
 import { forKeyShare, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';

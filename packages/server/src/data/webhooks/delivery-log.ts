@@ -2,7 +2,7 @@ import { limits } from '@gen3d/schema';
 import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
 import { dayMs } from '../../base/time.js';
-import { inBatches } from '../db/in-batches.js';
+import { inBatches } from '../db/bounds.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';

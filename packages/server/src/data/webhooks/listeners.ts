@@ -2,7 +2,7 @@ import { webhookSecretPrefix } from '@gen3d/schema';
 import type { Insertable, Transaction } from 'kysely';
 import { hmac, subkey } from '../../base/server-key.js';
 import { quotas } from '../accounts/quotas.js';
-import { inBatches } from '../db/in-batches.js';
+import { inBatches } from '../db/bounds.js';
 import { advisoryLock, forUpdateSkipLocked } from '../db/locks.js';
 import type { Db, Queryable } from '../db/open.js';
 import type { EventRow, Tables } from '../db/tables.js';

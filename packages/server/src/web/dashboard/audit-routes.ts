@@ -1,9 +1,22 @@
 import type { AuditPage } from '@gen3d/schema/dashboard';
-import { Router } from 'express';
+import { type Response, Router } from 'express';
 import { isoTime } from '../../base/time.js';
-import { listAudit } from '../../data/accounts/audit-log.js';
+import { type Action, audit, listAudit } from '../../data/accounts/audit-log.js';
+import type { Queryable } from '../../data/db/open.js';
+import { currentTime } from '../../data/db/time.js';
+import { addressOf } from '../http/client-address.js';
 import { onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
+import { identityOf } from './session-routes.js';
+
+/**
+ * Records what a request does, if the operator sent it; members act on their own account. Must run in the transaction of
+ * the action.
+ */
+export async function auditRequest(response: Response, trx: Queryable, action: Omit<Action, 'who'>): Promise<void> {
+  if (identityOf(response).role !== 'operator') return;
+  await audit(trx, { who: `operator at ${addressOf(response.req)}`, ...action }, currentTime(trx));
+}
 
 const pageSize = 50;
 /** Cursors are issued to an account, and the operator has none. */

@@ -5,7 +5,7 @@ import { BundleRefusal } from '../../work/bundles/bundle-manager.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { auditRequest } from './audit.js';
+import { auditRequest } from './audit-routes.js';
 
 const Named = z.object({ name: z.string().min(1).max(200).refine(isStorable, notStorable) });
 

@@ -1,9 +1,10 @@
-import { Router } from 'express';
+import { type RequestHandler, Router } from 'express';
+import type { Config } from '../../config.js';
 import { balanceRoutes } from '../http/balance.js';
 import { galleryRoutes } from '../http/gallery.js';
 import { jobRoutes } from '../http/jobs.js';
 import { requestLimit } from '../http/rate-limit.js';
-import { noStore, routeNotFound } from '../http/responses.js';
+import { HttpError, noStore, routeNotFound } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 import { webhookEndpointRoutes } from '../http/webhook-endpoint.js';
 import { auditRoutes } from './audit-routes.js';
@@ -17,7 +18,6 @@ import { operatorPasswordRoutes } from './operator-password-routes.js';
 import { operatorRoutes } from './operator-routes.js';
 import { pageRoutes } from './pages.js';
 import { quotaRoutes } from './quota-routes.js';
-import { sameOriginOnly } from './same-origin.js';
 import { actForAccount, identityOf, requireOperator, requireSession, sessionRoutes } from './session-routes.js';
 
 /**
@@ -57,4 +57,32 @@ export function dashboard(services: Services): Router {
   router.use('/dashboard/api', api);
   router.use(pageRoutes(services));
   return router;
+}
+
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/**
+ * Refuses requests that change state unless they come from this server's own pages, even with a valid cookie. Browsers
+ * send the origin of a request as Sec-Fetch-Site, which pages cannot set. They omit it over plain http to another machine;
+ * then Origin must match the requested host. A client that sends neither is not a browser and should use the API.
+ *
+ * Source: OWASP Cross-Site Request Forgery Prevention, "Fetch Metadata headers" and "Verifying origin with standard headers".
+ */
+export function sameOriginOnly({ publicUrl }: Config): RequestHandler {
+  const publicOrigin = publicUrl && new URL(publicUrl).origin;
+  return (request, _response, next) => {
+    if (safeMethods.has(request.method)) return next();
+    const { origin, host } = request.headers;
+    const site = request.headers['sec-fetch-site'];
+    const isSameOrigin =
+      site === undefined
+        ? origin !== undefined && (origin === publicOrigin || (URL.canParse(origin) && new URL(origin).host === host))
+        : site === 'same-origin';
+    if (isSameOrigin) return next();
+    throw new HttpError(
+      403,
+      'cross_origin',
+      'Only the pages of the dashboard may send this request. Programs use /v1 with an API key',
+    );
+  };
 }

@@ -9,7 +9,7 @@ import { callerOf, refuseSandbox } from '../http/auth.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { auditRequest } from './audit.js';
+import { auditRequest } from './audit-routes.js';
 
 const NewKey = z.object({ name: Name });
 

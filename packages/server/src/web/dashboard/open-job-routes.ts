@@ -7,8 +7,7 @@ import { openJobsByAccount } from '../../data/jobs/counts.js';
 import { cancel } from '../../data/jobs/lifecycle.js';
 import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { auditRequest } from './audit.js';
-import { operatorCursors } from './audit-routes.js';
+import { auditRequest, operatorCursors } from './audit-routes.js';
 
 const pageSize = 50;
 

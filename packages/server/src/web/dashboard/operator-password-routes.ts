@@ -6,7 +6,7 @@ import { transaction } from '../../data/db/transaction.js';
 import { jsonBody } from '../http/json-body.js';
 import { invalidRequest, onlyMethods } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { auditRequest } from './audit.js';
+import { auditRequest } from './audit-routes.js';
 import { sessionTokenOf } from './session-cookie.js';
 
 const { min, max } = formLimits.passwordLength;

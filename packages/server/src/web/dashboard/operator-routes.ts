@@ -19,8 +19,7 @@ import { outboxCounts } from '../../data/webhooks/outbox.js';
 import { jsonBody } from '../http/json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
-import { auditRequest } from './audit.js';
-import { operatorCursors } from './audit-routes.js';
+import { auditRequest, operatorCursors } from './audit-routes.js';
 
 const usd = z.number({ error: 'must be an amount in USD' }).min(-maxUsd).max(maxUsd);
 const NewAccount = z.object({
