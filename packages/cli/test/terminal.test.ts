@@ -4,9 +4,10 @@ import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { stripVTControlCharacters } from 'node:util';
-import { publicTestKey } from '@gen3d/sdk';
+import { publicTestKey, type Task } from '@gen3d/sdk';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { jobTable } from '../src/commands/list.js';
+import { showState } from '../src/terminal/progress.js';
 import { hasScript, onTerminal } from './pseudo-terminal.js';
 import { bin, discPng, testFolder } from './run.js';
 
@@ -105,4 +106,33 @@ describe('--open', () => {
     expect(stderr).toContain('Opening opened.glb\n');
     expect(await opened()).toContain('opened.glb');
   });
+});
+
+const task: Task = {
+  task_id: '01J9ZC3W8Q4V5N6M7P8R9S0T1A',
+  type: 'image-to-3d',
+  status: 'QUEUED',
+  progress: 25,
+  created_at: '2026-01-02T03:04:05.000Z',
+  finished_at: null,
+};
+
+/** The display's input for a photo. */
+function shown() {
+  const states: string[] = [];
+  const display = {
+    update: (_: string, state: string) => states.push(state),
+    finish: () => {},
+    stop: () => {},
+  };
+  return { states, show: showState(display, 'cup.png') };
+}
+
+test('a waiting job shows its position, and a running one its stage', () => {
+  const { states, show } = shown();
+  show(task, { position: 3 });
+  show({ ...task, status: 'IN_PROGRESS', progress: 60 }, { stage: 'bake' });
+  // A server without these headers.
+  show({ ...task, status: 'IN_PROGRESS', progress: 60 }, {});
+  expect(states).toEqual(['queued, 2 ahead of it, 25 %', 'painting the texture, 60 %', 'creating the model, 60 %']);
 });

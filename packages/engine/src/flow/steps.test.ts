@@ -13,8 +13,8 @@ import { openEncoder } from '../network/session.js';
 import { compareWithCpu } from '../parity-run.js';
 import { frame } from '../photo/frame.js';
 import { testBundle } from '../self-test.js';
-import { sampleLatents } from './sample-latents.js';
-import { openStep, openSteps, type StepsManifest, stepInputs } from './steps.js';
+import { normalNoise } from './normal-noise.js';
+import { openStep, openSteps, type StepsManifest, sampleLatents, samplerSteps, stepInputs } from './steps.js';
 
 const fixture = join(import.meta.dirname, '../../fixtures/sphere-and-chair');
 
@@ -177,4 +177,76 @@ test('the sampler gives the latents of PyTorch after each of 8 steps, within 1e-
   expect(Math.max(...errors)).toBeLessThan(1e-5);
   await encoder.release();
   await step.release();
+});
+
+const sampler = { steps: 4, guidance: 7, timestepScale: 1000, shift: 1, seed: 0 };
+
+test('sigma goes from 1 to 0 in equal steps', () => {
+  expect(samplerSteps(sampler)).toEqual([
+    { timestep: 1000, stepSize: 0.25 },
+    { timestep: 750, stepSize: 0.25 },
+    { timestep: 500, stepSize: 0.25 },
+    { timestep: 250, stepSize: 0.25 },
+  ]);
+});
+
+test('a shift of 3 moves sigma 0.75, 0.5 and 0.25 to 0.9, 0.75 and 0.5', () => {
+  const steps = samplerSteps({ ...sampler, shift: 3 });
+  expect(steps.map(({ timestep }) => Math.round(timestep))).toEqual([1000, 900, 750, 500]);
+  expect(steps.reduce((sum, { stepSize }) => sum + stepSize, 0)).toBeCloseTo(1, 12);
+});
+
+test('a flow along straight lines ends exactly at its target', async () => {
+  const noise = Float32Array.of(1, -2, 0.5);
+  const target = Float32Array.of(0.25, 3, -1);
+  const latents = await sampleLatents(noise, sampler, async (at, { timestep, stepSize }) =>
+    // The velocity of a rectified flow toward a single target: the remaining way over the remaining time.
+    at.map((value, i) => value + stepSize * ((target[i]! - value) / (timestep / 1000))),
+  );
+  expect([...latents]).toEqual([...target]);
+});
+
+test('progress is reported after each step, and an aborted sampler ends before the next step', async () => {
+  const abort = new AbortController();
+  const shares: number[] = [];
+  let runs = 0;
+  const run = async (latents: Float32Array) => {
+    runs++;
+    return latents;
+  };
+  const onProgress = (share: number) => {
+    shares.push(share);
+    if (share === 0.5) abort.abort(new Error('canceled'));
+  };
+  const sampling = sampleLatents(new Float32Array(2), sampler, run, { signal: abort.signal, onProgress });
+  await expect(sampling).rejects.toThrow('canceled');
+  expect(shares).toEqual([0.25, 0.5]);
+  expect(runs).toBe(2);
+});
+
+test('a seed always gives the same noise, and another seed gives other noise', () => {
+  // From another implementation of the documented generator, in Python.
+  const expected = ['1.32021', '0.08698', '0.81990', '-0.62692', '0.74491'];
+  expect([...normalNoise(0, 5)].map((value) => value.toFixed(5))).toEqual(expected);
+  expect(normalNoise(7, 1001)).toEqual(normalNoise(7, 1001));
+  expect(normalNoise(7, 1000)).not.toEqual(normalNoise(8, 1000));
+});
+
+test('the first numbers do not depend on how many are asked for', () => {
+  expect(normalNoise(3, 5)).toEqual(normalNoise(3, 6).subarray(0, 5));
+});
+
+test('a million numbers have the moments and the tails of a normal distribution', () => {
+  const noise = normalNoise(1, 1_000_000);
+  const moment = (power: number) => noise.reduce((sum, value) => sum + value ** power, 0) / noise.length;
+  const beyond = (limit: number) => noise.reduce((count, value) => count + (value > limit ? 1 : 0), 0) / noise.length;
+  // Tolerances are four standard errors.
+  expect(Math.abs(moment(1))).toBeLessThan(0.004);
+  expect(Math.abs(moment(2) - 1)).toBeLessThan(0.006);
+  expect(Math.abs(moment(3))).toBeLessThan(0.016);
+  expect(Math.abs(moment(4) - 3)).toBeLessThan(0.04);
+  expect(Math.abs(beyond(2) - 0.02275)).toBeLessThan(0.0006);
+  // Neighbors, which come from the same pair, are independent.
+  const product = noise.reduce((sum, value, i) => sum + (i % 2 ? 0 : value * noise[i + 1]!), 0) / (noise.length / 2);
+  expect(Math.abs(product)).toBeLessThan(0.006);
 });

@@ -8,6 +8,8 @@ import { decode } from './decode.js';
 import { type MattingNetwork, matte, openMattingNetwork } from './matte.js';
 
 const models = fileURLToPath(new URL('../../../../models', import.meta.url));
+// A cup on a saucer, on a wooden table. Photograph by Rachel Michetti, courtesy of Pikolo Espresso Bar, CC0; from
+// scikit-image's data/coffee.png, saved as JPEG.
 const photo = new URL('./fixtures/coffee.jpg', import.meta.url);
 
 let network: MattingNetwork;

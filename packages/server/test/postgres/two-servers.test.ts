@@ -1,7 +1,8 @@
 // Several servers use one database. SQLite has only one writer; PostgreSQL needs locks for the same guarantees.
 
-import { CreateJobResponse, ListJobsResponse, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
+import { CreateJobResponse, ListJobsResponse, Task, type TaskUpdatedEvent, WebhookEndpoint } from '@gen3d/schema';
 import { sql } from 'kysely';
+import pino from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { guardedAgent } from '../../src/base/net/guarded-agent.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
@@ -17,6 +18,7 @@ import { recordTaskUpdated } from '../../src/data/webhooks/outbox.js';
 import { SecretBox } from '../../src/data/webhooks/secret-box.js';
 import { openAdmin, worker } from '../../src/index.js';
 import { Delivery } from '../../src/work/webhooks/delivery.js';
+import { asDataUri, ballPhoto } from '../ball-photo.js';
 import { photoJob } from '../contract/kit.js';
 import {
   ConcurrencyMeter,
@@ -35,6 +37,7 @@ import {
   withEndpoint,
 } from '../kit.js';
 import { openDatabase } from '../open-database.js';
+import { bucketName, sharedS3 } from '../s3/kit.js';
 
 const leaseMs = 30_000;
 
@@ -316,4 +319,29 @@ test('a transaction that was aborted because of a deadlock is repeated', async (
   await Promise.all([swap(one, a, b), swap(other, b, a)]);
   expect(met).toBe(3);
   for (const account of [a, b]) expect(await balanceOf(one, account)).toBe(10_000_002);
+});
+
+const s3 = sharedS3();
+
+test('a worker that shares only the database and the bucket with the server makes a model of an inline image', async () => {
+  const database = await newPostgresDatabase();
+  const shared = { database, assets: `s3://${bucketName}/elsewhere`, s3Endpoint: s3.endpoint() };
+  const server = await startServer({ ...shared, dataDir: temporaryFolder(), workers: 0 });
+  const elsewhere = { ...shared, ...smallModels, workers: 1, dataDir: temporaryFolder() };
+  const logged: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void logged.push(line) });
+  const { close } = await worker(loadConfig({}, {}, elsewhere), { log });
+  let closed: Promise<void> | undefined;
+  const closeOnce = () => (closed ??= close());
+  onTestFinished(closeOnce);
+  const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+  const { job_id } = CreateJobResponse.parse((await server.call('POST', '/v1/jobs', photo)).body);
+  const task = await until(async () => {
+    const task = Task.parse((await server.call('GET', `/v1/jobs/${job_id}`)).body);
+    return task.finished_at !== null && task;
+  }, 50_000);
+  expect(task.status).toBe('SUCCEEDED');
+  expect((await fetch(task.model_urls!.glb)).headers.get('content-type')).toBe('model/gltf-binary');
+  await closeOnce();
+  expect(logged).toEqual([]);
 });
