@@ -13,11 +13,11 @@ export function BetterBundle() {
   }, [api]);
   const better = overview?.offered.find(({ name }) => name === overview.recommended);
   if (!better) return null;
-  const { name, title, bytes, license, cpu_seconds } = better;
+  const { title, bytes, license, cpu_seconds } = better;
   return (
     <p class="hint">
-      For better shapes, pull {title} on the <a href="/dashboard/operator">operator page</a> or with{' '}
-      <code>gen3d models pull {name}</code> ({fileSize(bytes)}, {license}
+      For better shapes, pull {title} on the <a href="/dashboard/operator">operator page</a> ({fileSize(bytes)},{' '}
+      {license}
       {cpu_seconds !== null && `; about ${seconds(cpu_seconds)} a photo on the CPU of ${overview?.host}, estimated`}).
     </p>
   );
