@@ -2,7 +2,7 @@
 export { BundleError, MissingBundleError, NativePartError } from './base/errors.js';
 export { whyNotLoaded } from './base/native-part.js';
 export { bundleFolders, installHint, packagedBundles, packageOf } from './bundle/bundle-folders.js';
-export { cpuSeconds, secondsOfFlops } from './bundle/cpu-time.js';
+export { assumedSpeed, flopsOf } from './bundle/cpu-time.js';
 export {
   type Bundle,
   builtInBundle,

@@ -1,6 +1,6 @@
 import { BundleError, MissingBundleError } from './base/errors.js';
 import { packageOf } from './bundle/bundle-folders.js';
-import { cpuSeconds } from './bundle/cpu-time.js';
+import { assumedSpeed, flopsOf } from './bundle/cpu-time.js';
 import { type Bundle, builtInBundle, bundleOfKind, findBundle } from './bundle/load-bundle.js';
 import type { MatteManifest, ReconstructionManifest } from './bundle/manifest.js';
 import type { Device } from './device/adapter.js';
@@ -93,7 +93,7 @@ export async function openDevice(
   const chosen = await chooseDevice(device, bundles, { cacheDir });
   const decoder = reconstruction?.manifest.decoder;
   const inSteps = decoder?.kind === 'steps';
-  const expectedSeconds = inSteps && chosen.provider === 'cpu' ? cpuSeconds(decoder) : undefined;
+  const expectedSeconds = inSteps && chosen.provider === 'cpu' ? flopsOf(decoder) / assumedSpeed() : undefined;
   if (expectedSeconds !== undefined && device !== 'cpu') {
     const problems = chosen.passedOver.map(({ provider, problem }) => `${provider}: ${problem}`).join('; ');
     throw new BundleError(

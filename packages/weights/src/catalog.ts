@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
+  assumedSpeed,
   BundleError,
   builtInBundle,
   bundleFolders,
   FileName,
+  flopsOf,
   installHint,
   Manifest,
   ManifestWithoutGraphs,
@@ -25,7 +27,9 @@ const Entry = z
       .strictObject({
         folder: z.string().regex(/^[a-z0-9-]+(\/[a-z0-9-]+)*$/, "a folder inside the catalog's folder"),
         notice: FileName.describe("the text in that folder that becomes the bundle's NOTICE.md"),
-        memory: z.int().positive().describe('bytes of memory that the network takes while it runs on a CPU'),
+        memory: z
+          .strictObject({ fp32: z.int().positive(), int8: z.int().positive().optional() })
+          .describe('bytes of memory per precision that the network takes while it runs on a CPU'),
         flops: z.number().positive().optional().describe('operations per photo of a network without steps'),
         gpuMemory: z
           .strictObject({ fp32: z.int().positive(), fp16: z.int().positive(), int8: z.int().positive().optional() })
@@ -55,6 +59,23 @@ export type CatalogEntry = Catalog['bundles'][number] & {
   /** The folder of the catalog. */
   readonly directory: string;
 };
+/** The parts of a bundle that is made from checkpoints, and its requirements. */
+export type Skeleton = NonNullable<CatalogEntry['skeleton']>;
+
+/**
+ * Estimates the seconds that a photo takes on this CPU with a bundle of the catalog, to within a factor of two or three.
+ * Undefined if the catalog does not state its operations.
+ *
+ * @param speed operations per second, measured or assumed
+ */
+export function estimatedCpuSeconds(
+  { manifest, skeleton }: Pick<CatalogEntry, 'manifest' | 'skeleton'>,
+  speed = assumedSpeed(),
+): number | undefined {
+  const decoder = manifest.kind === 'reconstruction' ? manifest.decoder : undefined;
+  const flops = decoder?.kind === 'steps' ? flopsOf(decoder) : skeleton?.flops;
+  return flops && flops / speed;
+}
 
 /** Reads the `catalog.json` files in these folders. @throws {BundleError} naming an invalid file */
 export async function readCatalogs(modelDirs: readonly string[]): Promise<CatalogEntry[]> {

@@ -1,9 +1,11 @@
 import { totalmem } from 'node:os';
 import type { Device } from '@gen3d/engine';
-import { cpuSeconds, type ManifestWithoutGraphs, type Precision } from '@gen3d/engine/bundles';
-import type { CatalogEntry } from './catalog.js';
+import type { ManifestWithoutGraphs, Precision } from '@gen3d/engine/bundles';
+import { estimatedCpuSeconds, type Skeleton } from './catalog.js';
 
-type Skeleton = Pick<NonNullable<CatalogEntry['skeleton']>, 'memory' | 'gpuMemory'>;
+/** The bytes of memory that a network takes on a CPU. Half precision saves nothing there, because it is converted. */
+export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Precision): number =>
+  (precision === 'int8' ? memory.int8 : undefined) ?? memory.fp32;
 
 /**
  * Why this machine cannot run a bundle that needs a GPU, and what to do. Undefined if it can, or if the bundle needs
@@ -11,13 +13,19 @@ type Skeleton = Pick<NonNullable<CatalogEntry['skeleton']>, 'memory' | 'gpuMemor
  */
 export async function whyNotHere(
   manifest: ManifestWithoutGraphs,
-  { memory, gpuMemory: needs }: Skeleton,
-  { device, precision }: { readonly device: Device; readonly precision: Precision },
+  skeleton: Skeleton,
+  {
+    device,
+    precision,
+    speed,
+  }: { readonly device: Device; readonly precision: Precision; readonly speed?: number | undefined },
 ): Promise<string | undefined> {
+  const needs = skeleton.gpuMemory;
   if (!needs) return undefined;
   const { title } = manifest;
   if (device === 'cpu') {
     const installed = Math.min(totalmem(), process.constrainedMemory() || totalmem());
+    const memory = cpuMemory(skeleton, precision);
     if (installed >= memory) return undefined;
     return `${title} takes about ${gigabytes(memory)} of memory on a CPU, and this machine has ${gigabytes(installed)}`;
   }
@@ -27,7 +35,7 @@ export async function whyNotHere(
     const found = await findAdapter(provider);
     if (!('problem' in found)) return tooSmall(title, needs, precision, found.adapter.name);
   }
-  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(manifest)}`;
+  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(estimatedCpuSeconds({ manifest, skeleton }, speed))}`;
 }
 
 async function tooSmall(
@@ -44,10 +52,10 @@ async function tooSmall(
   return `${title} takes about ${gigabytes(needed)} of GPU memory in ${precision}, and ${adapter} has ${gigabytes(available)}${smaller}`;
 }
 
-function onTheCpu(manifest: ManifestWithoutGraphs): string {
-  if (manifest.kind !== 'reconstruction' || manifest.decoder.kind !== 'steps') return '';
-  const minutes = Math.ceil(cpuSeconds(manifest.decoder) / 60);
-  return `. On this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
+function onTheCpu(seconds: number | undefined): string {
+  if (seconds === undefined) return '';
+  const minutes = Math.ceil(seconds / 60);
+  return `. On this CPU, a photo would take about ${minutes} minutes (estimated). To run it anyway, set GEN3D_DEVICE=cpu`;
 }
 
 const gigabytes = (count: number) => `${(count / 1e9).toFixed(1)} GB`;

@@ -26,7 +26,7 @@ import {
 import { renameOver, syncFolder } from '@gen3d/engine/files';
 import { type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { download, isDiskFull, reason, UnfinishedError } from './download.js';
-import { whyNotHere } from './gpu-requirement.js';
+import { cpuMemory, whyNotHere } from './gpu-requirement.js';
 import { assemble, checkpointsOf, weightBytes } from './skeleton/assemble.js';
 import { type CheckpointOptions, findSource, type Source } from './source.js';
 
@@ -153,7 +153,7 @@ async function checkSpace(source: Source, draft: string, { onStart }: PullOption
   const { bavail, bsize } = await statfs(draft);
   const freeDisk = bavail * bsize;
   const gpuMemory = recipe?.needs.gpuMemory?.[recipe.origin.precision];
-  const { memory } = recipe?.needs ?? {};
+  const memory = recipe && cpuMemory(recipe.needs, recipe.origin.precision);
   onStart?.({ title: manifest.title, download, disk, freeDisk, memory, gpuMemory });
   if (disk > freeDisk) {
     throw new UnfinishedError(

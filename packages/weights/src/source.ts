@@ -52,7 +52,7 @@ export interface Recipe {
   /** Whether the weights are written to new files, as far as is known before the download. */
   readonly rewrites: boolean;
   /** Bytes of memory while the network runs. */
-  readonly needs: Pick<NonNullable<CatalogEntry['skeleton']>, 'memory' | 'gpuMemory'>;
+  readonly needs: NonNullable<CatalogEntry['skeleton']>;
 }
 
 const isUrl = (text: string): boolean => /^https?:/i.test(text);

@@ -4,8 +4,15 @@ import type { CatalogEntry } from '@gen3d/weights';
 import { bytes, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 
-/** Describes each reconstruction bundle that can be pulled, in one line: command, requirements and license. */
-export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
+/**
+ * Describes each reconstruction bundle that can be pulled, in one line: command, requirements and license.
+ *
+ * @param speed operations per second of this CPU, if they were measured
+ */
+export async function bundleOffers(
+  config: Pick<Config, 'dataDir' | 'modelsDir'>,
+  speed: number | undefined,
+): Promise<string[]> {
   const { findBundle } = await import('@gen3d/engine');
   const { sizeOf } = await import('@gen3d/engine/bundles');
   const { modelDirs, readCatalogs } = await import('@gen3d/weights');
@@ -16,7 +23,7 @@ export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>
     const { name, title, kind, license } = manifest;
     if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
     lines.push(
-      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${license.weights.license}${await timeOf(entry)}`,
+      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${license.weights.license}${await timeOf(entry, speed)}`,
     );
   }
   return lines;
@@ -37,16 +44,21 @@ export async function recommendation(
   return `For better shapes: \`${command}\` (${bytes(sizeOf(better))}, ${license.weights.license}${time})`;
 }
 
-async function timeOf(entry: CatalogEntry): Promise<string> {
+async function timeOf(entry: CatalogEntry, speed?: number): Promise<string> {
   const { estimatedCpuSeconds } = await import('@gen3d/weights');
-  const seconds = estimatedCpuSeconds(entry);
-  return seconds === undefined ? '' : `, about ${duration(1000 * Math.ceil(seconds))} a photo on this CPU (estimated)`;
+  const seconds = estimatedCpuSeconds(entry, speed);
+  if (seconds === undefined) return '';
+  const basis = speed === undefined ? '' : ` from ${Math.round(speed / 1e9)} GFLOP/s, measured`;
+  return `, about ${duration(1000 * Math.ceil(seconds), 0)} a photo on this CPU, estimated${basis}`;
 }
 
 function memoryOf(skeleton: CatalogEntry['skeleton']): string {
   if (!skeleton) return '';
   const { memory, gpuMemory } = skeleton;
-  if (!gpuMemory) return `, ${bytes(memory)} of memory`;
+  if (!gpuMemory) {
+    const smaller = memory.int8 === undefined ? '' : ` (${bytes(memory.int8)} with \`--precision int8\`)`;
+    return `, ${bytes(memory.fp32)} of memory${smaller}`;
+  }
   return `, a GPU with ${bytes(gpuMemory.fp32)} of memory (${bytes(gpuMemory.fp16)} with \`--precision fp16\`)`;
 }
 

@@ -7,10 +7,9 @@ const typicalPoints = 700_000;
 /** Operations per second of one hardware thread in float32 matrix products: 135e9 were measured with AVX-512. */
 const cpuFlops = 100e9;
 
-/** The seconds that a photo takes on this CPU with a bundle of the kind `steps`, to within a factor of two or three. */
-export const cpuSeconds = (
-  { sampler, flops }: Pick<StepsDecoder, 'sampler' | 'flops'>,
-  cores = availableParallelism(),
-): number => secondsOfFlops(sampler.steps * flops.step + typicalPoints * flops.point, cores);
+/** Operations per second of a CPU that was not measured. */
+export const assumedSpeed = (cores = availableParallelism()): number => cores * cpuFlops;
 
-export const secondsOfFlops = (flops: number, cores = availableParallelism()): number => flops / (cores * cpuFlops);
+/** The operations that a photo takes with a bundle of the kind `steps`. */
+export const flopsOf = ({ sampler, flops }: Pick<StepsDecoder, 'sampler' | 'flops'>): number =>
+  sampler.steps * flops.step + typicalPoints * flops.point;

@@ -1,5 +1,5 @@
 import type { Cutout } from '../base/image.js';
-import { cpuSeconds } from '../bundle/cpu-time.js';
+import { assumedSpeed, flopsOf } from '../bundle/cpu-time.js';
 import type { Bundle } from '../bundle/load-bundle.js';
 import type { SelfTest } from '../field/decoder-kind.js';
 import type { CameralessField } from '../field/density-field.js';
@@ -11,7 +11,7 @@ import { filled, openStep, openSteps, type StepsManifest, stepInputs } from './s
 
 /** @param slow whether the CPU runs the bundle without being asked to */
 export function flowTests(bundle: Bundle<StepsManifest>, device: ComputeDevice, slow: boolean): SelfTest[] {
-  const minutes = Math.ceil(cpuSeconds(bundle.manifest.decoder) / 60);
+  const minutes = Math.ceil(flopsOf(bundle.manifest.decoder) / assumedSpeed() / 60);
   return [
     { name: 'the first step moves away from the noise', run: () => leavesNoise(bundle, device) },
     {

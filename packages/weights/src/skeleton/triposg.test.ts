@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cpuSeconds, graphsOf, ManifestWithoutGraphs, type Precision } from '@gen3d/engine/bundles';
+import { assumedSpeed, flopsOf, graphsOf, ManifestWithoutGraphs, type Precision } from '@gen3d/engine/bundles';
 import { expect, test } from 'vitest';
 import { readSkeleton } from './assemble.js';
 
@@ -80,6 +80,6 @@ test("the photo is framed as by the publisher's code, and the estimate for a CPU
   if (manifest.kind !== 'reconstruction' || manifest.decoder.kind !== 'steps') throw new Error('not a flow model');
   // Padded by a tenth on each side, scaled to 256 pixels, and cropped to 224.
   expect(manifest.input.foregroundRatio).toBeCloseTo((1 / 1.2) * (256 / 224), 6);
-  const minutes = cpuSeconds(manifest.decoder, 2) / 60;
+  const minutes = flopsOf(manifest.decoder) / assumedSpeed(2) / 60;
   expect(Math.abs(Math.log2(minutes / 16))).toBeLessThan(1);
 });

@@ -75,7 +75,7 @@ export class BundleManager {
           description: entry.manifest.description,
           bytes: sizeOf(entry),
           license: entry.manifest.license.weights.license,
-          memory_bytes: entry.skeleton?.memory ?? null,
+          memory_bytes: entry.skeleton?.memory.fp32 ?? null,
           cpu_seconds: estimatedCpuSeconds(entry) ?? null,
         })),
       recommended: (await betterBundle(dirs, false))?.manifest.name ?? null,
