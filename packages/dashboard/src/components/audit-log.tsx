@@ -4,7 +4,7 @@ import { dateTime } from '../format.js';
 import { usePolling } from '../polling.js';
 import { useSession } from '../session.js';
 import { Problem, useAction } from './feedback.js';
-import { type Column, Table } from './table.js';
+import { type Column, ShowMore, Table } from './table.js';
 
 const columns: readonly Column[] = [{ name: 'Date' }, { name: 'Action' }, { name: 'Subject' }, { name: 'Who' }];
 
@@ -48,13 +48,7 @@ export function AuditLog({ revision }: { revision: unknown }) {
           </tr>
         ))}
       </Table>
-      {cursor !== undefined && (
-        <p class="row center">
-          <button type="button" onClick={() => void loadMore(cursor)}>
-            Show more
-          </button>
-        </p>
-      )}
+      {cursor !== undefined && <ShowMore onClick={() => void loadMore(cursor)} />}
     </section>
   );
 }

@@ -30,3 +30,14 @@ export function Table({ columns, children }: { columns: readonly Column[]; child
     </div>
   );
 }
+
+/** The button below a table that loads its next page. */
+export function ShowMore({ onClick }: { onClick: () => void }) {
+  return (
+    <p class="row center">
+      <button type="button" onClick={onClick}>
+        Show more
+      </button>
+    </p>
+  );
+}

@@ -8,7 +8,7 @@ import {
 } from '@gen3d/schema/dashboard';
 import { useState } from 'preact/hooks';
 import { Problem } from '../components/feedback.js';
-import { type Column, Table } from '../components/table.js';
+import { type Column, ShowMore, Table } from '../components/table.js';
 import { dateTime, seconds, usd } from '../format.js';
 import { jobName } from '../labels.js';
 import { useTitle } from '../layout.js';
@@ -107,13 +107,7 @@ export function BalancePage() {
               ))}
             </Table>
           )}
-          {cursor !== undefined && (
-            <p class="row center">
-              <button type="button" onClick={() => void loadMore(cursor)}>
-                Show more
-              </button>
-            </p>
-          )}
+          {cursor !== undefined && <ShowMore onClick={() => void loadMore(cursor)} />}
         </section>
       )}
     </>

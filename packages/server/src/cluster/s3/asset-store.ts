@@ -3,13 +3,14 @@ import {
   type AssetKeys,
   type AssetStore,
   attemptMarkerOf,
+  type Files,
   folderOf,
-  keysOf,
   newAttempt,
   type Outcome,
   sampleFolder,
   settle,
   transparentThumbnailKey,
+  writeFiles,
 } from '../../data/assets/asset-store.js';
 import type { Bucket, Content } from './bucket.js';
 
@@ -42,16 +43,11 @@ export class S3AssetStore implements AssetStore {
     this.#bucket = bucket;
   }
 
-  async put(
-    jobId: string,
-    model: Uint8Array,
-    thumbnail: Uint8Array,
-    transparentThumbnail?: Uint8Array,
-  ): Promise<AssetKeys> {
+  async put(jobId: string, ...files: Files): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
     await this.#bucket.put(this.#markerKey(attempt), new Uint8Array(), marker, requestTimeoutMs);
     // On failure the marker stays: the store may still carry out a write that timed out, and the sweep comes later.
-    return this.#write(attempt, model, thumbnail, transparentThumbnail);
+    return this.#write(attempt, ...files);
   }
 
   async putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys> {
@@ -103,17 +99,8 @@ export class S3AssetStore implements AssetStore {
     return unsettledPrefix + attemptMarkerOf(attempt);
   }
 
-  async #write(
-    folder: string,
-    model: Uint8Array,
-    thumbnail: Uint8Array,
-    transparentThumbnail?: Uint8Array,
-  ): Promise<AssetKeys> {
-    const keys = keysOf(folder);
-    await this.write(keys.modelKey, model);
-    await this.write(keys.thumbnailKey, thumbnail);
-    if (transparentThumbnail) await this.write(transparentThumbnailKey(folder), transparentThumbnail);
-    return keys;
+  #write(folder: string, ...files: Files): Promise<AssetKeys> {
+    return writeFiles((key, bytes) => this.write(key, bytes), folder, ...files);
   }
 
   async #remove(keys: AssetKeys): Promise<void> {

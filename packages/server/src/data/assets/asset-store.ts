@@ -6,6 +6,9 @@ export interface AssetKeys {
   thumbnailKey: string;
 }
 
+/** The files of an attempt. The thumbnail on a transparent background is only for the dashboard; the sample has none. */
+export type Files = [model: Uint8Array, thumbnail: Uint8Array, transparentThumbnail?: Uint8Array | undefined];
+
 /** The recorded outcome of a job: whether it is finished, and with which model. */
 export interface Outcome {
   finished: boolean;
@@ -22,7 +25,7 @@ export interface Outcome {
  */
 export interface AssetStore {
   /** Stores the files of one attempt. The keys contain a random part, so that the public URLs cannot be guessed. */
-  put(jobId: string, model: Uint8Array, thumbnail: Uint8Array, transparentThumbnail?: Uint8Array): Promise<AssetKeys>;
+  put(jobId: string, ...files: Files): Promise<AssetKeys>;
 
   /** Stores the sample of the test key. Its folder is named by a hash of its content, so URLs of older samples stay valid. */
   putSample(model: Uint8Array, thumbnail: Uint8Array): Promise<AssetKeys>;
@@ -63,8 +66,20 @@ export const keysOf = (folder: string): AssetKeys => ({
   thumbnailKey: `${folder}/thumbnail.jpg`,
 });
 
-/** The thumbnail on a transparent background, which only the dashboard uses. The sample has none. */
 export const transparentThumbnailKey = (folder: string): string => `${folder}/thumbnail.webp`;
+
+/** Writes the files of an attempt, or of the sample, with `write`, which stores one file under its key. */
+export async function writeFiles(
+  write: (key: string, bytes: Uint8Array) => Promise<void>,
+  folder: string,
+  ...[model, thumbnail, transparentThumbnail]: Files
+): Promise<AssetKeys> {
+  const keys = keysOf(folder);
+  await write(keys.modelKey, model);
+  await write(keys.thumbnailKey, thumbnail);
+  if (transparentThumbnail) await write(transparentThumbnailKey(folder), transparentThumbnail);
+  return keys;
+}
 
 /** The folder of an attempt, or of the sample. */
 export const folderOf = ({ modelKey }: AssetKeys): string => modelKey.slice(0, modelKey.lastIndexOf('/'));

@@ -6,13 +6,13 @@ import {
   type AssetKeys,
   type AssetStore,
   attemptMarkerOf,
+  type Files,
   folderOf,
-  keysOf,
   newAttempt,
   type Outcome,
   sampleFolder,
   settle,
-  transparentThumbnailKey,
+  writeFiles,
 } from './asset-store.js';
 
 /** Folder of the attempt markers. The asset server never serves names that start with a dot. */
@@ -26,18 +26,13 @@ export class FolderAssetStore implements AssetStore {
     this.folder = folder;
   }
 
-  async put(
-    jobId: string,
-    model: Uint8Array,
-    thumbnail: Uint8Array,
-    transparentThumbnail?: Uint8Array,
-  ): Promise<AssetKeys> {
+  async put(jobId: string, ...files: Files): Promise<AssetKeys> {
     const attempt = newAttempt(jobId);
     await mkdir(join(this.folder, unsettled), { recursive: true });
     // Not synced: after a power cut, at worst an unreferenced file is left.
     await writeFile(this.#markerPath(attempt), '');
     try {
-      return await this.#write(attempt, model, thumbnail, transparentThumbnail);
+      return await this.#write(attempt, ...files);
     } catch (error) {
       // Most likely the disk is full; a partial attempt would waste space.
       await this.#remove(attempt);
@@ -115,18 +110,8 @@ export class FolderAssetStore implements AssetStore {
     return join(this.folder, unsettled, attemptMarkerOf(attempt));
   }
 
-  async #write(
-    folder: string,
-    model: Uint8Array,
-    thumbnail: Uint8Array,
-    transparentThumbnail?: Uint8Array,
-  ): Promise<AssetKeys> {
-    const keys = keysOf(folder);
-    await writeDurably(join(this.folder, keys.modelKey), model);
-    await writeDurably(join(this.folder, keys.thumbnailKey), thumbnail);
-    if (transparentThumbnail) {
-      await writeDurably(join(this.folder, transparentThumbnailKey(folder)), transparentThumbnail);
-    }
+  async #write(folder: string, ...files: Files): Promise<AssetKeys> {
+    const keys = await writeFiles((key, bytes) => writeDurably(join(this.folder, key), bytes), folder, ...files);
     await this.#syncFoldersOf(folder);
     return keys;
   }
