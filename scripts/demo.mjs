@@ -3,8 +3,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, parse, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
-import { demoPhotos, root } from './repository.mjs';
-import { requireNode } from './require-node.mjs';
+import { demoPhotos, requireNode, root } from './repository.mjs';
 import { startThrowawayServer } from './throwaway-server.mjs';
 
 /** @typedef {Awaited<ReturnType<typeof makeModel>>} Result */

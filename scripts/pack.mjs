@@ -2,8 +2,7 @@
 import { join } from 'node:path';
 import { main } from './processes.mjs';
 import { packAll } from './release/pack.mjs';
-import { root } from './repository.mjs';
-import { requireNode } from './require-node.mjs';
+import { requireNode, root } from './repository.mjs';
 
 requireNode();
 

@@ -6,25 +6,31 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Failed, main, start } from './processes.mjs';
-import { root } from './repository.mjs';
-import { requireNode } from './require-node.mjs';
+import { codePackages, packAll } from './release/pack.mjs';
+import { requireNode, root } from './repository.mjs';
 
 /** @typedef {import('./release/pack.mjs').Packed} Packed */
+
+/**
+ * @typedef {object} Component
+ * @property {string} name
+ * @property {string} version
+ * @property {ReadonlyArray<{ license?: { id?: string, name?: string }, expression?: string }>} [licenses]
+ */
 
 requireNode();
 const { values: options } = parseArgs({ options: { 'dry-run': { type: 'boolean', default: false } } });
 const folder = join(root, 'release');
+/** Packages whose terms have no SPDX identifier. */
+const withNotice = ['@gen3d/model-isnet'];
 
 await main(async (atEnd) => {
-  const { requireReleasable } = await import('./release/preconditions.mjs');
   await requireReleasable();
   for (const script of ['setup', 'build']) await run('npm', ['run', script]);
 
   // These need the installed packages.
-  const { packAll } = await import('./release/pack.mjs');
   const { verify } = await import('./release/verify.mjs');
   const { tryPackages } = await import('./release/trial.mjs');
-  const { licensesOf } = await import('./release/licenses.mjs');
 
   const { packages, others } = await packAll(folder);
   const pathOf = (/** @type {Packed} */ { tarball }) => tarball;
@@ -38,6 +44,50 @@ await main(async (atEnd) => {
   console.log(`\n${folder} has ${all.length} packages, SHA256SUMS, sbom.cdx.json and licenses.txt.`);
   if (!options['dry-run']) await publish(all);
 });
+
+/** Needs no installed packages. @throws {Failed} naming everything that a release lacks */
+async function requireReleasable() {
+  const manifestOf = (/** @type {string} */ folder) =>
+    JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'));
+  const { version } = manifestOf('packages/cli');
+  const problems = codePackages
+    .filter((folder) => manifestOf(folder).version !== version)
+    .map((folder) => `${folder} has the version ${manifestOf(folder).version}, and packages/cli has ${version}.`);
+
+  const changelog = readFileSync(join(root, 'packages/cli/CHANGELOG.md'), 'utf8');
+  if (!changelog.includes(`\n## ${version}`)) problems.push(`packages/cli/CHANGELOG.md has no entry "## ${version}".`);
+
+  const engine = manifestOf('packages/engine');
+  const runtime = engine.devDependencies['onnxruntime-node'];
+  for (const [name, wanted] of Object.entries(engine.optionalDependencies)) {
+    if (wanted !== runtime)
+      problems.push(`packages/engine needs ${name} ${wanted}, and onnxruntime-node is ${runtime}.`);
+  }
+
+  const { stdout: changes } = await start('git', ['status', '--porcelain'], { cwd: root, stdio: 'pipe' }).ended;
+  if (changes !== '') problems.push(`There are uncommitted changes:\n${changes}`);
+  if (problems.length > 0) throw new Failed(problems.join('\n'));
+}
+
+/**
+ * A line for each package of a CycloneDX SBOM.
+ *
+ * @param {{ components: readonly Component[] }} sbom
+ * @throws {Failed} naming packages without a license
+ */
+function licensesOf({ components }) {
+  const lines = components.map(({ name, version, licenses = [] }) => {
+    const names = licenses.map(({ license, expression }) => expression ?? license?.id ?? license?.name);
+    const license = withNotice.includes(name) ? 'see its NOTICE.md' : names.join(', ');
+    return { name: `${name} ${version}`, license };
+  });
+  const unlicensed = lines.filter(({ license }) => license === '');
+  if (unlicensed.length > 0) throw new Failed(`Without a license: ${unlicensed.map(({ name }) => name).join(', ')}`);
+  return lines
+    .map(({ name, license }) => `${name}: ${license}\n`)
+    .sort()
+    .join('');
+}
 
 /** @param {string} tarball */
 function checksumLine(tarball) {

@@ -5,8 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Failed, main, start } from './processes.mjs';
-import { root } from './repository.mjs';
-import { requireNode } from './require-node.mjs';
+import { requireNode, root } from './repository.mjs';
 
 /** @typedef {import('vitest/reporters').JsonTestResults} Report */
 

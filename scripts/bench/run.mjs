@@ -1,6 +1,6 @@
 import { cpus, totalmem } from 'node:os';
 import { Failed, main } from '../processes.mjs';
-import { requireNode } from '../require-node.mjs';
+import { requireNode } from '../repository.mjs';
 
 /**
  * Runs the benchmark that the command line names, after a line that describes the machine.

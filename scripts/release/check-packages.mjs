@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Failed, main } from '../processes.mjs';
-import { requireNode } from '../require-node.mjs';
+import { requireNode } from '../repository.mjs';
 import { codePackages, pack } from './pack.mjs';
 import { verify } from './verify.mjs';
 

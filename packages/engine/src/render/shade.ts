@@ -1,6 +1,6 @@
 import { growingFloats } from '../base/growing.js';
+import { sampleColor } from '../base/interpolation.js';
 import type { TexturedMesh } from '../base/mesh.js';
-import { sampleColor } from '../base/sample-color.js';
 import type { LinearImage } from '../base/srgb.js';
 import type { Raster } from './rasterize.js';
 import { gatherLight, type Studio } from './studio.js';
