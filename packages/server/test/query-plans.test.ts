@@ -127,7 +127,8 @@ test('the next job and the next turn are found by indexes, however many jobs wai
   const account = await newAccount(db);
   const id = await newJob(db, account);
   const readsWholeTable = /SCAN (jobs|accounts)$|Seq Scan|TEMP B-TREE|Sort/m;
-  // The guarantee is the order of these indexes: any other one would have to be read until a job fits.
+  // The guarantee is the order of these indexes: any other one would have to be read until a job fits. Their names stand
+  // here because a plan shows the same SCAN for an index that is read to its end and for one that is left at its first row.
   expect((await claim(db, { runner: 'a', now: 0, leaseMs: 30_000 }))?.id).toBe(id);
   const claimPlan = await planOf(db, queries.at(-1)!);
   expect(claimPlan).toContain('jobs_to_infer');
