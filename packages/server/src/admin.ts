@@ -27,6 +27,8 @@ import { openStore } from './data/installation/open-stores.js';
 import { deleteJob } from './data/jobs/deletion.js';
 import { cancel } from './data/jobs/lifecycle.js';
 import { listDeadLetters, replayDeadLetters } from './data/webhooks/dead-letters.js';
+import { Endpoints } from './data/webhooks/endpoints.js';
+import { SecretBox } from './data/webhooks/secret-box.js';
 
 export interface AdminAccount {
   account_id: string;
@@ -85,6 +87,11 @@ export interface Admin {
   replayDeadLetters(which: { eventId: string } | { since: Date }): Promise<number>;
   /** Path and fragment of a link that signs in one browser as the operator. It works once, within an hour. */
   signInLink(): Promise<string>;
+  /**
+   * Protects secrets with a new server key from now on. API keys, webhook secrets, sessions and page cursors stay valid,
+   * and running servers learn of it. The secrets of webhook listeners change.
+   */
+  rotateServerKey(): Promise<void>;
   /** What operators did, newest last. Of very many entries, only the newest. */
   listAudit(): Promise<AuditEntry[]>;
   close(): Promise<void>;
@@ -130,7 +137,7 @@ function requireAmount(usd: number): number {
  * end.
  */
 export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
-  const { db, keys, serverKey } = await openStore(edges, config, { onlyNew: true });
+  const { db, dirs, kind, keys, keyRing } = await openStore(edges, config, { onlyNew: true });
   const who = commandUser('admin');
   const record = (trx: Queryable, action: Omit<Action, 'who'>) => audit(trx, { who, ...action }, currentTime(db));
   return {
@@ -264,7 +271,16 @@ export async function openAdmin(edges: Edges, config: Config): Promise<Admin> {
       });
     },
 
-    signInLink: async () => signInPath(await new DashboardTokens(db, serverKey).issueLink(who)),
+    signInLink: async () => signInPath(await new DashboardTokens(db, keyRing).issueLink(who)),
+
+    async rotateServerKey() {
+      await transaction(db, async (trx) => {
+        await record(trx, { action: 'server-key rotate' });
+        await kind.rotateServerKey(trx, dirs.serverKey, config.serverKey);
+      });
+      await keyRing.refresh();
+      await new Endpoints(db, new SecretBox(keyRing)).sealAgain();
+    },
 
     async listAudit() {
       const { entries } = await listAudit(db);

@@ -238,10 +238,10 @@ const Config = z.strictObject({
     .describe('Put the S3 bucket into the path instead of the host; default: true if an endpoint is set'),
   serverKey: z
     .string()
-    .regex(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits, as printed by `openssl rand -hex 32`')
+    .regex(/^[0-9a-f]{64}(,[0-9a-f]{64}){0,7}$/i, 'must be 64 hexadecimal digits, as printed by `openssl rand -hex 32`')
     .transform((key) => key.toLowerCase())
     .optional()
-    .describe('Server key for PostgreSQL; default: a random one, stored in the database'),
+    .describe('Server key for PostgreSQL, or NEW,OLD; default: a random one, stored in the database'),
   bootstrapApiKey: z
     .string()
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without spaces')

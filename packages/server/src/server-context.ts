@@ -60,11 +60,11 @@ export function createContext(
   store: Store,
   { log, reloadConfig }: { log: Logger; reloadConfig: (() => Config) | undefined },
 ): ServerContext {
-  const { db, dirs, files, serverKey, kind } = store;
+  const { db, dirs, files, keyRing, kind } = store;
   const state: ServerState = { ready: false, url: '', bucketUrl: undefined, rates: config.rates ?? {} };
   const assetsUrl = () => config.assetsUrl ?? state.bucketUrl ?? `${state.url}/assets`;
   const metrics = new Metrics(db, config.dataDir);
-  const endpoints = new Endpoints(db, new SecretBox(serverKey));
+  const endpoints = new Endpoints(db, new SecretBox(keyRing));
   const dispatcher = guardedAgent({
     allowPrivateNetwork: config.allowPrivateNetwork,
     denyNetwork: config.denyNetwork,
@@ -113,9 +113,9 @@ export function createContext(
     keyUse: new KeyUse(db, log),
     bodyBudget: new BodyBudget(),
     slots: createSlots(),
-    cursors: new Cursors(serverKey),
-    dashboardTokens: new DashboardTokens(db, serverKey),
-    listenerSecret: (accountId) => listenerSecret(db, serverKey, accountId),
+    cursors: new Cursors(keyRing),
+    dashboardTokens: new DashboardTokens(db, keyRing),
+    listenerSecret: (accountId) => listenerSecret(db, keyRing, accountId),
     rates: () => state.rates,
     jobStores: {
       db,

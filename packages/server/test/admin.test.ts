@@ -1,15 +1,20 @@
-import { readFileSync, rmSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { CreateJobResponse } from '@gen3d/schema';
+import { CreateJobResponse, ListJobsResponse } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { KeyRing } from '../src/base/key-ring.js';
 import { loadConfig } from '../src/config.js';
+import { ApiKeys } from '../src/data/accounts/api-keys.js';
+import { DashboardTokens } from '../src/data/accounts/dashboard-tokens.js';
 import { publishRates } from '../src/data/accounts/rates.js';
+import { kindOf } from '../src/data/db/database.js';
 import { migrations } from '../src/data/db/migrations.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
+import { Endpoints } from '../src/data/webhooks/endpoints.js';
+import { SecretBox } from '../src/data/webhooks/secret-box.js';
 import { openAdmin } from '../src/index.js';
-import { newInstallation, onPostgres, startServer } from './kit.js';
+import { createJob, imageJob, newInstallation, onPostgres, startServer, until } from './kit.js';
 import { openDatabase } from './open-database.js';
 
 async function newAdmin() {
@@ -220,30 +225,84 @@ test('a waiting job can be canceled while the server runs', async () => {
   expect(headers.get('retry-after')).toBeNull();
 });
 
-test('after a leaked server key is replaced as documented, only new API keys and secrets work', async () => {
+test('servers refuse nothing while the server key is rotated, and nothing that matters stays under an old key', async () => {
   const installation = await newInstallation();
   const first = await startServer({ ...installation });
-  await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
-  await first.close();
-
-  const page = readFileSync(new URL('../../../docs/operations/backup-and-moving.md', import.meta.url), 'utf8');
-  const statements = /## A leaked server key.*?```sql(.*?)```/s.exec(page)?.[1]?.split(';') ?? [];
-  expect(statements.length).toBeGreaterThan(3);
-  const db = openDatabase(onPostgres ? installation.database : join(installation.dataDir, 'gen3d.sqlite'));
-  for (const statement of statements) if (statement.trim()) await sql.raw(statement).execute(db);
-  if (onPostgres) await sql`delete from server_key`.execute(db);
-  else rmSync(join(installation.dataDir, 'server.key'));
-  await db.destroy();
-
-  const second = await startServer({ ...installation });
-  expect((await second.call('GET', '/v1/balance', undefined, first.apiKey)).status).toBe(403);
-  const admin = await openAdmin(loadConfig({ ...installation }, {}));
+  // On PostgreSQL, the second server learns from the database of what the first one has done.
+  const second = onPostgres ? await startServer({ ...installation }) : first;
+  const admin = await openAdmin(first.config);
   onTestFinished(() => admin.close());
   const [account] = await admin.listAccounts();
-  const { api_key } = await admin.createKey(account!.account_id);
-  expect((await second.call('GET', '/v1/balance', undefined, api_key)).body).toMatchObject({ balance_usd: 10 });
-  const endpoint = await second.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' }, api_key);
-  expect(endpoint.body).toMatchObject({ secret: expect.stringMatching(/^whsec_/) });
+  const accountId = account!.account_id;
+  const { secret } = (await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' })).body as {
+    secret: string;
+  };
+  for (let i = 0; i < 3; i++) await createJob(first.call, imageJob('https://example.com/a.jpg'));
+  const { next_cursor } = ListJobsResponse.parse((await first.call('GET', '/v1/jobs?limit=2')).body);
+  const db = openDatabase(openDataDir(installation).database);
+  onTestFinished(() => db.destroy());
+  const config = first.config;
+  const keys = () => kindOf(db).serverKeys(db, openDataDir(config).serverKey, config.serverKey);
+  const session = await new DashboardTokens(db, new KeyRing(await keys())).issueSession(null);
+  const listener = async ({ call }: typeof first) => {
+    const { body } = await call('POST', '/gen3d/webhook-events', { listener: 'A'.repeat(26) }, first.apiKey);
+    return (body as { secret: string }).secret;
+  };
+  const listenerSecret = await listener(first);
+  const [leaked] = await keys();
+
+  let rotating = true;
+  const refused: unknown[] = [];
+  let requests = 0;
+  const load = async ({ call, url }: typeof first) => {
+    while (rotating) {
+      const responses = await Promise.all([
+        call('GET', '/v1/balance', undefined, first.apiKey),
+        call('GET', `/v1/jobs?limit=2&cursor=${next_cursor}`, undefined, first.apiKey),
+        call('GET', '/v1/webhook-endpoint', undefined, first.apiKey),
+      ]);
+      const page = await fetch(`${url}/dashboard/api/session`, {
+        headers: { cookie: `gen3d_session_${new URL(url).port}=${session}` },
+      });
+      requests += 4;
+      for (const { status, body } of responses) if (status !== 200) refused.push([status, body]);
+      if (page.status !== 200) refused.push(await page.text());
+    }
+  };
+  const loads = [first, second, first, second].map(load);
+  for (let i = 0; i < 3; i++) {
+    await admin.rotateServerKey();
+    const created = await admin.createKey(accountId);
+    for (const { call } of [first, second]) {
+      expect((await call('GET', '/v1/balance', undefined, created.api_key)).status).toBe(200);
+    }
+    const reached = requests + 40;
+    await until(async () => requests > reached);
+  }
+  rotating = false;
+  await Promise.all(loads);
+  expect(refused).toEqual([]);
+
+  const known = await keys();
+  expect(known).toHaveLength(4);
+  expect(known.at(-1)).toEqual(leaked);
+  const onlyCurrent = new KeyRing(known.slice(0, 1));
+  expect(await new ApiKeys(onlyCurrent).find(db, first.apiKey)).toMatchObject({ account_id: accountId });
+  expect(await new Endpoints(db, new SecretBox(onlyCurrent)).find(accountId)).toMatchObject({ secret });
+  const after = await listener(first);
+  expect(after).not.toBe(listenerSecret);
+  expect(await listener(second)).toBe(after);
+  expect((await admin.listAudit()).filter(({ action }) => action === 'server-key rotate')).toHaveLength(3);
+});
+
+test('rotations at the same time all count', async () => {
+  const { config } = await startServer();
+  const admin = await openAdmin(config);
+  onTestFinished(() => admin.close());
+  await Promise.all([1, 2, 3].map(() => admin.rotateServerKey()));
+  const db = openDatabase(openDataDir(config).database);
+  onTestFinished(() => db.destroy());
+  expect(await kindOf(db).serverKeys(db, openDataDir(config).serverKey, undefined)).toHaveLength(4);
 });
 
 test('a command of a newer version does not migrate the database of a running server', async () => {

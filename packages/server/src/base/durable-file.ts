@@ -10,12 +10,12 @@ import { renameOver, syncFolder } from '@gen3d/engine/files';
  *
  * `write-file-atomic` does not fsync the folder, and its drafts would be served.
  */
-export async function writeDurably(path: string, bytes: Uint8Array): Promise<void> {
+export async function writeDurably(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });
   const draft = join(folder, `.${basename(path)}.${randomBytes(6).toString('hex')}`);
   try {
-    const file = await open(draft, 'wx');
+    const file = await open(draft, 'wx', mode);
     try {
       await file.writeFile(bytes);
       await file.sync();

@@ -1,54 +1,73 @@
 import { createHmac, hkdfSync, randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { publishNew } from './durable-file.js';
+import { publishNew, writeDurably } from './durable-file.js';
 import { ConfigError } from './errors.js';
 
 const emptyTimeoutMs = 500;
 const pollMs = 20;
 
+/** An API key that was not used while so many server keys followed each other stops working. */
+const maxKeys = 8;
+
+/** The server's secrets, 32 random bytes each, the current one first. Use them through a `KeyRing`. */
+export type ServerKeys = readonly Buffer[];
+
+export const newKey = (): Buffer => randomBytes(32);
+
+/** @param text 64 hexadecimal digits for each key, separated by commas or spaces */
+export const keysOf = (text: string): ServerKeys => text.split(/[\s,]+/).map((key) => Buffer.from(key, 'hex'));
+
+export const textOf = (keys: ServerKeys): string => keys.map((key) => key.toString('hex')).join(',');
+
+/** Puts a new key before the others, of which it drops the oldest if there are too many. */
+export const rotated = (keys: ServerKeys): ServerKeys => [newKey(), ...keys].slice(0, maxKeys);
+
 /**
- * The server's one secret: 32 random bytes in a file with mode 0600, created on first use. Use it through `subkey`. Safe
- * when several processes start at the same time.
+ * The server keys in a file with mode 0600, which is created with one key on first use. Safe when several processes start
+ * at the same time.
  * @throws {ConfigError} if the file is damaged
  */
-export function keyInFile(path: string): Buffer {
+export function keysInFile(path: string): ServerKeys {
   try {
-    return readKey(path);
+    return readKeys(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   // A draft file first, so that a process starting at the same time never reads half a key.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flush: true });
+  writeFileSync(draft, `${textOf([newKey()])}\n`, { mode: 0o600, flush: true });
   try {
     publishNew(draft, path);
   } catch (error) {
     rmSync(draft);
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   }
-  return readKey(path);
+  return readKeys(path);
 }
 
-function readKey(path: string): Buffer {
+/** Replaces the file, one line for each key. Callers take turns with a lock of the database. */
+export const writeKeys = (path: string, keys: ServerKeys): Promise<void> =>
+  writeDurably(path, Buffer.from(`${textOf(keys).replaceAll(',', '\n')}\n`), 0o600);
+
+function readKeys(path: string): ServerKeys {
   let text = readFileSync(path, 'utf8');
   // On a file system without hard links, the file is briefly empty while another process creates it.
   for (let waitedMs = 0; text === '' && waitedMs < emptyTimeoutMs; waitedMs += pollMs) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
     text = readFileSync(path, 'utf8');
   }
-  const key = Buffer.from(text.trim(), 'hex');
-  if (key.length !== 32) {
+  const keys = keysOf(text.trim());
+  if (keys.some((key) => key.length !== 32)) {
     // Never replaced: every API key and webhook secret in the database depends on it.
     throw new ConfigError(
-      `${path} is damaged: it must contain 64 hexadecimal digits. Restore it from a backup, or choose another data directory with --data-dir`,
+      `${path} is damaged: each line must contain 64 hexadecimal digits. Restore it from a backup, or choose another data directory with --data-dir`,
     );
   }
-  return key;
+  return keys;
 }
 
-/** Fingerprint of a key given as 64 hexadecimal digits. */
-export const fingerprintOf = (key: string): string =>
-  hmac(subkey(Buffer.from(key, 'hex'), 'fingerprint'), 'gen3d').toString('hex');
+/** Identifies a key without revealing it. */
+export const fingerprintOf = (key: Buffer): string => hmac(subkey(key, 'fingerprint'), 'gen3d').toString('hex');
 
 export type KeyPurpose =
   | 'api-keys'

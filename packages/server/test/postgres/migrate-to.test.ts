@@ -8,10 +8,11 @@ import { sql } from 'kysely';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { newUlid } from '../../src/base/ids.js';
-import { keyInFile } from '../../src/base/server-key.js';
+import { KeyRing } from '../../src/base/key-ring.js';
+import { keysInFile, textOf } from '../../src/base/server-key.js';
 import { copiedTableNames, copiedTables } from '../../src/cluster/moving/copied-tables.js';
 import { openSource } from '../../src/cluster/moving/source.js';
-import { sharedKey } from '../../src/cluster/postgres/server-key.js';
+import { sharedKeys } from '../../src/cluster/postgres/server-key.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
 import { DashboardTokens } from '../../src/data/accounts/dashboard-tokens.js';
@@ -137,7 +138,9 @@ test('a server on PostgreSQL continues where the server on SQLite stopped', asyn
   ];
   const old = await seen(before);
   const sqlite = databaseAt(sqliteOf(dataDir));
-  const session = await new DashboardTokens(sqlite, keyInFile(join(dataDir, 'server.key'))).issueSession(null);
+  const session = await new DashboardTokens(sqlite, new KeyRing(keysInFile(join(dataDir, 'server.key')))).issueSession(
+    null,
+  );
   await sqlite.destroy();
   await before.close();
 
@@ -149,9 +152,9 @@ test('a server on PostgreSQL continues where the server on SQLite stopped', asyn
   // Idempotency keys, secrets and sessions remain valid.
   expect((await after.call('POST', '/v1/jobs', order)).body).toEqual({ job_id });
   const db = databaseAt(database);
-  const key = await sharedKey(db);
-  expect(await new Endpoints(db, new SecretBox(key)).find(accountId)).toMatchObject({ secret });
-  expect(await new DashboardTokens(db, key).identify(session)).toEqual({ role: 'operator' });
+  const keyRing = new KeyRing(await sharedKeys(db));
+  expect(await new Endpoints(db, new SecretBox(keyRing)).find(accountId)).toMatchObject({ secret });
+  expect(await new DashboardTokens(db, keyRing).identify(session)).toEqual({ role: 'operator' });
 });
 
 test('every row is copied unchanged, the source keeps all rows, and the counts of both are reported', async () => {
@@ -347,7 +350,7 @@ test('a target is filled once, from one installation', async () => {
 test('with GEN3D_SERVER_KEY, the database does not store the key, and the key must be that of the source', async () => {
   const { dataDir, apiKey } = await installation();
   const database = await emptyDatabase();
-  const serverKey = keyInFile(join(dataDir, 'server.key')).toString('hex');
+  const serverKey = textOf(keysInFile(join(dataDir, 'server.key')));
   await expect(move(dataDir, database, { serverKey: 'ab'.repeat(32) })).rejects.toThrow(
     /GEN3D_SERVER_KEY is not the key in /,
   );

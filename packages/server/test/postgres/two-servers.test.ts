@@ -4,6 +4,7 @@ import { CreateJobResponse, ListJobsResponse, Task, type TaskUpdatedEvent, Webho
 import { sql } from 'kysely';
 import pino from 'pino';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { KeyRing } from '../../src/base/key-ring.js';
 import { guardedAgent } from '../../src/base/net/guarded-agent.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
@@ -32,6 +33,7 @@ import {
   site,
   smallModels,
   startServer,
+  type TestServer,
   temporaryFolder,
   until,
   withEndpoint,
@@ -118,6 +120,29 @@ describe('the server key', () => {
     const kept = await withSharedTables(db).selectFrom('server_key').selectAll().execute();
     await db.destroy();
     expect(JSON.stringify(kept)).not.toContain(key);
+  });
+
+  test('in the settings is replaced server by server, and then the old one can be removed', async () => {
+    const installation = await newInstallation();
+    const next = 'cd'.repeat(32);
+    const servers = [];
+    for (const serverKey of [key, `${key},${next}`, `${next},${key}`]) {
+      servers.push(await startServer({ ...installation, serverKey }));
+    }
+    const [first, accepting, replacing] = servers as [TestServer, TestServer, TestServer];
+    await first.call('PUT', '/v1/webhook-endpoint', { url: 'https://example.com/hook' });
+    await first.close();
+    const admin = await openAdmin(replacing.config);
+    await admin.rotateServerKey();
+    await admin.close();
+    // The second one still writes with the old key.
+    for (const { call } of [replacing, accepting, replacing]) {
+      expect((await call('GET', '/v1/webhook-endpoint', undefined, first.apiKey)).status).toBe(200);
+    }
+    for (const { close } of [accepting, replacing]) await close();
+    const last = await startServer({ ...installation, serverKey: next });
+    expect((await last.call('GET', '/v1/webhook-endpoint', undefined, first.apiKey)).status).toBe(200);
+    await expect(openWith(installation.database, key)).rejects.toThrow('GEN3D_SERVER_KEY is not the key');
   });
 
   test('is not needed by a worker', async () => {
@@ -236,7 +261,7 @@ test('deleting the endpoint drops the event that another server is recording', a
   await one.transaction().execute(async (trx) => {
     const job = await trx.selectFrom('jobs').selectAll().where('id', '=', id).executeTakeFirstOrThrow();
     await recordTaskUpdated(trx, job, currentTime(trx));
-    removed = new Endpoints(other, new SecretBox(Buffer.alloc(32))).remove(account);
+    removed = new Endpoints(other, new SecretBox(new KeyRing([Buffer.alloc(32)]))).remove(account);
     await lockWaits(one);
   });
   await removed;
@@ -262,7 +287,7 @@ test('the events of a job arrive in order, even if different servers deliver the
     }, 30);
   });
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
-  const box = new SecretBox(Buffer.alloc(32));
+  const box = new SecretBox(new KeyRing([Buffer.alloc(32)]));
   await new Endpoints(one, box).put(account, url, 0);
   const delivered = [0, 0];
   const deliveries = [one, other].map(

@@ -55,6 +55,7 @@ export function addAdmin(program: Command): void {
   addKeys(admin.command('key').summary('manage API keys'));
   addJobs(admin.command('job').summary('manage jobs of all accounts'));
   addDeadLetters(admin.command('dead-letter').summary('manage failed webhook deliveries'));
+  addServerKey(admin.command('server-key').summary('replace the server key'));
   addAudit(admin);
   addBackup(admin);
   addMigrateTo(admin);
@@ -262,6 +263,23 @@ function addDeadLetters(deadLetter: Command): void {
         else say(`Queued ${count(replayed, 'delivery', 'deliveries')}`);
       });
     });
+}
+
+function addServerKey(serverKey: Command): void {
+  serverKey
+    .command('rotate')
+    .summary('protect secrets with a new server key')
+    .description(
+      'Protect secrets with a new server key. Servers may be running: API keys, webhook secrets, sessions and page cursors ' +
+        'stay valid. Only `gen3d webhook listen --forward-to` signs with another secret, and prints it when it starts.',
+    )
+    .action((_: unknown, command: Command) =>
+      administer(command, async (admin, json) => {
+        await admin.rotateServerKey();
+        if (json) printJson({});
+        else say('Rotated the server key. API keys and webhook secrets stay valid');
+      }),
+    );
 }
 
 function addAudit(admin: Command): void {

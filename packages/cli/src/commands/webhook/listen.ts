@@ -36,7 +36,7 @@ export function addListen(webhook: Command): void {
     .option('--port <port>', 'port to listen on; 0 for any free port', port, 8788)
     .option(
       '--secret <secret>',
-      "the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a secret of this account that stays the same until one of its keys is revoked (with --forward-to) or the endpoint's current secret",
+      "the signing secret, or NEW,OLD; default: GEN3D_WEBHOOK_SECRET, otherwise a secret of this account that stays the same until one of its keys is revoked or the server key is rotated (with --forward-to) or the endpoint's current secret",
       notEmpty,
     )
     .option('--json', 'print each event as received, one per line')

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { AdminError, ConfigError, isStorageUnavailable } from '../../base/errors.js';
 import { isS3Url } from '../../base/s3-url.js';
-import { keyInFile } from '../../base/server-key.js';
+import { keysInFile, keysOf, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Config } from '../../config.js';
 import { FolderAssetStore } from '../../data/assets/folder-store.js';
 import type { Db } from '../../data/db/database.js';
@@ -72,11 +72,11 @@ export async function migrateTo(
   const location = withoutPassword(target.database);
   const db = openDatabase(edges.databaseAt(target.database), target.database, { connections: 2, withoutTimeout: true });
   try {
-    const key = serverKeyOf(dirs.serverKey, target.serverKey);
+    const keys = serverKeysOf(dirs.serverKey, target.serverKey);
     // `migrate` checks this too, but reports an unavailable database in the words for a server.
     await requireNoForeignTables(db, location);
     await migrate(db, target.database);
-    const found = await claimTarget(db, location, key, target.serverKey === undefined);
+    const found = await claimTarget(db, location, keys, target.serverKey === undefined);
     if (found === 'finished' && !files) {
       throw new AdminError(
         `${location} already contains a complete copy of this installation. Start servers on it. Nothing was copied, because that would overwrite what they wrote`,
@@ -106,20 +106,20 @@ export async function migrateTo(
   }
 }
 
-/** The source's server key. API keys and webhook secrets need it on the target, too. */
-function serverKeyOf(path: string, given: string | undefined): string {
+/** The source's server keys. API keys and webhook secrets need them on the target, too. */
+function serverKeysOf(path: string, given: string | undefined): ServerKeys {
   if (!existsSync(path)) {
     throw new AdminError(
       `${path} does not exist. Without it, no API key or webhook secret can be used. Restore it from a backup`,
     );
   }
-  const key = keyInFile(path).toString('hex');
-  if (given !== undefined && given !== key) {
+  const keys = keysInFile(path);
+  if (given !== undefined && textOf(keysOf(given)) !== textOf(keys)) {
     throw new ConfigError(
-      `GEN3D_SERVER_KEY is not the key in ${path}, which protects API keys and webhook secrets. Set it to that key, or unset it to let the database store the key`,
+      `GEN3D_SERVER_KEY is not the key in ${path}, which protects API keys and webhook secrets. Set it to that key (to all, separated by commas, if the file has several lines), or unset it to let the database store the key`,
     );
   }
-  return key;
+  return keys;
 }
 
 function reporter(table: string, onProgress: (sentence: string) => void): (rows: number) => void {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
-import { fingerprintOf } from '../../base/server-key.js';
+import { fingerprintOf, type ServerKeys, textOf } from '../../base/server-key.js';
 import { advisoryLock } from '../../data/db/locks.js';
 import type { Db, Queryable } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
@@ -14,14 +14,19 @@ export type Progress = 'empty' | 'half-copied' | 'finished';
 const emptyAdvice = 'Use an empty database, for example one made with `createdb`';
 
 /**
- * Claims the database for the copy of an installation, which its server key identifies. The database stores the key with
+ * Claims the database for the copy of an installation, which its server key identifies. The database stores the keys with
  * `keepKey`, or else only its fingerprint.
  * @throws {AdminError} if it contains anything but a complete or partial copy of this installation
  */
-export async function claimTarget(db: Db, location: string, serverKey: string, keepKey: boolean): Promise<Progress> {
+export async function claimTarget(
+  db: Db,
+  location: string,
+  serverKeys: ServerKeys,
+  keepKey: boolean,
+): Promise<Progress> {
   return transaction(db, async (trx) => {
     await advisoryLock(trx, 'import from sqlite');
-    const fingerprint = fingerprintOf(serverKey);
+    const fingerprint = fingerprintOf(serverKeys[0] as Buffer);
     const tables = withSharedTables(trx);
     const existing = await tables.selectFrom('import_from_sqlite').selectAll().executeTakeFirst();
     if (existing) {
@@ -40,7 +45,7 @@ export async function claimTarget(db: Db, location: string, serverKey: string, k
     await tables.deleteFrom('server_key').execute();
     await tables
       .insertInto('server_key')
-      .values({ id: 1, key: keepKey ? serverKey : null, fingerprint })
+      .values({ id: 1, key: keepKey ? textOf(serverKeys) : null, fingerprint })
       .execute();
     return existing ? 'half-copied' : 'empty';
   });

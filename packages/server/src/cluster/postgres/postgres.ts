@@ -3,7 +3,7 @@ import { ConfigError } from '../../base/errors.js';
 import type { DatabaseKind, Db, RowLock } from '../../data/db/database.js';
 import { connectionPool, isPostgresUrl, isUnencrypted, withoutPassword } from './connections.js';
 import { Listener, Notifier } from './notifications.js';
-import { sharedKey } from './server-key.js';
+import { rotateSharedKey, sharedKeys } from './server-key.js';
 import { SharedBucket } from './shared-bucket.js';
 import { sharedTables, withSharedTables } from './shared-tables.js';
 import { insufficientPrivilege, isInsufficientPrivilege, requireNoForeignTables } from './unusable-database.js';
@@ -31,7 +31,8 @@ export const postgres: DatabaseKind = {
   requireComplete: requireCompleteImport,
   explain: async (error, db, name) =>
     isInsufficientPrivilege(error) ? insufficientPrivilege(db, name, error) : undefined,
-  serverKey: (db, _file, given) => sharedKey(db, given),
+  serverKeys: (db, _file, given) => sharedKeys(db, given),
+  rotateServerKey: (trx, _file, given) => rotateSharedKey(trx, given),
   identityOf: async (db, url) => ({ id: await idOf(db), name: withoutPassword(url) }),
   // Text is compared byte by byte, which the order of ULIDs and page cursors requires whatever the database's locale.
   define: (statement) =>

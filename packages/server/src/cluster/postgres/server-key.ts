@@ -1,32 +1,51 @@
-import { randomBytes } from 'node:crypto';
+import type { Transaction } from 'kysely';
 import { ConfigError } from '../../base/errors.js';
-import { fingerprintOf } from '../../base/server-key.js';
+import { fingerprintOf, keysOf, newKey, rotated, type ServerKeys, textOf } from '../../base/server-key.js';
 import type { Db } from '../../data/db/database.js';
+import { advisoryLock } from '../../data/db/locks.js';
+import type { Tables } from '../../data/db/tables.js';
 import { withSharedTables } from './shared-tables.js';
 
 /**
- * The key of all servers of a PostgreSQL: from their settings, or else a random one that the database stores. The database
- * also stores a fingerprint: a server with another key does not start. It would issue API keys that no other server accepts,
+ * The keys of all servers of a PostgreSQL: from their settings, or else random ones that the database stores. The database
+ * also stores a fingerprint of the current one: a server without that key does not start. It would issue API keys that no other server accepts,
  * and could not decrypt the webhook secrets.
- * @throws {ConfigError} if the key in the settings is not the database's, or is missing
+ * @throws {ConfigError} if the settings lack the database's key
  */
-export async function sharedKey(db: Db, given?: string): Promise<Buffer> {
-  const offered = given ?? randomBytes(32).toString('hex');
+export async function sharedKeys(db: Db, given?: string): Promise<ServerKeys> {
+  const offered = given === undefined ? [newKey()] : keysOf(given);
+  const fingerprints = offered.map(fingerprintOf);
   const tables = withSharedTables(db);
   await tables
     .insertInto('server_key')
-    .values({ id: 1, key: given === undefined ? offered : null, fingerprint: fingerprintOf(offered) })
+    .values({
+      id: 1,
+      key: given === undefined ? textOf(offered) : null,
+      fingerprint: fingerprints[0] as string,
+    })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
   const stored = await tables.selectFrom('server_key').selectAll().executeTakeFirstOrThrow();
-  const key = given ?? stored.key;
-  if (key === null) {
+  if (given === undefined) {
+    if (stored.key !== null) return keysOf(stored.key);
     throw new ConfigError('This database was set up with GEN3D_SERVER_KEY. Give this server the same key');
   }
-  if (fingerprintOf(key) !== stored.fingerprint) {
+  if (!fingerprints.includes(stored.fingerprint)) {
     throw new ConfigError(
       'GEN3D_SERVER_KEY is not the key that this database was set up with. Give all its servers the same key',
     );
   }
-  return Buffer.from(key, 'hex');
+  return offered;
+}
+
+/** Makes a new key the current one: a random one, or the first in the settings. */
+export async function rotateSharedKey(trx: Transaction<Tables>, given?: string): Promise<void> {
+  await advisoryLock(trx, 'rotate server key');
+  const tables = withSharedTables(trx);
+  const { key } = await tables.selectFrom('server_key').select('key').executeTakeFirstOrThrow();
+  const keys = key === null ? keysOf(given as string) : rotated(keysOf(key));
+  await tables
+    .updateTable('server_key')
+    .set({ key: key === null ? null : textOf(keys), fingerprint: fingerprintOf(keys[0] as Buffer) })
+    .execute();
 }

@@ -4,12 +4,12 @@ import type { Tables } from '../../data/db/tables.js';
 
 /** State that the servers of one PostgreSQL share. A SQLite server keeps it in a file and in its process. */
 interface SharedTables {
-  /** One row: the server key that its servers share. */
+  /** One row: the server keys that its servers share. */
   server_key: {
     id: number;
-    /** 64 hexadecimal digits, or null if every server has it in its settings. */
+    /** 64 hexadecimal digits each, the current one first, or null if every server has them in its settings. */
     key: string | null;
-    /** Identifies the key without revealing it. */
+    /** Identifies the current key without revealing it. */
     fingerprint: string;
   };
   /** At most one row: the location of assets and inputs; see ../location.ts. */

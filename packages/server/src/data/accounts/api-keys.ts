@@ -2,13 +2,16 @@ import { timingSafeEqual } from 'node:crypto';
 import { apiKeyPrefix } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { newUlid, randomToken } from '../../base/ids.js';
-import { hmac, subkey } from '../../base/server-key.js';
+import type { KeyRing } from '../../base/key-ring.js';
+import { hmac } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Queryable } from '../db/open.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { QuotaError, quotas } from './quotas.js';
+
+const purpose = 'api-keys';
 
 const keyWithHash = prepared((db, parameter: Parameters<{ hash: string }>) =>
   db.selectFrom('api_keys').select(['id', 'account_id', 'hash', 'revoked_at']).where('hash', '=', parameter('hash')),
@@ -19,14 +22,10 @@ const keyWithHash = prepared((db, parameter: Parameters<{ hash: string }>) =>
  * a guess. Nothing is cached, so a revoked key is refused from the next request on, in every process.
  */
 export class ApiKeys {
-  readonly #hmacKey: Buffer;
+  readonly #keyRing: KeyRing;
 
-  constructor(serverKey: Buffer) {
-    this.#hmacKey = subkey(serverKey, 'api-keys');
-  }
-
-  #hash(apiKey: string): Buffer {
-    return hmac(this.#hmacKey, apiKey);
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
   }
 
   /**
@@ -47,7 +46,7 @@ export class ApiKeys {
       id: keyId,
       account_id: accountId,
       name,
-      hash: this.#hash(apiKey).toString('hex'),
+      hash: hmac(this.#keyRing.current(purpose), apiKey).toString('hex'),
       ending: apiKey.slice(-4),
       created_at: now,
     };
@@ -73,11 +72,21 @@ export class ApiKeys {
 
   /** The id and account of a key. Undefined if it is unknown or revoked. */
   async find(db: Queryable, apiKey: string): Promise<{ id: string; account_id: string } | undefined> {
-    const hash = this.#hash(apiKey);
-    const [row] = await keyWithHash(db, { hash: hash.toString('hex') });
-    if (!row || row.revoked_at !== null) return undefined;
-    // The index lookup is not constant-time, but it sees only an HMAC, so its timing reveals nothing about the key.
-    return timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? row : undefined;
+    const found = await this.#keyRing.search(purpose, async (key) => {
+      const hash = hmac(key, apiKey);
+      const [row] = await keyWithHash(db, { hash: hash.toString('hex') });
+      // The index lookup is not constant-time, but it sees only an HMAC, so its timing reveals nothing about the key.
+      return row && timingSafeEqual(Buffer.from(row.hash, 'hex'), hash) ? { row, key } : undefined;
+    });
+    if (!found || found.row.revoked_at !== null) return undefined;
+    const { row, key } = found;
+    const current = this.#keyRing.current(purpose);
+    if (key !== current) {
+      // The first use after a rotation of the server key.
+      const hash = hmac(current, apiKey).toString('hex');
+      await db.updateTable('api_keys').set({ hash }).where('id', '=', row.id).execute();
+    }
+    return row;
   }
 }
 

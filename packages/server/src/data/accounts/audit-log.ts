@@ -16,6 +16,7 @@ export type AuditedAction =
   | 'job cancel'
   | 'job delete'
   | 'dead-letter replay'
+  | 'server-key rotate'
   | 'sign-in-link create'
   | 'password set'
   | 'password remove'

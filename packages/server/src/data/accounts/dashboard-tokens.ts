@@ -1,5 +1,6 @@
 import { randomToken } from '../../base/ids.js';
-import { hmac, subkey } from '../../base/server-key.js';
+import type { KeyRing } from '../../base/key-ring.js';
+import { hmac } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
 import type { Db, Queryable } from '../db/open.js';
@@ -13,6 +14,10 @@ export const linkMs = 60 * 60 * 1_000;
 /** How long a browser stays signed in. */
 export const sessionMs = 7 * dayMs;
 
+const purpose = 'dashboard-tokens';
+
+const hashOf = (key: Buffer, token: string) => hmac(key, token).toString('hex');
+
 /** The path of a sign-in link. The token is in the fragment, which browsers do not send to servers or proxies. */
 export const signInPath = (token: string): string => `/dashboard/sign-in#${token}`;
 
@@ -25,22 +30,29 @@ export type Identity = { role: 'operator' } | { role: 'member'; accountId: strin
  */
 export class DashboardTokens {
   readonly #db: Db;
-  readonly #hmacKey: Buffer;
+  readonly #keyRing: KeyRing;
 
-  constructor(db: Db, serverKey: Buffer) {
+  constructor(db: Db, keyRing: KeyRing) {
     this.#db = db;
-    this.#hmacKey = subkey(serverKey, 'dashboard-tokens');
+    this.#keyRing = keyRing;
   }
 
-  #hash(token: string): string {
-    return hmac(this.#hmacKey, token).toString('hex');
+  /** What may be stored for a token, from the current server key to the oldest. */
+  #hashes(token: string): string[] {
+    return this.#keyRing.subkeys(purpose).map((key) => hashOf(key, token));
   }
 
   async #issue(db: Queryable, kind: 'link' | 'session', keyId: string | null, lifetimeMs: number): Promise<string> {
     const token = randomToken(43);
     const now = currentTime(db);
     await db.deleteFrom('dashboard_tokens').where('expires_at', '<=', now).execute();
-    const row = { hash: this.#hash(token), kind, key_id: keyId, created_at: now, expires_at: after(now, lifetimeMs) };
+    const row = {
+      hash: hashOf(this.#keyRing.current(purpose), token),
+      kind,
+      key_id: keyId,
+      created_at: now,
+      expires_at: after(now, lifetimeMs),
+    };
     await db.insertInto('dashboard_tokens').values(row).execute();
     return token;
   }
@@ -55,13 +67,15 @@ export class DashboardTokens {
 
   /** Invalidates a link. Returns false if it is unknown, used or expired. */
   async redeemLink(token: string): Promise<boolean> {
-    const used = await this.#db
-      .deleteFrom('dashboard_tokens')
-      .where('hash', '=', this.#hash(token))
-      .where('kind', '=', 'link')
-      .where('expires_at', '>', currentTime(this.#db))
-      .returning('hash')
-      .executeTakeFirst();
+    const used = await this.#keyRing.search(purpose, (key) =>
+      this.#db
+        .deleteFrom('dashboard_tokens')
+        .where('hash', '=', hashOf(key, token))
+        .where('kind', '=', 'link')
+        .where('expires_at', '>', currentTime(this.#db))
+        .returning('hash')
+        .executeTakeFirst(),
+    );
     return used !== undefined;
   }
 
@@ -73,7 +87,7 @@ export class DashboardTokens {
       .selectFrom('dashboard_tokens')
       .select('hash')
       .where('kind', '=', 'session')
-      .where('hash', '!=', this.#hash(token))
+      .where('hash', 'not in', this.#hashes(token))
       .where((eb) =>
         keyId === null
           ? eb('key_id', 'is', null)
@@ -89,14 +103,16 @@ export class DashboardTokens {
   }
 
   async identify(token: string): Promise<Identity | undefined> {
-    const row = await this.#db
-      .selectFrom('dashboard_tokens')
-      .leftJoin('api_keys', 'api_keys.id', 'dashboard_tokens.key_id')
-      .select(['key_id', 'account_id', 'revoked_at'])
-      .where('dashboard_tokens.hash', '=', this.#hash(token))
-      .where('kind', '=', 'session')
-      .where('expires_at', '>', currentTime(this.#db))
-      .executeTakeFirst();
+    const row = await this.#keyRing.search(purpose, (key) =>
+      this.#db
+        .selectFrom('dashboard_tokens')
+        .leftJoin('api_keys', 'api_keys.id', 'dashboard_tokens.key_id')
+        .select(['key_id', 'account_id', 'revoked_at'])
+        .where('dashboard_tokens.hash', '=', hashOf(key, token))
+        .where('kind', '=', 'session')
+        .where('expires_at', '>', currentTime(this.#db))
+        .executeTakeFirst(),
+    );
     if (!row) return undefined;
     if (row.key_id === null) return { role: 'operator' };
     if (row.account_id === null || row.revoked_at !== null) return undefined;
@@ -104,7 +120,13 @@ export class DashboardTokens {
   }
 
   async endSession(token: string): Promise<void> {
-    await this.#db.deleteFrom('dashboard_tokens').where('hash', '=', this.#hash(token)).execute();
+    await this.#keyRing.search(purpose, (key) =>
+      this.#db
+        .deleteFrom('dashboard_tokens')
+        .where('hash', '=', hashOf(key, token))
+        .returning('hash')
+        .executeTakeFirst(),
+    );
   }
 
   /** Ends all other sessions of the operator, and all unused links. */
@@ -112,7 +134,7 @@ export class DashboardTokens {
     await trx
       .deleteFrom('dashboard_tokens')
       .where('key_id', 'is', null)
-      .where('hash', '!=', this.#hash(token))
+      .where('hash', 'not in', this.#hashes(token))
       .execute();
   }
 }

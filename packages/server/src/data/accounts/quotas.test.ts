@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
 import { newAccount, temporaryDatabase } from '../../../test/kit.js';
+import { KeyRing } from '../../base/key-ring.js';
 import { ApiKeys, listKeys, revokeKey } from './api-keys.js';
 import { DashboardTokens } from './dashboard-tokens.js';
 import { QuotaError, quotas } from './quotas.js';
 
-const serverKey = Buffer.alloc(32, 1);
+const keyRing = new KeyRing([Buffer.alloc(32, 1)]);
 
 test('an account has at most 100 API keys that work, and keeps as many revoked ones', async () => {
   const db = await temporaryDatabase();
-  const keys = new ApiKeys(serverKey);
-  const tokens = new DashboardTokens(db, serverKey);
+  const keys = new ApiKeys(keyRing);
+  const tokens = new DashboardTokens(db, keyRing);
   const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
   const created: string[] = [];
   for (let i = 0; i < quotas.apiKeys; i++) created.push((await keys.create(db, account, i)).keyId);
@@ -33,8 +34,8 @@ test('an account has at most 100 API keys that work, and keeps as many revoked o
 
 test('the 101st session of an account ends its oldest, also one of another key, and none of others', async () => {
   const db = await temporaryDatabase();
-  const keys = new ApiKeys(serverKey);
-  const tokens = new DashboardTokens(db, serverKey);
+  const keys = new ApiKeys(keyRing);
+  const tokens = new DashboardTokens(db, keyRing);
   const [account, other] = [await newAccount(db), await newAccount(db, 'other')];
   const keyOf = async (id: string) => (await keys.create(db, id, 0)).keyId;
   const [key, secondKey, otherKey] = [await keyOf(account), await keyOf(account), await keyOf(other)];

@@ -1,5 +1,6 @@
 import type { Dialect, Expression, Kysely, QueryExecutorProvider, SelectQueryBuilder, Transaction } from 'kysely';
 import type { Logger } from 'pino';
+import type { ServerKeys } from '../../base/server-key.js';
 import type { Tables } from './tables.js';
 
 /**
@@ -43,8 +44,10 @@ export interface DatabaseKind {
   requireComplete(db: Db, location: string): Promise<void>;
   /** An error for the operator, if the cause of a failed migration is known. */
   explain(error: unknown, db: Db, name: string): Promise<Error | undefined>;
-  /** The key that protects API keys and secrets: the same for all servers of the database. */
-  serverKey(db: Db, file: string, given: string | undefined): Promise<Buffer>;
+  /** The keys that protect API keys and secrets: the same for all servers of the database. */
+  serverKeys(db: Db, file: string, given: string | undefined): Promise<ServerKeys>;
+  /** Puts a new server key before the others. The transaction must have written before, so that rotations take turns. */
+  rotateServerKey(trx: Transaction<Tables>, file: string, given: string | undefined): Promise<void>;
   /** Distinguishes the database from its copies. */
   identityOf(db: Db, location: string): Promise<DatabaseIdentity>;
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { type Dialect, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely';
 import type { Logger } from 'pino';
 import { ConfigError } from '../../base/errors.js';
-import { keyInFile } from '../../base/server-key.js';
+import { keysInFile, rotated, writeKeys } from '../../base/server-key.js';
 import type { DatabaseIdentity, DatabaseKind } from './database.js';
 import { Outage } from './outage.js';
 import {
@@ -46,7 +46,8 @@ export const sqlite: DatabaseKind = {
   requireOwn: async () => {},
   requireComplete: async () => {},
   explain: async (error, _db, path) => explained(path, error),
-  serverKey: async (_db, file) => keyInFile(file),
+  serverKeys: async (_db, file) => keysInFile(file),
+  rotateServerKey: (_trx, file) => writeKeys(file, rotated(keysInFile(file))),
   identityOf: async (_db, path) => identityOfFile(path),
   define: (statement) => statement,
   extraTables: [],

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { KeyRing } from '../../base/key-ring.js';
 import type { Config } from '../../config.js';
 import { ApiKeys } from '../accounts/api-keys.js';
 import type { DatabaseKind, Db } from '../db/database.js';
@@ -12,8 +13,7 @@ export interface Store {
   dirs: DataDir;
   kind: DatabaseKind;
   db: Db;
-  /** Use it through `subkey`. */
-  serverKey: Buffer;
+  keyRing: KeyRing;
   keys: ApiKeys;
   files: FileStores;
 }
@@ -52,9 +52,10 @@ export async function openTables(
 export async function openStore(edges: Edges, config: Config, options?: OpenOptions): Promise<Store> {
   const { dirs, kind, db } = await openTables(edges, config, options);
   try {
-    const serverKey = await kind.serverKey(db, dirs.serverKey, config.serverKey);
+    const readKeys = () => kind.serverKeys(db, dirs.serverKey, config.serverKey);
+    const keyRing = new KeyRing(await readKeys(), readKeys);
     const files = await edges.openFileStores(dirs, config);
-    return { dirs, kind, db, serverKey, keys: new ApiKeys(serverKey), files };
+    return { dirs, kind, db, keyRing, keys: new ApiKeys(keyRing), files };
   } catch (error) {
     await db.destroy();
     throw error;

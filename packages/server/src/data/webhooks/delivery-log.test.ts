@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { signatureHeader, timestampHeader } from '@gen3d/schema';
 import { expect, onTestFinished, test } from 'vitest';
 import { newAccount, silent, site, temporaryDatabase, until } from '../../../test/kit.js';
+import { KeyRing } from '../../base/key-ring.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { dayMs } from '../../base/time.js';
 import { Delivery } from '../../work/webhooks/delivery.js';
@@ -15,7 +16,7 @@ import { SecretBox } from './secret-box.js';
 /** Sends a ping to a receiver with this response, and waits until the log has `count` attempts. */
 async function logOfPing(receiver: string | ((response: ServerResponse) => void), count = 1) {
   const db = await temporaryDatabase();
-  const endpoints = new Endpoints(db, new SecretBox(randomBytes(32)));
+  const endpoints = new Endpoints(db, new SecretBox(new KeyRing([randomBytes(32)])));
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
   const delivery = new Delivery({
     db,
@@ -125,7 +126,7 @@ test('an account’s log keeps a limited number of its latest attempts, for 14 d
   expect([...(await kept(other)), ...(await kept(busy))]).toEqual([]);
 
   async function recordPingOf(account: string) {
-    await new Endpoints(db, new SecretBox(randomBytes(32))).put(account, exchange.url, 0);
+    await new Endpoints(db, new SecretBox(new KeyRing([randomBytes(32)]))).put(account, exchange.url, 0);
     await recordPing(db, account, 0, 0);
   }
 });

@@ -40,7 +40,7 @@ export class Endpoints {
       ...(failing_since !== null && { failing_since: isoTime(failing_since) }),
       ...(paused_until !== null && paused_until > Date.now() && { paused_until: isoTime(paused_until) }),
     };
-    return { url, secret: this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
+    return { url, secret: await this.#box.open(sealed_secret, accountId), ...eventsOf(final_only), health };
   }
 
   /** The endpoint for a claimed delivery. Undefined if the event or the endpoint was dropped meanwhile. */
@@ -52,7 +52,7 @@ export class Endpoints {
       .where('outbox.seq', '=', seq)
       .where('outbox.lease_token', '=', lease_token)
       .executeTakeFirst();
-    return row && { url: row.url, secret: this.#box.open(row.sealed_secret, account_id) };
+    return row && { url: row.url, secret: await this.#box.open(row.sealed_secret, account_id) };
   }
 
   /**
@@ -67,13 +67,14 @@ export class Endpoints {
   ): Promise<{ url: string; secret?: string; events?: 'final' }> {
     const finalOnly = events && { final_only: events === 'final' ? 1 : 0 };
     const secret = newSecret();
+    const sealed_secret = await this.#box.seal(secret, accountId);
     return transaction(this.#db, async (trx) => {
       const { numInsertedOrUpdatedRows } = await trx
         .insertInto('webhook_endpoints')
         .values({
           account_id: accountId,
           url,
-          sealed_secret: this.#box.seal(secret, accountId),
+          sealed_secret,
           ...finalOnly,
           created_at: now,
         })
@@ -103,9 +104,23 @@ export class Endpoints {
     const secret = newSecret();
     const { numUpdatedRows } = await this.#db
       .updateTable('webhook_endpoints')
-      .set({ sealed_secret: this.#box.seal(secret, accountId) })
+      .set({ sealed_secret: await this.#box.seal(secret, accountId) })
       .where('account_id', '=', accountId)
       .executeTakeFirstOrThrow();
     return numUpdatedRows === 1n ? secret : undefined;
+  }
+
+  /** Encrypts all secrets with the newest server key. They stay the same. */
+  async sealAgain(): Promise<void> {
+    const rows = await this.#db.selectFrom('webhook_endpoints').select(['account_id', 'sealed_secret']).execute();
+    for (const { account_id, sealed_secret } of rows) {
+      const secret = await this.#box.open(sealed_secret, account_id);
+      await this.#db
+        .updateTable('webhook_endpoints')
+        .set({ sealed_secret: await this.#box.seal(secret, account_id) })
+        .where('account_id', '=', account_id)
+        .where('sealed_secret', '=', sealed_secret)
+        .execute();
+    }
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
+import { KeyRing } from '../../base/key-ring.js';
 import { ApiKeys, revokeKey } from '../accounts/api-keys.js';
 import type { Db } from '../db/open.js';
 import { cancel } from '../jobs/lifecycle.js';
@@ -114,13 +115,13 @@ test('old events and expired listeners are deleted after an hour', async () => {
 
 test('the secret of an account stays the same until one of its keys is revoked, and differs between accounts', async () => {
   const db = await temporaryDatabase();
-  const serverKey = Buffer.alloc(32, 1);
+  const keyRing = new KeyRing([Buffer.alloc(32, 1)]);
   const [account, other] = [await newAccount(db), await newAccount(db)];
-  const secrets = () => Promise.all([account, other].map((id) => listenerSecret(db, serverKey, id)));
+  const secrets = () => Promise.all([account, other].map((id) => listenerSecret(db, keyRing, id)));
   const before = await secrets();
   expect(before[0]).toMatch(/^whsec_[\w-]{40}$/);
   expect(before[1]).not.toBe(before[0]);
-  const { keyId } = await new ApiKeys(serverKey).create(db, account, 1);
+  const { keyId } = await new ApiKeys(keyRing).create(db, account, 1);
   expect(await secrets()).toEqual(before);
   for (const now of [2, 3]) await revokeKey(db, keyId, now);
   const after = await secrets();

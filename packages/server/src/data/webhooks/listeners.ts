@@ -1,6 +1,7 @@
 import { webhookSecretPrefix } from '@gen3d/schema';
 import type { Insertable, Transaction } from 'kysely';
-import { hmac, subkey } from '../../base/server-key.js';
+import type { KeyRing } from '../../base/key-ring.js';
+import { hmac } from '../../base/server-key.js';
 import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/bounds.js';
 import { advisoryLock, forUpdateSkipLocked } from '../db/locks.js';
@@ -109,17 +110,17 @@ async function keepListener(trx: Transaction<Tables>, accountId: string, id: str
 
 /**
  * The secret with which an account's listeners sign the events that they forward. It stays the same, so a receiver
- * needs it only once, until an API key of the account is revoked: whoever had that key knows the secret. It differs
- * from the endpoint's secret, which a rotation changes.
+ * needs it only once, until an API key of the account is revoked or the server key is rotated: who had that key
+ * may know the secret. It differs from the endpoint's secret, which has a rotation of its own.
  */
-export async function listenerSecret(db: Queryable, serverKey: Buffer, accountId: string): Promise<string> {
+export async function listenerSecret(db: Queryable, keyRing: KeyRing, accountId: string): Promise<string> {
   const account = await db
     .selectFrom('accounts')
     .select('key_revoked_at')
     .where('id', '=', accountId)
     .executeTakeFirstOrThrow();
-  const key = subkey(serverKey, 'listener-secrets');
-  const mac = hmac(key, `${accountId} ${account.key_revoked_at}`);
+  await keyRing.refresh();
+  const mac = hmac(keyRing.current('listener-secrets'), `${accountId} ${account.key_revoked_at}`);
   return webhookSecretPrefix + mac.toString('base64url').slice(0, secretLength);
 }
 

@@ -28,7 +28,7 @@ export function auditRoutes({ db, cursors }: Services): Router {
   router
     .route('/')
     .get(async (request, response) => {
-      const before = cursors.read(operatorCursors, request.query.cursor)?.id;
+      const before = (await cursors.read(operatorCursors, request.query.cursor))?.id;
       const { entries, more } = await listAudit(db, { before, limit: pageSize });
       const last = entries.at(-1);
       sendJson(response, 200, {

@@ -18,7 +18,7 @@ export function ledgerRoutes({ db, cursors, slots }: Services): Router {
     .route('/')
     .get(async (request, response) => {
       const { accountId } = callerOf(response);
-      const before = cursors.read(accountId, request.query.cursor);
+      const before = await cursors.read(accountId, request.query.cursor);
       const { entries, more } = await listLedger(db, accountId, before?.id, pageSize);
       const last = entries.at(-1);
       sendJson(response, 200, {

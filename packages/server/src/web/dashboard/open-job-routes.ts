@@ -17,7 +17,7 @@ export function openJobRoutes({ db, cursors }: Services): Router {
   router
     .route('/')
     .get(async (request, response) => {
-      const after = cursors.read(operatorCursors, request.query.cursor);
+      const after = await cursors.read(operatorCursors, request.query.cursor);
       const { rows, more } = await openJobsByAccount(db, {
         after: after && { id: after.id, accountId: after.label },
         limit: pageSize,

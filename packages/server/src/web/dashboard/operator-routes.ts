@@ -92,7 +92,7 @@ export function operatorRoutes(services: Services): Router {
       const parsed = AccountSearch.safeParse(request.query);
       if (!parsed.success) throw invalidRequest(parsed.error, 'query');
       const { search, cursor } = parsed.data;
-      const after = cursors.read(operatorCursors, cursor)?.id;
+      const after = (await cursors.read(operatorCursors, cursor))?.id;
       const { rows, more } = await accountsWithOpenJobs(db, { search, after, limit: pageSize });
       const last = rows.at(-1);
       sendJson(response, 200, {

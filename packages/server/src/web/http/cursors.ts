@@ -1,9 +1,14 @@
 import { timingSafeEqual } from 'node:crypto';
-import { hmac, subkey } from '../../base/server-key.js';
+import type { KeyRing } from '../../base/key-ring.js';
+import { hmac } from '../../base/server-key.js';
 import { invalidCursor } from './responses.js';
 
 const ulidLength = 26;
 const macLength = 16;
+const purpose = 'cursors';
+
+const macOf = (key: Buffer, accountId: string, position: string): Buffer =>
+  hmac(key, `${accountId} ${position}`).subarray(0, macLength);
 
 /** The last job or entry of a page. */
 export interface Position {
@@ -14,27 +19,25 @@ export interface Position {
 
 /** Page tokens: the end of a page, signed for one account, so that they cannot be invented or used by another. */
 export class Cursors {
-  readonly #key: Buffer;
+  readonly #keyRing: KeyRing;
 
-  constructor(serverKey: Buffer) {
-    this.#key = subkey(serverKey, 'cursors');
-  }
-
-  #mac(accountId: string, position: string): Buffer {
-    return hmac(this.#key, `${accountId} ${position}`).subarray(0, macLength);
+  constructor(keyRing: KeyRing) {
+    this.#keyRing = keyRing;
   }
 
   /** A base64url token that continues after a job or entry. */
   issue(accountId: string, id: string, label = ''): string {
     const position = id + label;
-    return Buffer.concat([Buffer.from(position), this.#mac(accountId, position)]).toString('base64url');
+    return Buffer.concat([Buffer.from(position), macOf(this.#keyRing.current(purpose), accountId, position)]).toString(
+      'base64url',
+    );
   }
 
   /**
    * The position in a token, or undefined without a token.
    * @throws {HttpError} 400 `invalid_cursor` for anything that this server has not issued to this account
    */
-  read(accountId: string, cursor: unknown): Position | undefined {
+  async read(accountId: string, cursor: unknown): Promise<Position | undefined> {
     if (cursor === undefined) return undefined;
     const bytes = Buffer.from(String(cursor), 'base64url');
     const position = bytes.toString('utf8', 0, Math.max(0, bytes.length - macLength));
@@ -42,7 +45,9 @@ export class Cursors {
     const isIssued =
       position.length >= ulidLength &&
       bytes.toString('base64url') === cursor &&
-      timingSafeEqual(bytes.subarray(-macLength), this.#mac(accountId, position));
+      (await this.#keyRing.search(purpose, (key) =>
+        timingSafeEqual(bytes.subarray(-macLength), macOf(key, accountId, position)) ? true : undefined,
+      ));
     if (!isIssued) throw invalidCursor();
     return { id: position.slice(0, ulidLength), label: position.slice(ulidLength) };
   }

@@ -75,7 +75,7 @@ export function galleryRoutes(services: Services): Router {
       const { accountId, sandbox } = callerOf(response);
       const { cursor, ...query } = sandbox ? withoutLabels(parsed.data) : parsed.data;
       const search = query.search || undefined;
-      const after = cursors.read(accountId, cursor);
+      const after = await cursors.read(accountId, cursor);
       const list = () => listGallery(db, accountId, { ...query, search, after });
       const count = async () => ({ counts: await countGallery(db, accountId, search) });
       const { rows, more } = await slots.lists.run(accountId, response, list);

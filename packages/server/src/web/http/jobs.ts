@@ -83,7 +83,7 @@ export function jobRoutes(services: Services): Router {
       }
       const { accountId } = callerOf(response);
       const { status, limit, cursor } = parsed.data;
-      const before = cursors.read(accountId, cursor);
+      const before = await cursors.read(accountId, cursor);
       const { tasks, more } = await listTasks(db, accountId, { status, limit, before: before?.id });
       const last = tasks.at(-1);
       sendJson(response, 200, {

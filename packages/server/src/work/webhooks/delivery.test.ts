@@ -12,6 +12,7 @@ import {
   temporaryDatabase,
   until,
 } from '../../../test/kit.js';
+import { KeyRing } from '../../base/key-ring.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import type { Db } from '../../data/db/open.js';
 import { claim } from '../../data/jobs/claim.js';
@@ -70,7 +71,7 @@ async function hangingReceiver() {
 
 async function setUp(options: Partial<DeliveryOptions> = {}) {
   const db = await temporaryDatabase();
-  const endpoints = new Endpoints(db, new SecretBox(randomBytes(32)));
+  const endpoints = new Endpoints(db, new SecretBox(new KeyRing([randomBytes(32)])));
   const dispatcher = guardedAgent({ allowPrivateNetwork: true, connectTimeoutMs: 10_000 });
   const delivery = new Delivery({
     db,

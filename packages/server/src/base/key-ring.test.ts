@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { KeyRing } from './key-ring.js';
+import { hmac, newKey } from './server-key.js';
+
+const purpose = 'api-keys';
+
+test('a value that moves to the current key during the search is found', async () => {
+  const ring = new KeyRing([newKey(), newKey()]);
+  const [current, old] = ring.subkeys(purpose).map((key) => hmac(key, 'value').toString('hex'));
+  let stored = old;
+  const found = await ring.search(purpose, (key) => {
+    const isStored = hmac(key, 'value').toString('hex') === stored;
+    // Another process moves it after this one has looked for it under the current key.
+    stored = current;
+    return isStored || undefined;
+  });
+  expect(found).toBe(true);
+});
+
+test('a new key is learned from what no known key fits, and never forgotten for an older or a foreign one', async () => {
+  const [first, second] = [newKey(), newKey()];
+  let stored = [first];
+  const ring = new KeyRing([first], async () => stored);
+  const [old] = ring.subkeys(purpose);
+  stored = [second, first];
+  expect(await ring.search(purpose, (key) => (key.equals(old!) ? undefined : key))).toEqual(ring.current(purpose));
+  for (stored of [[first], [newKey()]]) {
+    await ring.refresh();
+    expect(ring.subkeys(purpose)).toHaveLength(2);
+  }
+});
