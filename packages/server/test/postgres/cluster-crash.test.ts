@@ -1,6 +1,7 @@
 // Two API servers and three workers use one PostgreSQL and one bucket. They are killed at random, and the database is
-// restarted. Each accepted job ends once, is charged once, and its last event is delivered. Slow because it starts eleven
-// processes and a PostgreSQL, and most of them several times. GEN3D_TEST_SEED=NUMBER repeats a run.
+// restarted. Each accepted job ends once, is charged once, and its last event is delivered, unless it is deleted: then only
+// its charge is left. Slow because it starts eleven processes and a PostgreSQL, and most of them several times.
+// GEN3D_TEST_SEED=NUMBER repeats a run.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CreateJobResponse, Task } from '@gen3d/schema';
@@ -8,6 +9,8 @@ import fc from 'fast-check';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { readModel } from '../../../convert/src/model-parts.js';
 import { S3AssetStore } from '../../src/cluster/s3/asset-store.js';
+import { loadConfig } from '../../src/config.js';
+import { openAdmin } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';
 import {
   expectOneEndEach,
@@ -31,6 +34,8 @@ const seed = inject('seed');
 const [jobCount, kills, restarts] = inject('soak') ? [300, 34, 2] : [12, 3, 1];
 /** Unfinished jobs: enough to keep three runners busy, few enough to finish soon after the last kill. */
 const openJobs = 12;
+/** Jobs of the account that is deleted while they wait, run or have ended. */
+const leaverJobs = 3;
 /** USD per second by instance. Each worker is a different instance. */
 const rates: Record<string, number> = { one: 0.002, two: 0.003, three: 0.005 };
 const balanceUsd = 100;
@@ -155,10 +160,10 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
 
   let requests = 0;
   /** Repeats the request to each server in turn until there is a response. Both servers and the database may be down. */
-  const request = async (method: string, path: string, body?: unknown) => {
+  const request = async (method: string, path: string, body?: unknown, key?: string) => {
     for (;;) {
       try {
-        const response = await apis[requests++ % apis.length]!.process.call(method, path, body);
+        const response = await apis[requests++ % apis.length]!.process.call(method, path, body, key);
         if (response.status < 500) return response;
       } catch {
         // The connection failed or was interrupted.
@@ -167,13 +172,25 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
     }
   };
   await request('PUT', '/v1/webhook-endpoint', { url: receiver.url });
+  const admin = await openAdmin(loadConfig({}, {}, { database: cluster.url, dataDir: temporaryFolder() }));
+  onTestFinished(() => admin.close());
+  const [{ account_id: stayer } = { account_id: '' }] = await admin.listAccounts();
+  const { account_id: leaver } = await admin.createAccount('leaver', balanceUsd);
+  const { api_key: leaverKey } = await admin.createKey(leaver);
 
   /** Waits until `check` returns true or the test is over. Only the test's timeout limits how long jobs may take. */
   const waitUntil = (check: () => boolean) => until(async () => isOver || check(), Number.POSITIVE_INFINITY);
 
   const open = new Set<string>();
   const polled = new Map<string, State[]>();
+  const deleted = new Set<string>();
+  const modelUrls: string[] = [];
   const create = async () => {
+    for (let count = 0; count < leaverJobs; count++) {
+      const body = { ...photoJob, idempotency_key: `job ${count}` };
+      const { job_id } = CreateJobResponse.parse((await request('POST', '/v1/jobs', body, leaverKey)).body);
+      deleted.add(job_id);
+    }
     for (let count = 0; count < jobCount; count++) {
       await waitUntil(() => open.size < openJobs);
       if (isOver) return;
@@ -184,14 +201,31 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
       polled.set(job_id, []);
     }
   };
+  /** Returns false if a runner works on the job. */
+  const deleteJob = async (id: string) => {
+    const { status } = await request('DELETE', `/gen3d/jobs/${id}`);
+    expect([204, 409]).toContain(status);
+    if (status === 409) return false;
+    open.delete(id);
+    deleted.add(id);
+    return true;
+  };
   let served = 0;
   const follow = async () => {
     while (!isOver && (polled.size < jobCount || open.size > 0)) {
       for (const id of open) {
         const task = Task.parse((await request('GET', `/v1/jobs/${id}`)).body);
         polled.get(id)!.push(task);
+        // One in four jobs is deleted before it ends, and another one after that.
+        const part = [...polled.keys()].indexOf(id) % 4;
+        if (part === 0 && task.finished_at === null && (await deleteJob(id))) continue;
         if (task.finished_at === null) continue;
         open.delete(id);
+        if (part <= 1) {
+          expect(await deleteJob(id)).toBe(true);
+          if (task.model_urls) modelUrls.push(task.model_urls.glb);
+          continue;
+        }
         if (task.status !== 'SUCCEEDED') continue;
         const [model, thumbnail] = await Promise.all([fetch(task.model_urls!.glb), fetch(task.thumbnail_url!)]);
         await readModel(Buffer.from(await model.arrayBuffer()));
@@ -232,15 +266,42 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
       restartKinds.push(how);
     }
   };
-  await Promise.all([create(), follow(), kill(), restart()]);
+  const leave = async () => {
+    await faultIsDue(0, 1);
+    const isGone = () =>
+      admin.deleteAccount(leaver).then(
+        () => true,
+        (error) => /No account/.test(error.message),
+      );
+    await until(async () => isOver || isGone(), 60_000);
+  };
+  await Promise.all([create(), follow(), kill(), restart(), leave()]);
 
   const db = openDatabase(cluster.url);
   onTestFinished(() => db.destroy());
+  const left = (where: 'open' | 'any') =>
+    db
+      .selectFrom('jobs')
+      .select('id')
+      .where('account_id', '=', leaver)
+      .$if(where === 'open', (query) => query.where('finished_at', 'is', null))
+      .execute();
+  await until(async () => (await left('open')).length === 0, 90_000);
+  // Housekeeping, which runs every minute and at each start, deletes the jobs of the account, and removes files.
+  await apis[0]!.process.kill();
+  const pending = db.selectFrom('deleted_jobs').select('job_id').where('pending', '=', 1);
+  await until(async () => [await left('any'), await pending.execute()].flat().length === 0, 90_000);
   // The delivery of a killed server waits until its lease of 30 s expires.
   await until(async () => {
     const waiting = await db.selectFrom('outbox').select('seq').where('dead_at', 'is', null).limit(1).execute();
     return waiting.length === 0;
   }, 90_000);
+  expect(modelUrls.length).toBeGreaterThan(0);
+  for (const url of modelUrls) {
+    const key = new URL(url).pathname.split('/').slice(-3).join('/');
+    expect((await request('GET', `/assets/${key}`)).status).toBe(410);
+    expect((await fetch(url)).status).toBe(404);
+  }
   const { balance_usd } = (await request('GET', '/v1/balance')).body as { balance_usd: number };
   await Promise.all([...apis, ...workers].map((restarted) => restarted.end()));
 
@@ -249,12 +310,13 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
   console.log(
     `cluster test: ${kills} kills (${JSON.stringify(killCounts)}), ` +
       `PostgreSQL restarted: ${restartKinds.length} (${restartKinds.join(', ')}); ` +
-      `${polled.size} accepted, ${summaryOf(outcome)}; ${served} models served; ${seconds} s`,
+      `${polled.size + leaverJobs} accepted, ${deleted.size} deleted, ${summaryOf(outcome)}; ${served} models served; ${seconds} s`,
   );
   expect(startFailures).toEqual([]);
   expect(restartKinds).toHaveLength(restarts);
-  expectOneEndEach(outcome, polled.keys(), (instance) => rates[instance!]!);
-  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - totalCharges(outcome));
+  expectOneEndEach(outcome, polled.keys(), (instance) => rates[instance!]!, deleted);
+  const charges = outcome.charges.filter(({ account_id }) => account_id === stayer);
+  expect(Math.round(balance_usd * 1e6)).toBe(balanceUsd * 1e6 - totalCharges({ ...outcome, charges }));
   for (const { error_code } of outcome.jobs) expect([null, 'internal_error']).toContain(error_code);
   expect([...polled.values()].flatMap(stepsBack)).toEqual([]);
   expect(served).toBe(outcome.succeeded.length);
@@ -262,8 +324,11 @@ test(`${jobCount} jobs on two API servers and three workers survive ${kills} kil
   // The sweep finds what killed attempts left by its markers. Then the bucket has only the models.
   await new S3AssetStore(bucket).sweep(Date.now() + 60_000, async (id) => {
     const job = outcome.jobs.find((one) => one.id === id);
-    return job && { finished: job.finished_at !== null, modelKey: job.model_key };
+    if (job) return { finished: job.finished_at !== null, modelKey: job.model_key };
+    return deleted.has(id) ? { finished: true, modelKey: null } : undefined;
   });
+  const photos = await keysIn(bucket, 'inputs/');
+  expect(photos.filter((key) => [...deleted].some((id) => key.includes(id)))).toEqual([]);
   const models = outcome.succeeded.flatMap(({ model_key }) => assetFiles(model_key!));
   expect((await keysIn(bucket, 'assets/')).sort()).toEqual(models.map((key) => `assets/${key}`).sort());
   expect(await keysIn(bucket, 'unsettled/')).toEqual([]);
