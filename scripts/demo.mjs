@@ -36,9 +36,11 @@ await main(async (atEnd) => {
   console.log(`\n${table(results)}\n`);
   console.log(`Models and thumbnails:  ${relative('', outputFolder) || '.'}/`);
   console.log(`All from all sides:     ${relative('', sheet)}`);
-  console.log('View a model:           open it in Blender, or drop it on https://gltf-viewer.donmccurdy.com');
   console.log(
-    'Your own photos:        run `node packages/cli/bin/gen3d.js serve`, and drop them on the page that it names',
+    'Your own photos:        run `node packages/cli/bin/gen3d.js serve`, and drop them on the page that it names,',
+  );
+  console.log(
+    '                        which also shows the models. Other viewers, such as Blender, open the files above',
   );
 });
 
