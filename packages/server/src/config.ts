@@ -182,6 +182,12 @@ const Config = z.strictObject({
     .describe(
       'Networks that image and webhook URLs must not lead to, in addition, such as your own public addresses: 203.0.113.0/24,2001:db8::/32',
     ),
+  decoderSandbox: z
+    .enum(['auto', 'require', 'off'])
+    .default('auto')
+    .describe(
+      'Decode images in a sandbox (bubblewrap, on Linux): auto if it works here, require to refuse to start without it, or off',
+    ),
   compat: flag
     .default(false)
     .describe('Also serve POST /v1/3d/generations, which clients of other servers use (docs/compatible-route.md)'),

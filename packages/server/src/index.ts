@@ -15,6 +15,7 @@ export { sqliteLibrary } from './data/db/sqlite-connection.js';
 export { type Backup, backup } from './data/installation/backup.js';
 export { serverUrlIn } from './data/installation/data-dir.js';
 export type { ServeOptions, Server } from './serve.js';
+export { findSandbox } from './work/preparation/sandbox.js';
 export { RunnerStartError } from './work/processes/supervisor.js';
 
 export const serve = (config: Config, options?: ServeOptions): Promise<Server> => startServer(edges, config, options);

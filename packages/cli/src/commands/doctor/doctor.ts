@@ -14,7 +14,7 @@ import { bytes, count, table } from '../../terminal/format.js';
 import { nextCommand } from '../../terminal/next-command.js';
 import { cross, paint, print, printJson, tick } from '../../terminal/terminal.js';
 import { deviceTable, type FoundDevice, findDevices } from './devices.js';
-import { diskFinding, type Finding, nativeFindings, portFinding } from './installation.js';
+import { diskFinding, type Finding, nativeFindings, portFinding, sandboxFinding } from './installation.js';
 
 // The peak of one job, plus the API and the operating system.
 const recommendedMemory = 4 * 1024 ** 3;
@@ -45,6 +45,7 @@ async function doctor(command: Command): Promise<void> {
     await dataDirectoryFinding(config.dataDir),
     await diskFinding(await nearestFolder(config.dataDir)),
     await portFinding(config),
+    await sandboxFinding(config),
     ...(await serverFindings(options)),
     ...(await bundleFindings(bundles, config)),
     ...(await offerFindings(config, speed)),

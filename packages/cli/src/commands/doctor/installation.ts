@@ -40,6 +40,13 @@ async function sqliteFinding(): Promise<Finding> {
   }
 }
 
+/** Whether images are decoded in a sandbox. */
+export async function sandboxFinding({ decoderSandbox }: Config): Promise<Finding> {
+  const { findSandbox } = await import('@gen3d/server');
+  const { sandbox, text } = await findSandbox(decoderSandbox);
+  return { topic: 'sandbox', level: sandbox ? 'ok' : decoderSandbox === 'require' ? 'problem' : 'note', text };
+}
+
 /** `folder` exists. */
 export async function diskFinding(folder: string): Promise<Finding> {
   const topic = 'disk';

@@ -1,10 +1,11 @@
-import { availableParallelism } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import { EngineError, needsTooMuchMemory } from '@gen3d/engine/images';
 import { ExitError } from '@gen3d/engine/rpc';
 import { JobFailure } from '../../data/jobs/failures.js';
 import { TemporaryFailure } from '../stages/stage-failures.js';
 import { type Decoder, startDecoder } from './decoder.js';
 import { cpuExceededStatus, type DecodeLimits, memoryExceededStatus } from './messages.js';
+import { type Sandbox, sandboxProblem } from './sandbox.js';
 
 const mebibyte = 1024 * 1024;
 /** An unused decoder process ends after this time. One always stays: starting it takes longer than decoding a photo. */
@@ -19,6 +20,8 @@ export interface LaneOptions {
   niceness: number;
   /** Lets a process decode several images. Otherwise it ends after each, which returns all its memory. */
   reuse: boolean;
+  /** Undefined to run decoders with the rights of this process. */
+  sandbox?: Sandbox | undefined;
 }
 
 /**
@@ -49,9 +52,9 @@ export class DecoderPool {
   readonly #ordinary: Lane;
   readonly #large: Lane;
 
-  constructor(lanes: { ordinary?: Partial<LaneOptions>; large?: Partial<LaneOptions> } = {}) {
-    this.#ordinary = new Lane({ ...ordinary, ...lanes.ordinary });
-    this.#large = new Lane({ ...large, ...lanes.large });
+  constructor(lanes: { ordinary?: Partial<LaneOptions>; large?: Partial<LaneOptions> } = {}, sandbox?: Sandbox) {
+    this.#ordinary = new Lane({ ...ordinary, sandbox, ...lanes.ordinary });
+    this.#large = new Lane({ ...large, sandbox, ...lanes.large });
   }
 
   /**
@@ -92,13 +95,14 @@ async function decodeIn(lane: Lane, image: Uint8Array, signal: AbortSignal): Pro
     } catch (error) {
       if (error instanceof EngineError) throw new JobFailure(error.code, error.message);
       if (!(error instanceof ExitError)) throw error;
-      throwFinal(error, lane.options.limits, isRetry);
+      await throwFinal(error, lane.options, isRetry);
     }
   }
 }
 
 /** Throws what the end of a decoder process means for its image. Returns if the image may be tried again. */
-function throwFinal(exit: ExitError, { maxMemoryBytes, maxCpuMs }: DecodeLimits, isRetry: boolean): void {
+async function throwFinal(exit: ExitError, { limits, sandbox }: LaneOptions, isRetry: boolean): Promise<void> {
+  const { maxMemoryBytes, maxCpuMs } = limits;
   const advice = 'Save it again, for example as a PNG or JPEG.';
   const { code, signal } = exit;
   if (exit.timedOut) throw exit;
@@ -110,10 +114,17 @@ function throwFinal(exit: ExitError, { maxMemoryBytes, maxCpuMs }: DecodeLimits,
     throw new JobFailure('image_invalid', message);
   }
   if (!isRetry) return;
+  // With this status, bubblewrap reports that it could not start the decoder.
+  const problem = sandbox && code === 1 && (await sandboxProblem(sandbox));
+  if (problem) throw new TemporaryFailure(`no image decoder can be started: ${problem}`);
   // The operator may have killed it, or the kernel for lack of memory. This image need not be the cause.
-  if (signal === 'SIGKILL' || signal === 'SIGTERM') throw new Error('the image decoder was killed twice');
+  if (isKill('SIGKILL', exit) || isKill('SIGTERM', exit)) throw new Error('the image decoder was killed twice');
   throw new JobFailure('image_invalid', `The image decoder crashed on this image. ${advice}`);
 }
+
+/** bubblewrap reports a signal as 128 plus its number, as shells do. */
+const isKill = (name: 'SIGKILL' | 'SIGTERM', { code, signal }: ExitError): boolean =>
+  signal === name || code === 128 + constants.signals[name];
 
 /** Decoder processes with the same limits. Images wait in order of arrival. */
 class Lane {
@@ -162,7 +173,8 @@ class Lane {
       this.#decoders.set(decoder, undefined);
       return decoder;
     }
-    const decoder = startDecoder(this.options.limits, this.options.niceness);
+    const { limits, niceness, sandbox } = this.options;
+    const decoder = startDecoder(limits, niceness, sandbox);
     this.#decoders.set(decoder, undefined);
     return decoder;
   }

@@ -1,5 +1,6 @@
 /** A process that decodes untrusted images, one at a time. It has no secrets, and its crash costs only one job. */
 import { writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { configureForOneImage, normalizeImage } from '@gen3d/engine/images';
 import { type Handlers, parentChannel } from '@gen3d/engine/rpc';
 import { leaveSignalsToParent } from '../processes/child-process.js';
@@ -7,7 +8,8 @@ import { cpuExceededStatus, type DecodeLimits, type DecoderFunctions, memoryExce
 
 const checkMs = 50;
 
-const { maxRssBytes, maxCpuMs, ...limits } = JSON.parse(process.argv[2] ?? '') as DecodeLimits;
+const [, , limitsJson = '', niceness = ''] = process.argv;
+const { maxRssBytes, maxCpuMs, ...limits } = JSON.parse(limitsJson) as DecodeLimits;
 
 let cpuAtStart = process.cpuUsage();
 let isDecoding = false;
@@ -17,15 +19,25 @@ function preferForOutOfMemoryKill(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
   } catch {
-    // Not Linux, or /proc is read-only. Decoding works without it.
+    // There is no /proc, or it is read-only. Decoding works without it.
+  }
+}
+
+/** The memory of this process. Without /proc, as in the sandbox, its maximum so far. */
+function residentBytes(): number {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return process.resourceUsage().maxRSS * 1024;
   }
 }
 
 preferForOutOfMemoryKill();
+setPriority(Number(niceness));
 configureForOneImage();
 // The timer fires during decoding as well, because libvips decodes on its own thread. `unref` lets the process exit.
 setInterval(() => {
-  if (process.memoryUsage.rss() > maxRssBytes) process.exit(memoryExceededStatus);
+  if (residentBytes() > maxRssBytes) process.exit(memoryExceededStatus);
   const { user, system } = process.cpuUsage(cpuAtStart);
   if (isDecoding && (user + system) / 1_000 > maxCpuMs) process.exit(cpuExceededStatus);
 }, checkMs).unref();

@@ -1,4 +1,4 @@
-import { createLog } from '../../base/log.js';
+import { createLog, routineLevel } from '../../base/log.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
 import { openDatabase } from '../../data/db/open.js';
 import { openDataDir } from '../../data/installation/data-dir.js';
@@ -16,11 +16,15 @@ export function runPreparer(edges: Edges): void {
       // Loaded here, so that a native part that cannot be loaded is the error of this call.
       const { DecoderPool } = await import('./decoder-pool.js');
       const { Preparer } = await import('./preparer.js');
+      const { findSandbox } = await import('./sandbox.js');
       const log = createLog(config, logLevel).child({ preparer: id });
+      const { sandbox, text } = await findSandbox(config.decoderSandbox);
+      if (!sandbox && config.decoderSandbox === 'require') throw new Error(`--decoder-sandbox is require, but ${text}`);
+      log[routineLevel(config)](text);
       const dirs = openDataDir(config);
       const db = openDatabase(edges.databaseAt(dirs.database), dirs.database, { connections: 3, log });
       const { inputs } = await edges.openFileStores(dirs, config);
-      const decoders = new DecoderPool();
+      const decoders = new DecoderPool({}, sandbox);
       decoders.warmUp();
       const working = new Preparer({
         name: id,

@@ -1,0 +1,88 @@
+import { execFile } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import type { Config } from '../../config.js';
+
+/** The options of `fork` that run a module in the sandbox. */
+export interface Sandbox {
+  readonly execPath: string;
+  readonly execArgv: string[];
+  /** Keeps Ctrl-C from bubblewrap, which would end on it and take the decoder along. */
+  readonly detached: true;
+}
+
+const { resolve } = createRequire(import.meta.url);
+
+/** Makes the kernel end the decoder first when memory is short. Inside, there is no file to set that. */
+const startBubblewrap = '{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec bwrap "$@"';
+const notFoundStatus = 127;
+const probeMs = 60_000;
+
+/** Node, the folders of the libraries it has loaded, the packages that a decoder imports, and their dependencies. */
+function readablePaths(): string[] {
+  const { report } = process;
+  // Otherwise, a report looks up the names of all connected hosts.
+  Object.assign(report, { excludeNetwork: true });
+  const { sharedObjects } = report.getReport() as unknown as { sharedObjects: string[] };
+  const libraries = sharedObjects.filter((path) => path.startsWith('/')).map(dirname);
+  const packages = ['server', 'engine', 'schema'].map((name) => dirname(resolve(`@gen3d/${name}/package.json`)));
+  const dependencies = packages.flatMap(
+    (folder) => createRequire(join(folder, 'index.js')).resolve.paths('sharp') ?? [],
+  );
+  return [...new Set([...libraries, '/etc/ld.so.cache', process.execPath, ...packages, ...dependencies])];
+}
+
+/**
+ * Runs a decoder in bubblewrap, as GNOME's image loaders do. If an image takes the decoder over, it finds no files but
+ * the code of Node and gen3d, which it cannot change, no other processes, and no network. There is no /proc either:
+ * containers and hardened systemd units do not allow new ones, but all the rest.
+ */
+const bubblewrap = (): Sandbox => ({
+  execPath: '/bin/sh',
+  execArgv: [
+    ...['-c', startBubblewrap, 'sh', '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
+    ...readablePaths().flatMap((path) => ['--ro-bind-try', path, path]),
+    ...['--remount-ro', '/', '--chdir', '/', '--', process.execPath],
+  ],
+  detached: true,
+});
+
+/** The variables that Node and libvips need. All others are left out because they may hold secrets. */
+const passedVariables = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'TMP', 'TEMP', 'SystemRoot', 'LD_LIBRARY_PATH'];
+
+export function decoderEnvironment(): NodeJS.ProcessEnv {
+  const entries = passedVariables.map((name) => [name, process.env[name]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+}
+
+/** Returns why a decoder cannot run in the sandbox, or undefined if it can. */
+export async function sandboxProblem({ execPath, execArgv }: Sandbox): Promise<string | undefined> {
+  const load = `import(${JSON.stringify(pathToFileURL(resolve('@gen3d/engine/images')))})`;
+  try {
+    await promisify(execFile)(execPath, [...execArgv, '-e', load], { env: decoderEnvironment(), timeout: probeMs });
+    return undefined;
+  } catch (error) {
+    const { code, stderr = '', message } = error as Error & { code?: number; stderr?: string };
+    if (code === notFoundStatus) return 'bubblewrap is not installed. Install the package bubblewrap of your system';
+    const reason = /^bwrap: .*|^\w*Error.*/m.exec(stderr)?.[0] ?? message;
+    return `bubblewrap cannot start a decoder (${reason}). docs/operations/deployment.md says what it needs`;
+  }
+}
+
+/** The sandbox for decoders, if there is one, and a sentence about it for the operator. */
+export interface FoundSandbox {
+  readonly sandbox?: Sandbox;
+  readonly text: string;
+}
+
+/** Finds out whether images can be decoded in a sandbox, by starting one. */
+export async function findSandbox(setting: Config['decoderSandbox']): Promise<FoundSandbox> {
+  const without = (why: string) => ({ text: `images are decoded without a sandbox: ${why}` });
+  if (setting === 'off') return without('--decoder-sandbox is off');
+  if (process.platform !== 'linux') return without('bubblewrap exists only for Linux');
+  const sandbox = bubblewrap();
+  const problem = await sandboxProblem(sandbox);
+  return problem === undefined ? { sandbox, text: 'images are decoded in a sandbox, bubblewrap' } : without(problem);
+}
