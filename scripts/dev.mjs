@@ -1,7 +1,7 @@
 // `npm run dev`: a server on this repository's code that restarts after each change, and the dashboard, which reloads in
 // the browser. Models are made by `inflate`, the fastest reconstructor. Flags are passed on to `gen3d serve`:
 // `npm run dev -- --bundle gen3d-base`. Jobs, models and the API key stay in .dev/, which git ignores.
-import { watch } from 'node:fs';
+import { readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { Failed, main, start, stop } from './processes.mjs';
 import { gen3dBin, root } from './repository.mjs';
@@ -85,8 +85,14 @@ function startVite(url) {
  */
 async function rebuild(names) {
   for (const name of names) {
-    const { code, both } = await start(process.execPath, [tsup, '--no-dts', '--no-clean', '--silent'], {
-      cwd: join(root, 'packages', name),
+    const cwd = join(root, 'packages', name);
+    const { scripts } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8'));
+    const [bundle = ''] = scripts.build.split(' && ');
+    const flags = bundle
+      .split(' ')
+      .filter((/** @type {string} */ word) => !['tsup', '--dts', '--clean'].includes(word));
+    const { code, both } = await start(process.execPath, [tsup, ...flags, '--no-dts', '--no-clean', '--silent'], {
+      cwd,
       stdio: ['ignore', 'pipe', 'pipe'],
     }).ended;
     if (code === 0) continue;
