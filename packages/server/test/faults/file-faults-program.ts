@@ -34,7 +34,7 @@ import { openDatabase } from '../open-database.js';
 import { clock } from './fake-clock.js';
 
 /** As in file-faults.c. `fail`: the change fails once. `crash`: so does it, and the process is killed after its step. */
-const modes = { none: 0, fail: 1, crash: 1, stop: 2, tear: 3, delay: 4 } as const;
+const modes = { none: 0, fail: 1, crash: 1, stop: 2, tear: 3, delay: 4, twice: 5 } as const;
 /** `clock`: from its n-th reading on, the clock has jumped by five days, forward or back, until the next start. */
 export type Mode = keyof typeof modes | 'forward' | 'back';
 export type Kind = 'migration' | 'job';

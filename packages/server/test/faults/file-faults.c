@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum mode { NONE, FAIL, STOP, TEAR, DELAY };
+enum mode { NONE, FAIL, STOP, TEAR, DELAY, TWICE };
 enum { PASS, REFUSE, HALF };
 
 /* `nth` counts from 1. Once `stopped`, every change fails, as if the process had been killed. */
@@ -34,9 +34,14 @@ __attribute__((constructor)) static void start(void) {
 static int change_of(const char *path) {
   if (!control || !path || strncmp(path, below, strlen(below)) != 0) return PASS;
   if (control->stopped) return REFUSE;
-  if (__atomic_add_fetch(&control->count, 1, __ATOMIC_SEQ_CST) != control->nth) return PASS;
+  int change = __atomic_add_fetch(&control->count, 1, __ATOMIC_SEQ_CST);
+  /* The process still removes a few files, and ends before its next commit. */
+  if (control->mode == TWICE && change == control->nth + 6) control->stopped = 1;
+  if (control->stopped) return REFUSE;
+  if (change != control->nth) return PASS;
   switch (control->mode) {
-    case FAIL: return REFUSE;
+    case FAIL:
+    case TWICE: return REFUSE;
     case STOP: control->stopped = 1; return REFUSE;
     case TEAR: control->stopped = 1; return HALF;
     case DELAY: usleep(20000); return PASS;

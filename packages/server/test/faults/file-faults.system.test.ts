@@ -20,7 +20,7 @@ interface Run {
   nth: number;
 }
 
-const modes: Mode[] = ['fail', 'crash', 'stop', 'tear', 'delay', 'forward', 'back'];
+const modes: Mode[] = ['fail', 'crash', 'stop', 'tear', 'delay', 'twice', 'forward', 'back'];
 /** The part of the faults that a run without `soak` tries. The seed of the run decides which. */
 const stride = inject('soak') ? 1 : 14;
 
@@ -52,7 +52,10 @@ test.runIf(hasCompiler)(
     );
     const plan = totals.flatMap(({ kind, mode, result }) => {
       expect(result).toBeTypeOf('number');
-      const those = modes.filter((one) => (one === 'forward' || one === 'back') === (mode === 'forward'));
+      const those = modes
+        .filter((one) => (one === 'forward' || one === 'back') === (mode === 'forward'))
+        // The migration is followed by the creation of an account, whose repetition is refused if it was committed.
+        .filter((one) => one !== 'twice' || kind === 'job');
       return those.flatMap((one) =>
         Array.from({ length: Number(result) }, (_, i) => ({ kind, mode: one, nth: i + 1 })),
       );

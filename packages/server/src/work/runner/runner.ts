@@ -16,7 +16,7 @@ import { isStorageUnavailable } from '../../base/errors.js';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
 import type { Db } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
-import { isUnavailable } from '../../data/db/unavailable.js';
+import { isUnavailable, mayBeCommitted } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { claim } from '../../data/jobs/claim.js';
 import { JobFailure } from '../../data/jobs/failures.js';
@@ -233,8 +233,8 @@ export class Runner {
       const success = { ...keys, inferenceMs, stageTimes, bundle, warnings, instance: instance(), rateUsdPerSecond };
       await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
-      // While the database is unavailable, the job may have succeeded. The hourly sweep settles its files.
-      if (!isUnavailable(error)) await assets.discard(keys);
+      // If the database failed, the job may have succeeded. The hourly sweep settles its files.
+      if (!isUnavailable(error) && !mayBeCommitted(error)) await assets.discard(keys);
       throw error;
     }
     pace.record();
