@@ -26,7 +26,7 @@ const photo = {
   fieldOfView: 0.5,
   frame: { left: 0, top: 0, width: 1, height: 1 },
 };
-const bundles = [{ name: 'gen3d-base', licence: 'MIT' }];
+const bundles = [{ name: 'gen3d-base', license: 'MIT' }];
 const texture = { bytes: new Uint8Array(jpeg), mimeType: 'image/jpeg' } as const;
 const glb = await writeGlb(mesh, texture, { generator: 'gen3d 1.2.3', bundles, photo });
 
