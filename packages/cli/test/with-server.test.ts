@@ -74,7 +74,7 @@ describe('after the first serve', () => {
     const photos = Array.from({ length: maxOpenJobs + 1 }, () => 'cup.png');
     const creating = start(['create', ...photos, '--api-key', api_key]);
     const ended = result(creating);
-    await outputMatching(creating, /the server accepts no more jobs at the moment/);
+    await outputMatching(creating, /the server's queue is full for now/);
     const { jobs } = await json('list', '--limit', '100', '--api-key', api_key);
     expect(jobs).toHaveLength(maxOpenJobs);
     await gen3d(['admin', 'job', 'cancel', jobs[0].task_id]);

@@ -144,7 +144,7 @@ function sizeNote(extent: readonly number[], inMillimeters: boolean): string {
 
 const unreachedNote = 'With fewer triangles, the surface or its texture would tear.';
 
-/** For example, `5,000 triangles (before: 17,294), texture of 512 pixels (before: 1,024), 92 kB (before: 553).` */
+/** Writes `5,000 triangles (before: 17,294), texture of 512 pixels (before: 1,024), 92 kB (before: 553).` */
 function budgetNote(after: BudgetFigures, before?: BudgetFigures): string {
   const figure = (name: keyof BudgetFigures, describe: (value: string) => string, unit = 1) => {
     const [value, earlier] = [after[name], before?.[name]].map(

@@ -159,7 +159,7 @@ function signedArea(mesh: WeldedMesh, loop: readonly number[]): number {
   }, 0);
 }
 
-/** The same sum over triangles. */
+/** The sum of the areas of triangles, with the same signs. */
 function areaOf(mesh: WeldedMesh, triangles: ArrayLike<number>): number {
   let area = 0;
   for (let at = 0; at < triangles.length; at += 3) {

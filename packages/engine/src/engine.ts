@@ -240,7 +240,7 @@ export class Engine {
       if (!(error instanceof MissingBundleError)) throw error;
       throw new EngineError(
         'inference_failed',
-        `This image has a background, and the network that removes it is missing. Send an image with a transparent background, or ask the operator to install it and to restart the server. ${error.message}.`,
+        `This image has a background, and no background remover is installed. Send an image with a transparent background, or ask the operator to install it and to restart the server. ${error.message}.`,
         { cause: error },
       );
     });

@@ -141,7 +141,7 @@ async function openFiles(
   if (config.noTestKey) return undefined;
   const sample = await installSample(files.assets, sampleFolder);
   if (sample) return { accountId: (await sandboxAccount(db, currentTime(db))).id, sample };
-  log.warn('the public test key is off because this build has no sample model');
+  log.warn('this build has no sample model, so the public test key is disabled');
   return undefined;
 }
 

@@ -51,7 +51,7 @@ export async function download(options: DownloadOptions): Promise<void> {
       await restart(part);
       if (!mayBeMixed) {
         throw new BundleError(
-          `${url} is not the file that the manifest describes: SHA-256 ${actual}, expected ${sha256}`,
+          `Checksum mismatch for ${url}: expected SHA-256 ${sha256}, got ${actual}. Try again, or tell its publisher`,
         );
       }
     }
@@ -128,7 +128,7 @@ async function fetchRest(part: Part, options: DownloadOptions): Promise<void> {
     if (part.length + chunk.length > size) {
       await restart(part);
       throw new PermanentError(
-        `${url} is not the file that the manifest describes: the server sent more than its ${size} bytes`,
+        `Size mismatch for ${url}: the manifest says ${size} bytes, and the server sent more than that. Tell its publisher`,
       );
     }
     await part.file.appendFile(chunk);
@@ -148,7 +148,7 @@ async function startOf(
   const refuseSize = (found: number): never => {
     body.destroy();
     throw new PermanentError(
-      `${url} is not the file that the manifest describes: it has ${found} bytes, expected ${size}`,
+      `Size mismatch for ${url}: the manifest says ${size} bytes, and it has ${found}. Tell its publisher`,
     );
   };
   if (statusCode === 206) {

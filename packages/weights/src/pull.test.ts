@@ -129,7 +129,7 @@ test('a bundle of a catalog is fetched from the URLs of its files', async () => 
 });
 
 test('a bundle without a checkpoint has no precisions', async () => {
-  const refusal = 'ball is not made from a checkpoint, so it has no precisions and no other weights';
+  const refusal = '--precision and --weights do not apply to ball, which is published as ONNX';
   await expect(pull(undefined, { checkpoint: { precision: 'fp16' } })).rejects.toThrow(refusal);
 });
 
@@ -211,12 +211,12 @@ describe('a file other than the one in the manifest is refused without a retry: 
     [
       'wrong bytes of the right number',
       (file, request, response) => serve(Buffer.from(file).fill(7), request, response),
-      /encoder\.onnx is not the file that the manifest describes: SHA-256 [0-9a-f]{64}, expected/,
+      /Checksum mismatch for \S+encoder\.onnx: expected SHA-256 [0-9a-f]{64}, got/,
     ],
     [
       'a file of another length',
       (file, request, response) => serve(file.subarray(1), request, response),
-      /encoder\.onnx is not the file that the manifest describes: it has \d+ bytes, expected \d+/,
+      /Size mismatch for \S+encoder\.onnx: the manifest says \d+ bytes, and it has \d+/,
     ],
     [
       'more bytes than expected, without a stated length',
@@ -224,7 +224,7 @@ describe('a file other than the one in the manifest is refused without a retry: 
         response.write(file);
         response.end(file);
       },
-      /the server sent more than its \d+ bytes/,
+      /the manifest says \d+ bytes, and the server sent more/,
     ],
     [
       'a response that it is gone',

@@ -72,7 +72,7 @@ export async function findSource(
     : await sourceInCatalogs(from, modelDirs, checkpoint);
   if (!source.recipe && Object.values(checkpoint).some((value) => value !== undefined && value !== false)) {
     throw new BundleError(
-      `${source.manifest.name} is not made from a checkpoint, so it has no precisions and no other weights`,
+      `--precision and --weights do not apply to ${source.manifest.name}, which is published as ONNX. Leave them out`,
     );
   }
   return source;

@@ -59,7 +59,7 @@ interface Item {
 const concurrency = 8;
 /** The pause before retrying after a 429 without `Retry-After`. */
 const defaultPauseMs = 5_000;
-const limitReached = (reason: string) => `waiting: the server accepts no more jobs at the moment. ${reason}`;
+const limitReached = (reason: string) => `the server's queue is full for now; waiting for a free place. ${reason}`;
 
 export function addCreate(program: Command): void {
   const command = program

@@ -95,7 +95,7 @@ export async function inspectDevice(
     checks.push({ bundle: name, verdict });
     const { rms, largest } = verdict;
     if (!isTolerable({ rms: rms ?? Infinity, largest: largest ?? Infinity })) {
-      const problem = `${name} gives other numbers on it than on the CPU: they differ by ${percent(rms)} of their spread on average and ${percent(largest)} of their range at most; ${percent(tolerance.rms)} and ${percent(tolerance.largest)} are allowed`;
+      const problem = `${name} computes wrong results on it (average error ${percent(rms)}, limit ${percent(tolerance.rms)}; largest error ${percent(largest)}, limit ${percent(tolerance.largest)}), so it is not used`;
       return { provider, adapter, checks, problem };
     }
   }
