@@ -37,7 +37,6 @@ if (require.main === module) {
       network: await connectTo(port),
       environment: attempt(readEnvironments),
       code: attempt(() => appendFileSync(__filename, '') ?? 'written'),
-      temporary: attempt(() => readdirSync('/tmp') && 'read'),
     };
     const error = { type: 'engine', code: 'image_invalid', message: JSON.stringify(results) };
     process.send({ type: 'response', id, error });
