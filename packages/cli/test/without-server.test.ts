@@ -113,6 +113,16 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
     ],
     ['a conversion to nothing', ['convert', 'bowl.glb'], /Pass the file to write, such as model\.stl, or --to with/],
     ['a conversion to two files', ['convert', 'bowl.glb', 'a.stl', '-o', 'b.stl'], /both a\.stl and b\.stl/],
+    [
+      'STL on stdout',
+      ['convert', 'bowl.glb', '--to', 'stl', '-o', '-'],
+      /Standard output gets a GLB, so --to stl does not/,
+    ],
+    [
+      'two formats',
+      ['convert', 'bowl.glb', '--to', 'stl', '-o', 'b.obj'],
+      /b\.obj is a file of another format, so --to stl/,
+    ],
     ['a conversion to an unknown format', ['convert', 'bowl.glb', '--to', 'fbx'], /Allowed choices/],
     ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb does not exist/],
     [

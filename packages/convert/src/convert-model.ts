@@ -52,6 +52,7 @@ async function writeGlbs(glb: Uint8Array, { name, adjustGlb, ...options }: Conve
   const { size, triangles, texture, textureFormat, compress, lod = 0 } = options;
   const given = { size, triangles, texture, textureFormat, compress };
   if (lod === 0 && Object.values(given).every((value) => value === undefined)) {
+    requiredExtensions(glb); // Refuses anything but a GLB.
     return { files: [{ name: `${name}.glb`, bytes: glb }], notes: [] };
   }
   const adjust = required(adjustGlb);

@@ -43,6 +43,11 @@ async function convert(
   if (argument !== undefined && output !== argument) {
     throw new UsageError(`The output is both ${argument} and ${output}. Pass one of them`);
   }
+  const named = output === '-' ? 'glb' : modelFormats.find((format) => output?.toLowerCase().endsWith(`.${format}`));
+  if (to !== undefined && named !== undefined && named !== to) {
+    const place = output === '-' ? 'Standard output gets a GLB' : `${output} is a file of another format`;
+    throw new UsageError(`${place}, so --to ${to} does not apply. Leave out one of them, or pass a folder`);
+  }
   const name = to === undefined ? output : modelPath(model).replace(/glb$/, to);
   if (name === undefined) throw new UsageError('Pass the file to write, such as model.stl, or --to with a format');
   if (extname(name) === '') throw unknownFormat(name);
