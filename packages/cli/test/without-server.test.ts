@@ -123,6 +123,7 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       ['convert', 'bowl.glb', '--to', 'stl', '-o', 'b.obj'],
       /b\.obj is a file of another format, so --to stl/,
     ],
+    ['a copy of no GLB', ['convert', 'bowl.glb', 'copy.glb'], /bowl\.glb to copy\.glb\. The file is not a GLB/],
     ['a conversion to an unknown format', ['convert', 'bowl.glb', '--to', 'fbx'], /Allowed choices/],
     ['a conversion of a missing file', ['convert', 'cupp.glb', 'cup.stl'], /cupp\.glb does not exist/],
     [

@@ -31,7 +31,7 @@ export interface WrittenModel {
 export async function writeModel(
   path: string,
   glb: Uint8Array,
-  { force = false, source = 'the model', ...options }: WriteOptions = {},
+  { force = false, source, ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
   const { files, notes, printCheck } = await convert(path, glb, source, options);
   const existing = files.find((file) => !force && file.path !== stdoutPath && existsSync(file.path));
@@ -49,19 +49,22 @@ export function printModel(path: string, { notes }: Pick<WrittenModel, 'notes'>)
 async function convert(
   path: string,
   glb: Uint8Array,
-  source: string,
+  source: string | undefined,
   texts: ModelOptionTexts,
 ): Promise<Omit<WrittenModel, 'bytes'> & { files: { path: string; bytes: Uint8Array }[] }> {
   const format = path === stdoutPath ? 'glb' : formatOf(path);
   const options = readModelOptions(texts, format);
-  if (format === 'glb' && Object.keys(options).length === 0) return { files: [{ path, bytes: glb }], notes: [] };
+  // A model of the server needs no check, and the packages that would make it take time to load.
+  const isChecked = source === undefined;
+  if (isChecked && format === 'glb' && Object.keys(options).length === 0)
+    return { files: [{ path, bytes: glb }], notes: [] };
   const { ConversionError, convertModel } = await import('@gen3d/convert');
   const { nodeTools } = await import('@gen3d/convert/node');
   const name = basename(path, extname(path));
   const converted = convertModel(glb, format, { ...nodeTools, renderThumbnail, name, ...options });
   const { files, notes, printCheck } = await converted.catch((error: unknown) => {
     if (!(error instanceof ConversionError)) throw error;
-    throw new UsageError(`Cannot convert ${source} to ${path}. ${error.message}`, { cause: error });
+    throw new UsageError(`Cannot convert ${source ?? 'the model'} to ${path}. ${error.message}`, { cause: error });
   });
   const [main, ...others] = files;
   // The name as given: its extension may be in capitals.
