@@ -26,7 +26,7 @@ async function startHostile(name: string, args: readonly string[]) {
   return start(args, env);
 }
 
-/** What a hostile decoder of the server can reach. */
+/** Sends a hostile image, and returns the report of the decoder that it took over. */
 async function reached(name: string, server: Awaited<ReturnType<typeof startHostile>>) {
   const [, url = ''] = /listening on (\S+)/.exec(await outputMatching(server, /listening on (\S+)\n/)) ?? [];
   const target = { file: path(name, 'data/server.key'), port: Number(new URL(url).port) };

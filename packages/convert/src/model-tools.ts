@@ -25,7 +25,7 @@ export interface AdjustedGlb {
 
 export type AdjustGlb = (glb: Uint8Array, options: GlbOptions) => Promise<AdjustedGlb>;
 
-/** What Node and browsers do in different ways. In Node, use `nodeTools`. */
+/** Functions that Node and browsers implement differently. In Node, use `nodeTools`. */
 export interface ModelTools {
   /** Only PLY needs it: its vertices have the colors of the texture. */
   readonly decodeTexture: DecodeTexture;

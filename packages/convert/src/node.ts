@@ -3,7 +3,7 @@ import { adjustGlb } from './adjust-glb.js';
 import type { ModelTools } from './model-tools.js';
 
 /**
- * What `convertModel` needs in Node.
+ * The functions that `convertModel` needs in Node.
  *
  * @example
  * const { files } = await convertModel(glb, 'glb', { ...nodeTools, name: 'mug', triangles: 5_000, texture: 512 });

@@ -247,9 +247,9 @@ export type OpenJobPage = z.infer<typeof OpenJobPage>;
 /** What an operator did. */
 export const AuditEntry = z.object({
   entry_id: z.string(),
-  /** Who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  /** The operator who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
   who: z.string(),
-  /** What was done, for example `account credit`. */
+  /** The action, for example `account credit`. */
   action: z.string(),
   /** The id of the account, key, job or event, or the name of the bundle. */
   subject: z.nullable(z.string()),

@@ -51,7 +51,7 @@ export interface ServerContext {
   delivery: Delivery;
   supervisor: Supervisor;
   bundleManager: BundleManager;
-  /** What the routes use, except the sandbox, which is opened later. */
+  /** The services of the routes, except the sandbox, which is opened later. */
   services: Omit<Services, 'sandbox' | 'assetsFolder'>;
 }
 

@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 export function ConfirmButton(props: {
   label: string;
   small?: boolean;
-  /** What screen readers say, where several buttons have the same label. */
+  /** The name for screen readers, where several buttons have the same label. */
   ariaLabel?: string;
   question: string;
   consequence: string;

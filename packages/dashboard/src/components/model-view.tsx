@@ -33,7 +33,7 @@ const frontOrbit = '0rad 1.4rad auto';
 const backgrounds = { auto: 'Background: auto', white: 'White', gray: 'Gray', black: 'Black' };
 const comparisons = { none: 'Photo: off', beside: 'Photo beside', above: 'Photo on top' };
 type Comparison = keyof typeof comparisons;
-/** What can be shown for models that do not contain the photo's camera, such as the sample. */
+/** The comparisons for models that do not contain the photo's camera, such as the sample. */
 const roughComparisons = { none: comparisons.none, beside: comparisons.beside };
 
 /** How far the model turns to each side of the first view. The far side, which no photo shows, stays for those who ask. */

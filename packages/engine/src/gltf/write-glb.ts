@@ -4,9 +4,9 @@ import { EngineError } from '../base/errors.js';
 import type { TexturedMesh } from '../base/mesh.js';
 
 // Writes the model as one binary glTF 2.0 file that passes Khronos's validator: one mesh, one material, one texture.
-// What a stranger needs to know travels inside, since GLBs are passed on alone: the generator, the bundles with their
-// licenses, the camera of the photo, and warnings. Positions and normals stay float32, because quantized ones need an
-// extension that some programs do not read.
+// GLBs are passed on without other files, so the generator, the bundles with their licenses, the camera of the photo
+// and the warnings are inside. Positions and normals stay float32, because quantized ones need an extension that some
+// programs do not read.
 
 /** An encoded base color texture, sRGB. */
 export interface GlbTexture {

@@ -29,7 +29,7 @@ export type AuditedAction =
  * not outlive it.
  */
 export interface Action {
-  /** Who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
+  /** The operator who did it, for example `operator at 192.0.2.7` or `gen3d admin (OS user root)`. */
   who: string;
   action: AuditedAction;
   /** The id of the account, key, job or event, or the name of the bundle. */
@@ -84,5 +84,5 @@ function osUser(): string {
   }
 }
 
-/** Who runs a command of gen3d, for the audit log. */
+/** Names the user who runs a command of gen3d, for the audit log. */
 export const commandUser = (command: string): string => `gen3d ${command} (OS user ${osUser()})`;

@@ -37,7 +37,7 @@ export class DashboardTokens {
     this.#keyRing = keyRing;
   }
 
-  /** What may be stored for a token, from the current server key to the oldest. */
+  /** The values that may be stored for a token, from the current server key to the oldest. */
   #hashes(token: string): string[] {
     return this.#keyRing.subkeys(purpose).map((key) => hashOf(key, token));
   }

@@ -15,7 +15,7 @@ export interface Sandbox {
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Makes the kernel end the decoder first when memory is short. Inside, there is no file to set that. */
+/** Makes the kernel end the decoder first when memory is short. In the sandbox, no file can set that. */
 const startBubblewrap = '{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec bwrap "$@"';
 const notFoundStatus = 127;
 const probeMs = 60_000;

@@ -18,7 +18,7 @@ export const defaultStageTimeoutMs = 120_000;
 export class StageTimeoutError extends Error {
   override readonly name = 'StageTimeoutError';
   constructor(
-    /** What the process was doing, for example "reading the input". */
+    /** The operation that failed, for example "reading the input". */
     readonly stage: string,
     timeoutMs: number,
   ) {
