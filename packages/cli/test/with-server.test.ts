@@ -472,7 +472,7 @@ describe('serve', () => {
     // A link would give the readers of a log access to the dashboard.
     expect(stderr).toContain(`gen3d admin sign-in-link --data-dir ${path('data')}\n`);
     expect(stderr).toMatch(
-      /gen3d-base\. For better shapes: `gen3d models pull triposr` \(1\.7 GB, MIT, about \d.* a photo on this CPU, estimated\)/,
+      /gen3d-base\. For better shapes: `gen3d models pull triposr` \(1\.7 GB, MIT, about \d.* a photo at this CPU's \d+ GFLOP\/s\)/,
     );
   });
 });

@@ -215,7 +215,7 @@ test('doctor shows the machine, and the licenses of each bundle with the path of
     /^ {2}isnet +code: Apache-2\.0; weights: .* non-commercial use only\. See \/.*isnet\/NOTICE\.md$/m,
   );
   expect(stdout).toMatch(
-    /`gen3d models pull triposr` adds TripoSR, a larger bundle: 1\.7 GB of disk, 3\.0 GB of memory \(2\.0 GB with `--precision int8`\), MIT, about \d.* a photo on this CPU, estimated from \d+ GFLOP\/s, measured$/m,
+    /`gen3d models pull triposr` adds TripoSR, a larger bundle: 1\.7 GB of disk, 3\.0 GB of memory \(2\.0 GB with `--precision int8`\), MIT, about \d.* a photo at this CPU's \d+ GFLOP\/s$/m,
   );
   expect(stdout).toMatch(/^ {2}gen3d-base +code: MIT; weights: MIT; training data: our own shapes \(MIT\), .*\. See /m);
   expect(code).toBe(0);

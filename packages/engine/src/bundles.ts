@@ -28,6 +28,7 @@ export {
   type Origin,
   type Precision,
 } from './bundle/manifest.js';
+export { measuredSpeed } from './device/cpu-speed.js';
 export { meshDefaults } from './mesh-defaults.js';
 export { inspectNativeParts, type NativePart } from './native-parts.js';
 export { fromFloat16, toFloat16 } from './network/float16.js';

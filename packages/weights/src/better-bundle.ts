@@ -1,6 +1,9 @@
-import { totalmem } from 'node:os';
-import { findBundle } from '@gen3d/engine/bundles';
-import { type CatalogEntry, readCatalogs } from './catalog.js';
+import { findBundle, type Precision } from '@gen3d/engine/bundles';
+import { type CatalogEntry, readCatalogs, type Skeleton } from './catalog.js';
+import { cpuMemory, installedMemory } from './gpu-requirement.js';
+
+/** A bundle to recommend, and the precision to pull it in, unless the usual one fits. */
+export type BetterBundle = CatalogEntry & { readonly precision?: 'int8' };
 
 /**
  * The bundle to recommend to somebody who wants better shapes: the last one of the catalogs, which are in the order of
@@ -8,17 +11,21 @@ import { type CatalogEntry, readCatalogs } from './catalog.js';
  *
  * @param hasGpu whether the networks run on a GPU here
  */
-export async function betterBundle(modelDirs: readonly string[], hasGpu: boolean): Promise<CatalogEntry | undefined> {
-  const memory = Math.min(totalmem(), process.constrainedMemory() || totalmem());
-  const suitable: CatalogEntry[] = [];
-  for (const entry of await readCatalogs(modelDirs)) {
+export async function betterBundle(
+  modelDirs: readonly string[],
+  hasGpu: boolean,
+  memory = installedMemory(),
+): Promise<BetterBundle | undefined> {
+  const fits = (skeleton: Skeleton | undefined, precision: Precision) =>
+    !skeleton || (skeleton.gpuMemory ? hasGpu : cpuMemory(skeleton, precision) <= memory);
+  for (const entry of (await readCatalogs(modelDirs)).reverse()) {
     const { manifest, skeleton } = entry;
+    if (manifest.kind !== 'reconstruction' || !fits(skeleton, 'int8')) continue;
     const isInstalled = await findBundle(manifest.name, modelDirs).then(
       () => true,
       () => false,
     );
-    const canRun = skeleton?.gpuMemory ? hasGpu : (skeleton?.memory.fp32 ?? 0) <= memory;
-    if (manifest.kind === 'reconstruction' && !isInstalled && canRun) suitable.push(entry);
+    if (!isInstalled) return fits(skeleton, 'fp32') ? entry : { ...entry, precision: 'int8' };
   }
-  return suitable.at(-1);
+  return undefined;
 }

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
-  assumedSpeed,
   BundleError,
   builtInBundle,
   bundleFolders,
@@ -10,6 +9,7 @@ import {
   installHint,
   Manifest,
   ManifestWithoutGraphs,
+  measuredSpeed,
   parseJson,
 } from '@gen3d/engine/bundles';
 import { z } from 'zod';
@@ -63,18 +63,16 @@ export type CatalogEntry = Catalog['bundles'][number] & {
 export type Skeleton = NonNullable<CatalogEntry['skeleton']>;
 
 /**
- * Estimates the seconds that a photo takes on this CPU with a bundle of the catalog, to within a factor of two or three.
- * Undefined if the catalog does not state its operations.
- *
- * @param speed operations per second, measured or assumed
+ * The seconds that a photo takes on this CPU with a bundle of the catalog: its operations, at the speed that was measured
+ * here. True to within a factor of two. Undefined if the catalog does not state the operations.
  */
-export function estimatedCpuSeconds(
-  { manifest, skeleton }: Pick<CatalogEntry, 'manifest' | 'skeleton'>,
-  speed = assumedSpeed(),
-): number | undefined {
+export async function cpuSeconds({
+  manifest,
+  skeleton,
+}: Pick<CatalogEntry, 'manifest' | 'skeleton'>): Promise<number | undefined> {
   const decoder = manifest.kind === 'reconstruction' ? manifest.decoder : undefined;
   const flops = decoder?.kind === 'steps' ? flopsOf(decoder) : skeleton?.flops;
-  return flops && flops / speed;
+  return flops && flops / (await measuredSpeed());
 }
 
 /** Reads the `catalog.json` files in these folders. @throws {BundleError} naming an invalid file */

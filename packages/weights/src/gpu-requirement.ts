@@ -1,7 +1,7 @@
 import { totalmem } from 'node:os';
 import type { Device } from '@gen3d/engine';
 import type { ManifestWithoutGraphs, Precision } from '@gen3d/engine/bundles';
-import { estimatedCpuSeconds, type Skeleton } from './catalog.js';
+import { cpuSeconds, type Skeleton } from './catalog.js';
 
 /** The bytes of memory that a network takes on a CPU. Half precision saves nothing there, because it is converted. */
 export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Precision): number =>
@@ -14,17 +14,13 @@ export const cpuMemory = ({ memory }: Pick<Skeleton, 'memory'>, precision: Preci
 export async function whyNotHere(
   manifest: ManifestWithoutGraphs,
   skeleton: Skeleton,
-  {
-    device,
-    precision,
-    speed,
-  }: { readonly device: Device; readonly precision: Precision; readonly speed?: number | undefined },
+  { device, precision }: { readonly device: Device; readonly precision: Precision },
 ): Promise<string | undefined> {
   const needs = skeleton.gpuMemory;
   if (!needs) return undefined;
   const { title } = manifest;
   if (device === 'cpu') {
-    const installed = Math.min(totalmem(), process.constrainedMemory() || totalmem());
+    const installed = installedMemory();
     const memory = cpuMemory(skeleton, precision);
     if (installed >= memory) return undefined;
     return `${title} takes about ${gigabytes(memory)} of memory on a CPU, and this machine has ${gigabytes(installed)}`;
@@ -35,7 +31,7 @@ export async function whyNotHere(
     const found = await findAdapter(provider);
     if (!('problem' in found)) return tooSmall(title, needs, precision, found.adapter.name);
   }
-  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(estimatedCpuSeconds({ manifest, skeleton }, speed))}`;
+  return `${title} needs a GPU with ${gigabytes(needs.fp16)} of memory (fp16) or ${gigabytes(needs.fp32)} (fp32), and none can be used here${onTheCpu(await cpuSeconds({ manifest, skeleton }))}`;
 }
 
 async function tooSmall(
@@ -55,7 +51,10 @@ async function tooSmall(
 function onTheCpu(seconds: number | undefined): string {
   if (seconds === undefined) return '';
   const minutes = Math.ceil(seconds / 60);
-  return `. On this CPU, a photo would take about ${minutes} minutes (estimated). To run it anyway, set GEN3D_DEVICE=cpu`;
+  return `. On this CPU, a photo would take about ${minutes} minutes. To run it anyway, set GEN3D_DEVICE=cpu`;
 }
+
+/** The bytes of memory of this machine, or of its container. */
+export const installedMemory = () => Math.min(totalmem(), process.constrainedMemory() || totalmem());
 
 const gigabytes = (count: number) => `${(count / 1e9).toFixed(1)} GB`;

@@ -4,15 +4,8 @@ import type { CatalogEntry } from '@gen3d/weights';
 import { bytes, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 
-/**
- * Describes each reconstruction bundle that can be pulled, in one line: command, requirements and license.
- *
- * @param speed operations per second of this CPU, if they were measured
- */
-export async function bundleOffers(
-  config: Pick<Config, 'dataDir' | 'modelsDir'>,
-  speed: number | undefined,
-): Promise<string[]> {
+/** Describes each reconstruction bundle that can be pulled, in one line: command, requirements and license. */
+export async function bundleOffers(config: Pick<Config, 'dataDir' | 'modelsDir'>): Promise<string[]> {
   const { findBundle } = await import('@gen3d/engine');
   const { sizeOf } = await import('@gen3d/engine/bundles');
   const { modelDirs, readCatalogs } = await import('@gen3d/weights');
@@ -23,7 +16,7 @@ export async function bundleOffers(
     const { name, title, kind, license } = manifest;
     if (kind !== 'reconstruction' || (await findBundle(name, directories).catch(() => undefined))) continue;
     lines.push(
-      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${license.weights.license}${await timeOf(entry, speed)}`,
+      `\`${nextCommand(`models pull ${name}`)}\` adds ${title}, a larger bundle: ${bytes(sizeOf({ manifest }))} of disk${memoryOf(skeleton)}, ${license.weights.license}${await timeOf(entry)}`,
     );
   }
   return lines;
@@ -39,17 +32,19 @@ export async function recommendation(
   const better = await betterBundle(modelDirs(config), hasGpu);
   if (!better) return undefined;
   const { name, license } = better.manifest;
+  const precision = better.precision ? ` --precision ${better.precision}` : '';
   const time = hasGpu ? '' : await timeOf(better);
-  const command = nextCommand(`models pull ${name}`);
+  const command = nextCommand(`models pull ${name}${precision}`);
   return `For better shapes: \`${command}\` (${bytes(sizeOf(better))}, ${license.weights.license}${time})`;
 }
 
-async function timeOf(entry: CatalogEntry, speed?: number): Promise<string> {
-  const { estimatedCpuSeconds } = await import('@gen3d/weights');
-  const seconds = estimatedCpuSeconds(entry, speed);
+async function timeOf(entry: CatalogEntry): Promise<string> {
+  const { measuredSpeed } = await import('@gen3d/engine/bundles');
+  const { cpuSeconds } = await import('@gen3d/weights');
+  const seconds = await cpuSeconds(entry);
   if (seconds === undefined) return '';
-  const basis = speed === undefined ? '' : ` from ${Math.round(speed / 1e9)} GFLOP/s, measured`;
-  return `, about ${duration(1000 * Math.ceil(seconds), 0)} a photo on this CPU, estimated${basis}`;
+  const gigaflops = Math.round((await measuredSpeed()) / 1e9);
+  return `, about ${duration(1000 * Math.ceil(seconds), 0)} a photo at this CPU's ${gigaflops} GFLOP/s`;
 }
 
 function memoryOf(skeleton: CatalogEntry['skeleton']): string {

@@ -18,7 +18,7 @@ export function BetterBundle() {
     <p class="hint">
       For better shapes, pull {title} on the <a href="/dashboard/operator">operator page</a> ({fileSize(bytes)},{' '}
       {license}
-      {cpu_seconds !== null && `; about ${seconds(cpu_seconds)} a photo on the CPU of ${overview?.host}, estimated`}).
+      {cpu_seconds !== null && `; about ${seconds(cpu_seconds)} a photo on the CPU of ${overview?.host}`}).
     </p>
   );
 }

@@ -18,7 +18,7 @@ const offeredColumns: readonly Column[] = [
   { name: 'Bundle' },
   { name: 'License of the weights' },
   { name: 'Memory on a CPU', right: true },
-  { name: 'Photo on this CPU (estimate)', right: true },
+  { name: 'Photo on this CPU', right: true },
   { name: 'Size', right: true },
   actionsColumn,
 ];
@@ -128,7 +128,7 @@ export function Bundles() {
                 <td class="right number" data-label="Memory on a CPU">
                   {memory_bytes === null ? 'not known' : fileSize(memory_bytes)}
                 </td>
-                <td class="right number" data-label="Photo on this CPU (estimate)">
+                <td class="right number" data-label="Photo on this CPU">
                   {cpu_seconds === null ? 'not known' : seconds(cpu_seconds)}
                 </td>
                 <td class="right number" data-label="Size">

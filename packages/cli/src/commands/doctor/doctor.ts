@@ -38,7 +38,6 @@ async function doctor(command: Command): Promise<void> {
   const bundles = await installedBundles(modelDirs(config));
   const native = await nativeFindings();
   const isComplete = native.every(({ level }) => level !== 'problem');
-  const speed = isComplete ? await measuredSpeed() : undefined;
   const findings = [
     ...machineFindings(),
     ...native,
@@ -48,11 +47,11 @@ async function doctor(command: Command): Promise<void> {
     await sandboxFinding(config),
     ...(await serverFindings(options)),
     ...(await bundleFindings(bundles, config)),
-    ...(await offerFindings(config, speed)),
+    ...(await offerFindings(config)),
   ];
   // The devices can be tested only with all native parts.
   const devices = isComplete ? await findDevices(config) : [];
-  if (devices.length > 0) findings.push(deviceFinding(devices, config), ...(await gpuFindings(config, speed)));
+  if (devices.length > 0) findings.push(deviceFinding(devices, config), ...(await gpuFindings(config)));
   const healthy = findings.every(({ level }) => level !== 'problem');
   if (options.json) {
     const models = await Promise.all(bundles.map(describeBundle));
@@ -179,29 +178,22 @@ async function bundleFindings(bundles: readonly InstalledBundle[], { bundle, mat
   ];
 }
 
-/** The operations per second of this CPU, on which the estimates for large bundles are based. */
-async function measuredSpeed(): Promise<number | undefined> {
-  const { probe } = await import('@gen3d/engine');
-  const probed = await probe('multiply', {});
-  return 'result' in probed ? probed.result.flopsPerSecond : undefined;
-}
-
-async function offerFindings(config: Config, speed: number | undefined): Promise<Finding[]> {
+async function offerFindings(config: Config): Promise<Finding[]> {
   const topic = 'models';
   try {
-    return (await bundleOffers(config, speed)).map((text) => ({ topic, level: 'note', text }));
+    return (await bundleOffers(config)).map((text) => ({ topic, level: 'note', text }));
   } catch (error) {
     return [{ topic, level: 'problem', text: error instanceof Error ? error.message : String(error) }];
   }
 }
 
 /** The bundles of the catalog that this machine cannot run. */
-async function gpuFindings(config: Config, speed: number | undefined): Promise<Finding[]> {
+async function gpuFindings(config: Config): Promise<Finding[]> {
   const { modelDirs, readCatalogs, whyNotHere } = await import('@gen3d/weights');
   const findings: Finding[] = [];
   for (const { manifest, skeleton } of await readCatalogs(modelDirs(config)).catch(() => [])) {
     const { device } = config;
-    const text = skeleton && (await whyNotHere(manifest, skeleton, { device, precision: 'fp16', speed }));
+    const text = skeleton && (await whyNotHere(manifest, skeleton, { device, precision: 'fp16' }));
     if (text) findings.push({ topic: `model ${manifest.name}`, level: 'note', text });
   }
   return findings;

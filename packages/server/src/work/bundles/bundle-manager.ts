@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { builtInBundle, installedBundles, sizeOf } from '@gen3d/engine/bundles';
 import type { BundleOverview } from '@gen3d/schema/dashboard';
-import { betterBundle, estimatedCpuSeconds, modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
+import { betterBundle, cpuSeconds, modelDirs, pulledModelsDir, readCatalogs } from '@gen3d/weights';
 import type { Logger } from 'pino';
 import type { ChosenBundles, Config } from '../../config.js';
 import { BackgroundPull } from './background-pull.js';
@@ -44,6 +44,8 @@ export class BundleManager {
     const found = await installedBundles(dirs);
     const { bundle, matte } = this.inUse;
     const { bavail, bsize } = await statfs(config.dataDir);
+    const catalog = await readCatalogs(dirs);
+    const better = await betterBundle(dirs, false);
     return {
       host: hostname(),
       directory: pulledModelsDir(config),
@@ -67,18 +69,21 @@ export class BundleManager {
       damaged: found.flatMap((installed) =>
         'problem' in installed ? [{ name: installed.name, problem: installed.problem }] : [],
       ),
-      offered: (await readCatalogs(dirs))
-        .filter(({ manifest }) => !found.some(({ name }) => name === manifest.name))
-        .map((entry) => ({
-          name: entry.manifest.name,
-          title: entry.manifest.title,
-          description: entry.manifest.description,
-          bytes: sizeOf(entry),
-          license: entry.manifest.license.weights.license,
-          memory_bytes: entry.skeleton?.memory.fp32 ?? null,
-          cpu_seconds: estimatedCpuSeconds(entry) ?? null,
-        })),
-      recommended: (await betterBundle(dirs, false))?.manifest.name ?? null,
+      offered: await Promise.all(
+        catalog
+          .filter(({ manifest }) => !found.some(({ name }) => name === manifest.name))
+          .map(async (entry) => ({
+            name: entry.manifest.name,
+            title: entry.manifest.title,
+            description: entry.manifest.description,
+            bytes: sizeOf(entry),
+            license: entry.manifest.license.weights.license,
+            memory_bytes: entry.skeleton?.memory.fp32 ?? null,
+            cpu_seconds: (await cpuSeconds(entry)) ?? null,
+          })),
+      ),
+      // The page pulls in the usual precision.
+      recommended: better && !better.precision ? better.manifest.name : null,
       pull: this.#pull.status,
       problem: runners.bundleProblem,
     };
