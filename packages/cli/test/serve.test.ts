@@ -53,17 +53,20 @@ test.skipIf(!hasScript)(
   },
 );
 
-test('in a log, the first start prints the key but no sign-in link, and --log-level selects the records', async () => {
+test('in a log, the first start prints how to get a key and a sign-in link, and --log-level selects the records', async () => {
   const env = ['--data-dir', path('logged'), '--workers', '0'];
   const first = await serve(...env, '--log-level', 'warn');
   await gen3d(['create', 'cup.png']);
   first.child.kill('SIGTERM');
   const quiet = (await first.ended).stderr;
-  expect(quiet).toMatch(/^Created the account "default"\. Its API key, shown only once: gen3d_\S+\n/);
+  expect(quiet).toMatch(/^Created the account "default"\. .* to get one: gen3d admin key create default/);
+  expect(quiet).not.toContain('gen3d_');
   expect(quiet).toContain('gen3d admin sign-in-link');
   expect(quiet).not.toContain('/dashboard/sign-in');
   expect(quiet).not.toContain('"request"');
 
+  const created = await gen3d(['admin', '--data-dir', path('logged'), 'key', 'create', 'default', '--json']);
+  expect(JSON.parse(created.stdout)).toHaveProperty('api_key', expect.stringMatching(/^gen3d_/));
   const second = await serve(...env, '--log-level', 'debug');
   const { stdout } = await gen3d(['create', 'cup.png']);
   second.child.kill('SIGTERM');
@@ -72,4 +75,12 @@ test('in a log, the first start prints the key but no sign-in link, and --log-le
     .split('\n')
     .map((line) => JSON.parse(line));
   expect(records).toContainEqual(expect.objectContaining({ msg: 'request', status: 202, jobId: stdout.trim() }));
+});
+
+test('a log for people does not show the key of the first start either', async () => {
+  const server = await serve('--data-dir', path('pretty'), '--workers', '0', '--log-format', 'pretty');
+  server.child.kill('SIGTERM');
+  const { stderr } = await server.ended;
+  expect(stderr).toMatch(/API key\S* +stored on this machine/);
+  expect(stderr).not.toContain('gen3d_');
 });

@@ -253,7 +253,7 @@ const Config = z.strictObject({
     .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 printable characters without spaces')
     .refine((key) => key !== publicTestKey, 'must not be the public test key')
     .optional()
-    .describe('API key of the account that the first start creates; default: a random one, printed once'),
+    .describe('API key of the account that the first start creates; default: a random one, printed once to a terminal'),
   bootstrapBalanceUsd: usd
     // Enough to create jobs; at rate 0 they cost nothing.
     .default(10 * limits.minBalanceUsd)

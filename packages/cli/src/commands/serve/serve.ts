@@ -102,7 +102,7 @@ async function banner(server: Server, config: Config, hasStoredKey: boolean): Pr
   const better = await recommendation(config, hasGpu).catch(() => undefined);
   const rows = [
     ['Dashboard', await dashboardLink(server, config)],
-    ['API key', bootstrap?.generated ? `${bootstrap.apiKey} (shown only once)` : keyHint(hasStoredKey)],
+    ['API key', bootstrap?.generated && isTerminal() ? `${bootstrap.apiKey} (shown only once)` : keyHint(hasStoredKey)],
     ['Device', device ? `${device.provider}, ${device.adapter ?? cpuName()}` : 'none, because of --workers 0'],
     ['Bundle', better === undefined ? config.bundle : `${config.bundle}. ${better}`],
     ['Data', config.dataDir],
@@ -116,9 +116,11 @@ const keyHint = (hasStoredKey: boolean) =>
     ? 'stored on this machine, so commands here need none'
     : `not stored on this machine; \`${nextCommand('login')}\` asks for it, or creates a new one`;
 
-/** Links appear in terminals only: in a log, a link would give its readers access to the dashboard. */
+/** Keys and links appear in terminals only: in a log, they would give its readers access to the server. */
+const isTerminal = () => process.stderr.isTTY;
+
 const dashboardLink = async (server: Server, config: Config) =>
-  process.stderr.isTTY ? await server.signInLink() : `${server.url}/dashboard; to sign in: ${signInCommand(config)}`;
+  isTerminal() ? await server.signInLink() : `${server.url}/dashboard; to sign in: ${signInCommand(config)}`;
 
 /** Does not contain the URL of a PostgreSQL database, because it may contain a password. */
 const signInCommand = ({ database, dataDir }: Config) =>
@@ -126,11 +128,13 @@ const signInCommand = ({ database, dataDir }: Config) =>
     ? `gen3d admin sign-in-link --data-dir ${shellWord(dataDir)}`
     : "gen3d admin sign-in-link, with this server's --database";
 
-/** The lines of a first start in a log for programs, where nothing else shows the key. */
+/** The lines of a first start in a log for programs. */
 async function firstStartLines({ bootstrap, signInLink }: Server): Promise<string[]> {
   if (!bootstrap) return [];
-  const key = `Created the account "default". Its API key, shown only once: ${bootstrap.apiKey}`;
-  const link = process.stderr.isTTY
+  const key = isTerminal()
+    ? `Created the account "default". Its API key, shown only once: ${bootstrap.apiKey}`
+    : `Created the account "default". A log does not show its API key; to get one: ${nextCommand('admin key create default')}`;
+  const link = isTerminal()
     ? `To open the dashboard as the operator, use this link once, within an hour: ${await signInLink()}`
     : `To open the dashboard as the operator: ${nextCommand('admin sign-in-link')}`;
   return [...(bootstrap.generated ? [key] : []), link];
