@@ -92,7 +92,7 @@ test('cancel ends waiting jobs, and retry creates a job with the same photo and 
   expect(code).toBe(0);
   expect(await json('get', stdout.trim())).toMatchObject({ label: 'hat.png', status: 'PENDING' });
   const waiting = await gen3d(['retry', stdout.trim()]);
-  expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a job that failed') });
+  expect(waiting).toMatchObject({ code: 1, stderr: expect.stringContaining('Only a finished job') });
 });
 
 test('delete removes jobs at once in a pipe, and `rm` is another name for it', async () => {

@@ -1,4 +1,4 @@
-import { CreateJobResponse } from '@gen3d/schema/dashboard';
+import { CreateJobResponse, type GalleryJob } from '@gen3d/schema/dashboard';
 import { limits } from '@gen3d/schema/rules';
 import { type Api, parseResponse } from './api.js';
 import { copyKeptPhoto, forgetPhoto } from './photos/kept-photos.js';
@@ -27,10 +27,13 @@ export async function deleteJob(api: Api, id: string): Promise<void> {
   await forgetPhoto(id);
 }
 
-/** Creates a job for the photo of a failed one, which it replaces in the gallery. Resolves to its id. @throws {ApiError} */
-export async function retryJob(api: Api, id: string): Promise<string> {
+/** Creates a job for the photo of another, which it replaces in the gallery if that has no model. @throws {ApiError} */
+export async function retryJob(
+  api: Api,
+  { task_id: id, status }: Pick<GalleryJob, 'task_id' | 'status'>,
+): Promise<string> {
   const { job_id } = parseResponse(CreateJobResponse, await api.send('POST', `/gallery/${id}/retry`));
   await copyKeptPhoto(id, job_id);
-  await setHidden(api, [id], true);
+  if (status !== 'SUCCEEDED') await setHidden(api, [id], true);
   return job_id;
 }

@@ -31,7 +31,7 @@ export const GalleryJob = z.extend(Task, {
   /** What makes the model worse than it could be: codes of `warningMessages`. */
   warnings: z.array(z.string()),
   can_cancel: z.boolean(),
-  /** Whether the server may still have the photo of a job that failed or was canceled. */
+  /** Whether the server may still have the photo of a finished job. */
   can_retry: z.boolean(),
   /** Path of the model's public page on the server. Null if the model is not shared. */
   share_path: z.nullable(z.string()),

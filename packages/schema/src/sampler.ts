@@ -1,6 +1,9 @@
 /** Request header of `POST /v1/jobs` with the job's sampler settings, such as `seed=7&steps=50` (docs/job-list.md). */
 export const samplerHeader = 'x-gen3d-sampler';
 
+/** Request header of `POST /gen3d/jobs/ID/retry` with an idempotency key (docs/job-list.md). */
+export const repeatKeyHeader = 'idempotency-key';
+
 /** Settings of a network that makes a model in steps from noise. */
 export interface SamplerSettings {
   /** Another seed makes another model of the same photo. 0 to 4,294,967,295. */

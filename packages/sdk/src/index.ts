@@ -32,7 +32,13 @@ export type { RequestOptions } from './deadline.js';
 export * from './errors.js';
 export { type ImageInput, type PrepareImageOptions, prepareImage } from './image-input.js';
 export type { JobList } from './jobs.js';
-export { type CreateJobParams, createJobRequest, type ListJobsParams, newIdempotencyKey } from './jobs.js';
+export {
+  type CreateJobParams,
+  createJobRequest,
+  type ListJobsParams,
+  newIdempotencyKey,
+  type RetryOptions,
+} from './jobs.js';
 export type { WaitOptions } from './wait.js';
 export type { SetWebhookOptions } from './webhook-endpoint.js';
 export {

@@ -4,6 +4,7 @@ import {
   encodeSampler,
   jobType,
   labelHeader,
+  repeatKeyHeader,
   type SamplerSettings,
   samplerHeader,
   testKeyBodyBytes,
@@ -40,6 +41,11 @@ export interface ListJobsParams {
   readonly limit?: number | undefined;
   /** The `next_cursor` of a page, to continue after it. */
   readonly cursor?: string | undefined;
+}
+
+export interface RetryOptions extends RequestOptions {
+  /** Other settings than the job had. Another seed makes another model of the same photo. */
+  readonly sampler?: SamplerSettings | undefined;
 }
 
 export class Jobs {
@@ -123,15 +129,18 @@ export class Jobs {
   }
 
   /**
-   * Creates a job with the photo and the label of one that failed or was canceled. Repeating the call returns the same
-   * new job. Only gen3d's own server has this.
+   * Creates a job with the photo, the label and the settings of one that failed or was canceled. Repeating the call returns
+   * the same new job. If the server keeps the photos of models, a job that succeeded can be made again, with the server's
+   * current bundle or another `sampler`: each call makes another model. Only gen3d's own server has this.
    *
-   * @throws {InvalidRequestError} not_retryable, if the server no longer has the photo, or the job did not fail
+   * @throws {InvalidRequestError} not_retryable, if the server does not have the photo, or the job is not finished
    * @throws {InsufficientBalanceError} if the balance is below the minimum
    * @throws {NotFoundError} if the account has no such job
    */
-  async retry(id: string, options?: RequestOptions): Promise<CreateJobResponse> {
-    const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, options);
+  async retry(id: string, { sampler = {}, ...options }: RetryOptions = {}): Promise<CreateJobResponse> {
+    const headers = { [samplerHeader]: samplerValue(sampler), [repeatKeyHeader]: newIdempotencyKey() };
+    const request = { ...options, headers: withoutUndefined(headers) };
+    const { body } = await this.#transport.call('post', `/gen3d/jobs/${segment(id)}/retry`, request);
     return expectBody(body, isCreatedJob, 'created job');
   }
 
@@ -188,11 +197,12 @@ async function jobRequest(
   const input = { image_urls: [await toImageUrl(image, maxBytes)] };
   return {
     json: { type: jobType, input, idempotency_key: idempotencyKey },
-    headers: Object.fromEntries(
-      Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined),
-    ),
+    headers: withoutUndefined(headers),
   };
 }
+
+const withoutUndefined = (headers: Readonly<Record<string, string | undefined>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined));
 
 function samplerValue(settings: SamplerSettings): string | undefined {
   try {

@@ -174,6 +174,11 @@ const Config = z.strictObject({
   keepModelsDays: number('whole number', 1)
     .optional()
     .describe('Number of days after which a finished job is deleted with its model; default: never'),
+  keepPhotosDays: number('whole number', 1, limits.taskRetentionDays)
+    .optional()
+    .describe(
+      'Number of days for which the photo of a model is kept, to show it and to make the model again; default: 0',
+    ),
   allowPrivateNetwork: flag
     .default(false)
     .describe('Allow image and webhook URLs at private, loopback and link-local addresses'),

@@ -123,6 +123,7 @@ export function createContext(
       commits: new GroupCommit(db),
       maxOpenJobs: config.maxOpenJobs,
       maxJobsPerDay: config.maxJobsPerDay,
+      keepPhotosDays: config.keepPhotosDays,
       estimate: jobEstimate(db, () => state.rates),
       withoutModel: countJobsWithoutModel(db),
     },

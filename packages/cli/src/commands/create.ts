@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { describeWarnings, photoFormatNames, readSetting, type SamplerSettings } from '@gen3d/schema/rules';
+import { describeWarnings, photoFormatNames, type SamplerSettings } from '@gen3d/schema/rules';
 import {
   AuthenticationError,
   ConnectionError,
@@ -10,7 +10,7 @@ import {
   JobFailedError,
   RateLimitError,
 } from '@gen3d/sdk';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import pMap from 'p-map';
 import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
@@ -20,6 +20,7 @@ import { printModel } from '../jobs/model-file.js';
 import { addModelOptions, modelOptionWords } from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
+import { addSamplerOptions, samplerOf } from '../jobs/sampler-options.js';
 import { bytes, count, duration } from '../terminal/format.js';
 import { nextCommand } from '../terminal/next-command.js';
 import { type ProgressDisplay, showProgress, showState } from '../terminal/progress.js';
@@ -71,22 +72,13 @@ export function addCreate(program: Command): void {
     .argument('<image...>', 'paths, http(s) URLs, or - for stdin')
     .option('-w, --wait', 'show progress, then write photo.glb next to photo.jpg')
     .option('-o, --output <path>', `with --wait: the ${extensions()} to write, or a folder; - for stdout`)
-    .option('--seed <n>', 'for networks that make a model in steps: another seed makes another model', setting('seed'))
-    .option('--steps <n>', 'for these networks: more steps take longer in proportion', setting('steps'))
     .option('-f, --force', 'overwrite existing files')
     .option('--json', 'print the response of the API, one object per line; with --wait the finished task')
     .option('--open', 'open the job in the dashboard (the gallery for several photos); with --wait the model file');
-  addModelOptions(command).action((images: string[], _: unknown, command: Command) =>
+  addModelOptions(addSamplerOptions(command)).action((images: string[], _: unknown, command: Command) =>
     create(images, command.optsWithGlobals()),
   );
 }
-
-/** Reads an option of the sampler. */
-const setting = (name: keyof SamplerSettings) => (text: string) => {
-  const value = readSetting(name, text);
-  if (typeof value === 'string') throw new InvalidArgumentError(`${value}.`);
-  return value;
-};
 
 async function create(images: readonly string[], options: CreateOptions): Promise<void> {
   const words = modelOptionWords(options);
@@ -96,8 +88,7 @@ async function create(images: readonly string[], options: CreateOptions): Promis
   await requireFiles(images);
   const paths = options.wait ? await planOutputs(images.map(modelPath), options, images) : [];
   const order = new Order();
-  const { seed, steps } = options;
-  const sampler = { ...(seed !== undefined && { seed }), ...(steps !== undefined && { steps }) };
+  const sampler = samplerOf(options);
   const items = images.map(
     (image, index): Item => ({ image, name: nameOf(image), path: paths[index], order, sampler }),
   );

@@ -145,7 +145,7 @@ export function JobCard({ job, preview, selected, onSelect, onCancel, onRetry }:
           Cancel
         </button>
       )}
-      {selected === undefined && job.can_retry && retryMayHelp(job) && (
+      {selected === undefined && !thumbnail_url && job.can_retry && retryMayHelp(job) && (
         <button type="button" class="small card-action" aria-label={`Try again: ${name}`} onClick={onRetry}>
           Try again
         </button>

@@ -111,7 +111,7 @@ export function GalleryPage() {
     }, message);
   };
   const cancel = (job: GalleryJob) => void act(() => cancelJob(api, job.task_id), `${jobName(job)} was canceled.`);
-  const tryAgain = (job: GalleryJob) => void act(() => retryJob(api, job.task_id), `${jobName(job)} was sent again.`);
+  const tryAgain = (job: GalleryJob) => void act(() => retryJob(api, job), `${jobName(job)} was sent again.`);
 
   // Load the next page shortly before its button scrolls into view.
   const moreButton = useRef<HTMLButtonElement>(null);

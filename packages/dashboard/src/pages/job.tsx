@@ -36,7 +36,7 @@ export function JobPage() {
   const [actionCount, setActionCount] = useState(0);
   /** `actionCount` when the job was read last. */
   const [loadedAfter, setLoadedAfter] = useState(0);
-  const photo = usePhoto(id, task !== undefined && !task.model_urls);
+  const photo = usePhoto(id, task !== undefined && (!task.model_urls || task.can_retry));
   const name = task ? jobName(task) : 'Model';
   useTitle(name);
 
@@ -181,17 +181,21 @@ function JobActions(props: { job: GalleryJob; act: (request: () => Promise<unkno
   const { api, account } = useSession();
   const { route } = useLocation();
   const { job, act } = props;
-  const { task_id, hidden, can_cancel, can_retry } = job;
+  const { task_id, status, hidden, can_cancel, can_retry } = job;
   const remove = async () => {
     await deleteJob(api, task_id);
     route(galleryUrl);
   };
-  const tryAgain = async () => route(`/dashboard/jobs/${await retryJob(api, task_id)}`);
+  const tryAgain = async () => route(`/dashboard/jobs/${await retryJob(api, job)}`);
   return (
     <div class="row">
       {can_retry && (
-        <button type="button" class={retryMayHelp(job) ? 'primary' : undefined} onClick={() => act(tryAgain, '')}>
-          Try again
+        <button
+          type="button"
+          class={status !== 'SUCCEEDED' && retryMayHelp(job) ? 'primary' : undefined}
+          onClick={() => act(tryAgain, '')}
+        >
+          {status === 'SUCCEEDED' ? 'Make again' : 'Try again'}
         </button>
       )}
       {can_cancel && (

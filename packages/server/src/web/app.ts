@@ -67,6 +67,7 @@ export function createApp(services: Services): Express {
         'Authorization',
         'Content-Type',
         'X-Api-Key',
+        'Idempotency-Key',
         'X-Gen3d-Label',
         'X-Gen3d-Sampler',
         'X-Request-Id',

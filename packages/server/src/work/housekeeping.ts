@@ -32,7 +32,7 @@ const keptRunnerMs = 60 * 60 * 1_000;
  */
 export function startHousekeeping(
   { db, inputs, assets }: { db: Db; inputs: InputStore; assets: AssetStore },
-  { keepModelsDays }: Pick<Config, 'keepModelsDays'>,
+  { keepModelsDays, keepPhotosDays }: Pick<Config, 'keepModelsDays' | 'keepPhotosDays'>,
   log: Logger,
 ): () => void {
   const clean = async () => {
@@ -55,7 +55,7 @@ export function startHousekeeping(
       listeners: () => deleteOldListeners(db, now),
       audit: () => limitAudit(db),
       runners: () => sweepRunners(db, after(currentTime(db), -keptRunnerMs)),
-      inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId)),
+      inputs: () => inputs.sweep(strayBefore, (jobId) => needsInput(db, jobId, keepPhotosDays)),
       assets: () => assets.sweep(strayBefore, (jobId) => outcomeOfJob(db, jobId)),
     });
   };

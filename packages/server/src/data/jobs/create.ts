@@ -64,6 +64,8 @@ export interface JobStores {
   commits: GroupCommit;
   maxOpenJobs: number;
   maxJobsPerDay: number;
+  /** Days for which photos of models are kept. */
+  keepPhotosDays?: number | undefined;
   /** The expected charge of a job; see reservations.ts. */
   estimate: () => Promise<MicroUsd>;
   withoutModel: ReturnType<typeof countJobsWithoutModel>;

@@ -21,7 +21,16 @@ const statusesOf: Record<JobGroup, readonly JobStatus[]> = {
 const maxCount = 1_000;
 const flagsOf = { visible: [0], hidden: [1], all: [0, 1] } as const;
 
-const columns = [...taskColumns, 'type', 'label', 'label_folded', 'hidden', 'stage_ms', 'warnings'] as const;
+const columns = [
+  ...taskColumns,
+  'type',
+  'prepared',
+  'label',
+  'label_folded',
+  'hidden',
+  'stage_ms',
+  'warnings',
+] as const;
 export type GalleryRow = Pick<JobRow, (typeof columns)[number]> & {
   inference_ms: number | null;
   share_token: string | null;
@@ -179,7 +188,12 @@ export async function setHidden(
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 const seconds = (ms: number) => ms / 1_000;
 
-export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOutlook): GalleryJob {
+export function toGalleryJob(
+  row: GalleryRow,
+  assetsUrl: string,
+  outlook: JobOutlook,
+  keepPhotosDays: number | undefined,
+): GalleryJob {
   const stages = row.status === 'SUCCEEDED' ? stagesOf(row.stage_ms) : null;
   return {
     ...toTask(row, assetsUrl),
@@ -191,7 +205,7 @@ export function toGalleryJob(row: GalleryRow, assetsUrl: string, outlook: JobOut
     stage: outlook.stage ?? null,
     warnings: row.warnings === null ? [] : (JSON.parse(row.warnings) as string[]),
     can_cancel: canMove(row.status, 'CANCELED'),
-    can_retry: canRetry(row),
+    can_retry: canRetry(row, keepPhotosDays),
     share_path: row.share_token === null ? null : `/share/${row.share_token}`,
   };
 }

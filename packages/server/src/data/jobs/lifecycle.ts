@@ -173,22 +173,24 @@ export interface Success {
   bundle: string;
   /** Codes of `warningMessages`. */
   warnings: readonly string[];
+  /** Whether the photo is kept, to make the model again. */
+  keepsPhoto?: boolean;
   instance: string;
   rateUsdPerSecond: number;
 }
 
 /**
  * Finishes a job with its model and charges for it in one transaction. Idempotent: it can be called again with the same
- * assets if the response was lost.
+ * assets if the response was lost. Returns the id of the job whose photo is no longer kept, if any.
  * @throws {LeaseLostError}
  */
-export async function succeed(db: Db, lease: Lease, success: Success, now: Time): Promise<void> {
-  const { modelKey, thumbnailKey, inferenceMs, instance } = success;
-  await transaction(db, async (trx) => {
+export async function succeed(db: Db, lease: Lease, success: Success, now: Time): Promise<string | undefined> {
+  const { modelKey, thumbnailKey, inferenceMs, instance, keepsPhoto = false } = success;
+  return transaction(db, async (trx) => {
     const job = await leased(trx, lease).catch(async (error: unknown) => {
       if (!(error instanceof LeaseLostError && (await hasSucceededWith(trx, lease.jobId, modelKey)))) throw error;
     });
-    if (!job) return;
+    if (!job) return undefined;
     const change: Change = {
       status: 'SUCCEEDED',
       progress: progress.done,
@@ -199,11 +201,13 @@ export async function succeed(db: Db, lease: Lease, success: Success, now: Time)
       warnings: JSON.stringify(success.warnings),
       // Only a retry needs it, and it may contain a secret.
       image_url: null,
+      prepared: keepsPhoto ? 1 : 0,
       ...finished(now),
     };
     await write(trx, job, change, now);
     const price = priceOf(inferenceMs, success.rateUsdPerSecond);
     await charge(trx, { accountId: job.account_id, jobId: job.id, price, instance, inferenceMs }, now);
+    return keepsPhoto ? forgetImage(trx, job, 'SUCCEEDED') : job.id;
   });
 }
 

@@ -4,7 +4,7 @@ import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import type { Db } from '../db/open.js';
 import { cancelOwn, maxAttempts, reap } from './lifecycle.js';
-import { needsInput } from './retry.js';
+import { forgetImage, needsInput } from './retry.js';
 
 test('the photo of a job is needed until it has succeeded, and for 7 days after it failed or was canceled', async () => {
   const db = await temporaryDatabase();
@@ -18,6 +18,33 @@ test('the photo of a job is needed until it has succeeded, and for 7 days after 
     expect(await needed({ status, finished_at: now - 7 * dayMs - 60_000 })).toBe(false);
   }
   expect(await needsInput(db, 'unknown')).toBe(false);
+});
+
+test('the photo of a model is needed for as long as the operator keeps it', async () => {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  const made = (fields: object) => newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), ...fields });
+  const kept = await made({ prepared: 1 });
+  expect(await needsInput(db, kept, 2)).toBe(true);
+  expect(await needsInput(db, kept)).toBe(false);
+  expect(await needsInput(db, await made({ prepared: 0 }), 2)).toBe(false);
+  expect(await needsInput(db, await made({ prepared: 1, finished_at: Date.now() - 3 * dayMs }), 2)).toBe(false);
+});
+
+test('of the models of an account, only the newest 50 keep their photo', async () => {
+  const db = await temporaryDatabase();
+  const account = await newAccount(db);
+  const ids: string[] = [];
+  for (let i = 0; i < quotas.photosForRetries; i++) {
+    ids.push(await newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), prepared: 1 }));
+  }
+  const job = {
+    id: await newJob(db, account, { status: 'SUCCEEDED', finished_at: Date.now(), prepared: 1 }),
+    account_id: account,
+  };
+  expect(await forgetImage(db, job, 'SUCCEEDED')).toBe(ids[0]);
+  expect(await needsInput(db, ids[0]!, 2)).toBe(false);
+  expect(await needsInput(db, ids[1]!, 2)).toBe(true);
 });
 
 describe('of the failed and canceled jobs of an account', () => {

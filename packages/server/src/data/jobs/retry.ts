@@ -1,5 +1,6 @@
 import { type JobStatus, jobType } from '@gen3d/schema';
 import type { SamplerSettings } from '@gen3d/schema/rules';
+import { sql } from 'kysely';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import type { Queryable } from '../db/open.js';
@@ -14,41 +15,58 @@ const keptMs = 7 * dayMs;
 
 const retriedStatuses: readonly JobStatus[] = ['FAILED', 'CANCELED'];
 
-/** Whether the server may still have the photo of a job without a model. */
-export const canRetry = ({ type, status, finished_at }: Pick<JobRow, 'type' | 'status' | 'finished_at'>): boolean =>
-  type === jobType && retriedStatuses.includes(status) && (finished_at ?? 0) > Date.now() - keptMs;
+type FinishedJob = Pick<JobRow, 'type' | 'status' | 'prepared' | 'finished_at'>;
 
-/** Whether the image of a job is needed: to finish the job, or to try it again. */
-export async function needsInput(db: Queryable, jobId: string): Promise<boolean> {
+/** Whether the server may still have the photo of a finished job. Photos of models are kept for `keepPhotosDays`. */
+export function canRetry({ type, status, prepared, finished_at }: FinishedJob, keepPhotosDays = 0): boolean {
+  const since = (ms: number) => (finished_at ?? 0) > Date.now() - ms;
+  if (type !== jobType) return false;
+  // A job with a model whose photo is not kept is stored as not prepared.
+  return status === 'SUCCEEDED' ? prepared === 1 && since(keepPhotosDays * dayMs) : isRetried(status) && since(keptMs);
+}
+
+const isRetried = (status: JobStatus) => retriedStatuses.includes(status);
+
+/** Whether the image of a job is needed: to finish the job, to try it again, or to make its model again. */
+export async function needsInput(db: Queryable, jobId: string, keepPhotosDays = 0): Promise<boolean> {
+  const endedWithin = (ms: number) => sql<boolean>`finished_at > ${after(currentTime(db), -ms)}`;
   const job = await db
     .selectFrom('jobs')
     .select(['account_id', 'status', 'finished_at'])
     .where('id', '=', jobId)
-    .where((eb) => eb.or([eb('finished_at', 'is', null), eb('finished_at', '>', after(currentTime(db), -keptMs))]))
+    .where((eb) =>
+      eb.or([
+        eb('finished_at', 'is', null),
+        eb('status', 'in', retriedStatuses).and(endedWithin(keptMs)),
+        eb('status', '=', 'SUCCEEDED')
+          .and('prepared', '=', 1)
+          .and(endedWithin(keepPhotosDays * dayMs)),
+      ]),
+    )
     .executeTakeFirst();
   if (!job) return false;
-  if (job.finished_at === null) return true;
-  if (!retriedStatuses.includes(job.status)) return false;
+  if (job.finished_at === null || job.status === 'SUCCEEDED') return true;
   const oldest = await newestOf(db, job.account_id, job.status, quotas.photosForRetries);
   return oldest === undefined || jobId >= oldest;
 }
 
 /**
- * Deletes the URL of the job that can no longer be retried after `id` got this status, if there are too many. Returns its
+ * Forgets the image of the job that can no longer be retried after `id` got this status, if there are too many. Returns its
  * id, because its photo can be deleted, too. Must run in the transaction that ends the job: otherwise two concurrent
  * transactions would find the same job, and keep the photo of another.
  */
 export async function forgetImage(
   trx: Queryable,
   { id, account_id }: Pick<JobRow, 'id' | 'account_id'>,
-  status: 'FAILED' | 'CANCELED',
+  status: Extract<JobStatus, 'SUCCEEDED' | 'FAILED' | 'CANCELED'>,
 ): Promise<string | undefined> {
   await lockTurns(trx, account_id);
   const beyond = await newestOf(trx, account_id, status, quotas.photosForRetries + 1);
   if (beyond === undefined) return undefined;
   // A job that ends after many newer ones is not among the newest.
   const forgotten = id < beyond ? id : beyond;
-  await trx.updateTable('jobs').set({ image_url: null }).where('id', '=', forgotten).execute();
+  const change = status === 'SUCCEEDED' ? { prepared: 0 } : { image_url: null };
+  await trx.updateTable('jobs').set(change).where('id', '=', forgotten).execute();
   return forgotten;
 }
 
@@ -66,10 +84,19 @@ async function newestOf(db: Queryable, accountId: string, status: JobStatus, n: 
   return row?.id;
 }
 
+/** How a job is repeated. */
+interface RepeatDetails {
+  traceId?: string | undefined;
+  /** Other settings than the job had. */
+  sampler?: SamplerSettings | undefined;
+  /** The idempotency key of a repetition with other settings, or of a job with a model. */
+  key?: string | undefined;
+}
+
 /**
- * Creates a job with the photo, label and settings of one that failed or was canceled. Repeated calls return the same job, until that
- * has failed or was canceled too. `unknown`: the account has no such job. `not_retryable`: it has another status, or its
- * photo is no longer stored.
+ * Creates a job with the photo, label and settings of a finished one. Of a job without a model and with the same settings,
+ * repeated calls return the same job, until that has failed or was canceled too. Any other call makes another model beside
+ * the first. `unknown`: the account has no such job. `not_retryable`: it is not finished, or its photo is no longer stored.
  * @throws like `acceptJob`
  */
 export async function retryJob(
@@ -77,7 +104,7 @@ export async function retryJob(
   accountId: string,
   jobId: string,
   now: Time,
-  traceId: string | undefined,
+  { traceId, sampler: changed, key }: RepeatDetails = {},
 ): Promise<AcceptedJob | 'unknown' | 'not_retryable'> {
   const job = await stores.db
     .selectFrom('jobs')
@@ -86,10 +113,11 @@ export async function retryJob(
     .where('account_id', '=', accountId)
     .executeTakeFirst();
   if (!job) return 'unknown';
-  if (!canRetry(job)) return 'not_retryable';
-  const { id, type, label, retry_of: retryOf } = job;
-  const sampler = job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings);
-  const details = { type, retryOf: retryOf ?? id, image: imageOf(stores.inputs, job), label, sampler, traceId };
+  if (!canRetry(job, stores.keepPhotosDays)) return 'not_retryable';
+  const { id, type, status, label, retry_of: retryOf } = job;
+  const sampler = changed ?? (job.sampler === null ? undefined : (JSON.parse(job.sampler) as SamplerSettings));
+  const origin = changed || status === 'SUCCEEDED' ? { key: key ?? null } : { retryOf: retryOf ?? id };
+  const details = { type, ...origin, image: imageOf(stores.inputs, job), label, sampler, traceId };
   return acceptJob(stores, accountId, details, now).catch((error: unknown) => {
     if (error instanceof UnreadableImageError && error.isMissing) return 'not_retryable';
     throw error;

@@ -11,7 +11,7 @@ import { HttpError, onlyMethods, sendJson } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 /** `/dashboard/api/job-details`: fields of a job that the task object does not have. */
-export function jobDetailRoutes({ db, inputs, slots }: Services): Router {
+export function jobDetailRoutes({ db, inputs, slots, config }: Services): Router {
   const router = Router();
   router
     .route('/:id')
@@ -33,14 +33,14 @@ export function jobDetailRoutes({ db, inputs, slots }: Services): Router {
     })
     .all(onlyMethods('GET'));
 
-  // The photo of a job without a model, or 204 if the server has none.
+  // The photo, or 204 if the server has none.
   router
     .route('/:id/photo')
     .get(async (request, response) => {
       const { accountId } = callerOf(response);
       const job = await findTask(db, accountId, request.params.id);
       if (!job) throw new HttpError(404, 'not_found', 'No such job');
-      if (job.status === 'SUCCEEDED') return void response.status(204).end();
+      if (job.status === 'SUCCEEDED' && config.keepPhotosDays === undefined) return void response.status(204).end();
       await slots.files.run(accountId, response, async () => {
         const photo = await inputs.open(request.params.id).catch(ifMissing);
         if (!photo) return void response.status(204).end();

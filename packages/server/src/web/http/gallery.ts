@@ -1,5 +1,6 @@
-import { isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
+import { IdempotencyKey, isTerminal, JobStatus, ListJobsQuery, limits } from '@gen3d/schema';
 import { type GalleryJob, type GalleryPage, jobGroups } from '@gen3d/schema/dashboard';
+import { repeatKeyHeader, samplerHeader } from '@gen3d/schema/rules';
 import { Router } from 'express';
 import { z } from 'zod';
 import { currentTime } from '../../data/db/time.js';
@@ -16,6 +17,7 @@ import { cancelOwn } from '../../data/jobs/lifecycle.js';
 import { retryJob } from '../../data/jobs/retry.js';
 import { shareModel, unshareModel } from '../../data/jobs/shares.js';
 import { callerOf, refuseSandbox } from './auth.js';
+import { samplerSettings } from './jobs.js';
 import { jsonBody } from './json-body.js';
 import { HttpError, invalidRequest, onlyMethods, sendJson } from './responses.js';
 import type { Services } from './services.js';
@@ -48,6 +50,12 @@ const withoutLabels = ({ search, id, sort, ...query }: GalleryQuery): GalleryQue
 
 const Selection = z.object({ task_ids: z.array(z.string().max(26)).min(1).max(limits.pageSize.max) });
 
+function repeatKey(header: string | undefined): string | undefined {
+  const parsed = IdempotencyKey.optional().safeParse(header);
+  if (!parsed.success) throw invalidRequest(parsed.error, repeatKeyHeader);
+  return parsed.data;
+}
+
 const notFound = () => new HttpError(404, 'not_found', 'No such job');
 
 /**
@@ -59,7 +67,12 @@ export function galleryRoutes(services: Services): Router {
   const router = Router();
 
   const present = async (row: GalleryRow): Promise<GalleryJob> =>
-    toGalleryJob(row, assetsUrl(), isTerminal(row.status) ? {} : await expectedEnds.outlook(row));
+    toGalleryJob(
+      row,
+      assetsUrl(),
+      isTerminal(row.status) ? {} : await expectedEnds.outlook(row),
+      jobStores.keepPhotosDays,
+    );
 
   async function find(accountId: string, id: string): Promise<GalleryJob> {
     const row = await findGalleryJob(db, accountId, id);
@@ -161,13 +174,15 @@ export function galleryRoutes(services: Services): Router {
     .post(refuseSandbox, async (request, response) => {
       const { traceId } = response.locals;
       const { accountId } = callerOf(response);
+      const sampler = samplerSettings(request.get(samplerHeader));
+      const key = repeatKey(request.get(repeatKeyHeader));
       const retried = await slots.retries.run(accountId, response, () =>
-        retryJob(jobStores, accountId, request.params.id, currentTime(db), traceId),
+        retryJob(jobStores, accountId, request.params.id, currentTime(db), { traceId, sampler, key }),
       );
       if (retried === 'unknown') throw notFound();
       if (retried === 'not_retryable') {
         const message =
-          'Only a job that failed or was canceled in the last 7 days can be tried again, and only while the server has its photo. Otherwise, send the photo again';
+          'Only a finished job can be tried again, and only while the server has its photo: for 7 days after it failed or was canceled, and after it succeeded only if the operator keeps photos. Otherwise, send the photo again';
         throw new HttpError(409, 'not_retryable', message);
       }
       if (retried.created) onJobCreated();

@@ -32,7 +32,8 @@ function readLabel(header: string | undefined): string | undefined {
   }
 }
 
-function samplerSettings(header: string | undefined): SamplerSettings | undefined {
+/** The settings in the header, if it was sent. @throws {HttpError} if it is invalid */
+export function samplerSettings(header: string | undefined): SamplerSettings | undefined {
   if (header === undefined) return undefined;
   const settings = readSampler(header);
   if (typeof settings === 'string') throw new HttpError(400, 'invalid_request', `${samplerHeader}: ${settings}`);

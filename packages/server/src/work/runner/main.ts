@@ -110,6 +110,7 @@ async function start(edges: Edges, options: StartOptions, notify: Notify): Promi
     inputs,
     assets,
     leaseMs: leaseSeconds * 1_000,
+    keepPhotosDays: config.keepPhotosDays,
     stageTimeoutMs: defaultStageTimeoutMs,
     instance,
     rate: () =>

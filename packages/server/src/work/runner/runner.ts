@@ -61,6 +61,8 @@ export interface RunnerOptions {
   leaseMs: number;
   /** Time limit for reading an image. */
   stageTimeoutMs: number;
+  /** Days for which photos of models are kept. */
+  keepPhotosDays?: number | undefined;
   /** The current serving instance. */
   instance: () => string;
   /** The current price of a second of inference, in USD. */
@@ -185,6 +187,7 @@ export class Runner {
 
   async #infer(held: HeldJob): Promise<void> {
     const { db, engine, meshOptions, inputs, assets, instance, rate, stageTimeoutMs, notify, log } = this.#options;
+    const keepsPhoto = this.#options.keepPhotosDays !== undefined;
     const { job, abort, claimedAt } = held;
     const readStart = performance.now();
     const photo = await this.#read(held);
@@ -227,11 +230,13 @@ export class Runner {
     const stored = performance.now();
     const keys = await this.#store(held, files);
     const stageTimes = { prepare, ...engineStages, store: millisecondsSince(stored) };
+    let forgotten: string | undefined;
     try {
       const rateUsdPerSecond = await this.#jobs.whenAvailable(rate);
       const { bundle, warnings } = stats;
-      const success = { ...keys, inferenceMs, stageTimes, bundle, warnings, instance: instance(), rateUsdPerSecond };
-      await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
+      const made = { ...keys, inferenceMs, stageTimes, bundle, warnings };
+      const success = { ...made, keepsPhoto, instance: instance(), rateUsdPerSecond };
+      forgotten = await this.#jobs.whenAvailable(() => succeed(db, job.lease, success, currentTime(db)));
     } catch (error) {
       // If the database failed, the job may have succeeded. The hourly sweep settles its files.
       if (!isUnavailable(error) && !mayBeCommitted(error)) await assets.discard(keys);
@@ -243,7 +248,9 @@ export class Runner {
     log.info({ ...aboutJob(job), bundle: stats.bundle, inferenceMs, outlineOverlap }, 'job succeeded');
     // After `notify`, to keep a slow store from delaying clients.
     await withStageTimeout('keeping the model', stageTimeoutMs, assets.keep(keys));
-    await withStageTimeout('removing the input', stageTimeoutMs, inputs.remove(job.id));
+    if (forgotten !== undefined) {
+      await withStageTimeout('removing an input', stageTimeoutMs, inputs.remove(forgotten));
+    }
   }
 
   /** Retries while the object store is unavailable, to save the expensive inference. */

@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { CreateJobResponse, limits } from '@gen3d/schema';
+import { GalleryJob } from '@gen3d/schema/dashboard';
+import { expect, test } from 'vitest';
+import { asDataUri, ballPhoto } from './ball-photo.js';
+import { codeOf } from './dashboard-kit.js';
+import { callServer, finishedJob, startServer, type TestServer } from './kit.js';
+
+const photo = { type: 'image-to-3d', input: { image_urls: [asDataUri(ballPhoto())] } };
+const created = ({ body }: { body: unknown }) => CreateJobResponse.parse(body).job_id;
+const job = async (server: TestServer, id: string) =>
+  GalleryJob.parse((await server.call('GET', `/gen3d/jobs/${id}`)).body);
+const hasPhoto = (server: TestServer, id: string) => existsSync(join(server.config.dataDir, 'inputs', id));
+
+async function makeModel(server: TestServer): Promise<string> {
+  const id = created(await server.call('POST', '/v1/jobs', photo));
+  expect((await finishedJob(server.call, id)).status).toBe('SUCCEEDED');
+  return id;
+}
+
+test('a model whose photo is kept can be made again, beside the first, as a job that is charged like any other', async () => {
+  const rates = { instance: 'own', rates: { own: 0.5 } };
+  const server = await startServer({ workers: 1, keepPhotosDays: 3, ...rates });
+  const id = await makeModel(server);
+  expect(hasPhoto(server, id)).toBe(true);
+  expect(await job(server, id)).toMatchObject({ can_retry: true });
+  const balance = async () => (await server.call('GET', '/v1/balance')).body;
+  const before = await balance();
+
+  const again = async (headers: Record<string, string> = {}) => {
+    const response = await fetch(`${server.url}/gen3d/jobs/${id}/retry`, {
+      method: 'POST',
+      headers: { 'x-api-key': server.apiKey, ...headers },
+    });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  };
+  const first = created(await again());
+  expect(await finishedJob(server.call, first)).toMatchObject({ status: 'SUCCEEDED' });
+  expect(await balance()).not.toEqual(before);
+  const seeded = { 'x-gen3d-sampler': 'seed=7', 'idempotency-key': 'once' };
+  const second = created(await again(seeded));
+  expect(created(await again(seeded))).toBe(second);
+  expect(new Set([id, first, second]).size).toBe(3);
+  // The network of this bundle takes no seed, so the seed has arrived.
+  expect((await finishedJob(server.call, second)).error?.code).toBe('inference_failed');
+  expect(codeOf(await again({ 'x-gen3d-sampler': 'seed=-1' }))).toBe('invalid_request');
+  expect((await job(server, id)).model_urls).not.toBeNull();
+
+  expect((await server.call('DELETE', `/gen3d/jobs/${id}`)).status).toBe(204);
+  expect(hasPhoto(server, id)).toBe(false);
+});
+
+test('everyone of the account sees the kept photo, and nobody else', async () => {
+  const server = await startServer({ workers: 1, keepPhotosDays: 3 });
+  const id = await makeModel(server);
+  const path = `/dashboard/api/job-details/${id}/photo`;
+  const signedIn = await fetch(`${server.url}/dashboard/api/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', origin: server.url },
+    body: JSON.stringify({ api_key: server.apiKey }),
+  });
+  const cookie = signedIn.headers.getSetCookie()[0]!.split(';')[0]!;
+  const response = await fetch(server.url + path, { headers: { cookie } });
+  expect(response.status).toBe(200);
+  expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(100);
+  expect((await callServer(server.url, 'GET', path, undefined, null)).status).toBe(401);
+});
+
+test('by default, the photo of a model is removed, and the model cannot be made again', async () => {
+  const server = await startServer({ workers: 1 });
+  const id = await makeModel(server);
+  expect(await job(server, id)).toMatchObject({ can_retry: false });
+  expect(codeOf(await server.call('POST', `/gen3d/jobs/${id}/retry`))).toBe('not_retryable');
+});
+
+test('photos can be kept as long as the records of jobs, and no longer', async () => {
+  await expect(startServer({ keepPhotosDays: limits.taskRetentionDays + 1 })).rejects.toThrow(/keep/i);
+});
