@@ -38,6 +38,7 @@ const withTestKey = { GEN3D_API_KEY: publicTestKey };
 let server: ChildProcess;
 let url = '';
 let serverOutput = '';
+let apiKey = '';
 
 const readme = blocksOf('README.md');
 const gettingStarted = blocksOf('docs/getting-started.md');
@@ -79,8 +80,11 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
     expect(lineWith(gettingStarted, 'alias')).toBe(aliasLine);
   });
 
-  test('the first start prints a key and, without a terminal, the command for a link that opens the dashboard', async () => {
-    expect(serverOutput).toMatch(/gen3d_[\w-]{32}/);
+  test('without a terminal, the first start prints the commands for a key and for a link that opens the dashboard', async () => {
+    expect(serverOutput).not.toMatch(/gen3d_[\w-]{32}/);
+    const [keyCommand = ''] = /gen3d admin key create default/.exec(serverOutput) ?? [];
+    apiKey = run(keyCommand).stdout.trim();
+    expect(apiKey).toMatch(/^gen3d_[\w-]{32,}$/);
     const [command = ''] = /gen3d admin sign-in-link/.exec(serverOutput) ?? [];
     const [link = ''] = /http\S+/.exec(run(command).stdout) ?? [];
     expect((await fetch(link, { headers: { accept: 'text/html' } })).status).toBe(200);
@@ -116,7 +120,7 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
   test.skipIf(spawnSync('curl', ['--version']).status !== 0)('the curl calls create a job and show it', () => {
     const script = blockWith(readme, 'curl ').split('\n');
     const read = script.pop() ?? '';
-    const key = { GEN3D_API_KEY: apiKey() };
+    const key = { GEN3D_API_KEY: apiKey };
     const { job_id } = JSON.parse(run(onServer(script.join('\n')), key).stdout);
     expect(JSON.parse(run(onServer(read).replaceAll('01…', job_id), key).stdout)).toMatchObject({ task_id: job_id });
   });
@@ -126,7 +130,7 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
     expect(calls.length).toBeGreaterThan(9);
     for (const { text, location } of calls) {
       const { stdout } = run(`${onServer(text)} -s -o /dev/null -w '%{http_code}'`, {
-        GEN3D_API_KEY: apiKey(),
+        GEN3D_API_KEY: apiKey,
         JOB_ID: '01ARZ3NDEKTSV4RRFFQ69G5FAV',
       });
       const expected = text.includes('$JOB_ID') ? /404/ : /^(200|202|204|404|409)$/;
@@ -146,7 +150,6 @@ describe('the quick start of README.md and docs/getting-started.md', () => {
   });
 });
 
-const apiKey = () => /gen3d_[\w-]{32,}/.exec(serverOutput)?.[0] ?? '';
 const onServer = (script: string) => script.replaceAll(address, url);
 
 function blocksOf(path: string): readonly Block[] {

@@ -63,8 +63,8 @@ test.skipIf(obstacle)(
 
     const server = enter(...Entrypoint, ...Cmd);
     const ended = result(server);
-    const log = await outputMatching(server, /listening on http/);
-    const [key = ''] = /gen3d_[\w-]{32,}/.exec(log) ?? [];
+    expect(await outputMatching(server, /listening on http/)).toContain('gen3d admin key create default');
+    const key = (await result(enter(...Entrypoint, 'admin', 'key', 'create', 'default'))).stdout.trim();
     const env = { GEN3D_BASE_URL: url, GEN3D_API_KEY: key };
     await writeFile(path('disc.png'), discPng());
     const created = await gen3d(['create', 'disc.png', '--wait', '--json'], { env });
