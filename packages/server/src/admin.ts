@@ -18,7 +18,7 @@ import { DashboardTokens, signInPath } from './data/accounts/dashboard-tokens.js
 import { identifyAccount, identifyJob, identifyKey } from './data/accounts/identify.js';
 import { QuotaError } from './data/accounts/quotas.js';
 import { isFree } from './data/accounts/rates.js';
-import type { Queryable } from './data/db/open.js';
+import type { Queryable } from './data/db/database.js';
 import type { OutboxRow } from './data/db/tables.js';
 import { currentTime } from './data/db/time.js';
 import { transaction } from './data/db/transaction.js';

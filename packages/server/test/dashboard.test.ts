@@ -19,7 +19,7 @@ import { encodeTime } from 'ulid';
 import { describe, expect, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
 import { version } from '../src/base/version.js';
-import type { Db } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';

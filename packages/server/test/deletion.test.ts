@@ -7,7 +7,7 @@ import { newUlid } from '../src/base/ids.js';
 import { dayMs } from '../src/base/time.js';
 import { charge } from '../src/data/accounts/ledger.js';
 import { FolderAssetStore } from '../src/data/assets/folder-store.js';
-import type { Db } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/database.js';
 import { FolderInputStore } from '../src/data/inputs/folder-store.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { deleteJob, deleteOldModels, finishDeletions, forgetDeletions } from '../src/data/jobs/deletion.js';

@@ -6,7 +6,7 @@ import { CreateJobResponse, ErrorBody, encodeLabel, publicTestKey } from '@gen3d
 import { GalleryJob, GalleryPage } from '@gen3d/schema/dashboard';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { dayMs } from '../src/base/time.js';
-import type { Db } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/database.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import type { NewJob } from '../src/data/jobs/job-store.js';
 import { asDataUri, ballPhoto } from './ball-photo.js';

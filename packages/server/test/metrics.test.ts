@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { newUlid } from '../src/base/ids.js';
 import { version } from '../src/base/version.js';
 import { loadConfig } from '../src/config.js';
-import type { Db } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { liveRunners } from '../src/data/runners/registry.js';

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Db } from '../src/data/db/open.js';
+import type { Db } from '../src/data/db/database.js';
 import { currentTime } from '../src/data/db/time.js';
 import { openDataDir } from '../src/data/installation/data-dir.js';
 import { announce } from '../src/data/runners/registry.js';

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.js';
 import { limitAudit } from '../data/accounts/audit-log.js';
 import type { AssetStore } from '../data/assets/asset-store.js';
-import type { Db } from '../data/db/open.js';
+import type { Db } from '../data/db/database.js';
 import { after, currentTime } from '../data/db/time.js';
 import { isUnavailable } from '../data/db/unavailable.js';
 import type { InputStore } from '../data/inputs/input-store.js';

@@ -11,7 +11,7 @@ import {
 } from '@gen3d/schema';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
-import type { Db } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/database.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { openAdmin } from '../../src/index.js';
 import { asDataUri, ballPhoto } from '../ball-photo.js';

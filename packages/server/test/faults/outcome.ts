@@ -1,7 +1,7 @@
 import { isTerminal, type Task, type TaskUpdatedEvent } from '@gen3d/schema';
 import type { Selectable } from 'kysely';
 import { expect } from 'vitest';
-import type { Db } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/database.js';
 import type { JobRow, Tables } from '../../src/data/db/tables.js';
 import { maxAttempts } from '../../src/data/jobs/lifecycle.js';
 import type { Delivered } from './receiver.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { CreateJobResponse, RotateSecretResponse, WebhookEndpoint } from '@gen3d/schema';
 import { afterAll, beforeAll, describe, type TestContext, test } from 'vitest';
 import { loadConfig } from '../../src/config.js';
-import type { Db } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/database.js';
 import { openDataDir } from '../../src/data/installation/data-dir.js';
 import { type Admin, openAdmin } from '../../src/index.js';
 import { ConcurrencyMeter, type Installation, newInstallation, until } from '../kit.js';

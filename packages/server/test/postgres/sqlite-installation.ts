@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { type Config, loadConfig } from '../../src/config.js';
-import type { Db } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/database.js';
 import { type Server, serve } from '../../src/index.js';
 import { type ApiResponse, callServer, silent } from '../kit.js';
 import { openDatabase } from '../open-database.js';

@@ -9,7 +9,7 @@ import { guardedAgent } from '../../src/base/net/guarded-agent.js';
 import { withSharedTables } from '../../src/cluster/postgres/shared-tables.js';
 import { loadConfig } from '../../src/config.js';
 import { balanceOf, credit } from '../../src/data/accounts/ledger.js';
-import type { Db } from '../../src/data/db/open.js';
+import type { Db } from '../../src/data/db/database.js';
 import { currentTime } from '../../src/data/db/time.js';
 import { transaction } from '../../src/data/db/transaction.js';
 import { claim } from '../../src/data/jobs/claim.js';

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { storable } from '../postgres/connections.js';
 import { type CopiedTable, copiedTables } from './copied-tables.js';
 import type { Key, Row, Source } from './source.js';

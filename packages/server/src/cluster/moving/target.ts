@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { AdminError } from '../../base/errors.js';
 import { fingerprintOf, type ServerKeys, textOf } from '../../base/server-key.js';
+import type { Db, Queryable } from '../../data/db/database.js';
 import { advisoryLock } from '../../data/db/locks.js';
-import type { Db, Queryable } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
 import { withSharedTables } from '../postgres/shared-tables.js';

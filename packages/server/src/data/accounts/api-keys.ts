@@ -6,7 +6,7 @@ import type { KeyRing } from '../../base/key-ring.js';
 import { hmac } from '../../base/server-key.js';
 import { isoTime } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { Time } from '../db/time.js';
 import { QuotaError, quotas } from './quotas.js';

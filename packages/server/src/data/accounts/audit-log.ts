@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { newUlid } from '../../base/ids.js';
 import { maxRowsRead } from '../db/bounds.js';
-import type { Db, Queryable } from '../db/open.js';
+import type { Db, Queryable } from '../db/database.js';
 import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 

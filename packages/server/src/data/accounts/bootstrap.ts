@@ -1,7 +1,7 @@
 import { toMicroUsd } from '../../base/money.js';
 import type { Config } from '../../config.js';
+import type { Db } from '../db/database.js';
 import { advisoryLock } from '../db/locks.js';
-import type { Db } from '../db/open.js';
 import type { Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { createAccount } from './accounts.js';

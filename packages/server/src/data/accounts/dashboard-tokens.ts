@@ -3,7 +3,7 @@ import type { KeyRing } from '../../base/key-ring.js';
 import { hmac } from '../../base/server-key.js';
 import { dayMs } from '../../base/time.js';
 import { maxRowsRead } from '../db/bounds.js';
-import type { Db, Queryable } from '../db/open.js';
+import type { Db, Queryable } from '../db/database.js';
 import { after, currentTime } from '../db/time.js';
 import { transaction } from '../db/transaction.js';
 import { audit } from './audit-log.js';

@@ -1,5 +1,5 @@
 import { AdminError } from '../../base/errors.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 
 /** A row that matches the operator's input. */
 interface Candidate {

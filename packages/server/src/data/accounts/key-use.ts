@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import { currentTime } from '../db/time.js';
 import { whyFailed } from '../db/unavailable.js';
 

@@ -3,7 +3,7 @@ import { AdminError } from '../../base/errors.js';
 import { newUlid } from '../../base/ids.js';
 import { type MicroUsd, toUsd } from '../../base/money.js';
 import { dayMs } from '../../base/time.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import type { Tables } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 

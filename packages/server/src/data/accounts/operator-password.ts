@@ -1,6 +1,6 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Db, Queryable } from '../db/open.js';
+import type { Db, Queryable } from '../db/database.js';
 
 interface Cost {
   /** Binary logarithm of scrypt's N. */

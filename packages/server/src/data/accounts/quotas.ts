@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { cached } from '../../base/cached.js';
 import { dayMs } from '../../base/time.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import type { Time } from '../db/time.js';
 
 /**

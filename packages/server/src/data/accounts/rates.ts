@@ -1,5 +1,5 @@
 import type { Config } from '../../config.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import { transaction } from '../db/transaction.js';
 
 export type Rates = Readonly<Record<string, number>>;

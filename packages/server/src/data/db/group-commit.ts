@@ -1,5 +1,5 @@
 import type { Transaction } from 'kysely';
-import type { Db } from './open.js';
+import type { Db } from './database.js';
 import type { Tables } from './tables.js';
 import { transaction } from './transaction.js';
 import { isUnavailable } from './unavailable.js';

@@ -5,8 +5,6 @@ import { migrations } from './migrations.js';
 import type { Tables } from './tables.js';
 import { DatabaseLockedError, isUnavailable } from './unavailable.js';
 
-export type { Db, Queryable } from './database.js';
-
 /**
  * Opens the database at a location. Call `destroy()` when done.
  * @throws {ConfigError} if it cannot be used, for example because the SQLite file is damaged

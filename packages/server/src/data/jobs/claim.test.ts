@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import {
   claim,
   claimForPreparation,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { randomToken } from '../../base/ids.js';
+import type { Db, Queryable } from '../db/database.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
-import type { Db, Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { type Lease, maxAttempts } from './lifecycle.js';

@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import { keysInUse } from '../accounts/api-keys.js';
 import { jobsOfToday } from '../accounts/quotas.js';
 import { maxRowsRead } from '../db/bounds.js';
+import type { Queryable } from '../db/database.js';
 import { containing } from '../db/like.js';
-import type { Queryable } from '../db/open.js';
 import { after, currentTime } from '../db/time.js';
 import { openJobs } from './turn.js';
 

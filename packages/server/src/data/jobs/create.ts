@@ -9,8 +9,8 @@ import {
   tooManyToday,
   tooManyWithoutModel,
 } from '../accounts/quotas.js';
+import type { Db } from '../db/database.js';
 import type { GroupCommit } from '../db/group-commit.js';
-import type { Db } from '../db/open.js';
 import type { Time } from '../db/time.js';
 import { mayBeCommitted } from '../db/unavailable.js';
 import type { InputStore } from '../inputs/input-store.js';

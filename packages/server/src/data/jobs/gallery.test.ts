@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import { newUlid } from '../../base/ids.js';
 import { maxRowsRead } from '../db/bounds.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import { countGallery, type GalleryQuery, listGallery } from './gallery.js';
 import { labelColumns } from './label.js';
 

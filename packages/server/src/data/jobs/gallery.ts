@@ -3,8 +3,8 @@ import type { GalleryCounts, GalleryJob, JobGroup } from '@gen3d/schema/dashboar
 import type { JobOutlook } from '@gen3d/schema/rules';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { maxRowsRead } from '../db/bounds.js';
+import type { Queryable } from '../db/database.js';
 import { containing, startingWith } from '../db/like.js';
-import type { Queryable } from '../db/open.js';
 import type { JobRow, Tables } from '../db/tables.js';
 import { foldLabel } from './label.js';
 import { canRetry } from './retry.js';

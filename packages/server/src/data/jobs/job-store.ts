@@ -2,7 +2,7 @@ import { type JobStatus, limits } from '@gen3d/schema';
 import { sql } from 'kysely';
 import { toMicroUsd } from '../../base/money.js';
 import { countJob } from '../accounts/quotas.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import { type Parameters, prepared } from '../db/prepared.js';
 import type { JobRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { eventsOf, newAccount, newJob, temporaryDatabase, withEndpoint } from '../../../test/kit.js';
 import { toMicroUsd } from '../../base/money.js';
 import { balanceOf } from '../accounts/ledger.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import { claim, claimForPreparation, stillHeld } from './claim.js';
 import { JobFailure } from './failures.js';
 import type { NewJob } from './job-store.js';

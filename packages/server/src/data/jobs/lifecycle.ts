@@ -2,8 +2,8 @@ import { canMove, type JobStatus, progress, type TaskErrorCode } from '@gen3d/sc
 import { sql } from 'kysely';
 import { priceOf } from '../../base/money.js';
 import { charge } from '../accounts/ledger.js';
+import type { Db, Queryable } from '../db/database.js';
 import { forUpdate, forUpdateSkipLocked } from '../db/locks.js';
-import type { Db, Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 import { after, isUnleased, type Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';

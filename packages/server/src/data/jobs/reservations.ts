@@ -4,7 +4,7 @@ import { type MicroUsd, priceOf } from '../../base/money.js';
 import { quantile } from '../../base/recent-jobs.js';
 import { recentInferenceMs } from '../accounts/ledger.js';
 import type { Rates } from '../accounts/rates.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 
 // An account may have many unfinished jobs, whose charges are unknown. Each reserves an estimate in its row, so a balance
 // ends at most one job below zero if the estimates hold. The sum is computed from the unfinished jobs, because a stored sum

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { decodeTime } from 'ulid';
 import { dayMs, isoTime } from '../../base/time.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import { readTime } from '../db/time.js';
 
 /** A clock that moved further than this since the last deletion of old records is not trusted. */

@@ -3,8 +3,8 @@ import { encodeTime } from 'ulid';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
 import { inBatches } from '../db/bounds.js';
+import type { Db } from '../db/database.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
-import type { Db } from '../db/open.js';
 
 /** Retention of the public test key's jobs, which the contract does not specify. */
 export const sandboxRetentionDays = 1;

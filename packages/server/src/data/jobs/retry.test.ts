@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { newAccount, newJob, temporaryDatabase } from '../../../test/kit.js';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import { cancelOwn, maxAttempts, reap } from './lifecycle.js';
 import { forgetImage, needsInput } from './retry.js';
 

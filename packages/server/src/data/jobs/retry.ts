@@ -3,7 +3,7 @@ import type { SamplerSettings } from '@gen3d/schema/rules';
 import { sql } from 'kysely';
 import { dayMs } from '../../base/time.js';
 import { quotas } from '../accounts/quotas.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import type { JobRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
 import { type InputStore, UnreadableImageError } from '../inputs/input-store.js';

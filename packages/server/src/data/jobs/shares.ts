@@ -1,5 +1,5 @@
 import { randomToken } from '../../base/ids.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import type { Tables } from '../db/tables.js';
 
 /**

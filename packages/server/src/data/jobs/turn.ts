@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import type { Queryable } from '../db/database.js';
 import { kindOf } from '../db/database.js';
 import { forNoKeyUpdate } from '../db/locks.js';
-import type { Queryable } from '../db/open.js';
 import type { JobRow } from '../db/tables.js';
 
 // Accounts take turns at inference: start-time fair queueing with jobs of equal length. Jobs are claimed by turn, then by

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Db, Queryable } from '../db/open.js';
+import type { Db, Queryable } from '../db/database.js';
 import type { RunnerRow } from '../db/tables.js';
 import { after, currentTime, type Time } from '../db/time.js';
 import { isUnavailable, whyFailed } from '../db/unavailable.js';

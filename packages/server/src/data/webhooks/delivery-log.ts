@@ -3,8 +3,8 @@ import { encodeTime } from 'ulid';
 import { newUlid } from '../../base/ids.js';
 import { dayMs } from '../../base/time.js';
 import { inBatches } from '../db/bounds.js';
+import type { Db, Queryable } from '../db/database.js';
 import { forUpdateSkipLocked } from '../db/locks.js';
-import type { Db, Queryable } from '../db/open.js';
 import type { OutboxRow } from '../db/tables.js';
 
 /** Kept attempts per account. A job causes about ten. */

@@ -1,7 +1,7 @@
 import { type EndpointHealth, type WebhookEvents, webhookSecretPrefix } from '@gen3d/schema';
 import { randomToken } from '../../base/ids.js';
 import { isoTime } from '../../base/time.js';
-import type { Db } from '../db/open.js';
+import type { Db } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import type { Time } from '../db/time.js';
 import { transaction } from '../db/transaction.js';

@@ -1,6 +1,6 @@
 import type { Delivery, EventEntry } from '@gen3d/schema/dashboard';
 import { isoTime } from '../../base/time.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import type { OutboxRow } from '../db/tables.js';
 import { maxAttemptsKept } from './delivery-log.js';
 

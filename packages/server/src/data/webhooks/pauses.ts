@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { dayMs } from '../../base/time.js';
-import type { Queryable } from '../db/open.js';
+import type { Queryable } from '../db/database.js';
 import { after, type Time } from '../db/time.js';
 
 // An endpoint whose every delivery has failed for a day is paused for an eighth of that time: 3 hours, later up to a day.

@@ -2,7 +2,7 @@ import type { AuditPage } from '@gen3d/schema/dashboard';
 import { type Response, Router } from 'express';
 import { isoTime } from '../../base/time.js';
 import { type Action, audit, listAudit } from '../../data/accounts/audit-log.js';
-import type { Queryable } from '../../data/db/open.js';
+import type { Queryable } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { addressOf } from '../http/client-address.js';
 import { onlyMethods, sendJson } from '../http/responses.js';

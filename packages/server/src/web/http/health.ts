@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { RequestHandler } from 'express';
 import { cached } from '../../base/cached.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { DatabaseUnavailableError } from '../../data/db/unavailable.js';

@@ -2,7 +2,7 @@ import express, { type Express } from 'express';
 import helmet from 'helmet';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { errorHandler } from './error-handler.js';
 import { health } from './health.js';
 import { ownHostsOnly, requireHost } from './host.js';

@@ -5,7 +5,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { cached, counting } from '../../base/cached.js';
 import { version } from '../../base/version.js';
 import { accountsBelowZero } from '../../data/accounts/accounts.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { ping } from '../../data/db/open.js';
 import { currentTime } from '../../data/db/time.js';
 import { isUnavailable } from '../../data/db/unavailable.js';

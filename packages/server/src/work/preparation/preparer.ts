@@ -2,7 +2,7 @@ import { jobType, progress } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import { FairShares } from '../../base/fair-shares.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import type { InputStore } from '../../data/inputs/input-store.js';
 import { claimForPreparation, everyAccount, type PreparationClaim } from '../../data/jobs/claim.js';

@@ -14,7 +14,7 @@ import type { SamplerSettings } from '@gen3d/schema/rules';
 import type { Logger } from 'pino';
 import { isStorageUnavailable } from '../../base/errors.js';
 import type { AssetKeys, AssetStore } from '../../data/assets/asset-store.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isDiskFull, isStorageUnavailable } from '../../base/errors.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { currentTime } from '../../data/db/time.js';
 import { isUnavailable, mayBeCommitted, whyFailed } from '../../data/db/unavailable.js';
 import type { InputStore } from '../../data/inputs/input-store.js';

@@ -14,7 +14,7 @@ import {
 } from '../../../test/kit.js';
 import { KeyRing } from '../../base/key-ring.js';
 import { guardedAgent } from '../../base/net/guarded-agent.js';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import { claim } from '../../data/jobs/claim.js';
 import { advance } from '../../data/jobs/lifecycle.js';
 import {

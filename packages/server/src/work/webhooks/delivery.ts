@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { limits } from '@gen3d/schema';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
-import type { Db } from '../../data/db/open.js';
+import type { Db } from '../../data/db/database.js';
 import type { OutboxRow } from '../../data/db/tables.js';
 import { after, currentTime, type Time } from '../../data/db/time.js';
 import { transaction } from '../../data/db/transaction.js';
