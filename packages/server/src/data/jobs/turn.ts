@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import type { Queryable } from '../db/database.js';
-import { kindOf } from '../db/database.js';
+import { kindOf, type Queryable } from '../db/database.js';
 import { forNoKeyUpdate } from '../db/locks.js';
 import type { JobRow } from '../db/tables.js';
 
