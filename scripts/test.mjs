@@ -1,6 +1,6 @@
 // `npm test`, `npm run test:system` (--system) and what CI runs (--all: both). Installs and builds first, also on a fresh
-// clone. Other arguments go to vitest: the paths of the tests to run, for example. Without any, `npm test` checks types,
-// code style and packages at the same time. The last line is the number of tests, for people and for CI.
+// clone. Other arguments go to vitest: the paths of the tests to run, for example. Without any, the checks of a tier run
+// at the same time as its tests. The last line is the number of tests, for people and for CI.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
@@ -9,8 +9,9 @@ import { requireNode, root } from './repository.mjs';
 
 /** @typedef {import('vitest/reporters').JsonTestResults} Report */
 
-const quick = ['gen3d', 'isolated'];
-const system = ['system', 'postgres', 'node-sqlite'];
+/** The Vitest projects of a tier, and the npm scripts that check the sources beside them. */
+const quick = { projects: ['gen3d', 'isolated'], checks: ['typecheck', 'lint'] };
+const system = { projects: ['system', 'postgres', 'node-sqlite'], checks: ['check-packages'] };
 
 const nameOf = (/** @type {{ name: string }} */ { name }) => relative(root, name);
 
@@ -30,8 +31,8 @@ await main(async (atEnd) => {
   const reports = [];
   /** @type {string[]} */
   const failed = [];
-  for (const projects of tiers) {
-    const checks = projects === quick && vitestArguments.length === 0 ? check() : undefined;
+  for (const { projects, checks: scripts } of tiers) {
+    const checks = vitestArguments.length === 0 ? check(scripts) : undefined;
     const { code, report } = await runVitest(projects, join(folder, `${projects[0]}.json`));
     const failedTests = failuresIn(report);
     failed.push(...failedTests);
@@ -55,10 +56,13 @@ function npmRun(script, stdio) {
   return start('npm', ['run', '--silent', script], { cwd: root, stdio, shell: true });
 }
 
-/** Runs the checks one after the other. The caller prints their output, so that it does not mix with that of the tests. */
-async function check() {
+/**
+ * Runs the checks one after the other. The caller prints their output, so that it does not mix with that of the tests.
+ * @param {readonly string[]} scripts
+ */
+async function check(scripts) {
   const results = [];
-  for (const script of ['typecheck', 'lint', 'check-packages']) {
+  for (const script of scripts) {
     results.push({ script, ...(await npmRun(script, 'pipe').ended) });
   }
   return results;

@@ -53,7 +53,7 @@ const cropped = (name: string, left: number, top: number, width: number, height:
 const demo = (name: string) => () => readFile(join(root, 'examples/photos', name));
 
 test('a GLB contains the warnings about its photo', async () => {
-  const { glb, stats } = await engine.generate(await cropped('teapot.jpg', 0, 0, 500, 800)());
+  const { glb, stats } = await engine.generate(await cropped('teapot.jpg', 0, 0, 500, 800)(), { textureSize: 256 });
   const { extras } = (await new WebIO().readBinary(glb)).getRoot().getAsset();
   expect([(extras as { warnings: unknown }).warnings, stats.warnings]).toEqual([['cut_off'], ['cut_off']]);
 });
@@ -65,7 +65,7 @@ test.each([
   ['a tall cutout with an object at its edge', cropped('toy-truck.png', 0, 0, 500, 705)],
 ])('the GLB of %s says where the photo shows the model', async (_, read) => {
   const photo = await read();
-  const { glb } = await engine.generate(photo);
+  const { glb } = await engine.generate(photo, { textureSize: 256 });
   const { extras } = (await new WebIO().readBinary(glb)).getRoot().getAsset();
   const decoded = await decode(photo);
   const { width, height, data } = await matte(decoded, matting.predict);

@@ -69,17 +69,14 @@ test('a removed or changed password stops working', async () => {
   expect((await signIn({ password: `${password} staple` })).signedIn.status).toBe(403);
 });
 
-test.each([
-  ['of 11 characters', 'x'.repeat(11)],
-  ['of 201 characters', 'x'.repeat(201)],
-  ['that is a number', 123_456_789_012],
-  ['that is missing', undefined],
-])('a password %s is refused, and the old one stays', async (_, refused) => {
+test('a password of fewer than 12 or more than 200 characters is refused, as is any other value, and the old one stays', async () => {
   const { operator, signIn } = await setUp();
   await operator.call('PUT', '/operator-password', { password });
-  const response = await operator.call('PUT', '/operator-password', { password: refused });
-  expect(codeOf(response)).toBe('invalid_request');
-  expect(JSON.stringify(response.body)).toContain('password');
+  for (const refused of ['x'.repeat(11), 'x'.repeat(201), 123_456_789_012, undefined]) {
+    const response = await operator.call('PUT', '/operator-password', { password: refused });
+    expect(codeOf(response)).toBe('invalid_request');
+    expect(JSON.stringify(response.body)).toContain('password');
+  }
   expect((await signIn({ password })).signedIn.status).toBe(200);
 });
 

@@ -67,7 +67,7 @@ test('the same photo mirrored gives the mirrored matte', async () => {
   expect(difference / straight.data.length / 255).toBeLessThan(0.01);
 });
 
-test.each(['#ffffff', '#66aa88', '#000000'])('an image of plain %s is no_foreground', async (background) => {
+test.each(['#ffffff', '#000000'])('an image of plain %s is no_foreground', async (background) => {
   const bytes = await sharp({ create: { width: 320, height: 240, channels: 3, background } })
     .png()
     .toBuffer();

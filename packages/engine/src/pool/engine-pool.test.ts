@@ -49,7 +49,7 @@ const photo = () =>
   drawing('<rect width="200" height="200" fill="#111"/><circle cx="90" cy="110" r="60" fill="#fff0a0"/>');
 const blank = () => drawing('<rect width="0" height="0"/>');
 
-test.each(['planes', 'points', 'inflate'])(
+test.each(['planes', 'inflate'])(
   'two concurrent photos become the same models as in a single engine: %s',
   async (bundle) => {
     const photos = [await cutout(), await photo()];
