@@ -44,6 +44,12 @@ describe('create --wait', () => {
     expect(await isGlb('model.glb')).toBe(true);
   });
 
+  test('says what there is to say about a model for printing also with --json', async () => {
+    const { stdout, stderr } = await gen3d(['create', 'cup.png', '--wait', '--json', '-o', 'print.stl']);
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'SUCCEEDED' });
+    expect(stderr).toMatch(/Print check: closed/);
+  });
+
   test('scales down a photo that is too large for a request', async () => {
     const photo = discPng(1200, 480, 0);
     expect(photo.byteLength).toBeGreaterThan(4 * 1024 * 1024);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -45,6 +45,7 @@ describe('without a server', () => {
 describe('invalid input exits with 2 and a message, without a request:', () => {
   beforeAll(async () => {
     await writeFile(path('bowl.glb'), 'precious');
+    await symlink('bowl.glb', path('link.glb'));
     await writeFile(path('mug'), discPng());
     await writeFile(path('folder.png'), discPng());
     await writeFile(path('bowl.obj'), 'v 0 0 0');
@@ -137,6 +138,17 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /^error: Cannot convert cup\.png to cup\.stl\. The file is a PNG, not a GLB\n/,
     ],
     ['a conversion onto its source', ['convert', 'bowl.obj', 'bowl.obj', '--force'], /bowl\.obj is the input itself/],
+    [
+      'a conversion onto the target of a link',
+      ['convert', 'link.glb', 'bowl.glb', '-f'],
+      /bowl\.glb is the input itself/,
+    ],
+    ['a conversion to stdout and JSON', ['convert', 'bowl.glb', '-', '--json'], /cannot be combined with --json/],
+    [
+      'a budget for a thumbnail',
+      ['download', '01J9ZC3W', '--thumbnail', '--triangles', '500'],
+      /A thumbnail is an image, so --triangles 500 does not apply to it/,
+    ],
     ['stdin twice', ['create', '-', '-'], /only once/],
     ['an unknown status', ['list', '--status', 'DONE'], /Allowed choices are PENDING/],
     ['a page of 101', ['list', '--limit', '101'], /from 1 to 100/],

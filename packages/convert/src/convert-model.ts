@@ -4,7 +4,7 @@ import { type ModelContent, type ModelFile, readModel } from './model-parts.js';
 import type { AdjustGlb, GlbFigures, ModelTools } from './model-tools.js';
 import { writeObj } from './obj.js';
 import { defaultPrintSize, type ModelFormat, type ModelOptions, printFormats } from './options.js';
-import { extentOf, placeModel, scaleTo } from './place-model.js';
+import { boxAround, placeModel, scaleTo } from './place-model.js';
 import { writePly } from './ply.js';
 import { checkPrint, describePrint, type PrintCheck } from './print-check.js';
 import { requiredExtensions } from './read-glb.js';
@@ -74,42 +74,62 @@ async function writeGlbs(glb: Uint8Array, { name, adjustGlb, ...options }: Conve
 async function convertContent(glb: Uint8Array, format: ModelFormat, options: ConvertOptions): Promise<Conversion> {
   const { up = usualUp[format] ?? 'y', renderThumbnail } = options;
   const isForPrinting = printFormats.includes(format);
-  const notes: string[] = [];
-  const plain = await decompressed(glb, options, notes);
-  const original = await readModel(plain);
+  const { content, foot, notes, original } = await readWithinBudget(glb, options);
   const thumbnail = format === '3mf' ? await renderThumbnail?.(original) : undefined;
-  const foot = options.base === 'flat' ? cutFlatFoot(original) : undefined;
-  const source = { ...original, ...(foot && { parts: foot.parts }) };
   const size = options.size ?? (isForPrinting ? ({ side: 'longest', meters: defaultPrintSize } as const) : undefined);
-  const extent = extentOf(source);
+  const { extent, bottom } = boxAround(content);
   const scale = size ? scaleTo(size, extent) : 1;
   const scaled = extent.map((length) => length * scale);
   if (size) notes.push(sizeNote(scaled, isForPrinting));
   if (isForPrinting && !options.size) notes.push('No size was given, so the longest side is 100 mm.');
   if (foot) notes.push(footNote(foot, 1000 * scale));
-  const model = placeModel(source, isForPrinting ? 1000 * scale : scale, up);
+  // A model with fewer triangles is a little smaller: without this, it would float above the bed.
+  const model = isForPrinting ? placeModel(content, bottom, 1000 * scale, up) : placeModel(content, 0, scale, up);
   const files = await writeFiles(model, format, up, thumbnail, options);
   if (!isForPrinting) return { files, notes };
   const printCheck = checkPrint(model, up);
   return { files, notes: [...notes, describePrint(printCheck)], printCheck };
 }
 
-/** Applies the budget, and decodes what the other formats cannot have. */
-async function decompressed(
+interface ReadModel {
+  readonly original: ModelContent;
+  /** The original, or what is left of it above a flat foot. */
+  readonly content: ModelContent;
+  readonly foot: FlatFoot | undefined;
+  readonly notes: string[];
+}
+
+/** Reads a GLB without what the other formats cannot have, within the budget and with the foot of the options. */
+async function readWithinBudget(
   glb: Uint8Array,
-  { triangles, texture, adjustGlb }: ConvertOptions,
-  notes: string[],
-): Promise<Uint8Array> {
-  const isLimited = triangles !== undefined || texture !== undefined;
+  { triangles: most = Infinity, texture, base, adjustGlb }: ConvertOptions,
+): Promise<ReadModel> {
   const extensions = requiredExtensions(glb);
-  if (!isLimited && (extensions.length === 0 || !adjustGlb)) return glb;
-  const textureFormat = extensions.includes('EXT_texture_webp') ? 'jpeg' : undefined;
-  const adjusted = await required(adjustGlb)(glb, { triangles, texture, textureFormat });
-  // The bytes are those of a GLB, not those of the written format.
-  const [after, before] = [adjusted.after, adjusted.before].map((figures) => ({ ...figures, bytes: undefined }));
-  if (isLimited) notes.push(budgetNote(after!, before));
-  if (after!.triangles > (triangles ?? Infinity)) notes.push(unreachedNote);
-  return adjusted.glb;
+  const textureFormat = extensions.includes('EXT_texture_webp') ? ('jpeg' as const) : undefined;
+  const isLimited = most < Infinity || texture !== undefined;
+  const isPlain = !isLimited && (extensions.length === 0 || !adjustGlb);
+  for (let limit = most; ; ) {
+    const budget = { triangles: limit < Infinity ? limit : undefined, texture, textureFormat };
+    const adjusted = isPlain ? undefined : await required(adjustGlb)(glb, budget);
+    const original = await readModel(adjusted?.glb ?? glb);
+    const foot = base === 'flat' ? cutFlatFoot(original) : undefined;
+    const content = { ...original, ...(foot && { parts: foot.parts }) };
+    const triangles = content.parts.reduce((sum, { indices }) => sum + indices.length / 3, 0);
+    const excess = triangles - most;
+    // The cut of a foot adds triangles. The rest of the model makes room for them, if it can.
+    if (adjusted && excess > 0 && adjusted.after.triangles <= limit && limit - excess >= 4) {
+      limit -= excess;
+      continue;
+    }
+    const notes: string[] = [];
+    if (adjusted && isLimited) {
+      // The bytes are those of a GLB, not those of the written format.
+      const { before, after } = adjusted;
+      notes.push(budgetNote({ ...after, triangles, bytes: undefined }, { ...before, bytes: undefined }));
+    }
+    if (excess > 0) notes.push(unreachedNote);
+    return { original, content, foot, notes };
+  }
 }
 
 function required(adjustGlb: AdjustGlb | undefined): AdjustGlb {

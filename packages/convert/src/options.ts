@@ -46,6 +46,7 @@ interface OptionText {
   readonly formats: readonly ModelFormat[];
   /** All values, if there are few. */
   readonly choices?: readonly string[];
+  /** @throws {ConversionError} that says what is wrong with the text, without the name of the option */
   readonly parse: (text: string) => ModelOptions;
 }
 
@@ -54,7 +55,7 @@ const sized = (side: ModelSize['side']) => (text: string) => ({ size: { side, me
 const countFrom = (min: number, max: number, text: string) => {
   const count = /^\d+$/.test(text) ? Number(text) : Number.NaN;
   if (count >= min && count <= max) return count;
-  throw new ConversionError(`"${text}" is not a whole number from ${min} to ${max}`);
+  throw new ConversionError(`"${text}" is not a whole number from ${min} to ${max.toLocaleString('en')}`);
 };
 
 /** All options of a conversion: the command line, its help and its checks follow from this table. */
@@ -153,11 +154,19 @@ export function parseModelOptions(texts: ModelOptionTexts, format: ModelFormat):
     if (row.choices && !row.choices.includes(text)) {
       throw new ConversionError(`${name} ${text} is not possible. Use ${row.choices.join(' or ')}`);
     }
-    const parsed = row.parse(text);
+    const parsed = named(name, () => row.parse(text));
     if (parsed.size && options.size) throw new ConversionError('Use only one of --size, --height and --width');
     Object.assign(options, parsed);
   }
   return options;
+}
+
+function named<T>(name: string | undefined, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw error instanceof ConversionError ? new ConversionError(`${name}: ${error.message}`) : error;
+  }
 }
 
 const metersPerUnit: Record<string, number> = { mm: 0.001, cm: 0.01, m: 1, in: 0.0254 };

@@ -5,8 +5,8 @@ import type { ModelSize } from './options.js';
 /** Along X, Y and Z of the GLB: width, height and depth. */
 export type Extent = readonly [width: number, height: number, depth: number];
 
-/** The size of the box around the triangles. */
-export function extentOf({ parts }: Pick<ModelContent, 'parts'>): Extent {
+/** The size of the box around the triangles, and its bottom. Both are in the unit of the positions. */
+export function boxAround({ parts }: Pick<ModelContent, 'parts'>): { extent: Extent; bottom: number } {
   const min = [Infinity, Infinity, Infinity];
   const max = [-Infinity, -Infinity, -Infinity];
   for (const { positions, indices } of parts) {
@@ -18,7 +18,7 @@ export function extentOf({ parts }: Pick<ModelContent, 'parts'>): Extent {
       }
     }
   }
-  return [max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!];
+  return { extent: [max[0]! - min[0]!, max[1]! - min[1]!, max[2]! - min[2]!], bottom: min[1]! };
 }
 
 /** The factor that gives a model of this extent the size. @throws {ConversionError} if that side has no length */
@@ -28,12 +28,12 @@ export function scaleTo({ side, meters }: ModelSize, [width, height, depth]: Ext
   throw new ConversionError(`The model is flat: its ${side} side is 0 long. Give the size of another side`);
 }
 
-/** Scales a model, and turns it so that `up` points up. */
-export function placeModel(model: ModelContent, scale: number, up: 'y' | 'z'): ModelContent {
+/** Moves a model down by `bottom`, scales it, and turns it so that `up` points up. */
+export function placeModel(model: ModelContent, bottom: number, scale: number, up: 'y' | 'z'): ModelContent {
   const turned = (vectors: Float32Array) => (up === 'z' ? toZUp(vectors) : vectors);
   const place = (part: ModelPart): ModelPart => ({
     ...part,
-    positions: turned(scale === 1 ? part.positions : part.positions.map((value) => value * scale)),
+    positions: turned(part.positions.map((value, at) => (at % 3 === 1 ? value - bottom : value) * scale)),
     normals: part.normals && turned(part.normals),
   });
   return { ...model, parts: model.parts.map(place) };

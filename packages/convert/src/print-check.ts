@@ -1,6 +1,6 @@
 import type { ModelContent } from './model-parts.js';
 import { cross, dot, minus, type Vector } from './vectors.js';
-import { cornersOf, openEdges, type WeldedMesh, weld } from './weld.js';
+import { cornersOf, facesOfEdges, isCollapsed, openEdges, type WeldedMesh, weld } from './weld.js';
 
 /** A nozzle is 0.4 mm wide, and a wall needs two lines of plastic. */
 const minWall = 0.8;
@@ -84,25 +84,28 @@ function measureFaces(mesh: WeldedMesh): Faces {
   return { normals, areas, totalArea };
 }
 
-/** The signed volume of each set of connected faces, in mm³. That of a hollow is negative. */
+/**
+ * The signed volume of each piece in mm³. That of a hollow is negative. The faces of a piece share edges: where they share
+ * only a corner, or an edge with more faces, a print breaks.
+ */
 function pieceVolumes(mesh: WeldedMesh): number[] {
-  const { triangles } = mesh;
-  const parents = Uint32Array.from({ length: mesh.positions.length / 3 }, (_, vertex) => vertex);
-  const rootOf = (vertex: number) => {
-    let root = vertex;
+  const parents = Uint32Array.from({ length: mesh.triangles.length / 3 }, (_, face) => face);
+  const rootOf = (face: number) => {
+    let root = face;
     while (parents[root] !== root) {
       parents[root] = parents[parents[root]!]!;
       root = parents[root]!;
     }
     return root;
   };
-  for (let at = 0; at < triangles.length; at++) {
-    parents[rootOf(triangles[at]!)] = rootOf(triangles[at % 3 === 2 ? at - 2 : at + 1]!);
+  for (const [first, second, ...others] of facesOfEdges(mesh)) {
+    if (second !== undefined && others.length === 0) parents[rootOf(first!)] = rootOf(second);
   }
   const volumes = new Map<number, number>();
-  for (let face = 0; face < triangles.length / 3; face++) {
+  for (let face = 0; face < parents.length; face++) {
+    if (isCollapsed(mesh, face)) continue;
     const [a, b, c] = cornersOf(mesh, face);
-    const piece = rootOf(triangles[3 * face]!);
+    const piece = rootOf(face);
     volumes.set(piece, (volumes.get(piece) ?? 0) + dot(a, cross(b, c)) / 6);
   }
   return [...volumes.values()];

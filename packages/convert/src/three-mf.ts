@@ -1,6 +1,6 @@
 import { strToU8, zipSync } from 'fflate';
 import { floatText, type ModelContent, type ModelFile, type ModelMaterial, toSrgb } from './model-parts.js';
-import { type WeldedMesh, weld } from './weld.js';
+import { isCollapsed, type WeldedMesh, weld } from './weld.js';
 
 const schemas = 'http://schemas.microsoft.com/3dmanufacturing';
 const packageSchemas = 'http://schemas.openxmlformats.org/package/2006';
@@ -79,9 +79,9 @@ function describeModel(model: ModelContent, textures: readonly (ModelFile | unde
     const isTextured = uvs !== undefined && textures[material] !== undefined;
     const first = mesh.firstTriangles[index]!;
     return Array.from({ length: indices.length / 3 }, (_, triangle) => {
-      const [a, b, c] = mesh.triangles.subarray(3 * (first + triangle));
       // The format does not allow triangles without area. The neighbors of their other corners stay connected.
-      if (a === b || b === c || c === a) return '';
+      if (isCollapsed(mesh, first + triangle)) return '';
+      const [a, b, c] = mesh.triangles.subarray(3 * (first + triangle));
       const [p1, p2, p3] = isTextured ? indices.subarray(3 * triangle) : [0, 0, 0];
       return `<triangle v1="${a}" v2="${b}" v3="${c}" pid="${firstColors + index}" p1="${p1}" p2="${p2}" p3="${p3}"/>\n`;
     });

@@ -65,3 +65,25 @@ export function openEdges({ positions, triangles }: WeldedMesh): [from: number, 
     return new Array(Math.abs(balance)).fill(balance > 0 ? [low, high] : [high, low]);
   });
 }
+
+/** Whether two corners of a face are the same vertex, so that it only connects its neighbors. */
+export function isCollapsed({ triangles }: WeldedMesh, face: number): boolean {
+  const [a, b, c] = triangles.subarray(3 * face);
+  return a === b || b === c || c === a;
+}
+
+/** The faces at each edge, without the collapsed ones. */
+export function facesOfEdges(mesh: WeldedMesh): Iterable<readonly number[]> {
+  const { positions, triangles } = mesh;
+  const faces = new Map<number, number[]>();
+  for (let at = 0; at < triangles.length; at++) {
+    const face = Math.floor(at / 3);
+    if (isCollapsed(mesh, face)) continue;
+    const [from, to] = [triangles[at]!, triangles[at % 3 === 2 ? at - 2 : at + 1]!];
+    const edge = Math.min(from, to) * positions.length + Math.max(from, to);
+    const found = faces.get(edge);
+    if (found) found.push(face);
+    else faces.set(edge, [face]);
+  }
+  return faces.values();
+}

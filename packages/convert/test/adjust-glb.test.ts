@@ -61,6 +61,19 @@ describe('a GLB', () => {
     expect(await problemOfGlb(file)).toBeUndefined();
   });
 
+  test('with a flat foot and fewer triangles becomes an STL that has no more of them, and stands on the bed', async () => {
+    const { files, notes } = await convert({ triangles: '1000', base: 'flat' }, 'stl');
+    const { bytes } = files[0]!;
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    const written = view.getUint32(80, true);
+    expect(written).toBeLessThanOrEqual(1000);
+    expect(notes[0]).toBe(`${written.toLocaleString('en')} triangles (before: ${count.toLocaleString('en')}).`);
+    const heights = Array.from({ length: 3 * written }, (_, at) =>
+      view.getFloat32(84 + 50 * Math.floor(at / 3) + 12 * (1 + (at % 3)) + 8, true),
+    );
+    expect(Math.min(...heights)).toBe(0);
+  });
+
   test('says if the number of triangles cannot be reached', async () => {
     const { notes } = await convert({ triangles: '40' });
     expect(notes[0]).toMatch(/^\d+ triangles /);

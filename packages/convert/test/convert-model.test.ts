@@ -110,13 +110,14 @@ describe('an option is refused with the reason:', () => {
 
   test.each<[ModelOptionTexts, ModelFormat, string]>([
     [{ size: '8cm', height: '8cm' }, 'stl', 'Use only one of --size, --height and --width'],
+    [{ height: '8' }, 'stl', '--height: "8" has no unit. Write it as 80mm, 8cm, 0.3m or 3in'],
     [{ up: 'x' }, 'stl', '--up x is not possible. Use y or z'],
     [{ up: 'z' }, 'usdz', '--up does not apply to .usdz, only to .obj, .stl, .ply'],
     [{ base: 'flat' }, 'glb', '--base does not apply to .glb, only to .stl, .3mf'],
     [{ compress: 'draco' }, 'obj', '--compress does not apply to .obj, only to .glb'],
     [{ compress: 'zip' }, 'glb', '--compress zip is not possible. Use meshopt or draco or none'],
-    [{ triangles: '3' }, 'stl', '"3" is not a whole number from 4 to 10000000'],
-    [{ texture: '1e3' }, 'glb', '"1e3" is not a whole number from 1 to 16384'],
+    [{ triangles: '3' }, 'stl', '--triangles: "3" is not a whole number from 4 to 10,000,000'],
+    [{ texture: '1e3' }, 'glb', '--texture: "1e3" is not a whole number from 1 to 16,384'],
   ])('%j for %s', (texts, format, reason) => {
     expect(() => parseModelOptions(texts, format)).toThrow(new ConversionError(reason));
   });

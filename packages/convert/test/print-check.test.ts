@@ -56,6 +56,14 @@ describe('the print check', () => {
     expect(both.thin).toBeCloseTo(572 / (2400 + 572 + 34.3), 2);
   });
 
+  test('counts pieces that only touch at an edge or a corner as separate', () => {
+    const cube = box([20, 20, 20]);
+    expect(check(cube, box([20, 20, 20], [20, 20, 0]))).toMatchObject({ closed: true, pieces: 2 });
+    expect(check(cube, box([20, 20, 20], [20, 20, 20])).pieces).toBe(2);
+    // A face that has collapsed to an edge is no piece.
+    expect(check(cube, { ...cube, indices: Uint32Array.of(0, 1, 1) }).pieces).toBe(1);
+  });
+
   test('measures walls on both sides of a hollow', () => {
     const hollow = (wall: number) =>
       check(box([20, 20, 20]), insideOut(box([20 - 2 * wall, 20 - 2 * wall, 20 - 2 * wall], [wall, wall, wall])));

@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander';
 import { UsageError } from '../exit/failure.js';
 import { printModel, writeModel } from '../jobs/model-file.js';
 import { addModelOptions } from '../jobs/model-options.js';
-import { modelPath, planOutputs, unknownFormat } from '../jobs/output-file.js';
+import { modelPath, planOutputs, stdoutPath, unknownFormat } from '../jobs/output-file.js';
 import { printJson, requirePipe } from '../terminal/terminal.js';
 
 interface ConvertOptions extends ModelOptionTexts {
@@ -27,7 +27,7 @@ export function addConvert(program: Command): void {
         'Units are meters, in STL and 3MF millimeters. Y is up in OBJ and USDZ, Z in STL, 3MF and PLY.',
     )
     .argument('<model>', 'the GLB, or - for stdin')
-    .argument('[output]', 'the file to write, such as model.stl')
+    .argument('[output]', 'the file to write, such as model.stl, or - for a GLB on stdout')
     .option('-o, --output <path>', 'the same; with --to, also a folder')
     .addOption(new Option('--to <format>', 'write this format next to the GLB').choices(modelFormats))
     .option('-f, --force', 'overwrite existing files')
@@ -43,16 +43,17 @@ async function convert(
   if (argument !== undefined && output !== argument) {
     throw new UsageError(`The output is both ${argument} and ${output}. Pass one of them`);
   }
-  const named = output === '-' ? 'glb' : modelFormats.find((format) => output?.toLowerCase().endsWith(`.${format}`));
+  const named =
+    output === stdoutPath ? 'glb' : modelFormats.find((format) => output?.toLowerCase().endsWith(`.${format}`));
   if (to !== undefined && named !== undefined && named !== to) {
-    const place = output === '-' ? 'Standard output gets a GLB' : `${output} is a file of another format`;
+    const place = output === stdoutPath ? 'Standard output gets a GLB' : `${output} is a file of another format`;
     throw new UsageError(`${place}, so --to ${to} does not apply. Leave out one of them, or pass a folder`);
   }
   const name = to === undefined ? output : modelPath(model).replace(/glb$/, to);
   if (name === undefined) throw new UsageError('Pass the file to write, such as model.stl, or --to with a format');
-  if (extname(name) === '') throw unknownFormat(name);
-  const folder = to !== undefined && output !== undefined ? { output } : {};
-  const [path = ''] = await planOutputs([name], { ...options, ...folder }, [model]);
+  if (name !== stdoutPath && extname(name) === '') throw unknownFormat(name);
+  const place = output !== undefined && (output === stdoutPath || to !== undefined) ? { output } : {};
+  const [path = ''] = await planOutputs([name], { ...options, ...place, ...(json && { json }) }, [model]);
   const source = model === '-' ? 'stdin' : model;
   const { printCheck, ...written } = await writeModel(path, await readModel(model), { ...options, source });
   if (json) printJson({ path, ...written, print_check: printCheck });

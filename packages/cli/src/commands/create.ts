@@ -16,7 +16,7 @@ import { type ServerOptions, withClient } from '../connection/client.js';
 import { exitCode, Failed, failureOf, Interrupted, UsageError } from '../exit/failure.js';
 import { findJob, type NamedTask } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
-import { printModel } from '../jobs/model-file.js';
+import { printModel, sayNotes } from '../jobs/model-file.js';
 import { addModelOptions, modelOptionWords } from '../jobs/model-options.js';
 import { extensions, modelPath, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 import { isDataUri, isUrl, labelOf, photoInput } from '../jobs/photo-input.js';
@@ -279,8 +279,11 @@ async function createModel(
     display.finish(item.name, `${tick()} ${item.name}  ${bytes(written.bytes)}, ${time}`);
     for (const sentence of describeWarnings(job?.warnings ?? [])) say(`warning: ${item.name}: ${sentence}`);
     item.finishedJob = job_id;
-    if (options.json) printJson(task);
-    else printModel(path, written);
+    if (!options.json) printModel(path, written);
+    else {
+      printJson(task);
+      sayNotes(written);
+    }
   } catch (error) {
     if (error instanceof JobFailedError) {
       item.runningJob = undefined;

@@ -2,11 +2,11 @@ import { fileNameOf } from '@gen3d/schema/rules';
 import { isTerminal, JobFailedError } from '@gen3d/sdk';
 import type { Command } from 'commander';
 import { type ServerOptions, withClient } from '../connection/client.js';
-import { exitCode, Failed } from '../exit/failure.js';
+import { exitCode, Failed, UsageError } from '../exit/failure.js';
 import { findJob } from '../jobs/account-jobs.js';
 import { downloadModel, resumeCommand } from '../jobs/job.js';
 import { printModel } from '../jobs/model-file.js';
-import { addModelOptions } from '../jobs/model-options.js';
+import { addModelOptions, modelOptionWords } from '../jobs/model-options.js';
 import { extensions, planOutputs, type ResultOptions } from '../jobs/output-file.js';
 
 type DownloadOptions = ServerOptions & ResultOptions & { readonly thumbnail?: boolean };
@@ -29,6 +29,8 @@ export function addDownload(program: Command): void {
 }
 
 async function download(id: string, { thumbnail, ...options }: DownloadOptions): Promise<void> {
+  const words = modelOptionWords(options);
+  if (thumbnail && words !== '') throw new UsageError(`A thumbnail is an image, so${words} does not apply to it`);
   await withClient(options, async (client, signal) => {
     const task = await findJob(client, id, signal);
     if (isTerminal(task.status) && task.status !== 'SUCCEEDED') throw new JobFailedError(task);

@@ -5,11 +5,11 @@ import type { ModelOptionTexts } from '@gen3d/convert/options';
 import { UsageError } from '../exit/failure.js';
 import { print, say } from '../terminal/terminal.js';
 import { readModelOptions } from './model-options.js';
-import { existsError, formatOf, stdoutPath, writeOutput } from './output-file.js';
+import { existsError, fileId, formatOf, inputItself, stdoutPath, writeOutput } from './output-file.js';
 
 export interface WriteOptions extends ModelOptionTexts {
   readonly force?: boolean | undefined;
-  /** Names the GLB in errors. */
+  /** The path of the GLB, or a name for it in errors. */
   readonly source?: string;
 }
 
@@ -26,7 +26,7 @@ export interface WrittenModel {
  * Writes a model in the format of the path's extension, or a GLB to stdout. An OBJ gets its MTL and its texture next to it, and a
  * GLB its further levels of detail.
  *
- * @throws {UsageError} if a file exists and `force` is not set, or the GLB cannot be converted
+ * @throws {UsageError} if a file exists and `force` is not set or it is the source, or if the GLB cannot be converted
  */
 export async function writeModel(
   path: string,
@@ -34,15 +34,22 @@ export async function writeModel(
   { force = false, source, ...options }: WriteOptions = {},
 ): Promise<WrittenModel> {
   const { files, notes, printCheck } = await convert(path, glb, source, options);
-  const existing = files.find((file) => !force && file.path !== stdoutPath && existsSync(file.path));
-  if (existing) throw existsError(existing.path);
+  const sourceId = source && (await fileId(source));
+  for (const file of files.filter(({ path }) => path !== stdoutPath)) {
+    if (sourceId !== undefined && (await fileId(file.path)) === sourceId) throw inputItself(file.path);
+    if (!force && existsSync(file.path)) throw existsError(file.path);
+  }
   for (const file of files) await writeOutput(file.path, file.bytes, force);
   return { bytes: files.reduce((size, { bytes }) => size + bytes.length, 0), notes, printCheck };
 }
 
 /** Prints the path of a written model, unless stdout has the model itself, and what there is to say about it. */
-export function printModel(path: string, { notes }: Pick<WrittenModel, 'notes'>): void {
+export function printModel(path: string, written: Pick<WrittenModel, 'notes'>): void {
   if (path !== stdoutPath) print(path);
+  sayNotes(written);
+}
+
+export function sayNotes({ notes }: Pick<WrittenModel, 'notes'>): void {
   for (const note of notes) say(note);
 }
 

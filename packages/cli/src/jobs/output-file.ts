@@ -88,7 +88,8 @@ export async function planOutputs(
   }
   const { paths, folder } = await outputPaths(names, output);
   for (const path of paths) if (!isJpeg(path)) readModelOptions(options, formatOf(path));
-  const sourceFiles = new Set(sources.filter(isFile).map((source) => pathKey(source)));
+  const sourceIds = new Set(await Promise.all(sources.filter(isFile).map(fileId)));
+  sourceIds.delete(undefined);
   const indexes = new Map<string, number>();
   for (const [index, path] of paths.entries()) {
     const other = indexes.get(pathKey(path));
@@ -99,7 +100,7 @@ export async function planOutputs(
     }
     indexes.set(pathKey(path), index);
     // Even with `force`, which is meant for older results.
-    if (sourceFiles.has(pathKey(path))) throw new UsageError(`${path} is the input itself. Choose another path`);
+    if (sourceIds.has(await fileId(path))) throw inputItself(path);
     const existing = await stat(path).catch(() => undefined);
     if (existing?.isDirectory()) throw new UsageError(`${path} is a folder. Choose another path`);
     if (existing && !force) throw existsError(path);
@@ -114,6 +115,14 @@ export async function planOutputs(
   }
   return paths;
 }
+
+/** Equal for two names of the same file, such as a link and its target. Undefined if there is no such file. */
+export async function fileId(path: string): Promise<string | undefined> {
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found && `${found.dev} ${found.ino}`;
+}
+
+export const inputItself = (path: string) => new UsageError(`${path} is the input itself. Choose another path`);
 
 const nameOf = (source = '') => (isDataUri(source) ? 'A data URI' : source);
 

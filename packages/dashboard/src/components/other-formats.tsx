@@ -1,5 +1,5 @@
 import type { DecodeTexture, ModelFormat } from '@gen3d/convert';
-import { type ModelOptionTexts, parseModelOptions, printFormats } from '@gen3d/convert/options';
+import { type ModelOptions, parseLength, printFormats } from '@gen3d/convert/options';
 import { useState } from 'preact/hooks';
 import { saveBlob, zipped } from '../download.js';
 import { Problem } from './feedback.js';
@@ -49,14 +49,13 @@ interface Source {
  * Converts a model in the browser and saves it.
  *
  * @returns sentences about the saved model
- * @throws {Error} if it cannot be fetched or converted, or an option is invalid
+ * @throws {Error} if it cannot be fetched or converted
  */
 async function saveAs(
   { glb, thumbnail, stem }: Source,
   { format, extension }: (typeof formats)[number],
-  texts: ModelOptionTexts,
+  options: ModelOptions,
 ): Promise<readonly string[]> {
-  const options = parseModelOptions(texts, format);
   const response = await fetch(glb);
   if (!response.ok) throw new Error(`The model could not be downloaded: the server responded with ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
@@ -84,8 +83,12 @@ export function OtherFormats(source: Source) {
     setProblem(undefined);
     setNotes([]);
     try {
-      const base = isFlat && printFormats.includes(choice.format) ? 'flat' : undefined;
-      setNotes(await saveAs(source, choice, { size: size.trim() || undefined, base }));
+      setNotes(
+        await saveAs(source, choice, {
+          ...(size.trim() && { size: { side: 'longest', meters: parseLength(size) } }),
+          ...(isFlat && printFormats.includes(choice.format) && { base: 'flat' }),
+        }),
+      );
     } catch (error) {
       setProblem((error as Error).message);
     }
