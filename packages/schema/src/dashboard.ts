@@ -1,4 +1,5 @@
-// Responses of the routes below /dashboard/api, which only the dashboard reads: they are not part of the public API.
+// Responses of the routes below /dashboard/api, which only the dashboard reads, and of /gen3d/jobs (docs/job-list.md), which
+// programs read, too. They are not part of the public API.
 import * as z from 'zod/mini';
 import { JobStatus, NextCursor, Task } from './task.js';
 import { maxNameLength } from './text.js';

@@ -2,8 +2,9 @@ import { type Migration, sql } from 'kysely';
 import { kindOf } from './database.js';
 
 /**
- * Forward only: a released migration is never edited and has no `down`. The next change is a new entry. Names sort in the
- * order they run. tables.ts describes the columns. Types are SQLite's; `DatabaseKind.define` translates them.
+ * Forward only: a released migration is never edited and has no `down`. After the first release, a change is a new entry;
+ * until then, it goes into `tables` and `indexes` below. Names sort in the order they run. tables.ts describes the columns.
+ * Types are SQLite's; `DatabaseKind.define` translates them.
  */
 export const migrations: Record<string, Migration> = {
   '0001_initial': {
