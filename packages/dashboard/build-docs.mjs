@@ -1,10 +1,22 @@
-// Renders the Markdown in docs/ as the pages that the server serves below /docs: plain HTML without scripts.
+// Renders the Markdown in docs/ as the pages that the server serves below /docs, plain HTML without scripts, and the
+// sections of these pages for its search.
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import GithubSlugger from 'github-slugger';
 import { Marked, Renderer } from 'marked';
 
 /** Pages for users of a server, not for its operators or developers. Each is at /docs/NAME, the first at /docs. */
-const names = ['api', 'contract', 'errors', 'webhooks', 'sdk', 'cli', 'printing', 'web-and-engines', 'configuration'];
+const names = [
+  'api',
+  'getting-started',
+  'contract',
+  'errors',
+  'webhooks',
+  'sdk',
+  'cli',
+  'printing',
+  'web-and-engines',
+  'configuration',
+];
 
 const sources = new URL('../../docs/', import.meta.url);
 const target = new URL('dist/docs/', import.meta.url);
@@ -98,6 +110,7 @@ const html = ({ name, title, contents, body }, pages) => `<!doctype html>
 <header class="top">
 <a class="brand" href="/" aria-label="gen3d, models">${logo}<span>gen3d</span></a>
 <nav aria-label="Pages">${pages.map((page) => linkTo(page, name)).join('\n')}</nav>
+<form action="/docs/search" role="search"><input type="search" name="q" required maxlength="100" placeholder="Search" aria-label="Search the documentation"></form>
 <a class="button" href="/">Dashboard</a>
 </header>
 <div class="columns">
@@ -109,8 +122,34 @@ ${body}</main>
 </html>
 `;
 
+const characters = { lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' };
+
+/** The text of Marked's HTML. */
+const textOf = (markup) =>
+  markup
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/&(lt|gt|quot|#39|amp);/g, (_, name) => characters[name])
+    .replace(/\s+/g, ' ')
+    .trim();
+
+/** The parts of a page below each of its headings. */
+const sectionsOf = ({ name, title, body }) =>
+  body
+    .split(/(?=<h[1-4] id=)/)
+    .map((part) => /^<h[1-4] id="([^"]+)">(.*?)<\/h[1-4]>(.*)$/s.exec(part))
+    .filter((match) => match !== null)
+    .map(([, id, heading, text]) => ({
+      url: `${urlOf(name)}#${id}`,
+      page: title,
+      heading: textOf(heading),
+      text: textOf(text),
+    }));
+
 mkdirSync(target, { recursive: true });
 const pages = names.map(render);
-for (const page of pages) writeFileSync(new URL(`${page.name}.html`, target), html(page, pages));
+/** The server puts the results in place of the comment. */
+const search = { name: 'search', title: 'Search', contents: [], body: '<h1>Search</h1>\n<!-- results -->\n' };
+for (const page of [...pages, search]) writeFileSync(new URL(`${page.name}.html`, target), html(page, pages));
+writeFileSync(new URL('sections.json', target), JSON.stringify(pages.flatMap(sectionsOf)));
 const styles = ['base.css', 'docs.css'].map((name) => readFileSync(new URL(`src/${name}`, import.meta.url), 'utf8'));
 writeFileSync(new URL('docs.css', target), styles.join('\n'));

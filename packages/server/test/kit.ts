@@ -282,6 +282,8 @@ export async function until<T>(check: () => Promise<T | undefined | false>, time
 /** The pages of the documentation that the server delivers. */
 export const documentationPages = [
   '/docs',
+  '/docs/getting-started',
+  '/docs/search',
   '/docs/contract',
   '/docs/errors',
   '/docs/webhooks',

@@ -4,13 +4,27 @@ import { dirname, join } from 'node:path';
 import { openApiDocument } from '@gen3d/schema/openapi';
 import express, { type RequestHandler, Router } from 'express';
 import type { Config } from '../config.js';
+import { escapeHtml } from './http/responses.js';
 
-/** The pages have no scripts and no forms, and load only this server's style sheet and pictures. */
+/** The pages have no scripts, one form, and load only this server's style sheet and pictures. */
 const contentSecurityPolicy =
-  "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; img-src 'self'; style-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /** The address in the examples of docs/. */
 const exampleAddress = 'http://127.0.0.1:8787';
+
+/** The text below one heading of the documentation. */
+interface Section {
+  url: string;
+  page: string;
+  heading: string;
+  text: string;
+}
+
+const maxQueryLength = 100;
+const maxResults = 30;
+/** Characters before and after the word that was found. */
+const excerpt = { before: 60, after: 160 };
 
 /** Found by package name, like the dashboard's pages. Undefined if they are not built. */
 function docsFolder(): string | undefined {
@@ -23,7 +37,8 @@ function docsFolder(): string | undefined {
 
 /**
  * Documentation for users of this server: the API at `/docs`, the other pages below it. It needs no key, because it
- * contains no data of this server. Its examples name the address at which the reader reached the server.
+ * contains no data of this server. Its examples name the address at which the reader reached the server. `/docs/search`
+ * searches all pages.
  */
 export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
   const router = Router();
@@ -38,9 +53,12 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
       .filter((file) => file.endsWith('.html'))
       .map((file) => [file.slice(0, -'.html'.length), readFileSync(join(folder, file), 'utf8')]),
   );
-  router.get(['/', '/:page'], ({ path, protocol, headers: { host } }, response, next) => {
-    const page = pages.get(path.slice(1) || 'api');
-    if (page === undefined) return next();
+  const sections = JSON.parse(readFileSync(join(folder, 'sections.json'), 'utf8')) as Section[];
+  router.get(['/', '/:page'], ({ path, query, protocol, headers: { host } }, response, next) => {
+    const name = path.slice(1) || 'api';
+    const template = pages.get(name);
+    if (template === undefined) return next();
+    const page = name === 'search' ? template.replace('<!-- results -->', () => results(sections, query.q)) : template;
     const address = publicUrl ?? `${protocol}://${host}`;
     // The origin of a valid URL contains nothing that HTML would take for markup.
     const { origin } = new URL(URL.canParse(address) ? address : exampleAddress);
@@ -48,6 +66,34 @@ export function docs({ publicUrl }: Pick<Config, 'publicUrl'>): Router {
   });
   router.use(express.static(folder, { index: false, redirect: false, cacheControl: false }));
   return router;
+}
+
+/** The sections that contain every word of the query, as HTML. Those with a word in their heading come first. */
+function results(sections: readonly Section[], query: unknown): string {
+  const asked = typeof query === 'string' ? query.slice(0, maxQueryLength).trim() : '';
+  const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
+  const has = (text: string) => (word: string) => text.toLowerCase().includes(word);
+  const found =
+    words.length === 0 ? [] : sections.filter(({ heading, text }) => words.every(has(`${heading} ${text}`)));
+  if (found.length === 0)
+    return `<p>${asked ? `Nothing was found for “${escapeHtml(asked)}”.` : 'Enter a word to search for.'}</p>`;
+  const inHeading = ({ heading }: Section) => Number(words.some(has(heading)));
+  const shown = found.sort((a, b) => inHeading(b) - inHeading(a)).slice(0, maxResults);
+  const rows = shown.map(({ url, page, heading, text }) => {
+    const [title, where, found] = [heading, page, excerptOf(text, words)].map(escapeHtml);
+    return `<li><a href="${url}">${title}</a> <span>${where}</span><p>${found}</p></li>`;
+  });
+  const more = found.length > shown.length ? `, of which these are ${shown.length}` : '';
+  return `<p>Sections with “${escapeHtml(asked)}”: ${found.length}${more}</p>\n<ol class="results">\n${rows.join('\n')}\n</ol>`;
+}
+
+/** The text around the first word that it contains, cut at spaces. */
+function excerptOf(text: string, words: readonly string[]): string {
+  const places = words.map((word) => text.toLowerCase().indexOf(word)).filter((place) => place >= 0);
+  const at = places.length > 0 ? Math.min(...places) : 0;
+  const start = at <= excerpt.before ? 0 : text.lastIndexOf(' ', at - excerpt.before) + 1;
+  const end = text.indexOf(' ', at + excerpt.after);
+  return `${start > 0 ? '… ' : ''}${end < 0 ? text.slice(start) : `${text.slice(start, end)} …`}`;
 }
 
 /** The OpenAPI document. It needs no key and allows every origin, so that documentation viewers can load it. */

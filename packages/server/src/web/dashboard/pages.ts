@@ -5,7 +5,7 @@ import express, { type RequestHandler, Router } from 'express';
 import { z } from 'zod';
 import { findShare } from '../../data/jobs/shares.js';
 import { assetUrl } from '../../data/jobs/task.js';
-import { HttpError } from '../http/responses.js';
+import { escapeHtml, HttpError } from '../http/responses.js';
 import type { Services } from '../http/services.js';
 
 const StyleHashes = z.array(z.string().regex(/^sha256-[\w+/=]+$/));
@@ -41,8 +41,6 @@ function contentSecurityPolicy(assetsUrl: string, styleHashes: readonly string[]
 
 /** The policy of the worker that decodes photos, some of them with WebAssembly. The page's does not apply to it. */
 const workerSecurityPolicy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'";
-
-const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
 /** Whether a browser is opening a page. Programs accept any type, or JSON. */
 const isNavigation = (accept: string | undefined) => accept?.includes('text/html') === true;

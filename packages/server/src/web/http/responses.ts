@@ -56,6 +56,10 @@ export const routeNotFound: RequestHandler = () => {
   throw new HttpError(404, 'not_found', 'No such route');
 };
 
+/** Text for a page, also for the value of an attribute. */
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
 export const noStore: RequestHandler = (_request, response, next) => {
   response.setHeader('cache-control', 'no-store');
   next();
