@@ -29,3 +29,20 @@ test('a new key is learned from what no known key fits, and never forgotten for 
     expect(ring.subkeys(purpose)).toHaveLength(2);
   }
 });
+
+test('searches that end without a result share a read, which begins after they asked for it', async () => {
+  let reads = 0;
+  const key = newKey();
+  const ring = new KeyRing([key], async () => {
+    reads++;
+    await new Promise(setImmediate);
+    return [key];
+  });
+  const fruitless = () => ring.search(purpose, () => undefined);
+  await Promise.all(Array.from({ length: 100 }, fruitless));
+  expect(reads).toBe(1);
+  const first = ring.refresh();
+  await Promise.resolve();
+  await Promise.all([first, ...Array.from({ length: 100 }, fruitless)]);
+  expect(reads).toBe(3);
+});

@@ -3,12 +3,15 @@ import { type KeyPurpose, type ServerKeys, subkey } from './server-key.js';
 /**
  * The server keys that this process knows. The first protects everything new; the others still open what they protected,
  * so clients notice nothing of a rotation. A process reads the keys again when something fits none that it knows, so it
- * does not have to be restarted. The price: a request with an unknown API key reads them, too.
+ * does not have to be restarted. The price: a request with an unknown API key reads them, too. All requests that wait for
+ * the keys share one read, so a flood of them costs one read at a time.
  */
 export class KeyRing {
   #keys: ServerKeys;
   readonly #read: () => Promise<ServerKeys>;
   readonly #subkeys = new Map<KeyPurpose, readonly Buffer[]>();
+  #reading: Promise<void> = Promise.resolve();
+  #next: Promise<void> | undefined;
 
   constructor(keys: ServerKeys, read: () => Promise<ServerKeys> = async () => keys) {
     this.#keys = keys;
@@ -26,8 +29,19 @@ export class KeyRing {
     return this.subkeys(purpose)[0] as Buffer;
   }
 
-  /** Learns of rotations by other processes. */
-  async refresh(): Promise<void> {
+  /** Learns of rotations by other processes that ended before this call. A read that has begun may have missed them. */
+  refresh(): Promise<void> {
+    this.#next ??= this.#reading
+      .catch(() => {})
+      .then(() => {
+        this.#next = undefined;
+        this.#reading = this.#readAgain();
+        return this.#reading;
+      });
+    return this.#next;
+  }
+
+  async #readAgain(): Promise<void> {
     const keys = await this.#read();
     const current = this.#keys[0] as Buffer;
     // A read that began before a rotation may end after a later one. Keys without the current one are a mistake of the
