@@ -9,14 +9,22 @@ import type { Config } from '../../config.js';
 export interface Sandbox {
   readonly execPath: string;
   readonly execArgv: string[];
-  /** Keeps Ctrl-C from bubblewrap, which would end on it and take the decoder along. */
+  /**
+   * A session of its own keeps Ctrl-C from bubblewrap, which would end on it and take the decoder along, and the terminal
+   * from the decoder, which could type into it.
+   */
   readonly detached: true;
 }
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Makes the kernel end the decoder first when memory is short. In the sandbox, no file can set that. */
-const startBubblewrap = '{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec bwrap "$@"';
+/**
+ * Makes the kernel end the decoder first when memory is short, and gives the server precedence. Linux shares the CPU among
+ * sessions first, so without this, each decoder would get as much as the whole server, whatever its niceness. In the
+ * sandbox, no file can set either.
+ */
+const startBubblewrap =
+  '{ echo 1000 >/proc/self/oom_score_adj; echo 10 >/proc/self/autogroup; } 2>/dev/null; exec bwrap "$@"';
 const notFoundStatus = 127;
 const probeMs = 60_000;
 
@@ -42,7 +50,7 @@ function readablePaths(): string[] {
 const bubblewrap = (): Sandbox => ({
   execPath: '/bin/sh',
   execArgv: [
-    ...['-c', startBubblewrap, 'sh', '--unshare-all', '--die-with-parent', '--new-session', '--cap-drop', 'ALL'],
+    ...['-c', startBubblewrap, 'sh', '--unshare-all', '--die-with-parent', '--cap-drop', 'ALL'],
     ...readablePaths().flatMap((path) => ['--ro-bind-try', path, path]),
     ...['--remount-ro', '/', '--chdir', '/', '--', process.execPath],
   ],
