@@ -3,19 +3,19 @@
 //   npm run bench hostile                                 five minutes of attack, on SQLite
 //   npm run bench hostile -- --minutes 2 --database postgres
 //
-// A submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D jobs whose events go to
-// names that cannot be resolved and to hosts that never respond. hostile/callers.mjs lists the anonymous callers. E
-// submits one photo every 30 s and is measured. Exits with 1 when a figure exceeds its limit.
+// A, which is four accounts, submits 200 URLs of hosts that never respond, B 300 photos, C 20 images of 100 megapixels, D,
+// four accounts again, jobs whose events go to names that cannot be resolved and to hosts that never respond.
+// hostile/callers.mjs lists the other callers. E submits one photo every 30 s and is measured. Exits with 1 when a figure exceeds its limit.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Failed } from '../processes.mjs';
-import { demoPhotos } from '../repository.mjs';
+import { demoPhotos, requireFrom } from '../repository.mjs';
 import { startThrowawayServer } from '../throwaway-server.mjs';
 import { quantile, row, sum } from './figures.mjs';
 import { largeImages } from './hostile/large-images.mjs';
@@ -25,10 +25,13 @@ import { silentNameServer } from './hostile/silent-name-server.mjs';
 import { nameOf, peakMemory, processTree, proportionalMemory } from './process-memory.mjs';
 import { buildSources } from './sources.mjs';
 
-const accountNames = ['A', 'B', 'C', 'D1', 'D2', 'D3', 'D4', 'E'];
+/** @type {any} */
+const { sql } = requireFrom('server')('kysely');
+
+const accountNames = ['A1', 'A2', 'A3', 'A4', 'B', 'C', 'D1', 'D2', 'D3', 'D4', 'E'];
 /** Accounts with events that go to a receiver that responds. */
 const withReceiver = ['B', 'E'];
-const withoutEndpoint = ['A', 'C'];
+const withoutEndpoint = ['A1', 'A2', 'A3', 'A4', 'C'];
 
 const idleJobs = 4;
 const submitEveryMs = 30_000;
@@ -37,7 +40,14 @@ const sampleEveryMs = 500;
 /** Time after the attack in which the last job of E may still finish. */
 const lastJobMs = 60_000;
 
-const limits = { slowdown: 2.5, readMs: 100, apiMegabytes: 400, deliverySeconds: 10, shutdownSeconds: 45 };
+const limits = {
+  slowdown: 2.5,
+  readMs: 100,
+  apiMegabytes: 400,
+  deliverySeconds: 10,
+  shutdownSeconds: 45,
+  growthMegabytes: 10,
+};
 
 /** @typedef {{ id: string, key: string }} Account */
 /** @typedef {{ ca: string, cert: string, key: string }} PrivateCa */
@@ -71,6 +81,7 @@ export async function benchHostile(atEnd) {
     if (index > 0) idle.push(seconds);
   }
   const idleReads = customer.takeReads();
+  const bytesBefore = await databaseBytes(await openRecords(), server.dataDir);
 
   process.stderr.write(`Attacking it for ${minutes} minutes\n`);
   const stopCallers = await startCallers(server.url, accounts);
@@ -101,7 +112,7 @@ export async function benchHostile(atEnd) {
     dataDir: server.dataDir,
   });
   const deliverySeconds = await deliveriesOf(db, customer.accepted, receiver.finalEventAt);
-  await db.destroy();
+  const grown = (await databaseBytes(db, server.dataDir)) - bytesBefore;
 
   console.log(
     `${minutes} minutes of attack, ${values.database}. Names that cannot be resolved: ` +
@@ -136,6 +147,13 @@ export async function benchHostile(atEnd) {
     const parts = [...peaks.parts].map(([name, size]) => `${name} ${size}`).join(', ');
     figure(`all processes together: peak of the proportional memory (${parts})`, megabytes(peaks.total));
   }
+  const perAccount = grown / 1e6 / (accountNames.length - 1);
+  limited(
+    'growth of the database per hostile account',
+    perAccount,
+    limits.growthMegabytes,
+    (size) => `${size.toFixed(1)} MB`,
+  );
   limited('shutdown', shutdownSeconds, limits.shutdownSeconds, seconds);
   for (const { name, value, max } of records.figures) limited(name, value, max);
 
@@ -336,6 +354,21 @@ async function startCallers(url, accounts) {
     child.send('stop');
     return nextMessage();
   };
+}
+
+/**
+ * The size of the database in bytes. Closes the connection.
+ *
+ * @param {any} db
+ * @param {string} dataDir
+ */
+async function databaseBytes(db, dataDir) {
+  const files = ['gen3d.sqlite', 'gen3d.sqlite-wal'].map((name) => join(dataDir, name)).filter(existsSync);
+  const query = sql`select pg_database_size(current_database()) as bytes`;
+  const bytes =
+    files.length > 0 ? sum(files.map((file) => statSync(file).size)) : (await query.execute(db)).rows[0].bytes;
+  await db.destroy();
+  return Number(bytes);
 }
 
 /**

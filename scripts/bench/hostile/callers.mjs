@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { demoPhotos } from '../../repository.mjs';
-import { largeImages } from './large-images.mjs';
+import { largeImages, noise } from './large-images.mjs';
 import { dataUri, portOf, retryAfterMs, serveImages } from './requests.mjs';
 
 /**
@@ -28,6 +28,7 @@ const { hostname, port } = new URL(url);
 const stopped = new AbortController();
 /** @type {Report['accepted']} */
 const accepted = Object.fromEntries(Object.keys(keys).map((account) => [account, []]));
+const withSilentHosts = Object.keys(keys).filter((account) => account.startsWith('A'));
 /** Each account has its own endpoint. */
 const withDeadEndpoints = Object.keys(keys).filter((account) => account.startsWith('D'));
 /** @type {Array<Promise<void>>} */
@@ -56,7 +57,10 @@ const largeNames = Object.keys(images.bytes).filter((name) => !(name in smallIma
 const silentHosts = await Promise.all(Array.from({ length: 200 }, (_, index) => silentHost(index)));
 
 // Together the submitters stay well below the 50 requests per second of the whole API.
-submit({ account: 'A', imageUrls: silentHosts.map((host) => `${host}/photo.jpg`), perSecond: 5 });
+for (const [index, account] of withSilentHosts.entries()) {
+  const hosts = silentHosts.filter((_, host) => host % withSilentHosts.length === index);
+  submit({ account, imageUrls: hosts.map((host) => `${host}/photo.jpg`), perSecond: 5 / withSilentHosts.length });
+}
 submit({
   account: 'B',
   imageUrls: Array.from({ length: 300 }, (_, index) => {
@@ -86,9 +90,10 @@ const attacks = [
   smallJobs,
   unfinishedSignIns,
   searches,
-  createAndCancel,
+  unreadPhotos,
 ];
 for (const attack of attacks) void attack();
+submitters.push(createAndCancel());
 process.send?.('started');
 
 /**
@@ -283,6 +288,35 @@ async function unreadResponses() {
   await keepOpen(caller, 50, 10, (socket) => {
     socket.pause();
     socket.write(request.repeat(50));
+  });
+}
+
+/** Requests a large photo of C on many connections and reads no response. */
+async function unreadPhotos() {
+  const caller = 'unread photos';
+  const headers = headersOf(keys.C);
+  const body = JSON.stringify({ type: 'image-to-3d', input: { image_urls: [dataUri('noise.jpg', await noise())] } });
+  const created = await retry(caller, () => fetch(`${url}/v1/jobs`, { method: 'POST', headers, body }));
+  if (!created) return;
+  const { job_id: id } = JSON.parse(created.text);
+  accepted.C.push(id);
+  // The server keeps the photo of a canceled job.
+  await retry(caller, () => fetch(`${url}/gen3d/jobs/${id}/cancel`, { method: 'POST', headers }));
+  const session = await fetch(`${url}/dashboard/api/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' },
+    body: JSON.stringify({ api_key: keys.C }),
+  });
+  const cookie = session.headers.get('set-cookie')?.split(';')[0];
+  const lines = [
+    `GET /dashboard/api/job-details/${id}/photo HTTP/1.1`,
+    `host: ${hostname}:${port}`,
+    `cookie: ${cookie}`,
+  ];
+  await keepOpen(caller, 50, 10, (socket) => {
+    countStatus(caller, socket);
+    socket.once('data', () => socket.pause());
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`);
   });
 }
 

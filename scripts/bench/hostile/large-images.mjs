@@ -36,3 +36,17 @@ export async function largeImages() {
   }
   return images;
 }
+
+/** A photo of one megapixel in a file of nearly 4 MiB, which is as large as a request allows. */
+export const noise = () =>
+  sharp({
+    create: {
+      width: 1_150,
+      height: 1_150,
+      channels: 3,
+      background: 'gray',
+      noise: { type: 'gaussian', mean: 128, sigma: 60 },
+    },
+  })
+    .jpeg({ quality: 100, chromaSubsampling: '4:4:4' })
+    .toBuffer();
