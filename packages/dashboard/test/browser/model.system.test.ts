@@ -1,25 +1,36 @@
 import { readFileSync } from 'node:fs';
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { loadConfig } from '../../../server/src/config.js';
+import { type Config, loadConfig } from '../../../server/src/config.js';
 import { spawnServer } from '../../../server/test/faults/server-process.js';
 import { newInstallation } from '../../../server/test/kit.js';
-import { dropBall, expectAccessible, newContext, pageIn, seriousViolations, signInLink, useBrowser } from './kit.js';
+import {
+  dropBall,
+  expectAccessible,
+  newContext,
+  newPage,
+  pageIn,
+  seriousViolations,
+  signInLink,
+  useBrowser,
+} from './kit.js';
 
 useBrowser();
 
 /** The profile that sent the photo, which keeps a copy of it. */
 let context: BrowserContext;
 let url: string;
+let config: Config;
 const atEnd: Array<() => unknown> = [];
 beforeAll(async () => {
   const installation = await newInstallation((end) => atEnd.push(end));
-  const server = spawnServer({ ...installation });
+  const server = spawnServer({ ...installation, keepPhotosDays: 1 });
   atEnd.push(() => server.kill());
   url = await server.ready;
   context = await newContext();
   const page = await context.newPage();
-  await page.goto(await signInLink(url, loadConfig({}, {}, { ...installation })));
+  config = loadConfig({}, {}, { ...installation });
+  await page.goto(await signInLink(url, config));
   await page.getByText('Drop a photo here').waitFor();
   await dropBall(page);
   await page.locator('.card .badge').waitFor();
@@ -228,4 +239,25 @@ test('a shared model has a page that people without an account can open', async 
   await page.getByRole('button', { name: 'Create a public page' }).waitFor();
   expect((await shared.page.reload())?.status()).toBe(404);
   expect([...errors, ...shared.errors.filter((error) => !/404/.test(error))]).toEqual([]);
+});
+
+test('another browser of the account sees the kept photo beside the model, and makes the model again from it', async () => {
+  const { page, errors } = await newPage();
+  await page.goto(await signInLink(url, config));
+  await page.locator('.card').click();
+  const photo = page.locator('figure img[alt="As uploaded"]');
+  await photo.waitFor();
+  expect(await photo.evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)).toBeGreaterThan(
+    0,
+  );
+  await expectAccessible(page);
+  const first = page.url();
+  await page.getByRole('button', { name: 'Make again' }).click();
+  await page.waitForURL((address) => address.href !== first);
+  await page.locator('.badge.succeeded').waitFor();
+  await page.getByRole('heading', { level: 1, name: 'ball.png' }).waitFor();
+  await page.getByRole('link', { name: 'Models' }).first().click();
+  await page.locator('.card').nth(1).waitFor();
+  expect(await page.locator('.card .badge.succeeded').count()).toBe(2);
+  expect(errors).toEqual([]);
 });
