@@ -22,7 +22,7 @@ const jpeg = (name: string) => Buffer.from(`JPEG of ${name}`);
 
 /**
  * A SQLite installation with a finished job, a waiting job with an image, one whose image was fetched and prepared, a
- * canceled one whose image is kept for a retry, and files of earlier attempts.
+ * canceled one whose image is kept for a retry, a finished one whose photo the operator keeps, and files of earlier attempts.
  */
 async function installation() {
   const dataDir = temporaryFolder();
@@ -36,6 +36,7 @@ async function installation() {
   const fetched = await create('https://example.com/fetched.jpg');
   const canceled = await create(asDataUri(ballPhoto()));
   await server.call('POST', `/gen3d/jobs/${canceled}/cancel`);
+  const kept = await create(asDataUri(ballPhoto()));
   const inputs = new FolderInputStore(join(dataDir, 'inputs'));
   await inputs.put(fetched, ballPhoto());
   await inputs.put(finished, ballPhoto()); // left by a crash
@@ -59,6 +60,8 @@ async function installation() {
     .where('id', '=', finished)
     .execute();
   await db.updateTable('jobs').set({ status: 'QUEUED', prepared: 1 }).where('id', '=', fetched).execute();
+  const succeeded = { status: 'SUCCEEDED', progress: 100, finished_at: Date.now(), prepared: 1 } as const;
+  await db.updateTable('jobs').set(succeeded).where('id', '=', kept).execute();
   await db.destroy();
   const task = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
   await server.close();
@@ -67,7 +70,7 @@ async function installation() {
     .map((name) => `sample/${name}`)
     .concat(Object.values(winner), Object.values(forgotten))
     .sort();
-  return { dataDir, apiKey: server.apiKey, finished, waiting, fetched, canceled, winner, task, wanted };
+  return { dataDir, apiKey: server.apiKey, finished, waiting, fetched, canceled, kept, winner, task, wanted };
 }
 
 async function toBucket(dataDir: string, database: string) {
@@ -84,21 +87,21 @@ async function toBucket(dataDir: string, database: string) {
 }
 
 test('a model moves to the bucket, its old URL redirects there, and the images that jobs need are copied', async () => {
-  const { dataDir, apiKey, finished, waiting, fetched, canceled, task, wanted } = await installation();
+  const { dataDir, apiKey, finished, waiting, fetched, canceled, kept, task, wanted } = await installation();
   const database = await emptyDatabase();
   const { bucket, url, settings, stores, move } = await toBucket(dataDir, database);
   const report = await move();
   expect(report.files).toMatchObject({
     assets: { copied: wanted.length, there: 0 },
-    photos: { copied: 3, there: 0 },
+    photos: { copied: 4, there: 0 },
     missing: [],
   });
   expect(report.photosLeft).toBe(0);
   expect(await keysIn(bucket, 'assets/')).toEqual(wanted.map((key) => `assets/${key}`));
-  for (const id of [waiting, fetched, canceled]) {
+  for (const id of [waiting, fetched, canceled, kept]) {
     expect(await stores.inputs.read(id)).toEqual(new Uint8Array(ballPhoto()));
   }
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(3);
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(4);
 
   const server = await serveFrom(settings, apiKey);
   const moved = Task.parse((await server.call('GET', `/v1/jobs/${finished}`)).body);
@@ -153,11 +156,11 @@ test('interrupted by the bucket, it resumes: it sends no file twice, except one 
   expect(again).toMatchObject({ found: 'finished', tables: [] });
   expect(again.files).toMatchObject({
     assets: { copied: 1, there: wanted.length - 1 },
-    photos: { copied: 1, there: 0 },
+    photos: { copied: 1, there: 1 },
     missing: [waiting], // the other one can be fetched again
   });
   expect(Buffer.from((await stores.assets.read(winner.modelKey))!)).toEqual(glb('winner'));
-  expect(await keysIn(bucket, 'inputs/')).toHaveLength(3);
+  expect(await keysIn(bucket, 'inputs/')).toHaveLength(4);
 });
 
 test('copies models into a folder, leaves images in the data directory, and names missing files', {
@@ -172,7 +175,7 @@ test('copies models into a folder, leaves images in the data directory, and name
   await rm(join(dataDir, 'assets', winner.thumbnailKey));
   const target = loadConfig({}, {}, { dataDir, database, assets });
   const report = await migrateTo({ source: { dataDir, assets: undefined }, target, files: true });
-  expect(report.photosLeft).toBe(3);
+  expect(report.photosLeft).toBe(4);
   expect(report.files).toMatchObject({ photos: { copied: 0 }, missing: [winner.thumbnailKey] });
   const copied = new FolderAssetStore(assets);
   for (const key of wanted) {
