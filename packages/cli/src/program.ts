@@ -66,6 +66,15 @@ function requireKnownCommand(command: Command): string {
   return command.error(`error: unknown command '${word}'${similar ? `\n(Did you mean ${similar}?)` : ''}`);
 }
 
+/** After an error of a command, names the help of that command. */
+function nameHelp(command: Command, words: string): void {
+  for (const subcommand of command.commands) {
+    const name = `${words} ${subcommand.name()}`;
+    subcommand.showHelpAfterError(`For help, run \`${name} --help\`.`);
+    nameHelp(subcommand, name);
+  }
+}
+
 /** The command line. Throws errors, which `main` converts to exit codes. */
 export function program(): Command {
   const gen3d = new Command('gen3d')
@@ -103,6 +112,7 @@ export function program(): Command {
   gen3d.commandsGroup('Tools:');
   addCompletion(gen3d, completeProgram);
   addMcp(gen3d);
+  nameHelp(gen3d, gen3d.name());
 
   gen3d.hook('preSubcommand', (_, command) => addSettings(command));
   gen3d.hook('preAction', (_, command) => rememberOptions(command.optsWithGlobals()));

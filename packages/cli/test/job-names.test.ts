@@ -33,7 +33,7 @@ test('several photos are queued in the order of the arguments, although a large 
   expect(labels(created)).toEqual(['order 1.png', 'order 2.png', 'order 3.png']);
 });
 
-test('list shows names, searches and sorts by them, and prints the command for the next page', async () => {
+test('list, or `ls`, shows names, searches and sorts by them, and prints the command for the next page', async () => {
   await create('red mug.png', 'Blue MUG.png');
   expect((await gen3d(['list', '--search', 'mug'])).stdout).toMatch(
     /^\S+ {2}PENDING .* Blue MUG\.png\n.* red mug\.png\n$/,
@@ -43,6 +43,7 @@ test('list shows names, searches and sorts by them, and prints the command for t
   const [, command = ''] =
     /^Next page: gen3d (list --search mug --sort name --limit 1 --cursor \S+)\n$/.exec(stderr) ?? [];
   expect((await gen3d(command.split(' '))).stdout).toContain('red mug.png');
+  expect(labels(await json('ls', '--search', 'mug', '-n', '1'))).toEqual(['Blue MUG.png']);
 });
 
 test('a unique prefix of an id, in any case, selects the job', async () => {

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { warningMessages } from '@gen3d/schema/rules';
 import sharp from 'sharp';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { bin, discPng, testFolder } from './run.js';
@@ -21,10 +22,14 @@ const isGlb = async (...names: string[]) => (await readFile(path(...names))).sub
 const leftovers = async () => (await readdir(path())).filter((name) => name.endsWith('.part'));
 
 describe('create --wait', () => {
-  test('writes the model next to its photo and prints its path', async () => {
+  test('writes the model next to its photo and prints its path, and no states in a pipe', async () => {
     const { code, stdout, stderr } = await gen3d(['create', 'photos/bowl.png', '--wait']);
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'photos/bowl.glb\n' });
-    expect(stderr).toMatch(/bowl\.png {2}[\d.]+ [kM]B, [\d.]+ s/);
+    expect(stderr.split('\n')).toEqual([
+      expect.stringMatching(/^✔ bowl\.png {2}[\d.]+ [kM]B, [\d.]+ s/),
+      `warning: bowl.png: ${warningMessages.low_resolution}`,
+      '',
+    ]);
     expect(await isGlb('photos/bowl.glb')).toBe(true);
     expect(await leftovers()).toEqual([]);
   });

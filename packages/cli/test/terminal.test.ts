@@ -59,6 +59,26 @@ describe('list', () => {
   });
 });
 
+describe.skipIf(!hasScript)('create on a terminal', () => {
+  const onTty = async (...args: string[]) => {
+    const { stdout } = await run('script', onTerminal([process.execPath, bin, 'create', ...args]));
+    return stripVTControlCharacters(stdout);
+  };
+
+  test('without --wait, says how to wait for the model', async () => {
+    expect(await onTty('cup.png')).toMatch(
+      /^([0-9A-Z]{26})\r\nTo wait for the model: gen3d get \1 --wait -o cup\.glb\r\n$/,
+    );
+  });
+
+  test('says nothing of sending a file that is not a photo', async () => {
+    await writeFile(path('text.jpg'), 'not a photo');
+    const output = await onTty('text.jpg', '--wait');
+    expect(output).toContain('error: text.jpg is not a recognized image.');
+    expect(output).not.toContain('sending');
+  });
+});
+
 test('what a server sends is printed without control characters', async () => {
   const text = '\x1b]0;pwned\x07 \x1b[8mhidden \x9b2J \x1b[31mred\x1b[39m';
   let status = 400;

@@ -182,7 +182,8 @@ describe('invalid input exits with 2 and a message, without a request:', () => {
       /No bundle is named gen3d-bsae\. Did you mean gen3d-base\?/,
     ],
     ['an unknown shell', ['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
-    ['no photo', ['create'], /missing required argument 'image'/],
+    ['no photo', ['create'], /missing required argument 'image'\nFor help, run `gen3d create --help`\./],
+    ['no name', ['admin', 'account', 'create'], /For help, run `gen3d admin account create --help`\./],
     ['no command', [], /Usage: gen3d/],
     [
       'a port out of range',
