@@ -9,6 +9,7 @@ const names = [
   'api',
   'getting-started',
   'contract',
+  'job-list',
   'errors',
   'webhooks',
   'sdk',

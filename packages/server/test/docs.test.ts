@@ -74,6 +74,7 @@ test('the search finds the sections with all of the words, those with a word in 
   expect(idsIn((await read(page)).text)).toContain(anchor);
   expect((await read('/docs/search?q=idempotency+zebra')).text).toContain('Nothing was found for “idempotency zebra”.');
   expect((await read('/docs/search?q=')).text).toContain('Enter a word');
+  expect(linksIn((await read('/docs/search?q=cancel')).text)).toContain('/docs/job-list#post-gen3djobsidcancel');
 });
 
 test('the search shows the words as text, whatever they contain', async () => {

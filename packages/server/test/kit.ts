@@ -285,6 +285,7 @@ export const documentationPages = [
   '/docs/getting-started',
   '/docs/search',
   '/docs/contract',
+  '/docs/job-list',
   '/docs/errors',
   '/docs/webhooks',
   '/docs/sdk',
