@@ -231,6 +231,8 @@ export const OperatorAccount = z.object({
 export type OperatorAccount = z.infer<typeof OperatorAccount>;
 export const OperatorAccountList = z.object({ accounts: z.array(OperatorAccount), next_cursor: NextCursor });
 export type OperatorAccountList = z.infer<typeof OperatorAccountList>;
+export const CreatedAccount = z.object({ account_id: z.string(), name: z.string() });
+export type CreatedAccount = z.infer<typeof CreatedAccount>;
 
 /** An unfinished job of any account, for the operator. */
 export const OpenJob = z.object({

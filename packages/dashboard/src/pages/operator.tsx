@@ -1,8 +1,16 @@
-import { formLimits, type OperatorAccount, OperatorAccountList, Overview, type Runner } from '@gen3d/schema/dashboard';
+import {
+  CreatedAccount,
+  formLimits,
+  type OperatorAccount,
+  OperatorAccountList,
+  Overview,
+  type Runner,
+} from '@gen3d/schema/dashboard';
 import { limits } from '@gen3d/schema/rules';
 import { newIdempotencyKey } from '@gen3d/sdk';
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { parseResponse } from '../api.js';
 import { AuditLog } from '../components/audit-log.js';
 import { Bundles } from '../components/bundles.js';
 import { Problem, Success, useAction } from '../components/feedback.js';
@@ -43,6 +51,8 @@ export function OperatorPage() {
   const [creditedAccount, setCreditedAccount] = useState<OperatorAccount>();
   /** One per opening of the form, so that sending it twice credits once. */
   const [creditKey, setCreditKey] = useState('');
+  /** The account that was just created. */
+  const [createdAccount, setCreatedAccount] = useState<CreatedAccount>();
   const [changes, setChanges] = useState(0);
   const dialog = useRef<HTMLDialogElement>(null);
 
@@ -63,10 +73,16 @@ export function OperatorPage() {
 
   const change = (request: () => Promise<unknown>, message: string) =>
     run(async () => {
+      setCreatedAccount(undefined);
       await request();
       setChanges((count) => count + 1);
       await Promise.all([load(), refresh()]);
     }, message);
+
+  const open = async (accountId: string, page: string) => {
+    await chooseAccount(accountId);
+    route(page);
+  };
 
   if (role !== 'operator') return <NotFoundPage />;
   if (!overview) return <Problem text={loadProblem} />;
@@ -176,10 +192,7 @@ export function OperatorPage() {
                     type="button"
                     class="small"
                     aria-label={`Open ${account.name}`}
-                    onClick={async () => {
-                      await chooseAccount(account.account_id);
-                      route('/');
-                    }}
+                    onClick={() => open(account.account_id, '/')}
                   >
                     Open
                   </button>
@@ -212,9 +225,9 @@ export function OperatorPage() {
               ...(balance !== null && { balance_usd: Number(balance) }),
             };
             void change(async () => {
-              await api.send('POST', '/operator/accounts', body);
+              setCreatedAccount(parseResponse(CreatedAccount, await api.send('POST', '/operator/accounts', body)));
               form.reset();
-            }, `Account “${body.name}” created. Open it to create a key.`);
+            }, `Account “${body.name}” created.`);
           }}
         >
           <label>
@@ -232,6 +245,11 @@ export function OperatorPage() {
           </button>
         </form>
         <Success text={success} />
+        {createdAccount && (
+          <button type="button" onClick={() => open(createdAccount.account_id, '/dashboard/keys')}>
+            Create a key for {createdAccount.name}
+          </button>
+        )}
       </section>
       <OpenJobs onCancel={() => setChanges((count) => count + 1)} />
       <section>

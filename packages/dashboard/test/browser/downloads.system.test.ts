@@ -36,6 +36,18 @@ test('several models, and a model of several files, are downloaded as ZIP files'
   expect(errors).toEqual([]);
 });
 
+test('a selection with a failed job says how many models it downloads', async () => {
+  const { server, page } = await sandboxGallery();
+  await server.call('POST', '/v1/jobs', { type: 'text-to-3d', input: {} }, 'gen3d_test_public');
+  await page.reload();
+  await page.locator('.card').nth(1).waitFor();
+  await page.getByRole('button', { name: 'Select', exact: true }).click();
+  await page.getByRole('button', { name: 'Select all shown' }).click();
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download 1 of 2' }).click();
+  expect((await download).suggestedFilename()).toMatch(/\.glb$/);
+});
+
 test('a model for printing has the entered size, a flat base and a thumbnail, and is checked', async () => {
   const { page, errors } = await sandboxGallery(1);
   await page.locator('.card a').first().click();

@@ -87,7 +87,7 @@ export async function sandboxGallery(jobs = 1) {
   for (let i = 0; i < jobs; i++) await server.call('POST', '/v1/jobs', imageJob(ball), 'gen3d_test_public');
   await openAccountMenu(page);
   await page.locator('.menu select').selectOption('sandbox');
-  return { page, errors };
+  return { server, page, errors };
 }
 
 /** Lets jobs fail: the one with this label, or all. */

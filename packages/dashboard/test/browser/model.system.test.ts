@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { warningMessages } from '@gen3d/schema/rules';
 import type { BrowserContext, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Config, loadConfig } from '../../../server/src/config.js';
@@ -98,8 +99,9 @@ async function overlap(page: Page): Promise<number> {
   })()`);
 }
 
-test('a finished model is downloaded from the gallery under the name of its photo', async () => {
+test('a finished model has its warning in the gallery, and is downloaded under the name of its photo', async () => {
   const { page, errors } = await openGallery();
+  await page.locator('.card', { hasText: 'ball.png' }).getByText(warningMessages.low_resolution).waitFor();
   expect(await seriousViolations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Select', exact: true }).click();
   await page.getByLabel('Select ball.png').check();
@@ -156,8 +158,9 @@ test('the photo is compared with the model, beside it and on top of it', async (
   expect(errors).toEqual([]);
 });
 
-test('the page has the facts of the model, the time of each stage, and a permanent link', async () => {
+test('the page has the facts and warnings of the model, the time of each stage, and a permanent link', async () => {
   const { page, errors } = await openModel();
+  await page.getByText(warningMessages.low_resolution).waitFor();
   await page.getByText('Time by stage').click();
   await page.getByText('Cutting out the object').waitFor();
   expect((await page.locator('.stages dt').allTextContents()).slice(0, 3)).toEqual([
@@ -258,6 +261,6 @@ test('another browser of the account sees the kept photo beside the model, and m
   await page.getByRole('heading', { level: 1, name: 'ball.png' }).waitFor();
   await page.getByRole('link', { name: 'Models' }).first().click();
   await page.locator('.card').nth(1).waitFor();
-  expect(await page.locator('.card .badge.succeeded').count()).toBe(2);
+  await expect.poll(() => page.locator('.card .badge.succeeded').count(), { timeout: 60_000 }).toBe(2);
   expect(errors).toEqual([]);
 });

@@ -28,6 +28,38 @@ test('the operator cancels a job of any account', async () => {
   expect(errors).toEqual([]);
 });
 
+test('the operator creates an account, and from there a key of it', async () => {
+  const { server, page, errors } = await signedIn();
+  await page.getByRole('link', { name: 'Operator', exact: true }).click();
+  await page.getByText('Of the public test key: jobs of anyone who tries the API').waitFor();
+  await page.getByLabel('New account').fill('ann');
+  await page.getByRole('button', { name: 'Create account' }).click();
+  await page.getByText('Account “ann” created.').waitFor();
+  await expectAccessible(page);
+  await page.getByRole('button', { name: 'Create a key for ann' }).click();
+  await page.getByRole('button', { name: 'Account: ann' }).waitFor();
+  await page.getByLabel('Name of the new key').fill('laptop');
+  await page.getByRole('button', { name: 'Create key' }).click();
+  const apiKey = (await page.getByTestId('new-key').textContent())?.trim() ?? '';
+  expect((await server.call('GET', '/v1/balance', undefined, apiKey)).status).toBe(200);
+  expect(errors).toEqual([]);
+});
+
+test('a large bundle is pulled after a question, which says how long a photo takes on this CPU', async () => {
+  const { page, errors } = await signedIn();
+  const pulls: string[] = [];
+  page.on('request', (request) => request.url().endsWith('/operator/bundles/pull') && pulls.push(request.method()));
+  await page.getByRole('link', { name: 'Operator', exact: true }).click();
+  await page.getByRole('button', { name: 'Pull triposg' }).click();
+  const question = page.getByRole('dialog', { name: 'Pull TripoSG?' });
+  await question.getByText(/GB are downloaded to .*\. Without a GPU, a photo takes about \d.* there\./).waitFor();
+  await expectAccessible(page);
+  await question.getByRole('button', { name: 'Cancel' }).click();
+  await question.waitFor({ state: 'hidden' });
+  expect(pulls).toEqual([]);
+  expect(errors).toEqual([]);
+});
+
 test('a server with rates above 0 shows balances and prices', async () => {
   const { page } = await signedIn({ rates: { g6e: 0.002 }, instance: 'g6e' });
   await page.getByRole('link', { name: 'Balance' }).click();

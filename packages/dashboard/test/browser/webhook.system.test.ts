@@ -32,6 +32,8 @@ test('the operator adds an endpoint, sees its deliveries, and sends a dead lette
   await page.getByRole('link', { name: 'Webhook' }).click();
   await page.getByLabel('Endpoint URL').fill('http://127.0.0.1:3000/hook');
   await page.getByText('gen3d webhook listen --forward-to http://127.0.0.1:3000/hook').waitFor();
+  // The server would only repeat that the URL needs https.
+  expect(await page.getByRole('button', { name: 'Add endpoint' }).isDisabled()).toBe(true);
   await page.getByLabel('Endpoint URL').fill(receiver.url);
   await page.getByRole('button', { name: 'Add endpoint' }).click();
   await page.getByText('Endpoint saved.').waitFor();
