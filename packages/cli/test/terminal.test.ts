@@ -72,9 +72,13 @@ describe.skipIf(!hasScript)('create on a terminal', () => {
   });
 
   test('says nothing of sending a file that is not a photo', async () => {
-    await writeFile(path('text.jpg'), 'not a photo');
-    const output = await onTty('text.jpg', '--wait');
-    expect(output).toContain('error: text.jpg is not a recognized image.');
+    // Slow enough for the display to show what create does meanwhile.
+    const slow = createServer((_, response) => void setTimeout(() => response.end('not a photo'), 500));
+    await once(slow.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void slow.close());
+    const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/text.jpg`;
+    const output = await onTty(url, '--wait');
+    expect(output).toContain(`error: ${url} is not a recognized image.`);
     expect(output).not.toContain('sending');
   });
 });
